@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
+
+#include <time.h>
+
+static double read_clock(clockid_t id)
+{
+    struct timespec t;
+
+    clock_gettime(id, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double base_now(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+double base_wall(void)
+{
+    return read_clock(CLOCK_REALTIME);
+}
+
+double base_process_cpu(void)
+{
+    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A bounds-checked cursor: the only way bytes from outside are read. A read past the end is
+ * BASE_ERR_DATA and moves nothing. The caller adds the file's name with base_prefix.
+ */
+#ifndef BASE_CURSOR_H
+#define BASE_CURSOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+struct base_cursor {
+    const uint8_t *at, *end;
+};
+
+static inline struct base_cursor base_cursor_of(const void *bytes, size_t count)
+{
+    return (struct base_cursor){bytes, (const uint8_t *)bytes + count};
+}
+
+static inline size_t base_cursor_left(const struct base_cursor *c)
+{
+    return (size_t)(c->end - c->at);
+}
+
+base_status base_cursor_skip(struct base_cursor *c, size_t count, const uint8_t **bytes_p);
+base_status base_cursor_u8(struct base_cursor *c, uint8_t *value_p);
+base_status base_cursor_be32(struct base_cursor *c, uint32_t *value_p);
+base_status base_cursor_le32(struct base_cursor *c, uint32_t *value_p);
+base_status base_cursor_le64(struct base_cursor *c, uint64_t *value_p);
+
+#endif

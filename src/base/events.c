@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/events.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+
+enum { RING = 1 << 20, LINE = 16384 };
+
+struct base_events {
+    FILE *file;
+    char *path;
+    pthread_t writer;
+    _Atomic size_t head; /* bytes ever put in, moved by the producer only */
+    _Atomic size_t tail; /* bytes ever taken out, moved by the writer only */
+    _Atomic bool closing;
+    unsigned long dropped;
+    int write_error; /* errno of the first failed write; read after the writer has ended */
+    char line[LINE];
+    char ring[RING];
+};
+
+static void drain(struct base_events *e)
+{
+    size_t head = atomic_load_explicit(&e->head, memory_order_acquire);
+    size_t tail = atomic_load_explicit(&e->tail, memory_order_relaxed);
+
+    while (tail != head) {
+        size_t at = tail % RING, count = head - tail;
+
+        if (count > RING - at)
+            count = RING - at;
+        if (fwrite(e->ring + at, 1, count, e->file) != count && e->write_error == 0)
+            e->write_error = errno;
+        tail += count;
+    }
+    if (fflush(e->file) != 0 && e->write_error == 0)
+        e->write_error = errno;
+    atomic_store_explicit(&e->tail, tail, memory_order_release);
+}
+
+static void *writer(void *argument)
+{
+    struct base_events *e = argument;
+    const struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
+
+    while (!atomic_load(&e->closing)) {
+        drain(e);
+        nanosleep(&pause, NULL);
+    }
+    drain(e);
+    return NULL;
+}
+
+base_status base_events_open(const char *path, struct base_events **events_p)
+{
+    base_status st = BASE_OK;
+    struct base_events *e = base_calloc(1, sizeof *e);
+
+    *events_p = NULL;
+    e->path = base_strdup(path);
+    if ((e->file = fopen(path, "ae")) == NULL)
+        TRY(base_fail(BASE_ERR_IO, "cannot write %s: %m", path));
+    if (pthread_create(&e->writer, NULL, writer, e) != 0)
+        TRY(base_fail(BASE_ERR_MEMORY, "cannot start the thread that writes %s", path));
+    *events_p = e;
+    e = NULL;
+out:
+    if (e != NULL) {
+        if (e->file != NULL)
+            fclose(e->file);
+        base_free(e->path);
+        base_free(e);
+    }
+    return st;
+}
+
+static void put(struct base_events *e, const char *bytes, size_t count)
+{
+    size_t head = atomic_load_explicit(&e->head, memory_order_relaxed);
+    size_t tail = atomic_load_explicit(&e->tail, memory_order_acquire);
+    size_t at = head % RING, first = count;
+
+    if (RING - (head - tail) < count) {
+        e->dropped++;
+        return;
+    }
+    if (first > RING - at)
+        first = RING - at;
+    memcpy(e->ring + at, bytes, first);
+    memcpy(e->ring, bytes + first, count - first);
+    atomic_store_explicit(&e->head, head + count, memory_order_release);
+}
+
+void base_event(struct base_events *e, const char *format, ...)
+{
+    va_list args;
+    int length;
+
+    if (e == NULL)
+        return;
+    va_start(args, format);
+    length = vsnprintf(e->line, LINE - 1, format, args);
+    va_end(args);
+    if (length < 0 || length >= LINE - 1) {
+        e->dropped++;
+        return;
+    }
+    e->line[length] = '\n';
+    put(e, e->line, (size_t)length + 1);
+}
+
+base_status base_events_close(struct base_events *e)
+{
+    base_status st = BASE_OK;
+
+    if (e == NULL)
+        return st;
+    atomic_store(&e->closing, true);
+    pthread_join(e->writer, NULL);
+    if (e->dropped > 0)
+        fprintf(e->file, "{\"event\":\"dropped\",\"count\":%lu}\n", e->dropped);
+    if (fclose(e->file) != 0 && e->write_error == 0)
+        e->write_error = errno;
+    if (e->write_error != 0) {
+        errno = e->write_error;
+        st = base_fail(BASE_ERR_IO, "cannot write %s: %m", e->path);
+    }
+    base_free(e->path);
+    base_free(e);
+    return st;
+}

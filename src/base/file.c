@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+static base_status open_regular(const char *path, int *fd_p, size_t *size_p)
+{
+    struct stat info;
+
+    *fd_p = open(path, O_RDONLY | O_CLOEXEC);
+    if (*fd_p < 0)
+        return base_fail(BASE_ERR_IO, "cannot open %s: %m", path);
+    if (fstat(*fd_p, &info) != 0)
+        return base_fail(BASE_ERR_IO, "cannot look at %s: %m", path);
+    if (!S_ISREG(info.st_mode))
+        return base_fail(BASE_ERR_IO, "%s is not a file", path);
+    *size_p = (size_t)info.st_size;
+    return BASE_OK;
+}
+
+base_status base_file_read(const char *path, size_t limit, char **bytes_p, size_t *count_p)
+{
+    base_status st = BASE_OK;
+    char *bytes = NULL;
+    size_t size = 0, done = 0;
+    int fd = -1;
+
+    *bytes_p = NULL;
+    *count_p = 0;
+    TRY(open_regular(path, &fd, &size));
+    if (size > limit)
+        TRY(base_fail(BASE_ERR_DATA, "%s is too large (%zu bytes, at most %zu)", path, size, limit));
+    TRY(base_tensor(size + 1, 1, path, &bytes));
+    while (done < size) {
+        ssize_t got = read(fd, bytes + done, size - done);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            TRY(base_fail(BASE_ERR_IO, "cannot read %s: %m", path));
+        if (got == 0)
+            break;
+        done += (size_t)got;
+    }
+    bytes[done] = '\0';
+    *bytes_p = bytes;
+    *count_p = done;
+    bytes = NULL;
+out:
+    base_free(bytes);
+    if (fd >= 0)
+        close(fd);
+    return st;
+}
+
+static base_status write_all(int fd, const char *path, const void *bytes, size_t count)
+{
+    const char *at = bytes;
+
+    while (count > 0) {
+        ssize_t put = write(fd, at, count);
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            return base_fail(BASE_ERR_IO, "cannot write %s: %m", path);
+        at += put;
+        count -= (size_t)put;
+    }
+    return BASE_OK;
+}
+
+static char *parent_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    if (slash == NULL)
+        return base_strdup(".");
+    return base_strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+base_status base_file_replace(const char *path, const void *bytes, size_t count)
+{
+    base_status st = BASE_OK;
+    char *temporary = base_format("%s.tmp-%d", path, (int)getpid());
+    char *parent = parent_of(path);
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+
+    if (fd < 0)
+        TRY(base_fail(BASE_ERR_IO, "cannot write %s: %m", path));
+    TRY(write_all(fd, path, bytes, count));
+    if (fsync(fd) != 0)
+        TRY(base_fail(BASE_ERR_IO, "cannot write %s: %m", path));
+    if (rename(temporary, path) != 0)
+        TRY(base_fail(BASE_ERR_IO, "cannot write %s: %m", path));
+    TRY(base_sync_dir(parent));
+out:
+    if (fd >= 0)
+        close(fd);
+    if (st != BASE_OK)
+        unlink(temporary);
+    base_free(temporary);
+    base_free(parent);
+    return st;
+}
+
+base_status base_map_open(const char *path, struct base_map *map_p)
+{
+    base_status st = BASE_OK;
+    size_t size = 0;
+    void *bytes;
+    int fd = -1;
+
+    *map_p = (struct base_map){0};
+    TRY(open_regular(path, &fd, &size));
+    if (size == 0)
+        goto out;
+    bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (bytes == MAP_FAILED)
+        TRY(base_fail(BASE_ERR_IO, "cannot map %s: %m", path));
+    *map_p = (struct base_map){bytes, size};
+out:
+    if (fd >= 0)
+        close(fd);
+    return st;
+}
+
+void base_map_close(struct base_map *map)
+{
+    if (map->bytes != NULL)
+        munmap((void *)(uintptr_t)map->bytes, map->count);
+    *map = (struct base_map){0};
+}
+
+bool base_is_dir(const char *path)
+{
+    struct stat info;
+
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool base_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+base_status base_make_dirs(const char *path)
+{
+    char *copy = base_strdup(path);
+    base_status st = BASE_OK;
+
+    for (char *at = copy + 1; st == BASE_OK; at++) {
+        char end = *at;
+
+        if (end != '/' && end != '\0')
+            continue;
+        *at = '\0';
+        if (mkdir(copy, 0777) != 0 && !(errno == EEXIST && base_is_dir(copy)))
+            st = base_fail(BASE_ERR_IO, "cannot make the folder %s: %m", copy);
+        *at = end;
+        if (end == '\0')
+            break;
+    }
+    base_free(copy);
+    return st;
+}
+
+base_status base_sync_dir(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    base_status st = BASE_OK;
+
+    if (fd < 0 || fsync(fd) != 0)
+        st = base_fail(BASE_ERR_IO, "cannot sync the folder %s: %m", path);
+    if (fd >= 0)
+        close(fd);
+    return st;
+}
+
+base_status base_remove_tree(const char *path)
+{
+    base_status st = BASE_OK;
+    char **names = NULL;
+    size_t count = 0;
+    struct stat info;
+
+    if (lstat(path, &info) != 0) {
+        if (errno != ENOENT)
+            TRY(base_fail(BASE_ERR_IO, "cannot look at %s: %m", path));
+        goto out;
+    }
+    if (!S_ISDIR(info.st_mode)) {
+        if (unlink(path) != 0)
+            TRY(base_fail(BASE_ERR_IO, "cannot remove %s: %m", path));
+        goto out;
+    }
+    TRY(base_list_dir(path, &names, &count));
+    for (size_t i = 0; i < count && st == BASE_OK; i++) {
+        char *child = base_format("%s/%s", path, names[i]);
+
+        st = base_remove_tree(child);
+        base_free(child);
+    }
+    if (st == BASE_OK && rmdir(path) != 0)
+        st = base_fail(BASE_ERR_IO, "cannot remove %s: %m", path);
+out:
+    base_names_free(names, count);
+    return st;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+base_status base_list_dir(const char *path, char ***names_p, size_t *count_p)
+{
+    DIR *dir = opendir(path);
+    char **names = NULL;
+    size_t count = 0, capacity = 0;
+
+    *names_p = NULL;
+    *count_p = 0;
+    if (dir == NULL)
+        return base_fail(BASE_ERR_IO, "cannot list %s: %m", path);
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        if (count == capacity) {
+            capacity = capacity ? capacity * 2 : 16;
+            names = base_realloc(names, capacity, sizeof *names);
+        }
+        names[count++] = base_strdup(entry->d_name);
+    }
+    closedir(dir);
+    if (count > 0)
+        qsort(names, count, sizeof *names, by_name);
+    *names_p = names;
+    *count_p = count;
+    return BASE_OK;
+}
+
+void base_names_free(char **names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        base_free(names[i]);
+    base_free(names);
+}
+
+static void to_hex(const unsigned char digest[32], char hex[BASE_SHA256_HEX])
+{
+    for (int i = 0; i < 32; i++)
+        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+}
+
+void base_sha256(const void *bytes, size_t count, char hex[BASE_SHA256_HEX])
+{
+    unsigned char digest[32] = {0};
+
+    EVP_Digest(bytes, count, digest, NULL, EVP_sha256(), NULL);
+    to_hex(digest, hex);
+}
+
+base_status base_sha256_file(const char *path, char hex[BASE_SHA256_HEX])
+{
+    base_status st = BASE_OK;
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    unsigned char digest[32], chunk[1 << 16];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got;
+
+    hex[0] = '\0';
+    if (fd < 0)
+        TRY(base_fail(BASE_ERR_IO, "cannot open %s: %m", path));
+    EVP_DigestInit_ex(context, EVP_sha256(), NULL);
+    while ((got = read(fd, chunk, sizeof chunk)) > 0)
+        EVP_DigestUpdate(context, chunk, (size_t)got);
+    if (got < 0)
+        TRY(base_fail(BASE_ERR_IO, "cannot read %s: %m", path));
+    EVP_DigestFinal_ex(context, digest, NULL);
+    to_hex(digest, hex);
+out:
+    EVP_MD_CTX_free(context);
+    if (fd >= 0)
+        close(fd);
+    return st;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Files: whole-file reads with a limit, read-only maps, atomic replacement, digests.
+ */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum { BASE_SHA256_HEX = 65 }; /* with the terminating zero */
+
+/* The whole file, with a zero behind its last byte; more than `limit` bytes is an error. */
+base_status base_file_read(const char *path, size_t limit, char **bytes_p, size_t *count_p);
+
+/* Atomic: temporary file beside `path`, fsync, rename, fsync of the directory. */
+base_status base_file_replace(const char *path, const void *bytes, size_t count);
+
+/* A read-only private map of the whole file; an empty file is bytes NULL, count 0. */
+struct base_map {
+    const uint8_t *bytes;
+    size_t count;
+};
+base_status base_map_open(const char *path, struct base_map *map_p);
+void base_map_close(struct base_map *map);
+
+bool base_is_dir(const char *path);
+bool base_exists(const char *path);
+base_status base_make_dirs(const char *path);  /* like mkdir -p */
+base_status base_sync_dir(const char *path);   /* fsync of a directory */
+base_status base_remove_tree(const char *path); /* absent is fine; never follows a link */
+
+/* Names in a directory, sorted bytewise, without . and .. ; free with base_names_free. */
+base_status base_list_dir(const char *path, char ***names_p, size_t *count_p);
+void base_names_free(char **names, size_t count);
+
+void base_sha256(const void *bytes, size_t count, char hex[BASE_SHA256_HEX]);
+base_status base_sha256_file(const char *path, char hex[BASE_SHA256_HEX]);
+
+#endif

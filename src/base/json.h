@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Glue over jansson: parse with duplicates rejected, typed look-ups that name the missing key.
+ */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+base_status base_json_parse(const char *text, size_t count, json_t **value_p);
+base_status base_json_load(const char *path, size_t limit, json_t **value_p);
+
+base_status base_json_string(const json_t *object, const char *key, const char **text_p);
+base_status base_json_integer(const json_t *object, const char *key, int64_t *number_p);
+base_status base_json_real(const json_t *object, const char *key, double *number_p);
+base_status base_json_object(const json_t *object, const char *key, json_t **object_p);
+base_status base_json_array(const json_t *object, const char *key, json_t **array_p);
+
+/* Compact text with sorted keys (what digests are taken of); free with base_free. */
+char *base_json_canonical(const json_t *value);
+
+/* A real that is null in JSON when it is not finite. */
+json_t *base_json_number(double number);
+
+/* Prints `value` and a newline on stdout, flushed. */
+base_status base_json_print(const json_t *value);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a person reads: lines on stderr. stdout belongs to --json and to data asked for.
+ * A progress line at the bottom of a terminal is wiped before a message and drawn again by its
+ * owner; where stderr is no terminal there is no progress line. Any thread may log.
+ */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include <stdbool.h>
+
+enum base_level { BASE_QUIET, BASE_WARN, BASE_INFO, BASE_DEBUG };
+
+void base_log_level(enum base_level level); /* default BASE_INFO */
+void base_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void base_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void base_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+bool base_log_terminal(void); /* stderr is a terminal */
+bool base_log_color(void);    /* … and NO_COLOR is not set and TERM is not dumb */
+
+/* Draws the progress line (terminal only, at most ten times a second unless `force`). */
+void base_progress(bool force, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void base_progress_clear(void);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+static void *or_abort(void *memory)
+{
+    if (memory == NULL) {
+        fputs("paceline: out of memory\n", stderr);
+        abort();
+    }
+    return memory;
+}
+
+void *base_calloc(size_t count, size_t size)
+{
+    return or_abort(calloc(count ? count : 1, size));
+}
+
+void *base_realloc(void *old, size_t count, size_t size)
+{
+    return or_abort(reallocarray(old, count ? count : 1, size));
+}
+
+char *base_strdup(const char *text)
+{
+    return or_abort(strdup(text));
+}
+
+char *base_strndup(const char *text, size_t length)
+{
+    return or_abort(strndup(text, length));
+}
+
+char *base_format(const char *format, ...)
+{
+    va_list args;
+    char *text = NULL;
+    int length;
+
+    va_start(args, format);
+    length = vasprintf(&text, format, args);
+    va_end(args);
+    return or_abort(length < 0 ? NULL : text);
+}
+
+base_status base_tensor(size_t count, size_t size, const char *what, void *memory_pp)
+{
+    base_status st = BASE_OK;
+    size_t bytes = 0;
+    void *memory = NULL;
+
+    memcpy(memory_pp, &memory, sizeof memory);
+    TRY(base_mul(count, size, &bytes));
+    TRY(base_add(bytes, BASE_ALIGN, &bytes));
+    bytes -= bytes % BASE_ALIGN;
+    if (posix_memalign(&memory, BASE_ALIGN, bytes) != 0)
+        TRY(base_fail(BASE_ERR_MEMORY, "no memory for %s (%.1f MB)", what, (double)bytes / 1e6));
+    memset(memory, 0, bytes);
+    memcpy(memory_pp, &memory, sizeof memory);
+out:
+    return st;
+}
+
+void base_free(void *memory)
+{
+    free(memory);
+}
+
+base_status base_mul(size_t a, size_t b, size_t *product_p)
+{
+    if (__builtin_mul_overflow(a, b, product_p))
+        return base_fail(BASE_ERR_MEMORY, "a size overflows (%zu * %zu)", a, b);
+    return BASE_OK;
+}
+
+base_status base_add(size_t a, size_t b, size_t *sum_p)
+{
+    if (__builtin_add_overflow(a, b, sum_p))
+        return base_fail(BASE_ERR_MEMORY, "a size overflows (%zu + %zu)", a, b);
+    return BASE_OK;
+}
+
+uint64_t base_peak_memory(void)
+{
+    struct rusage usage;
+
+    if (getrusage(RUSAGE_SELF, &usage) != 0)
+        return 0;
+    return (uint64_t)usage.ru_maxrss * 1024;
+}

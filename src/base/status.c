@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/status.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local char message[1024];
+
+base_status base_fail(base_code code, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    return code;
+}
+
+base_status base_prefix(base_status st, const char *format, ...)
+{
+    char old[sizeof message];
+    va_list args;
+    int used;
+
+    if (st == BASE_OK)
+        return st;
+    memcpy(old, message, sizeof old);
+    va_start(args, format);
+    used = vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    if (used >= 0 && (size_t)used < sizeof message)
+        snprintf(message + used, sizeof message - (size_t)used, ": %s", old);
+    return st;
+}
+
+const char *base_message(void)
+{
+    return message;
+}
+
+const char *base_code_name(base_code code)
+{
+    static const char *const names[] = {
+        [BASE_OK] = "ok",
+        [BASE_ERR_USAGE] = "usage",
+        [BASE_ERR_IO] = "io",
+        [BASE_ERR_DATA] = "data",
+        [BASE_ERR_MODEL] = "model",
+        [BASE_ERR_MEMORY] = "memory",
+        [BASE_ERR_NETWORK] = "network",
+        [BASE_ERR_DIVERGED] = "diverged",
+        [BASE_ERR_INTERRUPTED] = "interrupted",
+        [BASE_ERR_INTERNAL] = "internal",
+    };
+    return names[code];
+}
+
+int base_exit_code(base_code code)
+{
+    if (code == BASE_OK)
+        return 0;
+    return code == BASE_ERR_USAGE ? 2 : 1;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The one error type. A function that can fail returns a base_status; the first function to
+ * decide that something is wrong calls base_fail, which keeps one sentence for the person.
+ * Nobody below cli/ prints it. The message is per thread; a thread that fails hands its
+ * message over with base_message() before it ends.
+ */
+#ifndef BASE_STATUS_H
+#define BASE_STATUS_H
+
+#include <stdbool.h>
+
+typedef enum base_code {
+    BASE_OK = 0,
+    BASE_ERR_USAGE,       /* the command line is wrong: exit code 2 */
+    BASE_ERR_IO,          /* the system refused: open, read, write, disk full */
+    BASE_ERR_DATA,        /* bytes from outside are not what they should be */
+    BASE_ERR_MODEL,       /* a model does not parse, or does not fit its data */
+    BASE_ERR_MEMORY,      /* something sized by input did not fit */
+    BASE_ERR_NETWORK,     /* a download or a peer failed */
+    BASE_ERR_DIVERGED,    /* the loss is no longer a number */
+    BASE_ERR_INTERRUPTED, /* the person asked to stop */
+    BASE_ERR_INTERNAL,    /* our own bug, reported instead of crashing */
+} base_code;
+
+typedef base_code base_status __attribute__((warn_unused_result));
+
+/* Runs an expression that yields a base_status; jumps to `out` when it is not BASE_OK.
+ * Needs a local `base_status st` and a label `out`. */
+#define TRY(expr)                                                                                  \
+    do {                                                                                           \
+        st = (expr);                                                                               \
+        if (st != BASE_OK)                                                                         \
+            goto out;                                                                              \
+    } while (0)
+
+/* Keeps the message of this thread and returns `code`. %m works as in syslog(3). */
+base_status base_fail(base_code code, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Puts "prefix: " before the kept message, for a caller that knows the file or the line. */
+base_status base_prefix(base_status st, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+const char *base_message(void);              /* of the last base_fail of this thread, or "" */
+const char *base_code_name(base_code code);  /* "usage", "io", …: the "code" of JSON errors */
+int base_exit_code(base_code code);          /* 0, 1 or 2 */
+
+/* For the rare call whose failure changes nothing (clean-up after another failure). */
+static inline void base_ignore(base_code st)
+{
+    (void)st;
+}
+
+#endif

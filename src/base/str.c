@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/str.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static void reserve(struct base_str *s, size_t extra)
+{
+    size_t need = s->length + extra + 1;
+
+    if (need <= s->capacity)
+        return;
+    s->capacity = need < 64 ? 64 : need * 2;
+    s->text = base_realloc(s->text, s->capacity, 1);
+}
+
+void base_str_append(struct base_str *s, const char *bytes, size_t count)
+{
+    reserve(s, count);
+    memcpy(s->text + s->length, bytes, count);
+    s->length += count;
+    s->text[s->length] = '\0';
+}
+
+void base_str_add(struct base_str *s, const char *format, ...)
+{
+    va_list args;
+    int need;
+
+    va_start(args, format);
+    need = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (need < 0)
+        return;
+    reserve(s, (size_t)need);
+    va_start(args, format);
+    vsnprintf(s->text + s->length, (size_t)need + 1, format, args);
+    va_end(args);
+    s->length += (size_t)need;
+}
+
+void base_str_fini(struct base_str *s)
+{
+    base_free(s->text);
+    *s = (struct base_str){0};
+}
+
+char *base_str_take(struct base_str *s)
+{
+    char *text = s->text != NULL ? s->text : base_strdup("");
+
+    *s = (struct base_str){0};
+    return text;
+}
+
+/* Levenshtein distance of two short names; longer ones count as far apart. */
+static size_t distance(const char *a, const char *b)
+{
+    enum { LONGEST = 48 };
+    size_t row[LONGEST + 1];
+    size_t na = strlen(a), nb = strlen(b);
+
+    if (na > LONGEST || nb > LONGEST)
+        return LONGEST;
+    for (size_t j = 0; j <= nb; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= na; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= nb; j++) {
+            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+
+            diagonal = row[j];
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[nb];
+}
+
+int base_nearest(const char *name, const char *const *names, size_t count)
+{
+    int best = -1;
+    size_t best_distance = strlen(name) / 3 + 2;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t d = distance(name, names[i]);
+
+        if (d < best_distance) {
+            best_distance = d;
+            best = (int)i;
+        }
+    }
+    return best;
+}
+
+base_status base_unknown(base_code code, const char *what, const char *name,
+                         const char *const *names, size_t count)
+{
+    struct base_str s = {0};
+    int near = base_nearest(name, names, count);
+    base_status st;
+
+    base_str_add(&s, "unknown %s '%s'", what, name);
+    if (near >= 0)
+        base_str_add(&s, "; did you mean '%s'?", names[near]);
+    base_str_add(&s, "%s", near >= 0 ? " (known: " : "; known: ");
+    for (size_t i = 0; i < count; i++)
+        base_str_add(&s, "%s%s", i ? ", " : "", names[i]);
+    if (near >= 0)
+        base_str_add(&s, ")");
+    st = base_fail(code, "%s", s.text);
+    base_str_fini(&s);
+    return st;
+}

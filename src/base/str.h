@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A growing string, and the nearest known name for a misspelt one.
+ */
+#ifndef BASE_STR_H
+#define BASE_STR_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+
+/* init by = {0}; always terminated once something was added. Release with base_str_fini. */
+struct base_str {
+    char *text;
+    size_t length, capacity;
+};
+
+void base_str_add(struct base_str *s, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void base_str_append(struct base_str *s, const char *bytes, size_t count);
+void base_str_fini(struct base_str *s);
+
+/* The text, owned by the caller (base_free); the builder is empty again. */
+char *base_str_take(struct base_str *s);
+
+/* "unknown WHAT 'NAME'; did you mean 'NEAR'? known: A, B, C". `names` has `count` entries. */
+base_status base_unknown(base_code code, const char *what, const char *name,
+                         const char *const *names, size_t count);
+
+/* Index of the closest name when it is close enough to be a slip of the finger, else -1. */
+int base_nearest(const char *name, const char *const *names, size_t count);
+
+#endif
