@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A data set: labelled images of one shape, in parts. A format (data/formats/) serves raw pixels
+ * and labels; everything above (order, augmentation, normalisation, batches) is the same for
+ * all formats. Reading is thread-safe; opening and closing are not.
+ */
+#ifndef DATA_DATASET_H
+#define DATA_DATASET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/file.h"
+#include "base/status.h"
+
+enum { DATA_MAX_CHANNELS = 4, DATA_MAX_SIDE = 4096, DATA_MAX_CLASSES = 65536 };
+
+/* Validation is carved out of the training part by data_open; formats know the first two. */
+enum data_part { DATA_TRAIN, DATA_TEST, DATA_VALIDATION, DATA_PARTS };
+
+struct data_info {
+    char *name;         /* what the person wrote */
+    const char *format; /* name of the format that serves it */
+    int channels, height, width;
+    int classes;
+    char **class_names;            /* `classes` of them */
+    uint32_t count[DATA_PARTS];    /* samples in each part */
+    float mean[DATA_MAX_CHANNELS]; /* of pixels scaled to [0,1], over the training part … */
+    float deviation[DATA_MAX_CHANNELS]; /* … x' = (x/255 - mean) / deviation */
+    char digest[BASE_SHA256_HEX]; /* identity of the set: shape, counts, labels, source bytes */
+};
+
+struct data_options {
+    double validation; /* share of the training part kept apart, 0 … 0.9 */
+    uint64_t seed;     /* of that split */
+    bool unit_range;   /* no normalisation: pixels only scaled to [0,1] (mean 0, deviation 1) */
+};
+
+struct data_set;
+
+/* `what` is a name `data get` knows, a file or folder, or "synthetic[:options]". */
+base_status data_open(const char *what, const struct data_options *options,
+                      struct data_set **set_p);
+void data_close(struct data_set *set); /* accepts NULL */
+
+const struct data_info *data_describe(const struct data_set *set);
+
+/* Sample `index` of a part: its label, and its pixels (C,H,W), 0 … 255. */
+int32_t data_label(const struct data_set *set, enum data_part part, uint32_t index);
+base_status data_pixels(const struct data_set *set, enum data_part part, uint32_t index,
+                        uint8_t *pixels);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a file in data/formats/ provides: `const struct data_format data_format_NAME`.
+ * A source owns its memory; labels are checked against `classes` when it is opened, so that
+ * later reads need no check. Files are only read through base/cursor.h.
+ */
+#ifndef DATA_FORMAT_H
+#define DATA_FORMAT_H
+
+#include "data/dataset.h"
+
+struct data_source {
+    void *state; /* the format's own; closed by format->close */
+    int channels, height, width, classes;
+    char **class_names;         /* NULL: "0", "1", … */
+    uint32_t count[DATA_PARTS]; /* train and test; a missing part is 0 */
+    const int32_t *labels[DATA_PARTS];
+    char digest[BASE_SHA256_HEX]; /* of what identifies the source's bytes */
+    /* Known normalisation; has_statistics false: data_open measures the training part. */
+    bool has_statistics;
+    float mean[DATA_MAX_CHANNELS], deviation[DATA_MAX_CHANNELS];
+};
+
+struct data_format {
+    const char *name, *help;
+    /* Does this path (or name) look like ours? Cheap; must not fail. */
+    bool (*recognise)(const char *path);
+    base_status (*open)(const char *path, struct data_source *source_p);
+    /* Pixels (C,H,W) of one sample; called from several threads at once. */
+    base_status (*pixels)(const void *state, enum data_part part, uint32_t index,
+                          uint8_t *pixels);
+    void (*close)(void *state); /* accepts NULL and half-built */
+};
+
+extern const struct data_format *const data_format_registry[];
+extern const size_t data_format_count;
+
+#endif

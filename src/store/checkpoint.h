@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Checkpoint folders: DIR/step-N/ holds safetensors files and manifest.json, written last, with
+ * sizes and SHA-256 of the others and a digest of itself. A checkpoint is whole or absent: it is
+ * built in a temporary folder beside its place, synced, renamed. What this file does not know:
+ * what the tensors mean (train/ does).
+ */
+#ifndef STORE_CHECKPOINT_H
+#define STORE_CHECKPOINT_H
+
+#include <stdint.h>
+
+#include "base/json.h"
+#include "base/status.h"
+
+struct store_save; /* a checkpoint being written */
+
+/* `dir` is made if needed; leftovers of killed writers in it are removed. */
+base_status store_save_begin(const char *dir, uint64_t step, struct store_save **save_p);
+/* Where to put file `name` ("model.safetensors"); valid until commit or abandon. */
+const char *store_save_path(struct store_save *save, const char *name);
+/* Completes `manifest` (borrowed) with "schema", "step", "files" and "digest", makes the
+ * checkpoint appear, then removes all but the newest `keep` (0: all stay; the best stays too).
+ * Frees `save` in any case; on failure nothing appears and nothing is removed. */
+base_status store_save_commit(struct store_save *save, json_t *manifest, unsigned keep);
+void store_save_abandon(struct store_save *save); /* accepts NULL */
+
+/* Remembers step N as the best one (DIR/best, replaced atomically). */
+base_status store_mark_best(const char *dir, uint64_t step);
+
+struct store_checkpoint {
+    char *path;       /* of the step-N folder */
+    uint64_t step;
+    json_t *manifest; /* verified */
+};
+
+/* Opens a checkpoint: `path` is a step-N folder (exactly that one), a checkpoints folder or a run
+ * folder (the newest that verifies; every one passed over is named with base_warn).
+ * `best`: the one marked best, in a checkpoints or run folder. */
+base_status store_checkpoint_open(const char *path, bool best, struct store_checkpoint *checkpoint_p);
+void store_checkpoint_close(struct store_checkpoint *checkpoint); /* accepts zeros */
+
+/* Checks and parses a manifest's text without looking at files (fuzzing: `check_digest` false). */
+base_status store_manifest_parse(const char *text, size_t count, bool check_digest,
+                                 json_t **manifest_p);
+
+#endif
