@@ -29,8 +29,8 @@ void base_map_close(struct base_map *map);
 
 bool base_is_dir(const char *path);
 bool base_exists(const char *path);
-base_status base_make_dirs(const char *path);  /* like mkdir -p */
-base_status base_sync_dir(const char *path);   /* fsync of a directory */
+base_status base_make_dirs(const char *path);   /* like mkdir -p */
+base_status base_sync_dir(const char *path);    /* fsync of a directory */
 base_status base_remove_tree(const char *path); /* absent is fine; never follows a link */
 
 /* Names in a directory, sorted bytewise, without . and .. ; free with base_names_free. */

@@ -27,11 +27,11 @@ typedef base_code base_status __attribute__((warn_unused_result));
 
 /* Runs an expression that yields a base_status; jumps to `out` when it is not BASE_OK.
  * Needs a local `base_status st` and a label `out`. */
-#define TRY(expr)                                                                                  \
-    do {                                                                                           \
-        st = (expr);                                                                               \
-        if (st != BASE_OK)                                                                         \
-            goto out;                                                                              \
+#define TRY(expr)          \
+    do {                   \
+        st = (expr);       \
+        if (st != BASE_OK) \
+            goto out;      \
     } while (0)
 
 /* Keeps the message of this thread and returns `code`. %m works as in syslog(3). */
@@ -42,9 +42,9 @@ base_status base_fail(base_code code, const char *format, ...)
 base_status base_prefix(base_status st, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-const char *base_message(void);              /* of the last base_fail of this thread, or "" */
-const char *base_code_name(base_code code);  /* "usage", "io", …: the "code" of JSON errors */
-int base_exit_code(base_code code);          /* 0, 1 or 2 */
+const char *base_message(void);             /* of the last base_fail of this thread, or "" */
+const char *base_code_name(base_code code); /* "usage", "io", …: the "code" of JSON errors */
+int base_exit_code(base_code code);         /* 0, 1 or 2 */
 
 /* For the rare call whose failure changes nothing (clean-up after another failure). */
 static inline void base_ignore(base_code st)

@@ -23,9 +23,9 @@ struct data_info {
     const char *format; /* name of the format that serves it */
     int channels, height, width;
     int classes;
-    char **class_names;            /* `classes` of them */
-    uint32_t count[DATA_PARTS];    /* samples in each part */
-    float mean[DATA_MAX_CHANNELS]; /* of pixels scaled to [0,1], over the training part … */
+    char **class_names;                 /* `classes` of them */
+    uint32_t count[DATA_PARTS];         /* samples in each part */
+    float mean[DATA_MAX_CHANNELS];      /* of pixels scaled to [0,1], over the training part … */
     float deviation[DATA_MAX_CHANNELS]; /* … x' = (x/255 - mean) / deviation */
     char digest[BASE_SHA256_HEX]; /* identity of the set: shape, counts, labels, source bytes */
 };

@@ -27,8 +27,7 @@ struct data_format {
     bool (*recognise)(const char *path);
     base_status (*open)(const char *path, struct data_source *source_p);
     /* Pixels (C,H,W) of one sample; called from several threads at once. */
-    base_status (*pixels)(const void *state, enum data_part part, uint32_t index,
-                          uint8_t *pixels);
+    base_status (*pixels)(const void *state, enum data_part part, uint32_t index, uint8_t *pixels);
     void (*close)(void *state); /* accepts NULL and half-built */
 };
 

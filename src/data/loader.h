@@ -21,9 +21,9 @@ struct data_augment {
 
 struct data_batch {
     uint32_t count;
-    const float *x;         /* (count,C,H,W), normalised */
-    const int32_t *labels;  /* (count) */
-    const uint32_t *ids;    /* (count) sample indices in their part */
+    const float *x;        /* (count,C,H,W), normalised */
+    const int32_t *labels; /* (count) */
+    const uint32_t *ids;   /* (count) sample indices in their part */
 };
 
 struct data_loader;

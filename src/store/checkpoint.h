@@ -29,7 +29,7 @@ void store_save_abandon(struct store_save *save); /* accepts NULL */
 base_status store_mark_best(const char *dir, uint64_t step);
 
 struct store_checkpoint {
-    char *path;       /* of the step-N folder */
+    char *path; /* of the step-N folder */
     uint64_t step;
     json_t *manifest; /* verified */
 };
@@ -37,7 +37,8 @@ struct store_checkpoint {
 /* Opens a checkpoint: `path` is a step-N folder (exactly that one), a checkpoints folder or a run
  * folder (the newest that verifies; every one passed over is named with base_warn).
  * `best`: the one marked best, in a checkpoints or run folder. */
-base_status store_checkpoint_open(const char *path, bool best, struct store_checkpoint *checkpoint_p);
+base_status store_checkpoint_open(const char *path, bool best,
+                                  struct store_checkpoint *checkpoint_p);
 void store_checkpoint_close(struct store_checkpoint *checkpoint); /* accepts zeros */
 
 /* Checks and parses a manifest's text without looking at files (fuzzing: `check_digest` false). */

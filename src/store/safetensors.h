@@ -35,7 +35,8 @@ void store_close(struct store_file *file); /* accepts NULL */
 
 size_t store_count(const struct store_file *file);
 const struct store_tensor *store_at(const struct store_file *file, size_t index);
-const struct store_tensor *store_find(const struct store_file *file, const char *name); /* or NULL */
+const struct store_tensor *store_find(const struct store_file *file,
+                                      const char *name); /* or NULL */
 
 struct store_writer;
 

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a file in nn/kernels/ provides: `const struct nn_conv nn_conv_NAME`, a way to compute
+ * convolutions. All candidates read and write the same layouts (nn/shape.h, nn/tensor.h), so any
+ * can be chosen for any layer it serves. Takes every n from 1 to n_max.
+ */
+#ifndef NN_CONV_H
+#define NN_CONV_H
+
+#include "base/status.h"
+#include "nn/shape.h"
+
+struct nn_conv_shape {
+    struct nn_shape in, out;
+    int kernel[2], stride[2], pad[2], groups;
+    bool bias;
+    int n_max;
+    bool training, want_dx;
+};
+
+struct nn_conv {
+    const char *name, *help;
+    bool (*serves)(const struct nn_conv_shape *shape);
+    /* scratch_bytes_p: memory it wants during calls; the caller passes it (64-byte aligned). */
+    base_status (*open)(const struct nn_conv_shape *shape, size_t *scratch_bytes_p, void **state_p);
+    void (*close)(void *state); /* accepts NULL */
+    /* y (n,O,HO,WO) = x (n,I,H,W) * w + b; b NULL without bias. */
+    base_status (*forward)(void *state, int n, const float *x, const float *w, const float *b,
+                           float *y, void *scratch);
+    base_status (*backward_data)(void *state, int n, const float *dy, const float *w, float *dx,
+                                 void *scratch);
+    base_status (*backward_weights)(void *state, int n, const float *x, const float *dy, float *dw,
+                                    float *db, void *scratch);
+    /* Which implementation serves forward, backward data, backward weights; for the log. */
+    const char *(*implementation)(const void *state);
+};
+
+extern const struct nn_conv *const nn_conv_registry[];
+extern const size_t nn_conv_count;
+
+/* The candidate by name (error lists the known), or the first that serves when name is NULL. */
+base_status nn_conv_choose(const char *name, const struct nn_conv_shape *shape,
+                           const struct nn_conv **conv_p);
+
+#endif

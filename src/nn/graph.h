@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A model described: layers, shapes, named tensors, cost. Parsing allocates no weight. Any
+ * contiguous range of layers can be instantiated alone (nn/net.h).
+ *
+ * Text: one layer a line, `#` starts a comment; `input CxHxW` and `classes N` lines give what is
+ * assumed when no data set says otherwise; `save NAME` keeps the current tensor under a name,
+ * `add NAME` adds it, `load NAME` goes on from it (a second branch). docs/model-files.md.
+ */
+#ifndef NN_GRAPH_H
+#define NN_GRAPH_H
+
+#include "nn/layer.h"
+
+enum { NN_MAX_LAYERS = 4096, NN_MAX_TEXT = 1 << 20 };
+
+struct nn_graph;
+
+/* `origin` names the text in messages. input.c == 0: the text's own `input`; classes == 0: its
+ * own `classes`. A model without a loss gets `softmax`. */
+base_status nn_graph_new(const char *text, const char *origin, struct nn_shape input, int classes,
+                         struct nn_graph **graph_p);
+void nn_graph_free(struct nn_graph *graph); /* accepts NULL */
+
+int nn_graph_layers(const struct nn_graph *graph);
+const struct nn_node *nn_graph_node(const struct nn_graph *graph, int index);
+/* By name or by number; -1 and an error with the nearest name when there is none. */
+base_status nn_graph_find(const struct nn_graph *graph, const char *name, int *index_p);
+const char *nn_graph_text(const struct nn_graph *graph);
+struct nn_shape nn_graph_input(const struct nn_graph *graph);
+int nn_graph_classes(const struct nn_graph *graph);
+
+/* Tensors in order: of the weight buffer (also the gradient and optimiser buffers) and of the
+ * statistics buffer. */
+size_t nn_graph_params(const struct nn_graph *graph);
+const struct nn_tensor *nn_graph_param(const struct nn_graph *graph, size_t index);
+size_t nn_graph_stats(const struct nn_graph *graph);
+const struct nn_tensor *nn_graph_stat(const struct nn_graph *graph, size_t index);
+
+size_t nn_graph_weight_floats(const struct nn_graph *graph); /* length of the weight buffer */
+size_t nn_graph_stat_floats(const struct nn_graph *graph);
+uint64_t nn_graph_parameters(const struct nn_graph *graph); /* canonical values: 9,231,114 */
+double nn_graph_flops(const struct nn_graph *graph);        /* forward, one sample */
+
+/* Bytes of a training step at batch n: weights, gradients, `slots` optimiser buffers, planned
+ * activations. Without allocating. */
+uint64_t nn_graph_memory(const struct nn_graph *graph, int n, int slots);
+
+/* Fills a weight buffer and a statistics buffer with their starting values. */
+void nn_graph_start(const struct nn_graph *graph, uint64_t seed, float *weights, float *stats);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a file in nn/layers/ provides: `const struct nn_layer nn_layer_NAME`. A layer describes
+ * itself (shape, tensors, cost) without allocating, then computes on memory it is given. It
+ * never knows that other workers exist, nor which range of the model it is part of.
+ */
+#ifndef NN_LAYER_H
+#define NN_LAYER_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+#include "nn/shape.h"
+#include "nn/tensor.h"
+
+enum { NN_MAX_PARAMS = 2, NN_MAX_STATS = 2 };
+
+struct nn_line; /* one line of a model file, nn/line.h */
+
+/* A layer placed in a model. */
+struct nn_node {
+    const struct nn_layer *layer;
+    char *name;   /* "features.0": given by name=, or the position in the model */
+    int line;     /* in the model's text, for messages */
+    int index;    /* position among the model's layers: the `layer` of random streams */
+    void *config; /* layer->config_size bytes, filled by parse */
+    struct nn_shape in, out;
+    int classes; /* of the model: what `dense classes` and the losses need */
+    /* Filled by describe: */
+    int params, stats;
+    struct nn_tensor param[NN_MAX_PARAMS]; /* in the weight and gradient buffers */
+    struct nn_tensor stat[NN_MAX_STATS];   /* in the statistics buffer (running mean, …) */
+    double flops;                          /* multiply-adds count 2, forward, one sample */
+    size_t keep_bytes; /* per sample, kept from forward to backward beside x and y */
+    size_t keep_fixed; /* the same, once per layer */
+    bool identity;     /* forward changes nothing: y is x (flatten, save) */
+    /* The named tensor of save, load, add: index of the `save` node, else -1. */
+    int named;
+};
+
+/* Values the layers need about the samples of a batch. */
+struct nn_samples {
+    const int32_t *labels; /* (n) */
+    const uint32_t *ids;   /* (n) sample ids: what randomness is keyed by */
+    uint32_t epoch;
+    uint64_t seed;
+};
+
+/* Sums over all workers, in place (synchronised batch-norm); NULL function: alone. Also sums the
+ * number of samples: counts are part of `sums`. */
+struct nn_reduce {
+    void (*sum)(void *context, float *sums, size_t count);
+    void *context;
+};
+
+/* One forward or backward of one layer. Pointers not needed by the layer's flags may be NULL. */
+struct nn_pass {
+    const struct nn_node *node;
+    void *state; /* of open */
+    int n;       /* samples, 1 … n_max */
+    bool training;
+    const float *x;     /* (n) x node->in */
+    float *y;           /* (n) x node->out */
+    const float *other; /* add: the named tensor */
+    const float *dy;
+    float *dx;     /* NULL: not wanted (first layer) */
+    float *dother; /* add, load: gradient of the named tensor, to be added to */
+    const float *param[NN_MAX_PARAMS];
+    float *dparam[NN_MAX_PARAMS]; /* overwritten by backward */
+    float *stat[NN_MAX_STATS];
+    void *keep;     /* keep_fixed bytes, then n_max * keep_bytes */
+    float *scratch; /* what open asked for; shared by all layers */
+    const struct nn_samples *samples;
+    struct nn_reduce reduce;
+    /* Losses: forward sets loss_sum (of the n samples), predicted (n); backward multiplies by
+     * loss_scale (1/batch). */
+    double loss_sum;
+    int32_t *predicted;
+    float loss_scale;
+};
+
+struct nn_open {
+    int n_max;
+    bool training; /* false: backward is never called */
+    bool want_dx;
+    const char *kernel;   /* conv: candidate from the kernel plan, or NULL */
+    size_t scratch_bytes; /* out: what this layer wants */
+};
+
+struct nn_layer {
+    const char *name, *help;
+    const char *usage; /* "conv OUT KHxKW [stride=S] [pad=P] [groups=G] [bias=on|off]" */
+    /* Small model texts, each beginning with an `input CxHxW` line; the conformance suite checks
+     * their gradients against finite differences. NULL-ended. */
+    const char *const *examples;
+
+    size_t config_size;
+    base_status (*parse)(struct nn_line *line, void *config); /* NULL: no arguments */
+    base_status (*describe)(struct nn_node *node);            /* from in and config */
+
+    base_status (*open)(const struct nn_node *node, struct nn_open *open,
+                        void **state_p);           /* or NULL */
+    void (*close)(void *state);                    /* or NULL */
+    base_status (*forward)(struct nn_pass *pass);  /* NULL for identity layers */
+    base_status (*backward)(struct nn_pass *pass); /* NULL: dx is dy */
+
+    bool loss;             /* last layer: compares with labels */
+    bool takes_planar;     /* may read the planar network input */
+    bool needs_x, needs_y; /* in backward */
+    bool in_place;         /* y may be x and dx may be dy */
+};
+
+extern const struct nn_layer *const nn_layer_registry[];
+extern const size_t nn_layer_count;
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A range of a model's layers instantiated: activation memory planned and allocated once, kernels
+ * chosen; then steps that allocate nothing. The network owns its activations; weights, gradients
+ * and statistics are flat buffers that the caller may own (shared memory later). One thread
+ * drives a network; kernels inside use OpenMP.
+ */
+#ifndef NN_NET_H
+#define NN_NET_H
+
+#include "nn/graph.h"
+
+struct nn_net;
+
+struct nn_setup {
+    int first, last; /* layers first … last-1; last 0: all */
+    int n_max;       /* largest batch */
+    bool training;
+    /* Whole-model buffers (nn_graph_weight_floats …); NULL: the network allocates its own. */
+    float *weights, *gradients, *statistics;
+    struct nn_reduce reduce;
+    /* Kernel plan: "onednn" for all, or NULL for the default. */
+    const char *kernels;
+};
+
+base_status nn_net_new(const struct nn_graph *graph, const struct nn_setup *setup,
+                       struct nn_net **net_p);
+void nn_net_free(struct nn_net *net); /* accepts NULL */
+
+float *nn_net_weights(struct nn_net *net);
+float *nn_net_gradients(struct nn_net *net);
+float *nn_net_statistics(struct nn_net *net);
+uint64_t nn_net_activation_bytes(const struct nn_net *net);
+
+/* "features.0=onednn features.4=onednn …": what was chosen, for the log and run.json. */
+const char *nn_net_kernels(const struct nn_net *net);
+
+struct nn_batch {
+    int n;
+    const float *x; /* (n,C,H,W) canonical; ignored when first > 0 */
+    struct nn_samples samples;
+};
+
+struct nn_outcome {
+    double loss_sum; /* over the n samples */
+    int correct;
+    const int32_t *predicted; /* (n), valid until the next forward */
+};
+
+/* training: batch statistics and dropout; otherwise running statistics, no dropout. */
+base_status nn_net_forward(struct nn_net *net, const struct nn_batch *batch, bool training,
+                           struct nn_outcome *outcome_p);
+
+/* Told after each layer, last to first: floats [offset, offset+count) of the gradient buffer are
+ * complete. */
+struct nn_ready {
+    void (*range)(void *context, size_t offset, size_t count);
+    void *context;
+};
+
+/* Of the batch of the last forward; gradients of scale * loss_sum (scale = 1/batch for a mean).
+ * Overwrites the gradient buffer's ranges of these layers. */
+base_status nn_net_backward(struct nn_net *net, float scale, struct nn_ready ready);
+
+/* Values of layer `index` after the last forward: copies sample i in (C,H,W) order. */
+void nn_net_output(const struct nn_net *net, int index, int sample, float *values);
+
+/* Calls back after each forward of a layer (S0's training-information collection). `values` is
+ * (n) x node->out in memory layout: use nn_shape_at. One hook a layer; NULL removes it. */
+typedef void (*nn_hook)(void *context, const struct nn_node *node, int n, const float *values);
+void nn_net_hook(struct nn_net *net, int index, nn_hook hook, void *context);
+
+/* The cut of a range: tensors that enter before `first` (or leave after `last`): the current one,
+ * then every named one still needed. Their memory, (n_max) x shape, and their gradients. */
+struct nn_edge {
+    struct nn_shape shape;
+    float *values, *gradients;
+};
+int nn_net_entering(const struct nn_net *net, struct nn_edge *edges, int capacity);
+int nn_net_leaving(const struct nn_net *net, struct nn_edge *edges, int capacity);
+
+#endif

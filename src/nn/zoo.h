@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a file in nn/zoo/ provides: `const struct nn_zoo nn_zoo_NAME`, a model known by name, as
+ * model text. `NAME:ARGUMENTS` hands the arguments over.
+ */
+#ifndef NN_ZOO_H
+#define NN_ZOO_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+
+struct nn_zoo {
+    const char *name, *help;
+    const char *arguments; /* "WIDTHxDEPTH", or NULL when it takes none */
+    const char *example;   /* "mlp:64x2"; NULL: the name */
+    base_status (*text)(const char *arguments, char **text_p); /* base_free */
+};
+
+extern const struct nn_zoo *const nn_zoo_registry[];
+extern const size_t nn_zoo_count;
+
+/* The text of a model given as a zoo name or as a file; a wrong name lists the known ones. */
+base_status nn_model_text(const char *model, char **text_p);
+
+#endif
