@@ -40,7 +40,8 @@ base_status base_file_read(const char *path, size_t limit, char **bytes_p, size_
     *count_p = 0;
     TRY(open_regular(path, &fd, &size));
     if (size > limit)
-        TRY(base_fail(BASE_ERR_DATA, "%s is too large (%zu bytes, at most %zu)", path, size, limit));
+        TRY(base_fail(BASE_ERR_DATA, "%s is too large (%zu bytes, at most %zu)", path, size,
+                      limit));
     TRY(base_tensor(size + 1, 1, path, &bytes));
     while (done < size) {
         ssize_t got = read(fd, bytes + done, size - done);

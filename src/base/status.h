@@ -10,7 +10,9 @@
 
 #include <stdbool.h>
 
-typedef enum base_code {
+#define BASE_MUST_USE [[nodiscard]]
+
+enum BASE_MUST_USE base_code {
     BASE_OK = 0,
     BASE_ERR_USAGE,       /* the command line is wrong: exit code 2 */
     BASE_ERR_IO,          /* the system refused: open, read, write, disk full */
@@ -21,9 +23,10 @@ typedef enum base_code {
     BASE_ERR_DIVERGED,    /* the loss is no longer a number */
     BASE_ERR_INTERRUPTED, /* the person asked to stop */
     BASE_ERR_INTERNAL,    /* our own bug, reported instead of crashing */
-} base_code;
+};
 
-typedef base_code base_status __attribute__((warn_unused_result));
+typedef enum base_code base_code;
+typedef enum base_code base_status;
 
 /* Runs an expression that yields a base_status; jumps to `out` when it is not BASE_OK.
  * Needs a local `base_status st` and a label `out`. */
