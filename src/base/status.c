@@ -8,14 +8,13 @@
 
 static _Thread_local char message[1024];
 
-base_status base_fail(base_code code, const char *format, ...)
+void base_keep_message(const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    return code;
 }
 
 base_status base_prefix(base_status st, const char *format, ...)

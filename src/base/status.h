@@ -37,9 +37,15 @@ typedef enum base_code base_status;
             goto out;      \
     } while (0)
 
-/* Keeps the message of this thread and returns `code`. %m works as in syslog(3). */
-base_status base_fail(base_code code, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* base_fail(code, format, ...) keeps the message of this thread and returns `code`. %m works as in
+ * syslog(3). A macro, so that compilers and analyzers see in every file that it never returns
+ * BASE_OK for an error. */
+#define base_fail(code, ...) base_failed((base_keep_message(__VA_ARGS__), (code)))
+void base_keep_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static inline base_status base_failed(base_code code)
+{
+    return code;
+}
 
 /* Puts "prefix: " before the kept message, for a caller that knows the file or the line. */
 base_status base_prefix(base_status st, const char *format, ...)
