@@ -22,7 +22,11 @@ void base_log_level(enum base_level level)
 
 bool base_log_terminal(void)
 {
-    return isatty(STDERR_FILENO) == 1;
+    static _Atomic int known; /* asked once: progress is drawn inside the training loop */
+
+    if (known == 0)
+        known = isatty(STDERR_FILENO) == 1 ? 1 : -1;
+    return known > 0;
 }
 
 bool base_log_color(void)

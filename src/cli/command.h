@@ -8,48 +8,25 @@
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/status.h"
-
-enum cli_kind {
-    CLI_FLAG,  /* bool; --name sets it, --no-name clears it */
-    CLI_INT,   /* int64_t, min … max */
-    CLI_REAL,  /* double, min … max */
-    CLI_TEXT,  /* const char *; NULL by default */
-    CLI_TEXTS, /* struct cli_texts: may be given several times */
-};
-
-enum { CLI_MAX_TEXTS = 16 };
-struct cli_texts {
-    const char *at[CLI_MAX_TEXTS];
-    int count;
-};
-
-struct cli_option {
-    const char *name;     /* "log-every": written with hyphens, read with hyphens or underscores */
-    const char *argument; /* "N"; NULL for flags */
-    enum cli_kind kind;
-    size_t offset;    /* of the field in the argument struct */
-    double min, max;  /* of CLI_INT and CLI_REAL; both 0: any */
-    const char *help; /* one line; the default is added by --help */
-};
+#include "base/option.h"
 
 struct cli_positional {
     int count;
-    const char *at[CLI_MAX_TEXTS];
+    const char *at[BASE_MAX_TEXTS];
+    uint64_t given; /* bit i: option i of the table was on the command line */
 };
 
 struct cli_command {
-    const char *name, *help;          /* "train", "train a model" */
-    const char *usage;                /* "paceline train --model M --data D [options]" */
-    const char *examples;             /* lines shown under Examples: */
-    const char *const *verbs;         /* NULL, or a NULL-ended list for completion and errors */
-    const struct cli_option *options; /* ended by a NULL name; may be NULL */
-    size_t args_size;                 /* of the argument struct; 0 without options */
-    const void *defaults;             /* its initial value */
+    const char *name, *help;           /* "train", "train a model" */
+    const char *usage;                 /* "paceline train --model M --data D [options]" */
+    const char *examples;              /* lines shown under Examples: */
+    const char *const *verbs;          /* NULL, or a NULL-ended list for completion and errors */
+    const struct base_option *options; /* ended by a NULL name; may be NULL */
+    size_t args_size;                  /* of the argument struct; 0 without options */
+    const void *defaults;              /* its initial value */
     int min_positional, max_positional;
     /* Failures come back as a status; main prints the message, as JSON too where the argument
      * struct has a flag option named "json" that is set. */

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/stop.h"
+
+#include <signal.h>
+
+static volatile sig_atomic_t asked;
+
+static void ask(int signal)
+{
+    asked = signal;
+}
+
+void base_stop_install(void)
+{
+    /* SA_RESETHAND: the second signal has its default effect. */
+    struct sigaction action = {.sa_handler = ask, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
+
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+int base_stop_signal(void)
+{
+    return asked;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Ctrl-C and SIGTERM as a request: the loop finishes its step, saves and says how to go on. A
+ * second signal ends the process at once.
+ */
+#ifndef BASE_STOP_H
+#define BASE_STOP_H
+
+void base_stop_install(void); /* from now on signals are requests */
+int base_stop_signal(void);   /* 0, or the signal that asked */
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The whole program as a function: finds the command, parses, runs, and is the one place that
+ * prints a failure and chooses the exit code.
+ */
+#include "cli/cli.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/stop.h"
+#include "base/str.h"
+
+base_status cli_find(const char *name, const struct cli_command **command_p)
+{
+    const char **names = base_calloc(cli_command_count, sizeof *names);
+    base_status st;
+
+    *command_p = NULL;
+    for (size_t i = 0; i < cli_command_count; i++) {
+        names[i] = cli_command_registry[i]->name;
+        if (strcmp(name, names[i]) == 0)
+            *command_p = cli_command_registry[i];
+    }
+    st = *command_p != NULL
+             ? BASE_OK
+             : base_unknown(BASE_ERR_USAGE, "command", name, names, cli_command_count);
+    base_free(names);
+    return st;
+}
+
+/* One JSON object on stdout whatever happens: also when the arguments did not parse. */
+static bool wants_json(int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            return true;
+    return false;
+}
+
+static void print_failure(base_status st, bool json)
+{
+    char host[256] = "";
+
+    base_progress_clear();
+    fprintf(stderr, "%s%s\n",
+            base_log_color() ? "\033[31mpaceline:\033[0m " : "paceline: ", base_message());
+    if (!json)
+        return;
+    gethostname(host, sizeof host - 1);
+    json_t *error = json_pack("{s:i, s:{s:s, s:s, s:n, s:s}}", "schema", 1, "error", "code",
+                              base_code_name(st), "message", base_message(), "id", "host", host);
+
+    base_ignore(base_json_print(error));
+    json_decref(error);
+}
+
+static base_status run_command(const struct cli_command *command, int argc, char **argv)
+{
+    base_status st = BASE_OK;
+    void *args = base_calloc(1, command->args_size + 1);
+    struct cli_positional positional;
+    bool help = false;
+
+    if (command->defaults != NULL)
+        memcpy(args, command->defaults, command->args_size);
+    TRY(cli_parse(command, argc, argv, args, &positional, &help));
+    if (help)
+        cli_help_command(stdout, command);
+    else
+        TRY(command->run(args, &positional));
+    if (fflush(stdout) != 0)
+        TRY(base_fail(BASE_ERR_IO, "cannot write to standard output: %m"));
+out:
+    base_free(args);
+    return st;
+}
+
+int cli_main(int argc, char **argv)
+{
+    const struct cli_command *command = NULL;
+    base_status st;
+
+    if (argc < 2) {
+        cli_help_overview(stderr);
+        return base_exit_code(BASE_ERR_USAGE);
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        cli_help_overview(stdout);
+        return 0;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("paceline " PACELINE_VERSION);
+        return 0;
+    }
+    st = cli_find(argv[1], &command);
+    if (st == BASE_OK)
+        st = run_command(command, argc - 2, argv + 2);
+    if (st != BASE_OK && st != BASE_ERR_INTERRUPTED)
+        print_failure(st, wants_json(argc, argv));
+    if (base_stop_signal() != 0)
+        return 128 + base_stop_signal();
+    return base_exit_code(st);
+}

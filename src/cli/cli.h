@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The command line: parsing of one command's arguments, help in its three forms, and the whole
+ * program as a function.
+ */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <stdio.h>
+
+#include "cli/command.h"
+
+/* Fills `args` (already holding the defaults) and `positional`. *help_p: --help was asked for. */
+base_status cli_parse(const struct cli_command *command, int argc, char **argv, void *args,
+                      struct cli_positional *positional, bool *help_p);
+
+base_status cli_find(const char *name, const struct cli_command **command_p);
+
+void cli_help_overview(FILE *out);
+void cli_help_command(FILE *out, const struct cli_command *command);
+void cli_help_man(FILE *out);
+base_status cli_help_completion(FILE *out, const char *shell);
+
+/* The exit code. */
+int cli_main(int argc, char **argv);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * GNU-style long options over a command's table: --name value, --name=value, --flag, --no-flag,
+ * hyphens or underscores, `--` ends options, -h is --help. A misspelt option is answered with
+ * the nearest known one.
+ */
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/cli.h"
+
+static base_status unknown_option(const struct cli_command *command, const char *word,
+                                  size_t length)
+{
+    size_t count = base_options_count(command->options);
+    const char **names = base_calloc(count + 1, sizeof *names);
+    char *name = base_strndup(word, length);
+    base_status st;
+    int near;
+
+    for (size_t i = 0; i < count; i++)
+        names[i] = command->options[i].name;
+    for (char *at = name; *at != '\0'; at++)
+        if (*at == '_')
+            *at = '-';
+    near = base_nearest(name, names, count);
+    if (near >= 0)
+        st =
+            base_fail(BASE_ERR_USAGE, "unknown option --%s; did you mean --%s?", name, names[near]);
+    else
+        st = base_fail(BASE_ERR_USAGE, "unknown option --%s; 'paceline %s --help' lists them", name,
+                       command->name);
+    base_free(name);
+    base_free(names);
+    return st;
+}
+
+/* One option at argv[*at]; moves *at past the words it used. */
+static base_status parse_option(const struct cli_command *command, int argc, char **argv, int *at,
+                                void *args, struct cli_positional *positional)
+{
+    const char *word = argv[*at] + 2;
+    const char *equals = strchr(word, '=');
+    size_t length = equals != NULL ? (size_t)(equals - word) : strlen(word);
+    const char *value = equals != NULL ? equals + 1 : NULL;
+    int index = base_option_find(command->options, word, length);
+    bool negated = false;
+
+    if (index < 0 && length > 3 && strncmp(word, "no", 2) == 0 &&
+        (word[2] == '-' || word[2] == '_')) {
+        index = base_option_find(command->options, word + 3, length - 3);
+        negated = index >= 0 && command->options[index].kind == BASE_FLAG;
+        if (!negated)
+            index = -1;
+    }
+    if (index < 0)
+        return unknown_option(command, word, length);
+    positional->given |= UINT64_C(1) << index;
+    *at += 1;
+    if (command->options[index].kind == BASE_FLAG) {
+        if (value == NULL)
+            value = negated ? "false" : "true";
+    } else if (value == NULL) {
+        if (*at == argc)
+            return base_fail(BASE_ERR_USAGE, "--%s needs a value: --%s %s",
+                             command->options[index].name, command->options[index].name,
+                             command->options[index].argument);
+        value = argv[*at];
+        *at += 1;
+    }
+    return base_option_set(&command->options[index], args, value);
+}
+
+static base_status check_count(const struct cli_command *command, const struct cli_positional *p)
+{
+    if (p->count < command->min_positional)
+        return base_fail(BASE_ERR_USAGE, "%s needs %s; usage: %s", command->name,
+                         p->count == 0 ? "an argument" : "another argument", command->usage);
+    if (p->count > command->max_positional)
+        return base_fail(BASE_ERR_USAGE, "'%s' is one argument too many for %s; usage: %s",
+                         p->at[command->max_positional], command->name, command->usage);
+    return BASE_OK;
+}
+
+base_status cli_parse(const struct cli_command *command, int argc, char **argv, void *args,
+                      struct cli_positional *positional, bool *help_p)
+{
+    base_status st = BASE_OK;
+    bool options_end = false;
+
+    *help_p = false;
+    *positional = (struct cli_positional){0};
+    for (int i = 0; i < argc;) {
+        const char *word = argv[i];
+
+        if (!options_end && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
+            *help_p = true;
+            goto out;
+        }
+        if (!options_end && strcmp(word, "--") == 0) {
+            options_end = true;
+            i++;
+        } else if (!options_end && strncmp(word, "--", 2) == 0) {
+            TRY(parse_option(command, argc, argv, &i, args, positional));
+        } else if (!options_end && word[0] == '-' && word[1] != '\0') {
+            TRY(base_fail(BASE_ERR_USAGE, "unknown option %s; options are long: --name", word));
+        } else if (positional->count == BASE_MAX_TEXTS) {
+            TRY(base_fail(BASE_ERR_USAGE, "too many arguments; usage: %s", command->usage));
+        } else {
+            positional->at[positional->count++] = word;
+            i++;
+        }
+    }
+    TRY(check_count(command, positional));
+out:
+    return st;
+}
