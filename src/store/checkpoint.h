@@ -8,6 +8,8 @@
 #ifndef STORE_CHECKPOINT_H
 #define STORE_CHECKPOINT_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/json.h"
@@ -15,13 +17,16 @@
 
 struct store_save; /* a checkpoint being written */
 
-/* `dir` is made if needed; leftovers of killed writers in it are removed. */
+/* `dir` is made if needed; leftovers of killed writers in it are removed. One writer at a time in
+ * a directory. */
 base_status store_save_begin(const char *dir, uint64_t step, struct store_save **save_p);
 /* Where to put file `name` ("model.safetensors"); valid until commit or abandon. */
 const char *store_save_path(struct store_save *save, const char *name);
 /* Completes `manifest` (borrowed) with "schema", "step", "files" and "digest", makes the
  * checkpoint appear, then removes all but the newest `keep` (0: all stay; the best stays too).
- * Frees `save` in any case; on failure nothing appears and nothing is removed. */
+ * A step that is there already is replaced. Checkpoints of later steps are left alone. Frees
+ * `save` in any case; on failure nothing appears and nothing is removed (if only the last sync of
+ * `dir` fails, the checkpoint is there, whole, but may not survive a power cut). */
 base_status store_save_commit(struct store_save *save, json_t *manifest, unsigned keep);
 void store_save_abandon(struct store_save *save); /* accepts NULL */
 

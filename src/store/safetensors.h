@@ -33,6 +33,7 @@ base_status store_open(const char *path, struct store_file **file_p);
 base_status store_parse(const void *bytes, size_t count, struct store_file **file_p);
 void store_close(struct store_file *file); /* accepts NULL */
 
+/* Tensors in the order of their bytes in the file. */
 size_t store_count(const struct store_file *file);
 const struct store_tensor *store_at(const struct store_file *file, size_t index);
 const struct store_tensor *store_find(const struct store_file *file,
@@ -40,7 +41,9 @@ const struct store_tensor *store_find(const struct store_file *file,
 
 struct store_writer;
 
-/* Writes the header for `count` tensors (16-byte aligned data, in this order). */
+/* Writes the header for `count` tensors, whose bytes follow in this order. The header is padded so
+ * that the data begins at a multiple of 64; between tensors there is no gap (readers of the format
+ * reject holes), so a tensor is aligned as far as the sizes of those before it allow. */
 base_status store_create(const char *path, const struct store_tensor *tensors, size_t count,
                          struct store_writer **writer_p);
 /* Bytes of the tensors, in order, in pieces of any size. */
