@@ -18,6 +18,9 @@ struct data_source {
     char digest[BASE_SHA256_HEX]; /* of what identifies the source's bytes */
     /* Known normalisation; has_statistics false: data_open measures the training part. */
     bool has_statistics;
+    /* Pixels are decoded or computed on demand: statistics come from a sample of the training
+     * part, and the loader uses several threads. */
+    bool costly;
     float mean[DATA_MAX_CHANNELS], deviation[DATA_MAX_CHANNELS];
 };
 

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shared inside data/ only: the parsers of the formats, reachable from memory so that they can be
+ * fuzzed and tested without files, and what the loader needs to know of a set. Parsers own
+ * nothing: what they return points into the bytes they were given.
+ */
+#ifndef DATA_PRIVATE_H
+#define DATA_PRIVATE_H
+
+#include "data/dataset.h"
+#include "data/format.h"
+
+/* idx (http://yann.lecun.com/exdb/mnist): images (N,H,W) and labels (N) of unsigned bytes. */
+struct data_idx {
+    uint32_t count;
+    uint32_t height, width; /* 0 for labels */
+    const uint8_t *values;  /* (count,height,width), or (count) for labels */
+};
+bool data_idx_is_gzip(const void *bytes, size_t count);
+base_status data_idx_images(const void *bytes, size_t count, struct data_idx *images_p);
+base_status data_idx_labels(const void *bytes, size_t count, struct data_idx *labels_p);
+/* Unpacks a gzip of an idx file. Its header says how long it must be: never more is unpacked. */
+base_status data_idx_inflate(const void *bytes, size_t count, uint8_t **idx_p, size_t *size_p);
+/* Labels as numbers below `classes`; `labels` has room for all of them. */
+base_status data_idx_check(const struct data_idx *images, const struct data_idx *labels,
+                           int classes, int32_t *numbers);
+
+/* CIFAR-10 binary: records of one label byte and 3072 pixels (3,32,32). */
+enum { DATA_CIFAR_SIDE = 32, DATA_CIFAR_CLASSES = 10, DATA_CIFAR_RECORD = 1 + 3 * 32 * 32 };
+/* `labels` has room for count / DATA_CIFAR_RECORD and gets the checked label of every record. */
+base_status data_cifar_records(const void *bytes, size_t count, int32_t *labels,
+                               uint32_t *records_p);
+
+/* One class name a line, as many as `classes`; trailing blank lines are fine. */
+base_status data_class_names(const char *text, size_t count, int classes, char **names);
+/* Lines of a list of class names, blank ones at the end left out; 0 when there are too many. */
+int data_class_lines(const char *text, size_t count);
+
+/* Options of "synthetic[:name=value,…]". */
+struct data_synthetic {
+    uint32_t classes, channels, height, width, train, test, noise;
+    uint64_t seed;
+    bool shuffled;
+};
+base_status data_synthetic_parse(const char *text, struct data_synthetic *options_p);
+
+/* Are this set's pixels costly to get, so that several threads pay? */
+bool data_costly(const struct data_set *set);
+
+#endif

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Opens a set by name or path, carves out the validation part and measures the statistics that
+ * pixels are normalised with. Owns the format's source; a part is a sorted list of the source's
+ * samples, or all of them.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "base/str.h"
+#include "data/data_private.h"
+#include "data/get.h"
+
+enum { STATISTICS_SAMPLE = 2000 };
+
+struct data_set {
+    struct data_info info;
+    const struct data_format *format;
+    struct data_source source;
+    uint32_t *chosen[DATA_PARTS]; /* indices in the source's part; NULL: all, in its order */
+};
+
+static enum data_part source_part(enum data_part part)
+{
+    return part == DATA_VALIDATION ? DATA_TRAIN : part;
+}
+
+static uint32_t source_index(const struct data_set *set, enum data_part part, uint32_t index)
+{
+    return set->chosen[part] != NULL ? set->chosen[part][index] : index;
+}
+
+const struct data_info *data_describe(const struct data_set *set)
+{
+    return &set->info;
+}
+
+bool data_costly(const struct data_set *set)
+{
+    return set->source.costly;
+}
+
+int32_t data_label(const struct data_set *set, enum data_part part, uint32_t index)
+{
+    return set->source.labels[source_part(part)][source_index(set, part, index)];
+}
+
+base_status data_pixels(const struct data_set *set, enum data_part part, uint32_t index,
+                        uint8_t *pixels)
+{
+    return set->format->pixels(set->source.state, source_part(part), source_index(set, part, index),
+                               pixels);
+}
+
+static const struct data_format *find_format(const char *path)
+{
+    for (size_t i = 0; i < data_format_count; i++)
+        if (data_format_registry[i]->recognise(path))
+            return data_format_registry[i];
+    return NULL;
+}
+
+static base_status fail_format(const char *path)
+{
+    struct base_str s = {0};
+    base_status st;
+
+    for (size_t i = 0; i < data_format_count; i++)
+        base_str_add(&s, "; %s: %s", data_format_registry[i]->name, data_format_registry[i]->help);
+    st = base_fail(BASE_ERR_DATA, "%s is in no format of images that is known%s", path,
+                   s.text != NULL ? s.text : "");
+    base_str_fini(&s);
+    return st;
+}
+
+static base_status fail_name(const char *what)
+{
+    const char *const *known = NULL;
+    size_t count = data_get_names(&known);
+    const char **names = base_calloc(count + 1, sizeof *names);
+    base_status st;
+
+    for (size_t i = 0; i < count; i++)
+        names[i] = known[i];
+    names[count] = "synthetic";
+    if (strchr(what, '/') != NULL)
+        st = base_fail(BASE_ERR_IO, "there is no file or folder %s", what);
+    else
+        st = base_unknown(BASE_ERR_DATA, "data set", what, names, count + 1);
+    base_free(names);
+    return st;
+}
+
+/* The format that serves `what`, and the path to give it (base_free). */
+static base_status resolve(const char *what, const struct data_format **format_p, char **path_p)
+{
+    base_status st = BASE_OK;
+    bool present = false;
+
+    *path_p = NULL;
+    *format_p = find_format(what);
+    if (*format_p != NULL) {
+        *path_p = base_strdup(what);
+        return BASE_OK;
+    }
+    if (base_exists(what))
+        return fail_format(what);
+    if (!data_get_knows(what))
+        return fail_name(what);
+    TRY(data_get_folder(what, &present, path_p));
+    if (!present)
+        TRY(data_get(what));
+    *format_p = find_format(*path_p);
+    if (*format_p == NULL)
+        TRY(fail_format(*path_p));
+out:
+    return st;
+}
+
+static base_status check_source(const struct data_source *s)
+{
+    if (s->channels < 1 || s->channels > DATA_MAX_CHANNELS || s->height < 1 ||
+        s->height > DATA_MAX_SIDE || s->width < 1 || s->width > DATA_MAX_SIDE || s->classes < 1 ||
+        s->classes > DATA_MAX_CLASSES)
+        return base_fail(BASE_ERR_DATA, "%d classes of %dx%dx%d images cannot be read", s->classes,
+                         s->channels, s->height, s->width);
+    if (s->count[DATA_TRAIN] == 0 && s->count[DATA_TEST] == 0)
+        return base_fail(BASE_ERR_DATA, "holds no samples");
+    return BASE_OK;
+}
+
+static int by_index(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* A random share of the training part becomes the validation part. Both stay in the source's
+ * order: it is data_order that shuffles. */
+static base_status split(struct data_set *set, const struct data_options *options)
+{
+    base_status st = BASE_OK;
+    uint32_t total = set->source.count[DATA_TRAIN], kept;
+    struct base_rng rng = base_rng_of(options->seed, BASE_STREAM_SPLIT, 0, 0, 0);
+    uint32_t *order = NULL;
+
+    if (!(options->validation >= 0 && options->validation <= 0.9))
+        TRY(base_fail(BASE_ERR_USAGE, "a validation share of %g is not from 0 to 0.9",
+                      options->validation));
+    if (options->validation == 0)
+        goto out;
+    kept = (uint32_t)lround(options->validation * (double)total);
+    if (kept == 0 || kept >= total)
+        TRY(base_fail(BASE_ERR_DATA,
+                      "a validation share of %g of %u training samples leaves one part empty",
+                      options->validation, total));
+    TRY(base_tensor(total, sizeof *order, "the validation split", &order));
+    for (uint32_t i = 0; i < total; i++)
+        order[i] = i;
+    base_rng_shuffle(&rng, order, total);
+    qsort(order, kept, sizeof *order, by_index);
+    qsort(order + kept, total - kept, sizeof *order, by_index);
+    set->chosen[DATA_VALIDATION] = order;
+    set->chosen[DATA_TRAIN] = order + kept;
+    set->info.count[DATA_VALIDATION] = kept;
+    set->info.count[DATA_TRAIN] = total - kept;
+out:
+    return st;
+}
+
+/* Mean and deviation from how often each of the 256 levels occurs, so the sums are exact. */
+static void statistics_of(const uint64_t levels[256], float *mean_p, float *deviation_p)
+{
+    double count = 0, sum = 0, squares = 0, mean, variance;
+
+    for (int level = 0; level < 256; level++) {
+        double x = level / 255.0, n = (double)levels[level];
+
+        count += n;
+        sum += n * x;
+        squares += n * x * x;
+    }
+    mean = sum / count;
+    variance = squares / count - mean * mean;
+    *mean_p = (float)mean;
+    /* a channel of one level is only centred */
+    *deviation_p = variance > 1e-12 ? (float)sqrt(variance) : 1.0f;
+}
+
+/* Over the training part; of costly sources over evenly spread images, at most 2,000: enough for
+ * three digits, and opening a folder of a million images stays quick. */
+static base_status measure(struct data_set *set)
+{
+    base_status st = BASE_OK;
+    struct data_info *info = &set->info;
+    enum data_part part = info->count[DATA_TRAIN] > 0 ? DATA_TRAIN : DATA_TEST;
+    uint32_t count = info->count[part], used = count;
+    size_t plane = (size_t)info->height * (size_t)info->width;
+    size_t channels = (size_t)info->channels;
+    uint64_t(*levels)[256] = base_calloc(channels, sizeof *levels);
+    uint8_t *pixels = NULL;
+
+    if (set->source.costly && used > STATISTICS_SAMPLE)
+        used = STATISTICS_SAMPLE;
+    TRY(base_tensor(plane, channels, "an image", &pixels));
+    for (uint32_t i = 0; i < used; i++) {
+        TRY(data_pixels(set, part, (uint32_t)((uint64_t)i * count / used), pixels));
+        for (size_t c = 0; c < channels; c++)
+            for (size_t k = 0; k < plane; k++)
+                levels[c][pixels[c * plane + k]]++;
+    }
+    for (size_t c = 0; c < channels; c++)
+        statistics_of(levels[c], &info->mean[c], &info->deviation[c]);
+out:
+    base_free(pixels);
+    base_free(levels);
+    return st;
+}
+
+static base_status normalise(struct data_set *set, bool unit_range)
+{
+    struct data_info *info = &set->info;
+
+    for (int c = 0; c < DATA_MAX_CHANNELS; c++) {
+        info->mean[c] = 0;
+        info->deviation[c] = 1;
+    }
+    if (unit_range)
+        return BASE_OK;
+    if (!set->source.has_statistics)
+        return measure(set);
+    memcpy(info->mean, set->source.mean, sizeof info->mean);
+    memcpy(info->deviation, set->source.deviation, sizeof info->deviation);
+    return BASE_OK;
+}
+
+/* Of the source: neither the split nor the normalisation changes it. */
+static void digest(struct data_set *set)
+{
+    const struct data_source *s = &set->source;
+    char labels[2][BASE_SHA256_HEX], *identity;
+
+    for (int part = DATA_TRAIN; part <= DATA_TEST; part++)
+        base_sha256(s->labels[part], s->count[part] * sizeof(int32_t), labels[part]);
+    identity = base_format("%d %dx%dx%d %u %u %s %s %s", s->classes, s->channels, s->height,
+                           s->width, s->count[DATA_TRAIN], s->count[DATA_TEST], labels[DATA_TRAIN],
+                           labels[DATA_TEST], s->digest);
+    base_sha256(identity, strlen(identity), set->info.digest);
+    base_free(identity);
+}
+
+static void describe(struct data_set *set, const char *what)
+{
+    const struct data_source *s = &set->source;
+    struct data_info *info = &set->info;
+
+    info->name = base_strdup(what);
+    info->format = set->format->name;
+    info->channels = s->channels;
+    info->height = s->height;
+    info->width = s->width;
+    info->classes = s->classes;
+    info->count[DATA_TRAIN] = s->count[DATA_TRAIN];
+    info->count[DATA_TEST] = s->count[DATA_TEST];
+    info->class_names = base_calloc((size_t)s->classes, sizeof *info->class_names);
+    for (int i = 0; i < s->classes; i++)
+        info->class_names[i] =
+            s->class_names != NULL ? base_strdup(s->class_names[i]) : base_format("%d", i);
+}
+
+base_status data_open(const char *what, const struct data_options *options, struct data_set **set_p)
+{
+    base_status st = BASE_OK;
+    struct data_set *set = base_calloc(1, sizeof *set);
+    char *path = NULL;
+
+    *set_p = NULL;
+    TRY(resolve(what, &set->format, &path));
+    TRY(set->format->open(path, &set->source));
+    TRY(base_prefix(check_source(&set->source), "%s", what));
+    describe(set, what);
+    TRY(base_prefix(split(set, options), "%s", what));
+    TRY(normalise(set, options->unit_range));
+    digest(set);
+    *set_p = set;
+    set = NULL;
+out:
+    base_free(path);
+    data_close(set);
+    return st;
+}
+
+void data_close(struct data_set *set)
+{
+    if (set == NULL)
+        return;
+    if (set->format != NULL)
+        set->format->close(set->source.state);
+    base_free(set->chosen[DATA_VALIDATION]); /* the training part's list lies behind it */
+    if (set->info.class_names != NULL)
+        base_names_free(set->info.class_names, (size_t)set->info.classes);
+    base_free(set->info.name);
+    base_free(set);
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Batches made ready in the background. Threads take the numbers of the next batches one after the
+ * other and fill the slots of a ring; the caller takes them in order. One thread is enough for what
+ * lies in memory; sets that decode or compute their pixels get a few. The slot the caller
+ * holds is filled again only once it asks for the next. All state below `lock` is guarded by it;
+ * a slot belongs to the thread that fills it until it is ready.
+ */
+#include "data/loader.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "data/data_private.h"
+
+enum { SLOTS = 4, MAX_THREADS = 3 };
+
+struct slot {
+    float *x;
+    int32_t *labels;
+    uint8_t *pixels; /* one image, scratch of the thread that fills the slot */
+    uint32_t count;
+    bool ready;
+    base_status st;
+    char message[1024];
+};
+
+struct data_loader {
+    const struct data_set *set;
+    enum data_part part;
+    uint32_t batch;
+    uint64_t seed;
+    struct data_augment augment;
+    float table[DATA_MAX_CHANNELS][256]; /* level → normalised */
+    pthread_t threads[MAX_THREADS];
+    int thread_count;
+
+    pthread_mutex_t lock;
+    pthread_cond_t work, done; /* for the threads; for the caller */
+    struct slot slots[SLOTS];
+    const uint32_t *ids;
+    size_t id_count;
+    uint32_t epoch;
+    size_t batches;  /* of this epoch */
+    size_t claimed;  /* taken by threads */
+    size_t returned; /* given to the caller … */
+    size_t freed;    /* … and given back, so that their slots are free */
+    int busy;        /* threads that fill a slot now */
+    bool cancel, stop;
+};
+
+/* Where a sample is cropped and whether it is mirrored. */
+struct view {
+    int dy, dx;
+    bool mirror;
+};
+
+static struct view view_of(const struct data_loader *l, uint32_t id)
+{
+    struct base_rng rng = base_rng_of(l->seed, BASE_STREAM_AUGMENT, 0, l->epoch, id);
+    uint64_t places = 2 * (uint64_t)l->augment.pad + 1;
+    uint32_t words[4];
+
+    base_rng_block(&rng, 0, words);
+    return (struct view){(int)((words[0] * places) >> 32) - l->augment.pad,
+                         (int)((words[1] * places) >> 32) - l->augment.pad,
+                         l->augment.flip && (words[2] >> 31) != 0};
+}
+
+static int clamp(int value, int low, int high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+/* x (C,H,W) from pixels (C,H,W): cropped out of the black-padded image, mirrored, normalised. */
+static void convert(const struct data_loader *l, struct view view, const uint8_t *pixels, float *x)
+{
+    const struct data_info *info = data_describe(l->set);
+    int h = info->height, w = info->width, step = view.mirror ? -1 : 1;
+    /* columns [low,high) of x show pixels, the others padding */
+    int low = clamp(-step * view.dx, 0, w), high = clamp(w - step * view.dx, low, w);
+    int from = view.mirror ? w - 1 - low + view.dx : low + view.dx;
+
+    for (int c = 0; c < info->channels; c++) {
+        const float *table = l->table[c];
+
+        for (int y = view.dy; y < h + view.dy; y++, x += w) {
+            bool inside = y >= 0 && y < h;
+            const uint8_t *pixel =
+                pixels + ((size_t)c * (size_t)h + (size_t)(inside ? y : 0)) * (size_t)w + from;
+
+            for (int i = 0; i < (inside ? low : w); i++)
+                x[i] = table[0];
+            if (!inside)
+                continue;
+            for (int i = low; i < high; i++, pixel += step)
+                x[i] = table[*pixel];
+            for (int i = high; i < w; i++)
+                x[i] = table[0];
+        }
+    }
+}
+
+/* `count` samples from position `first` of the epoch. */
+static base_status fill(struct data_loader *l, struct slot *slot, size_t first, uint32_t count)
+{
+    base_status st = BASE_OK;
+    const struct data_info *info = data_describe(l->set);
+    size_t size = (size_t)info->channels * (size_t)info->height * (size_t)info->width;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t id = l->ids[first + i];
+
+        if (id >= info->count[l->part])
+            TRY(base_fail(BASE_ERR_INTERNAL, "sample %u asked for, but there are %u", id,
+                          info->count[l->part]));
+        if (__atomic_load_n(&l->cancel, __ATOMIC_RELAXED))
+            break;
+        TRY(data_pixels(l->set, l->part, id, slot->pixels));
+        convert(l, view_of(l, id), slot->pixels, slot->x + i * size);
+        slot->labels[i] = data_label(l->set, l->part, id);
+    }
+out:
+    return st;
+}
+
+/* Under the lock: is there a batch to fill and a free slot for it? */
+static bool has_work(const struct data_loader *l)
+{
+    return !l->cancel && l->claimed < l->batches && l->claimed < l->freed + SLOTS;
+}
+
+static void *work(void *argument)
+{
+    struct data_loader *l = argument;
+
+    pthread_mutex_lock(&l->lock);
+    for (;;) {
+        struct slot *slot;
+        size_t first;
+        base_status st;
+
+        while (!l->stop && !has_work(l))
+            pthread_cond_wait(&l->work, &l->lock);
+        if (l->stop)
+            break;
+        first = l->claimed * l->batch;
+        slot = &l->slots[l->claimed++ % SLOTS];
+        slot->count = l->id_count - first < l->batch ? (uint32_t)(l->id_count - first) : l->batch;
+        l->busy++;
+        pthread_mutex_unlock(&l->lock);
+        st = fill(l, slot, first, slot->count);
+        pthread_mutex_lock(&l->lock);
+        slot->st = st;
+        if (st != BASE_OK)
+            snprintf(slot->message, sizeof slot->message, "%s", base_message());
+        slot->ready = true;
+        l->busy--;
+        pthread_cond_broadcast(&l->done);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+static void make_tables(struct data_loader *l)
+{
+    const struct data_info *info = data_describe(l->set);
+
+    for (int c = 0; c < info->channels; c++)
+        for (int level = 0; level < 256; level++)
+            l->table[c][level] = ((float)level / 255.0f - info->mean[c]) / info->deviation[c];
+}
+
+static base_status make_slots(struct data_loader *l)
+{
+    base_status st = BASE_OK;
+    const struct data_info *info = data_describe(l->set);
+    size_t size = (size_t)info->channels * (size_t)info->height * (size_t)info->width;
+    size_t total = 0;
+
+    TRY(base_mul(size, l->batch, &total));
+    for (int i = 0; i < SLOTS; i++) {
+        TRY(base_tensor(total, sizeof(float), "batches of data", &l->slots[i].x));
+        TRY(base_tensor(l->batch, sizeof(int32_t), "labels", &l->slots[i].labels));
+        TRY(base_tensor(size, 1, "an image", &l->slots[i].pixels));
+    }
+out:
+    return st;
+}
+
+static base_status start_threads(struct data_loader *l)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int wanted = !data_costly(l->set) || cores < 2 ? 1 : cores < MAX_THREADS ? 2 : MAX_THREADS;
+
+    while (l->thread_count < wanted) {
+        errno = pthread_create(&l->threads[l->thread_count], NULL, work, l);
+        if (errno != 0)
+            return base_fail(BASE_ERR_IO, "cannot start a thread that loads data: %m");
+        l->thread_count++;
+    }
+    return BASE_OK;
+}
+
+base_status data_loader_new(const struct data_set *set, enum data_part part, uint32_t batch,
+                            uint64_t seed, struct data_augment augment,
+                            struct data_loader **loader_p)
+{
+    base_status st = BASE_OK;
+    struct data_loader *l = base_calloc(1, sizeof *l);
+
+    *loader_p = NULL;
+    *l = (struct data_loader){
+        .set = set, .part = part, .batch = batch, .seed = seed, .augment = augment};
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->work, NULL);
+    pthread_cond_init(&l->done, NULL);
+    if (batch == 0)
+        TRY(base_fail(BASE_ERR_USAGE, "a batch of 0 samples; it takes at least 1"));
+    if (augment.pad < 0 || augment.pad > DATA_MAX_SIDE)
+        TRY(base_fail(BASE_ERR_USAGE, "padding of %d pixels is not from 0 to %d", augment.pad,
+                      DATA_MAX_SIDE));
+    make_tables(l);
+    TRY(make_slots(l));
+    TRY(start_threads(l));
+    *loader_p = l;
+    l = NULL;
+out:
+    data_loader_free(l);
+    return st;
+}
+
+void data_loader_free(struct data_loader *l)
+{
+    if (l == NULL)
+        return;
+    pthread_mutex_lock(&l->lock);
+    __atomic_store_n(&l->cancel, true, __ATOMIC_RELAXED);
+    l->stop = true;
+    pthread_cond_broadcast(&l->work);
+    pthread_mutex_unlock(&l->lock);
+    for (int i = 0; i < l->thread_count; i++)
+        pthread_join(l->threads[i], NULL);
+    for (int i = 0; i < SLOTS; i++) {
+        base_free(l->slots[i].x);
+        base_free(l->slots[i].labels);
+        base_free(l->slots[i].pixels);
+    }
+    pthread_cond_destroy(&l->done);
+    pthread_cond_destroy(&l->work);
+    pthread_mutex_destroy(&l->lock);
+    base_free(l);
+}
+
+base_status data_loader_begin(struct data_loader *l, uint32_t epoch, const uint32_t *ids,
+                              size_t count)
+{
+    pthread_mutex_lock(&l->lock);
+    __atomic_store_n(&l->cancel, true, __ATOMIC_RELAXED);
+    while (l->busy > 0)
+        pthread_cond_wait(&l->done, &l->lock);
+    for (int i = 0; i < SLOTS; i++)
+        l->slots[i].ready = false;
+    l->epoch = epoch;
+    l->ids = ids;
+    l->id_count = count;
+    l->batches = count / l->batch + (count % l->batch != 0);
+    l->claimed = 0;
+    l->returned = 0;
+    l->freed = 0;
+    __atomic_store_n(&l->cancel, false, __ATOMIC_RELAXED);
+    pthread_cond_broadcast(&l->work);
+    pthread_mutex_unlock(&l->lock);
+    return BASE_OK;
+}
+
+base_status data_loader_next(struct data_loader *l, struct data_batch *batch_p)
+{
+    base_status st = BASE_OK;
+    struct slot *slot;
+
+    *batch_p = (struct data_batch){0};
+    pthread_mutex_lock(&l->lock);
+    if (l->freed < l->returned) { /* asking for a batch gives back the one before it */
+        l->slots[l->freed++ % SLOTS].ready = false;
+        pthread_cond_signal(&l->work);
+    }
+    if (l->returned == l->batches)
+        goto out;
+    slot = &l->slots[l->returned % SLOTS];
+    while (!slot->ready)
+        pthread_cond_wait(&l->done, &l->lock);
+    if (slot->st != BASE_OK)
+        TRY(base_fail(slot->st, "%s", slot->message));
+    *batch_p =
+        (struct data_batch){slot->count, slot->x, slot->labels, l->ids + l->returned++ * l->batch};
+out:
+    pthread_mutex_unlock(&l->lock);
+    return st;
+}
