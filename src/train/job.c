@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include "train/job.h"
+
+#include <string.h>
+
+const struct train_job train_job_defaults = {
+    .epochs = 5,
+    .batch = 64,
+    .accumulate = 1,
+    .optimiser = "sgd",
+    .lr = 0.01,
+    .momentum = 0.9,
+    .beta1 = 0.9,
+    .beta2 = 0.999,
+    .epsilon = 1e-8,
+    .schedule = "constant",
+    .decay_every = 10,
+    .decay = 0.1,
+    .normalise = true,
+    .seed = 1,
+    .strategy = "single",
+    .log_every = 20,
+    .eval_every = 1,
+    .test = true,
+    .checkpoint = true,
+    .keep = 3,
+    .runs_dir = "runs",
+};
+
+#define AT(field) offsetof(struct train_job, field)
+
+const struct base_option train_job_options[] = {
+    {"model", "M", BASE_TEXT, AT(model), 0, 0, "a model of the zoo, or a model file", false},
+    {"data", "D", BASE_TEXT, AT(data), 0, 0,
+     "a data set `data get` knows, a file or folder, or synthetic[:…]", false},
+    {"epochs", "N", BASE_INT, AT(epochs), 0, 1e6, "passes over the training data", false},
+    {"steps", "N", BASE_INT, AT(steps), -1, 1e12,
+     "stop after N steps, in whichever epoch; 0: by --epochs, -1: none at all", false},
+    {"batch", "N", BASE_INT, AT(batch), 1, 1e6, "samples of a step", false},
+    {"accumulate", "M", BASE_INT, AT(accumulate), 1, 4096,
+     "compute each batch in M pieces, with less memory", false},
+    {"lr", "X", BASE_REAL, AT(lr), 0, 1e6, "learning rate", false},
+    {"momentum", "X", BASE_REAL, AT(momentum), 0, 0.99999, "of sgd", false},
+    {"nesterov", NULL, BASE_FLAG, AT(nesterov), 0, 0, "Nesterov's momentum", false},
+    {"weight-decay", "X", BASE_REAL, AT(weight_decay), 0, 1e3, "weight decay", false},
+    {"optimiser", "NAME", BASE_TEXT, AT(optimiser), 0, 0, "sgd or adamw", false},
+    {"beta1", "X", BASE_REAL, AT(beta1), 0, 0.999999, "of adamw", false},
+    {"beta2", "X", BASE_REAL, AT(beta2), 0, 0.9999999, "of adamw", false},
+    {"epsilon", "X", BASE_REAL, AT(epsilon), 1e-30, 1, "of adamw", false},
+    {"clip", "X", BASE_REAL, AT(clip), 0, 1e9, "scale gradients down to this norm; 0: never",
+     false},
+    {"schedule", "NAME", BASE_TEXT, AT(schedule), 0, 0,
+     "of the learning rate: constant, step, cosine, one-cycle", false},
+    {"warmup", "E", BASE_REAL, AT(warmup), 0, 1e6, "epochs of linear rise before the schedule",
+     false},
+    {"decay-every", "E", BASE_REAL, AT(decay_every), 1e-6, 1e6, "step: epochs between decays",
+     false},
+    {"decay", "X", BASE_REAL, AT(decay), 1e-6, 1, "step: factor of each decay", false},
+    {"final-lr", "X", BASE_REAL, AT(final_lr), 0, 1,
+     "cosine, one-cycle: where they end, as a share of --lr", false},
+    {"validation", "X", BASE_REAL, AT(validation), 0, 0.9,
+     "share of the training data kept apart; its loss chooses the best checkpoint", false},
+    {"patience", "N", BASE_INT, AT(patience), 0, 1e6,
+     "stop after N epochs without a better validation loss; 0: never", false},
+    {"pad", "N", BASE_INT, AT(pad), 0, 64, "augment: pad by N pixels and crop anywhere", false},
+    {"flip", NULL, BASE_FLAG, AT(flip), 0, 0, "augment: mirror every second time", false},
+    {"balanced", NULL, BASE_FLAG, AT(balanced), 0, 0, "every batch has its share of every class",
+     false},
+    {"normalise", NULL, BASE_FLAG, AT(normalise), 0, 0,
+     "mean 0, deviation 1 per channel; without it pixels are 0 … 1", false},
+    {"seed", "N", BASE_INT, AT(seed), 0, 9e15, "of all randomness", false},
+    {"threads", "N", BASE_INT, AT(threads), 0, 1024, "compute threads; 0: one per core", false},
+    {"strategy", "NAME", BASE_TEXT, AT(strategy), 0, 0, "how the work is divided", false},
+    {"kernels", "NAME", BASE_TEXT, AT(kernels), 0, 0, "force a convolution kernel", false},
+    {"log-every", "N", BASE_INT, AT(log_every), 0, 1e9, "steps between log lines; 0: none", false},
+    {"eval-every", "N", BASE_INT, AT(eval_every), 0, 1e6,
+     "epochs between tests; 0: only at the end", false},
+    {"test", NULL, BASE_FLAG, AT(test), 0, 0, "evaluate on the test data", false},
+    {"checkpoint", NULL, BASE_FLAG, AT(checkpoint), 0, 0, "write checkpoints", false},
+    {"checkpoint-every", "N", BASE_INT, AT(checkpoint_every), 0, 1e12,
+     "steps between checkpoints; 0: at each epoch's end", false},
+    {"keep", "K", BASE_INT, AT(keep), 0, 1e6, "newest checkpoints to keep; 0: all", false},
+    {"record", "LAYER", BASE_TEXTS, AT(record), 0, 0,
+     "write statistics of a layer's activations into the events", false},
+    {"init", "C", BASE_TEXT, AT(init), 0, 0,
+     "start from a checkpoint or a .safetensors file; layers that differ start new", false},
+    {"run", "NAME", BASE_TEXT, AT(run), 0, 0, "name of the run [MODEL-DATA-N]", true},
+    {"runs-dir", "DIR", BASE_TEXT, AT(runs_dir), 0, 0, "where runs are kept", true},
+    {"resume", "RUN", BASE_TEXT, AT(resume), 0, 0, "go on with a run, in its folder", true},
+    {"like", "RUN", BASE_TEXT, AT(like), 0, 0, "take a run's settings as the defaults", true},
+    {"json", NULL, BASE_FLAG, AT(json), 0, 0, "one JSON object on standard output", true},
+    {"quiet", NULL, BASE_FLAG, AT(quiet), 0, 0, "only warnings and errors", true},
+    {0},
+};
+
+base_status train_job_check(const struct train_job *job)
+{
+    if (job->model == NULL)
+        return base_fail(BASE_ERR_USAGE, "--model is missing: a zoo name such as mnist-cnn, or a "
+                                         "model file");
+    if (job->data == NULL)
+        return base_fail(BASE_ERR_USAGE, "--data is missing: a name such as fashion-mnist, or a "
+                                         "folder or file");
+    if (job->accumulate > job->batch)
+        return base_fail(BASE_ERR_USAGE, "--accumulate %lld cuts a batch of %lld into nothing",
+                         (long long)job->accumulate, (long long)job->batch);
+    if (job->patience > 0 && job->validation == 0)
+        return base_fail(BASE_ERR_USAGE,
+                         "--patience needs a validation part: add --validation 0.1");
+    if (job->nesterov && job->momentum == 0)
+        return base_fail(BASE_ERR_USAGE, "--nesterov needs --momentum above 0");
+    return BASE_OK;
+}
+
+bool train_job_may_change(const char *name)
+{
+    static const char *const free_names[] = {
+        "epochs",           "steps", "threads", "log-every", "eval-every", "test", "checkpoint",
+        "checkpoint-every", "keep",  "record",  "patience",
+    };
+
+    for (size_t i = 0; i < sizeof free_names / sizeof *free_names; i++)
+        if (strcmp(name, free_names[i]) == 0)
+            return true;
+    return false;
+}
