@@ -5,6 +5,7 @@
 
 const struct train_job train_job_defaults = {
     .epochs = 5,
+    .steps = -1,
     .batch = 64,
     .accumulate = 1,
     .optimiser = "sgd",
@@ -35,7 +36,7 @@ const struct base_option train_job_options[] = {
      "a data set `data get` knows, a file or folder, or synthetic[:…]", false},
     {"epochs", "N", BASE_INT, AT(epochs), 0, 1e6, "passes over the training data", false},
     {"steps", "N", BASE_INT, AT(steps), -1, 1e12,
-     "stop after N steps, in whichever epoch; 0: by --epochs, -1: none at all", false},
+     "stop after N steps, in whichever epoch; -1: by --epochs alone", false},
     {"batch", "N", BASE_INT, AT(batch), 1, 1e6, "samples of a step", false},
     {"accumulate", "M", BASE_INT, AT(accumulate), 1, 4096,
      "compute each batch in M pieces, with less memory", false},

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#include "train/evaluate.h"
+
+#include "base/mem.h"
+#include "base/stop.h"
+#include "data/loader.h"
+
+base_status train_evaluate(struct nn_net *net, const struct data_set *set, enum data_part part,
+                           int batch, struct train_metrics *metrics)
+{
+    base_status st = BASE_OK;
+    uint32_t count = data_describe(set)->count[part];
+    uint32_t *ids = base_calloc(count, sizeof *ids);
+    struct data_loader *loader = NULL;
+
+    for (uint32_t i = 0; i < count; i++)
+        ids[i] = i;
+    TRY(data_loader_new(set, part, (uint32_t)batch, 0, (struct data_augment){0}, &loader));
+    TRY(data_loader_begin(loader, 0, ids, count));
+    for (;;) {
+        struct data_batch b;
+        struct nn_outcome outcome;
+
+        if (base_stop_signal() != 0)
+            TRY(base_fail(BASE_ERR_INTERRUPTED, "stopped while evaluating"));
+        TRY(data_loader_next(loader, &b));
+        if (b.count == 0)
+            break;
+        TRY(nn_net_forward(net,
+                           &(struct nn_batch){.n = (int)b.count,
+                                              .x = b.x,
+                                              .samples = {.labels = b.labels, .ids = b.ids}},
+                           false, &outcome));
+        train_metrics_add(metrics, b.labels, outcome.predicted, (int)b.count, outcome.loss_sum);
+    }
+out:
+    data_loader_free(loader);
+    base_free(ids);
+    return st;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A network over a part of a data set, without learning.
+ */
+#ifndef TRAIN_EVALUATE_H
+#define TRAIN_EVALUATE_H
+
+#include "data/dataset.h"
+#include "nn/net.h"
+#include "train/metrics.h"
+
+/* Adds every sample of the part to `metrics`, in batches of `batch` (at most the network's n_max).
+ * Stops between batches when the person asked to stop (BASE_ERR_INTERRUPTED). */
+base_status train_evaluate(struct nn_net *net, const struct data_set *set, enum data_part part,
+                           int batch, struct train_metrics *metrics);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * --record LAYER: statistics of a layer's activations in the events while training (mean,
+ * deviation, share of zeros, histogram), taken at the steps that are logged.
+ */
+#ifndef TRAIN_RECORD_H
+#define TRAIN_RECORD_H
+
+#include "base/events.h"
+#include "base/option.h"
+#include "nn/net.h"
+
+struct train_record; /* hooks of one network */
+
+base_status train_record_new(struct nn_net *net, const struct nn_graph *graph,
+                             const struct base_texts *layers, struct base_events *events,
+                             struct train_record **record_p);
+void train_record_free(struct train_record *record); /* accepts NULL */
+
+/* Record at the next forward? */
+void train_record_arm(struct train_record *record, bool armed, int64_t step);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+#include "train/run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+
+enum { RUN_JSON_LIMIT = 64 << 20 };
+
+static void set_paths(struct train_run *run, char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    run->path = path;
+    run->name = base_strdup(slash != NULL ? slash + 1 : path);
+    run->checkpoints = base_format("%s/checkpoints", path);
+    run->events = base_format("%s/events.jsonl", path);
+}
+
+/* Makes the folder; *taken_p: it exists already. */
+static base_status make_folder(const char *path, bool *taken_p)
+{
+    *taken_p = false;
+    if (mkdir(path, 0777) == 0)
+        return BASE_OK;
+    *taken_p = errno == EEXIST;
+    return base_fail(BASE_ERR_IO, "cannot make the folder %s: %m", path);
+}
+
+static base_status check_name(const char *name)
+{
+    if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') != NULL)
+        return base_fail(BASE_ERR_USAGE,
+                         "'%s' is no name for a run: no slash, no dot in front, not empty", name);
+    return BASE_OK;
+}
+
+static base_status free_folder(const char *runs_dir, const char *stem, char **path_p)
+{
+    for (int i = 1; i < 1000000; i++) {
+        char *path = base_format("%s/%s-%d", runs_dir, stem, i);
+        bool taken = false;
+        base_status st = make_folder(path, &taken);
+
+        if (st == BASE_OK) {
+            *path_p = path;
+            return st;
+        }
+        base_free(path);
+        if (!taken)
+            return st;
+    }
+    return base_fail(BASE_ERR_IO, "no free name %s-N in %s; choose one with --run", stem, runs_dir);
+}
+
+base_status train_run_create(const char *runs_dir, const char *name, const char *stem,
+                             struct train_run *run_p)
+{
+    base_status st = BASE_OK;
+    char *path = NULL, created[32];
+    time_t now = time(NULL);
+    struct tm utc;
+    bool taken = false;
+
+    *run_p = (struct train_run){0};
+    if (name != NULL)
+        TRY(check_name(name));
+    TRY(base_make_dirs(runs_dir));
+    if (name == NULL) {
+        TRY(free_folder(runs_dir, stem, &path));
+    } else {
+        path = base_format("%s/%s", runs_dir, name);
+        st = make_folder(path, &taken);
+        if (taken)
+            TRY(base_fail(BASE_ERR_USAGE,
+                          "run %s exists already; choose another --run name, or go on with it: "
+                          "--resume %s",
+                          name, name));
+        TRY(st);
+    }
+    set_paths(run_p, path);
+    path = NULL;
+    gmtime_r(&now, &utc);
+    strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    run_p->json = json_pack("{s:i, s:s, s:s, s:s}", "schema", 1, "name", run_p->name, "version",
+                            PACELINE_VERSION, "created", created);
+out:
+    base_free(path);
+    return st;
+}
+
+base_status train_run_open(const char *runs_dir, const char *name, struct train_run *run_p)
+{
+    base_status st = BASE_OK;
+    char *path = base_format("%s/%s", runs_dir, name), *file = NULL;
+
+    *run_p = (struct train_run){0};
+    if (!base_is_dir(path)) {
+        base_free(path);
+        path = base_strdup(name);
+        for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
+            path[n - 1] = '\0';
+    }
+    file = base_format("%s/run.json", path);
+    if (!base_exists(file))
+        TRY(base_fail(BASE_ERR_USAGE, "there is no run '%s' (no %s); 'paceline runs' lists them",
+                      name, file));
+    TRY(base_json_load(file, RUN_JSON_LIMIT, &run_p->json));
+    set_paths(run_p, path);
+    path = NULL;
+out:
+    base_free(path);
+    base_free(file);
+    return st;
+}
+
+void train_run_close(struct train_run *run)
+{
+    base_free(run->name);
+    base_free(run->path);
+    base_free(run->checkpoints);
+    base_free(run->events);
+    json_decref(run->json);
+    *run = (struct train_run){0};
+}
+
+base_status train_run_save(struct train_run *run, const char *status)
+{
+    char *text;
+    base_status st;
+
+    json_object_set_new(run->json, "status", json_string(status));
+    if (strcmp(status, "running") == 0)
+        json_object_set_new(run->json, "pid", json_integer(getpid()));
+    else
+        json_object_del(run->json, "pid");
+    text = json_dumps(run->json, JSON_INDENT(2));
+    st = train_run_write(run, "run.json", text);
+    base_free(text);
+    return st;
+}
+
+base_status train_run_write(const struct train_run *run, const char *file, const char *text)
+{
+    char *path = base_format("%s/%s", run->path, file);
+    base_status st = base_file_replace(path, text, strlen(text));
+
+    base_free(path);
+    return st;
+}
+
+const char *train_run_status(const json_t *run_json)
+{
+    const char *status = json_string_value(json_object_get(run_json, "status"));
+    json_int_t pid = json_integer_value(json_object_get(run_json, "pid"));
+
+    if (status == NULL)
+        return "unknown";
+    if (strcmp(status, "running") == 0 && pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+        return "lost";
+    return status;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Run folders: RUNS/NAME/ with run.json (what was asked, what came out), events.jsonl, report.txt
+ * and checkpoints/. run.json is replaced atomically; its status tells a finished run from one
+ * that was interrupted, failed, or lost (says running, but its process is gone).
+ */
+#ifndef TRAIN_RUN_H
+#define TRAIN_RUN_H
+
+#include "base/json.h"
+#include "base/status.h"
+
+struct train_run {
+    char *name, *path, *checkpoints, *events;
+    json_t *json; /* run.json */
+};
+
+/* A new folder. name NULL: `stem`-N with the first free N. An existing name is an error that
+ * tells how to resume it. */
+base_status train_run_create(const char *runs_dir, const char *name, const char *stem,
+                             struct train_run *run_p);
+/* An existing run by name below runs_dir, or by path. */
+base_status train_run_open(const char *runs_dir, const char *name, struct train_run *run_p);
+void train_run_close(struct train_run *run); /* accepts zeros; writes nothing */
+
+/* Sets "status" (and pid while running) and replaces run.json. */
+base_status train_run_save(struct train_run *run, const char *status);
+base_status train_run_write(const struct train_run *run, const char *file, const char *text);
+
+/* "done", "running", "lost", … of a run.json. */
+const char *train_run_status(const json_t *run_json);
+
+#endif

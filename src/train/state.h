@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The state of a training: flat weights, optimiser slots, running statistics and the position in
+ * the data; and its way into and out of checkpoint files, always in canonical (PyTorch) layout.
+ * Randomness is counter-based, so the position is all there is to remember of it.
+ */
+#ifndef TRAIN_STATE_H
+#define TRAIN_STATE_H
+
+#include "base/json.h"
+#include "nn/graph.h"
+#include "nn/optimiser.h"
+#include "store/checkpoint.h"
+
+struct train_position {
+    int64_t step;    /* committed steps */
+    int64_t epoch;   /* complete epochs */
+    int64_t cursor;  /* samples of the current epoch that are in the weights */
+    double loss_sum; /* of the current epoch so far … */
+    int64_t correct, seen;
+    double best_validation; /* of patience and the best checkpoint; negative: none yet */
+    int64_t best_step, stale_epochs;
+};
+
+struct train_state {
+    const struct nn_graph *graph;
+    const struct nn_optimiser *optimiser; /* NULL: weights only (evaluation) */
+    size_t floats;                        /* of each weight-like buffer */
+    float *weights, *gradients, *slots[NN_MAX_SLOTS], *statistics;
+    int64_t *tracked; /* PyTorch's num_batches_tracked, one for each statistics tensor */
+    struct train_position position;
+};
+
+/* All zeros but the position; training false: no gradients, no slots. */
+base_status train_state_init(struct train_state *state, const struct nn_graph *graph,
+                             const struct nn_optimiser *optimiser);
+void train_state_fini(struct train_state *state); /* accepts zeros */
+
+/* Writes DIR/step-N. `about` (borrowed) is completed with "position" and "optimiser". */
+base_status train_state_save(const struct train_state *state, const char *dir, json_t *about,
+                             unsigned keep);
+
+/* Everything from an opened checkpoint; what is missing or has another shape is an error. The
+ * slots are left at zero, with a warning, when the checkpoint's optimiser is another one. */
+base_status train_state_load(struct train_state *state, const struct store_checkpoint *checkpoint);
+
+/* Weights only, from a safetensors file. partial: tensors that are absent or have another shape
+ * keep what they have; one message names them; nothing in common is an error. */
+base_status train_state_load_weights(struct train_state *state, const char *path, bool partial);
+
+/* Finite everywhere? A state that is not is never saved. */
+bool train_state_finite(const struct train_state *state);
+
+#endif
