@@ -16,12 +16,7 @@ double base_now(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
-double base_wall(void)
+double base_thread_cpu(void)
 {
-    return read_clock(CLOCK_REALTIME);
-}
-
-double base_process_cpu(void)
-{
-    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }

@@ -5,8 +5,7 @@
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
-double base_now(void);         /* monotonic */
-double base_wall(void);        /* since 1970 */
-double base_process_cpu(void); /* CPU time of all threads of this process */
+double base_now(void);        /* monotonic */
+double base_thread_cpu(void); /* CPU time of this thread; a system call */
 
 #endif

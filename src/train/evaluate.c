@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/evaluate.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/stop.h"
 #include "data/loader.h"
 
 base_status train_evaluate(struct nn_net *net, const struct data_set *set, enum data_part part,
-                           int batch, struct train_metrics *metrics)
+                           int batch, struct train_metrics *metrics, double *data_seconds)
 {
     base_status st = BASE_OK;
     uint32_t count = data_describe(set)->count[part];
@@ -20,10 +21,13 @@ base_status train_evaluate(struct nn_net *net, const struct data_set *set, enum 
     for (;;) {
         struct data_batch b;
         struct nn_outcome outcome;
+        double asked;
 
         if (base_stop_signal() != 0)
             TRY(base_fail(BASE_ERR_INTERRUPTED, "stopped while evaluating"));
+        asked = base_now();
         TRY(data_loader_next(loader, &b));
+        *data_seconds += base_now() - asked;
         if (b.count == 0)
             break;
         TRY(nn_net_forward(net,

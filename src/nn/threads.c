@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#include "nn/threads.h"
+
+#ifdef _OPENMP
+#    include <omp.h>
+
+int nn_threads_set(int threads)
+{
+    if (threads <= 0)
+        threads = omp_get_num_procs();
+    omp_set_dynamic(0);
+    omp_set_num_threads(threads);
+    return threads;
+}
+#else
+int nn_threads_set(int threads)
+{
+    (void)threads;
+    return 1;
+}
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The number of compute threads (OpenMP) of this process.
+ */
+#ifndef NN_THREADS_H
+#define NN_THREADS_H
+
+/* 0: one for each core this process may use. Returns the number now in force. */
+int nn_threads_set(int threads);
+
+#endif

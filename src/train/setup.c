@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From a job to a session that can take its first step: data, model, state, kernels, run folder.
+ * Everything that can be refused is refused before the run folder is made.
+ */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "nn/simd/simd.h"
+#include "nn/threads.h"
+#include "nn/zoo.h"
+#include "train/train_private.h"
+
+static base_status open_data(struct train_session *s)
+{
+    const struct train_job *job = s->job;
+    const struct data_options options = {
+        .validation = job->validation,
+        .seed = (uint64_t)job->seed,
+        .unit_range = !job->normalise,
+    };
+    base_status st = data_open(job->data, &options, &s->set);
+
+    if (st != BASE_OK)
+        return st;
+    s->info = data_describe(s->set);
+    if (s->info->count[DATA_TRAIN] == 0)
+        return base_fail(BASE_ERR_DATA, "%s has no training samples", job->data);
+    if (job->validation > 0 && s->info->count[DATA_VALIDATION] == 0)
+        return base_fail(BASE_ERR_DATA, "--validation %g of %u samples leaves none to validate",
+                         job->validation, s->info->count[DATA_TRAIN]);
+    return BASE_OK;
+}
+
+static base_status describe_model(struct train_session *s, const char *text)
+{
+    struct nn_shape input = {.c = s->info->channels, .h = s->info->height, .w = s->info->width};
+
+    return base_prefix(nn_graph_new(text, s->job->model, input, s->info->classes, &s->graph),
+                       "the model does not fit %s (%dx%dx%d, %d classes)", s->job->data,
+                       s->info->channels, s->info->height, s->info->width, s->info->classes);
+}
+
+static base_status initial_weights(struct train_session *s)
+{
+    const struct train_job *job = s->job;
+    struct store_checkpoint checkpoint = {0};
+    base_status st = BASE_OK;
+    char *path = NULL;
+
+    nn_graph_start(s->graph, (uint64_t)job->seed, s->state.weights, s->state.statistics);
+    if (job->init == NULL)
+        goto out;
+    path = base_format("%s/%s", job->runs_dir, job->init);
+    if (!base_exists(path)) {
+        base_free(path);
+        path = base_strdup(job->init);
+    }
+    if (base_is_dir(path)) {
+        TRY(store_checkpoint_open(path, false, &checkpoint));
+        base_free(path);
+        path = base_format("%s/model.safetensors", checkpoint.path);
+    }
+    TRY(train_state_load_weights(&s->state, path, true));
+    base_info("weights from %s", path);
+out:
+    store_checkpoint_close(&checkpoint);
+    base_free(path);
+    return st;
+}
+
+static base_status choose(struct train_session *s)
+{
+    const struct nn_optimiser *optimiser = NULL;
+    base_status st = BASE_OK;
+
+    TRY(nn_optimiser_find(s->job->optimiser, &optimiser));
+    TRY(nn_schedule_find(s->job->schedule, &s->schedule));
+    TRY(train_strategy_find(s->job->strategy, &s->strategy));
+    TRY(train_state_init(&s->state, s->graph, optimiser));
+out:
+    return st;
+}
+
+static void plan_steps(struct train_session *s)
+{
+    const struct train_job *job = s->job;
+    int64_t count = s->info->count[DATA_TRAIN];
+
+    s->steps_per_epoch = (count + job->batch - 1) / job->batch;
+    s->last_step = job->steps >= 0 ? job->steps : job->epochs * s->steps_per_epoch;
+    s->schedule_setup = (struct nn_schedule_setup){
+        .total = (uint64_t)s->last_step,
+        .warmup = (uint64_t)(job->warmup * (double)s->steps_per_epoch),
+        .period = (uint64_t)(job->decay_every * (double)s->steps_per_epoch),
+        .decay = job->decay,
+        .final_factor = job->final_lr,
+    };
+    if (s->schedule_setup.period == 0)
+        s->schedule_setup.period = 1;
+}
+
+static base_status build(struct train_session *s)
+{
+    const struct train_job *job = s->job;
+    base_status st = BASE_OK;
+    int64_t batch = job->batch, count = s->info->count[DATA_TRAIN];
+
+    if (batch > count)
+        batch = count;
+    s->piece = (int)((batch + job->accumulate - 1) / job->accumulate);
+    TRY(nn_net_new(s->graph,
+                   &(struct nn_setup){.n_max = s->piece,
+                                      .training = true,
+                                      .weights = s->state.weights,
+                                      .gradients = s->state.gradients,
+                                      .statistics = s->state.statistics,
+                                      .kernels = job->kernels},
+                   &s->net));
+    if (job->accumulate > 1)
+        TRY(base_tensor(s->state.floats, sizeof(float), "accumulated gradients", &s->accumulated));
+    TRY(data_loader_new(s->set, DATA_TRAIN, (uint32_t)batch, (uint64_t)job->seed,
+                        (struct data_augment){.pad = (int)job->pad, .flip = job->flip},
+                        &s->loader));
+    s->order = base_calloc((size_t)count, sizeof *s->order);
+    if (s->last_step > s->state.position.step)
+        TRY(base_tensor((size_t)(s->last_step - s->state.position.step), sizeof(double),
+                        "step times", &s->step_seconds));
+    s->first_timed_step = s->state.position.step;
+out:
+    return st;
+}
+
+json_t *train_session_about(const struct train_session *s)
+{
+    const struct data_info *info = s->info;
+    json_t *labels = json_array(), *mean = json_array(), *deviation = json_array();
+    struct train_job settings = *s->job;
+
+    settings.threads = s->threads; /* resuming to the same bits needs the same number */
+    for (int i = 0; i < info->classes; i++)
+        json_array_append_new(labels, json_string(info->class_names[i]));
+    for (int i = 0; i < info->channels; i++) {
+        json_array_append_new(mean, json_real(info->mean[i]));
+        json_array_append_new(deviation, json_real(info->deviation[i]));
+    }
+    return json_pack("{s:s, s:i, s:o, s:[i,i,i], s:o, s:o, s:s, s:{s:s, s:s, s:s}, s:o}", "model",
+                     nn_graph_text(s->graph), "classes", info->classes, "labels", labels, "input",
+                     info->channels, info->height, info->width, "mean", mean, "deviation",
+                     deviation, "kernels", nn_net_kernels(s->net), "data", "name", s->job->data,
+                     "format", info->format, "digest", info->digest, "settings",
+                     base_options_to_json(train_job_options, &settings));
+}
+
+/* The run to resume: its folder, model text, and newest checkpoint that verifies. */
+static base_status load_resumed(struct train_session *s, const char *digest)
+{
+    struct store_checkpoint checkpoint = {0};
+    base_status st = BASE_OK;
+
+    if (strcmp(digest, s->info->digest) != 0)
+        TRY(base_fail(BASE_ERR_DATA,
+                      "%s is not the data that run %s was trained on (its digest "
+                      "changed); start anew with --init %s",
+                      s->job->data, s->run.name, s->run.name));
+    s->saved_step = -1;
+    if (!base_is_dir(s->run.checkpoints)) {
+        base_info("run %s has no checkpoint yet: it starts from the beginning", s->run.name);
+        TRY(initial_weights(s));
+        goto out;
+    }
+    TRY(store_checkpoint_open(s->run.checkpoints, false, &checkpoint));
+    TRY(train_state_load(&s->state, &checkpoint));
+    s->saved_step = s->state.position.step;
+    base_info("run %s goes on after step %lld", s->run.name, (long long)s->state.position.step);
+out:
+    store_checkpoint_close(&checkpoint);
+    return st;
+}
+
+static base_status open_model(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    char *text = NULL;
+    const char *resumed = NULL, *digest = NULL;
+    json_t *about = NULL, *data = NULL;
+
+    if (s->job->resume != NULL) {
+        TRY(train_run_open(s->job->runs_dir, s->job->resume, &s->run));
+        TRY(base_json_object(s->run.json, "about", &about));
+        TRY(base_json_string(about, "model", &resumed));
+        TRY(base_json_object(about, "data", &data));
+        TRY(base_json_string(data, "digest", &digest));
+        TRY(describe_model(s, resumed));
+        TRY(choose(s));
+        TRY(load_resumed(s, digest));
+    } else {
+        TRY(nn_model_text(s->job->model, &text));
+        TRY(describe_model(s, text));
+        TRY(choose(s));
+        TRY(initial_weights(s));
+        s->saved_step = -1;
+    }
+out:
+    base_free(text);
+    return st;
+}
+
+/* "mnist-cnn-fashion-mnist" from a model name or file and a data name or path. */
+static char *run_stem(const struct train_job *job)
+{
+    const char *model = strrchr(job->model, '/'), *data = strrchr(job->data, '/');
+    char *stem;
+
+    model = model != NULL ? model + 1 : job->model;
+    data = data != NULL && data[1] != '\0' ? data + 1 : job->data;
+    stem = base_format("%.*s-%.*s", (int)strcspn(model, "."), model, (int)strcspn(data, ":"), data);
+    for (char *at = stem; *at != '\0'; at++)
+        if (*at == '/' || *at == ':')
+            *at = '-';
+    if (stem[0] == '.')
+        stem[0] = '_';
+    return stem;
+}
+
+static base_status open_run(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    char *stem = run_stem(s->job);
+
+    if (s->job->resume == NULL)
+        TRY(train_run_create(s->job->runs_dir, s->job->run, stem, &s->run));
+    json_object_set_new(s->run.json, "about", train_session_about(s));
+    TRY(train_run_save(&s->run, "running"));
+    s->run_started = true;
+    TRY(base_events_open(s->run.events, &s->events));
+    base_event(s->events, "{\"event\":\"%s\",\"step\":%lld,\"threads\":%d,\"kernels\":\"%s\"}",
+               s->job->resume != NULL ? "resume" : "start", (long long)s->state.position.step,
+               s->threads, nn_net_kernels(s->net));
+    TRY(train_record_new(s->net, s->graph, &s->job->record, s->events, &s->record));
+out:
+    base_free(stem);
+    return st;
+}
+
+static void announce(const struct train_session *s)
+{
+    const struct data_info *info = s->info;
+
+    base_info("%s: %llu parameters, %.2f GFLOP a sample; %s: %u training%s samples of %dx%dx%d, "
+              "%d classes",
+              s->job->model, (unsigned long long)nn_graph_parameters(s->graph),
+              nn_graph_flops(s->graph) / 1e9, s->job->data, info->count[DATA_TRAIN],
+              info->count[DATA_VALIDATION] > 0 ? " (and validation)" : "", info->channels,
+              info->height, info->width, info->classes);
+    base_info("run %s, %d thread%s, %s kernels, about %.0f MB", s->run.path, s->threads,
+              s->threads == 1 ? "" : "s", nn_simd()->name,
+              (double)nn_graph_memory(s->graph, s->piece, s->state.optimiser->slots) / 1e6);
+}
+
+base_status train_session_open(const struct train_job *job, struct train_session *s)
+{
+    base_status st = BASE_OK;
+
+    *s = (struct train_session){.job = job, .started = base_now()};
+    TRY(train_job_check(job));
+    s->threads = nn_threads_set((int)job->threads);
+    TRY(open_data(s));
+    TRY(open_model(s));
+    plan_steps(s);
+    TRY(build(s));
+    TRY(open_run(s));
+    train_metrics_init(&s->test, s->info->classes);
+    announce(s);
+out:
+    return st;
+}
+
+void train_session_close(struct train_session *s)
+{
+    train_record_free(s->record);
+    data_loader_free(s->loader);
+    nn_net_free(s->net);
+    train_state_fini(&s->state);
+    nn_graph_free(s->graph);
+    data_close(s->set);
+    train_run_close(&s->run);
+    train_metrics_fini(&s->test);
+    base_str_fini(&s->history);
+    base_free(s->order);
+    base_free(s->accumulated);
+    base_free(s->step_seconds);
+}

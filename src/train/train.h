@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Training and evaluation as calls: what `paceline train` and `paceline eval` do.
+ */
+#ifndef TRAIN_TRAIN_H
+#define TRAIN_TRAIN_H
+
+#include "base/json.h"
+#include "train/job.h"
+
+/* Runs a job to its end, or until the person asks to stop (base/stop.h): that saves, tells how to
+ * resume and is no failure. result_p: the object of docs/json.md. */
+base_status train_job_run(const struct train_job *job, json_t **result_p);
+
+struct train_eval {
+    const char *checkpoint; /* run name or folder, checkpoints folder, step-N folder */
+    const char *runs_dir;
+    const char *data; /* NULL: the data the run was trained on */
+    const char *part; /* "test" or "train" */
+    int64_t batch, threads;
+    bool best;
+};
+
+base_status train_eval_run(const struct train_eval *eval, json_t **result_p);
+
+#endif
