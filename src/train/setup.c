@@ -77,10 +77,13 @@ static base_status choose(struct train_session *s)
 {
     const struct nn_optimiser *optimiser = NULL;
     base_status st = BASE_OK;
+    int layer = -1;
 
     TRY(nn_optimiser_find(s->job->optimiser, &optimiser));
     TRY(nn_schedule_find(s->job->schedule, &s->schedule));
     TRY(train_strategy_find(s->job->strategy, &s->strategy));
+    for (int i = 0; i < s->job->record.count; i++)
+        TRY(base_prefix(nn_graph_find(s->graph, s->job->record.at[i], &layer), "--record"));
     TRY(train_state_init(&s->state, s->graph, optimiser));
 out:
     return st;

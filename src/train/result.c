@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What came out of a training: the JSON object, the report, the last words.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/stop.h"
+#include "train/train.h"
+#include "train/train_private.h"
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+struct step_times {
+    double first, mean, median, sum;
+};
+
+/* The first step is left out of mean and median: it pays for page faults and lazy set-up. */
+static struct step_times step_times_of(const struct train_session *s)
+{
+    struct step_times t = {0};
+    size_t count = s->timed > 1 ? (size_t)s->timed - 1 : 0;
+    double *sorted;
+
+    if (s->timed == 0)
+        return t;
+    t.first = s->step_seconds[0];
+    if (count == 0)
+        return t;
+    sorted = base_calloc(count, sizeof *sorted);
+    memcpy(sorted, s->step_seconds + 1, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, by_value);
+    for (size_t i = 0; i < count; i++)
+        t.sum += sorted[i];
+    t.mean = t.sum / (double)count;
+    t.median = count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
+    base_free(sorted);
+    return t;
+}
+
+static json_t *times_json(const struct train_times *t)
+{
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "total", t->total, "compute",
+                     t->compute, "communicate", t->communicate, "wait", t->wait, "data", t->data,
+                     "stolen", t->stolen, "overlapped", t->overlapped);
+}
+
+json_t *train_session_result(const struct train_session *s)
+{
+    struct step_times t = step_times_of(s);
+    const struct train_position *p = &s->state.position;
+    json_t *result = json_pack(
+        "{s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:{s:f, s:f, s:f}, s:f, "
+        "s:{s:o, s:f}, s:o, s:o, s:I, s:b, s:s}",
+        "schema", 1, "model", s->job->model, "data", s->job->data, "strategy", s->strategy->name,
+        "workers", 1, "hosts", 1, "threads", s->threads, "batch", (json_int_t)s->job->batch,
+        "steps", (json_int_t)p->step, "epochs", (json_int_t)p->epoch, "parameters",
+        (json_int_t)nn_graph_parameters(s->graph), "step_seconds", "first", t.first, "mean", t.mean,
+        "median", t.median, "samples_per_second", t.sum > 0 ? (double)s->samples / t.sum : 0.0,
+        "train", "loss", base_json_number(s->train_loss), "accuracy", s->train_accuracy, "test",
+        s->tested ? train_metrics_json(&s->test) : json_null(), "time", times_json(&s->times),
+        "peak_memory_bytes", (json_int_t)base_peak_memory(), "interrupted",
+        base_stop_signal() != 0, "run", s->run.path);
+
+    return result;
+}
+
+base_status train_session_report(struct train_session *s)
+{
+    struct step_times t = step_times_of(s);
+    struct base_str text = {0};
+    base_status st;
+
+    base_str_add(&text, "%s on %s: %" PRId64 " steps, %" PRId64 " epochs\n", s->job->model,
+                 s->job->data, s->state.position.step, s->state.position.epoch);
+    base_str_add(&text,
+                 "seconds a step: first %.4f, then mean %.4f, median %.4f; %.0f samples a second\n",
+                 t.first, t.mean, t.median, t.sum > 0 ? (double)s->samples / t.sum : 0.0);
+    base_str_add(&text, "train loss %.4f, accuracy %.2f %%\n", s->train_loss,
+                 100 * s->train_accuracy);
+    if (s->tested) {
+        base_str_add(&text, "test loss %.4f, accuracy %.2f %% (%llu samples)\n\n",
+                     train_metrics_loss(&s->test), 100 * train_metrics_accuracy(&s->test),
+                     (unsigned long long)s->test.count);
+        train_metrics_text(&s->test, s->info->class_names, &text);
+    }
+    base_info("\n%s", text.text);
+    if (s->history.length > 0)
+        base_str_add(&text, "\n%s", s->history.text);
+    st = train_run_write(&s->run, "report.txt", text.text);
+    base_str_fini(&text);
+    return st;
+}
+
+static void last_words(const struct train_session *s)
+{
+    const char *saved = s->saved_step == s->state.position.step ? "saved" : "not saved";
+
+    if (base_stop_signal() != 0)
+        base_warn("stopped after step %" PRId64 " (%s); go on with: paceline train --resume %s%s%s",
+                  s->state.position.step, saved, s->run.name,
+                  strcmp(s->job->runs_dir, train_job_defaults.runs_dir) == 0 ? "" : " --runs-dir ",
+                  strcmp(s->job->runs_dir, train_job_defaults.runs_dir) == 0 ? ""
+                                                                             : s->job->runs_dir);
+}
+
+/* The run's folder tells how it ended, also when it failed. */
+static base_status close_run(struct train_session *s, base_status st, json_t *result)
+{
+    base_status saved;
+    char *message = base_strdup(base_message());
+
+    if (st != BASE_OK)
+        json_object_set_new(s->run.json, "error",
+                            json_pack("{s:s, s:s}", "code", base_code_name(st), "message", message));
+    if (result != NULL)
+        json_object_set(s->run.json, "result", result);
+    saved = base_events_close(s->events);
+    s->events = NULL;
+    if (saved == BASE_OK)
+        saved = train_run_save(&s->run, st != BASE_OK               ? "failed"
+                                        : base_stop_signal() != 0 ? "interrupted"
+                                                                  : "done");
+    if (st != BASE_OK) /* the first failure is the one to report */
+        st = base_fail(st, "%s", message);
+    else
+        st = saved;
+    base_free(message);
+    return st;
+}
+
+base_status train_job_run(const struct train_job *job, json_t **result_p)
+{
+    struct train_session s;
+    base_status st = BASE_OK;
+
+    *result_p = NULL;
+    TRY(train_session_open(job, &s));
+    base_stop_install();
+    TRY(train_loop(&s));
+    TRY(train_session_report(&s));
+    *result_p = train_session_result(&s);
+    last_words(&s);
+out:
+    if (s.run_started)
+        st = close_run(&s, st, *result_p);
+    train_session_close(&s);
+    return st;
+}
