@@ -222,7 +222,7 @@ out:
     return st;
 }
 
-static base_status normalise(struct data_set *set, bool unit_range)
+static base_status normalise(struct data_set *set, const struct data_options *options)
 {
     struct data_info *info = &set->info;
 
@@ -230,7 +230,12 @@ static base_status normalise(struct data_set *set, bool unit_range)
         info->mean[c] = 0;
         info->deviation[c] = 1;
     }
-    if (unit_range)
+    if (options->channels > 0) {
+        memcpy(info->mean, options->mean, sizeof info->mean);
+        memcpy(info->deviation, options->deviation, sizeof info->deviation);
+        return BASE_OK;
+    }
+    if (options->unit_range)
         return BASE_OK;
     if (!set->source.has_statistics)
         return measure(set);
@@ -285,7 +290,7 @@ base_status data_open(const char *what, const struct data_options *options, stru
     TRY(base_prefix(check_source(&set->source), "%s", what));
     describe(set, what);
     TRY(base_prefix(split(set, options), "%s", what));
-    TRY(normalise(set, options->unit_range));
+    TRY(normalise(set, options));
     digest(set);
     *set_p = set;
     set = NULL;

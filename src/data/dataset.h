@@ -34,6 +34,10 @@ struct data_options {
     double validation; /* share of the training part kept apart, 0 … 0.9 */
     uint64_t seed;     /* of that split */
     bool unit_range;   /* no normalisation: pixels only scaled to [0,1] (mean 0, deviation 1) */
+    /* Normalise by these instead of the set's own statistics when channels > 0 (a trained model
+     * wants what it was trained with). */
+    int channels;
+    float mean[DATA_MAX_CHANNELS], deviation[DATA_MAX_CHANNELS];
 };
 
 struct data_set;

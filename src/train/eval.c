@@ -46,8 +46,8 @@ static base_status read_numbers(const json_t *manifest, const char *key, float *
     if (st != BASE_OK)
         return st;
     if ((int)json_array_size(list) != count)
-        return base_fail(BASE_ERR_DATA, "\"%s\" of the manifest does not fit the data's %d channels",
-                         key, count);
+        return base_fail(BASE_ERR_DATA,
+                         "\"%s\" of the manifest does not fit the data's %d channels", key, count);
     for (int i = 0; i < count; i++)
         numbers[i] = (float)json_number_value(json_array_get(list, (size_t)i));
     return BASE_OK;
@@ -57,7 +57,7 @@ static base_status read_numbers(const json_t *manifest, const char *key, float *
 static base_status open_data(struct evaluation *e, const struct train_eval *eval)
 {
     const json_t *manifest = e->checkpoint.manifest;
-    struct data_options options = {.has_statistics = true};
+    struct data_options options = {0};
     const struct data_info *info;
     json_t *input = NULL, *data = NULL, *settings = NULL;
     int64_t classes = 0;
@@ -122,8 +122,8 @@ static json_t *result_of(const struct evaluation *e, const struct train_eval *ev
                      "s:f, s:f, s:f, s:f, s:f}, s:I, s:b, s:s}",
                      "schema", 1, "model", e->model, "data", e->data, "strategy", "single",
                      "workers", 1, "hosts", 1, "threads", e->threads, "batch",
-                     (json_int_t)eval->batch, "steps", (json_int_t)e->checkpoint.step,
-                     "parameters", (json_int_t)nn_graph_parameters(e->graph), "samples_per_second",
+                     (json_int_t)eval->batch, "steps", (json_int_t)e->checkpoint.step, "parameters",
+                     (json_int_t)nn_graph_parameters(e->graph), "samples_per_second",
                      (double)e->metrics.count / e->seconds, eval->part,
                      train_metrics_json(&e->metrics), "time", "total", e->seconds, "compute",
                      compute, "communicate", 0.0, "wait", 0.0, "data", e->data_seconds, "stolen",

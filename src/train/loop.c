@@ -27,8 +27,9 @@ base_status train_session_save(struct train_session *s)
     if (!s->job->checkpoint || s->saved_step == s->state.position.step)
         goto out;
     if (!train_state_finite(&s->state))
-        TRY(base_fail(BASE_ERR_DIVERGED, "the weights are no longer finite after step %" PRId64
-                                         "; try a lower --lr or --clip 1",
+        TRY(base_fail(BASE_ERR_DIVERGED,
+                      "the weights are no longer finite after step %" PRId64
+                      "; try a lower --lr or --clip 1",
                       s->state.position.step));
     about = train_session_about(s);
     TRY(train_state_save(&s->state, s->run.checkpoints, about, (unsigned)s->job->keep));
@@ -88,12 +89,11 @@ static base_status check_loss(struct train_session *s, double loss)
     if (isfinite(loss) && loss <= DIVERGED * s->first_loss)
         return BASE_OK;
     if (s->saved_step >= 0)
-        return base_fail(BASE_ERR_DIVERGED,
-                         "the loss is %g at step %" PRId64 " (epoch %" PRId64
-                         "); the checkpoint of step %" PRId64
-                         " is kept; try a lower --lr or --clip 1",
-                         loss, s->state.position.step + 1, s->state.position.epoch + 1,
-                         s->saved_step);
+        return base_fail(
+            BASE_ERR_DIVERGED,
+            "the loss is %g at step %" PRId64 " (epoch %" PRId64
+            "); the checkpoint of step %" PRId64 " is kept; try a lower --lr or --clip 1",
+            loss, s->state.position.step + 1, s->state.position.epoch + 1, s->saved_step);
     return base_fail(BASE_ERR_DIVERGED,
                      "the loss is %g at step %" PRId64 " (epoch %" PRId64
                      "), before the first checkpoint; try a lower --lr or --clip 1",
@@ -188,13 +188,12 @@ static void show_progress(const struct train_session *s)
     char text[25];
 
     bar(text, sizeof text - 1, (double)p->step / (double)s->last_step);
-    base_progress(false,
-                  "[%s] step %" PRId64 "/%" PRId64 "  epoch %" PRId64
-                  "  loss %.4f  %.0f samples/s  %d:%02d left",
-                  text, p->step, s->last_step, p->epoch + 1,
-                  s->window_loss / fmax(1, (double)s->window_seen),
-                  (double)s->window_seen / fmax(1e-9, s->window_seconds), (int)(left / 60),
-                  (int)left % 60);
+    base_progress(
+        false,
+        "[%s] step %" PRId64 "/%" PRId64 "  epoch %" PRId64
+        "  loss %.4f  %.0f samples/s  %d:%02d left",
+        text, p->step, s->last_step, p->epoch + 1, s->window_loss / fmax(1, (double)s->window_seen),
+        (double)s->window_seen / fmax(1e-9, s->window_seconds), (int)(left / 60), (int)left % 60);
 }
 
 static void log_window(struct train_session *s)

@@ -67,8 +67,8 @@ json_t *train_session_result(const struct train_session *s)
         "median", t.median, "samples_per_second", t.sum > 0 ? (double)s->samples / t.sum : 0.0,
         "train", "loss", base_json_number(s->train_loss), "accuracy", s->train_accuracy, "test",
         s->tested ? train_metrics_json(&s->test) : json_null(), "time", times_json(&s->times),
-        "peak_memory_bytes", (json_int_t)base_peak_memory(), "interrupted",
-        base_stop_signal() != 0, "run", s->run.path);
+        "peak_memory_bytes", (json_int_t)base_peak_memory(), "interrupted", base_stop_signal() != 0,
+        "run", s->run.path);
 
     return result;
 }
@@ -119,14 +119,15 @@ static base_status close_run(struct train_session *s, base_status st, json_t *re
     char *message = base_strdup(base_message());
 
     if (st != BASE_OK)
-        json_object_set_new(s->run.json, "error",
-                            json_pack("{s:s, s:s}", "code", base_code_name(st), "message", message));
+        json_object_set_new(
+            s->run.json, "error",
+            json_pack("{s:s, s:s}", "code", base_code_name(st), "message", message));
     if (result != NULL)
         json_object_set(s->run.json, "result", result);
     saved = base_events_close(s->events);
     s->events = NULL;
     if (saved == BASE_OK)
-        saved = train_run_save(&s->run, st != BASE_OK               ? "failed"
+        saved = train_run_save(&s->run, st != BASE_OK             ? "failed"
                                         : base_stop_signal() != 0 ? "interrupted"
                                                                   : "done");
     if (st != BASE_OK) /* the first failure is the one to report */

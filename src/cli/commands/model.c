@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * paceline model show|list: what a model is, without allocating it.
+ */
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/cli.h"
+#include "nn/graph.h"
+#include "nn/optimiser.h"
+#include "nn/zoo.h"
+
+struct args {
+    const char *input;
+    int64_t classes, batch;
+    bool text, json;
+};
+
+static base_status parse_input(const char *text, struct nn_shape *shape_p)
+{
+    int used = 0;
+
+    *shape_p = (struct nn_shape){0};
+    if (text == NULL)
+        return BASE_OK;
+    if (sscanf(text, "%dx%dx%d%n", &shape_p->c, &shape_p->h, &shape_p->w, &used) != 3 ||
+        text[used] != '\0' || shape_p->c < 1 || shape_p->h < 1 || shape_p->w < 1)
+        return base_fail(BASE_ERR_USAGE, "--input takes CxHxW such as 3x32x32, not '%s'", text);
+    return BASE_OK;
+}
+
+static char *shape_text(struct nn_shape s)
+{
+    if (s.flat || (s.h == 1 && s.w == 1))
+        return base_format("%zu", nn_shape_values(s));
+    return base_format("%dx%dx%d", s.c, s.h, s.w);
+}
+
+static uint64_t node_parameters(const struct nn_node *node)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < node->params; i++)
+        sum += node->param[i].values;
+    return sum;
+}
+
+static void print_table(const struct nn_graph *graph, int batch)
+{
+    printf("%4s  %-24s %-10s %-12s %12s %14s\n", "", "name", "layer", "output", "parameters",
+           "MFLOP/sample");
+    for (int i = 0; i < nn_graph_layers(graph); i++) {
+        const struct nn_node *node = nn_graph_node(graph, i);
+        char *shape = shape_text(node->out);
+
+        printf("%4d  %-24s %-10s %-12s %12llu %14.3f\n", i, node->name, node->layer->name, shape,
+               (unsigned long long)node_parameters(node), node->flops / 1e6);
+        base_free(shape);
+    }
+    printf("\nparameters %llu, forward %.3f GFLOP a sample, training at batch %d about %.1f MB "
+           "(sgd with momentum)\n",
+           (unsigned long long)nn_graph_parameters(graph), nn_graph_flops(graph) / 1e9, batch,
+           (double)nn_graph_memory(graph, batch, 1) / 1e6);
+}
+
+static json_t *graph_json(const struct nn_graph *graph, int batch)
+{
+    json_t *layers = json_array();
+
+    for (int i = 0; i < nn_graph_layers(graph); i++) {
+        const struct nn_node *node = nn_graph_node(graph, i);
+
+        json_array_append_new(layers,
+                              json_pack("{s:s, s:s, s:[i,i,i], s:I, s:f}", "name", node->name,
+                                        "layer", node->layer->name, "output", node->out.c,
+                                        node->out.h, node->out.w, "parameters",
+                                        (json_int_t)node_parameters(node), "flops", node->flops));
+    }
+    return json_pack("{s:i, s:o, s:I, s:f, s:i, s:I}", "schema", 1, "layers", layers, "parameters",
+                     (json_int_t)nn_graph_parameters(graph), "flops", nn_graph_flops(graph),
+                     "batch", batch, "training_bytes",
+                     (json_int_t)nn_graph_memory(graph, batch, 1));
+}
+
+static base_status show(const struct args *a, const char *model)
+{
+    base_status st = BASE_OK;
+    struct nn_graph *graph = NULL;
+    struct nn_shape input;
+    json_t *json = NULL;
+    char *text = NULL;
+
+    TRY(parse_input(a->input, &input));
+    TRY(nn_model_text(model, &text));
+    if (a->text) {
+        fputs(text, stdout);
+        goto out;
+    }
+    TRY(nn_graph_new(text, model, input, (int)a->classes, &graph));
+    if (a->json) {
+        json = graph_json(graph, (int)a->batch);
+        TRY(base_json_print(json));
+    } else {
+        print_table(graph, (int)a->batch);
+    }
+out:
+    json_decref(json);
+    nn_graph_free(graph);
+    base_free(text);
+    return st;
+}
+
+static void list(void)
+{
+    for (size_t i = 0; i < nn_zoo_count; i++) {
+        const struct nn_zoo *zoo = nn_zoo_registry[i];
+        char *name = zoo->arguments != NULL ? base_format("%s:%s", zoo->name, zoo->arguments)
+                                            : base_strdup(zoo->name);
+
+        printf("%-20s %s\n", name, zoo->help);
+        base_free(name);
+    }
+    puts("\nLayers of model files:");
+    for (size_t i = 0; i < nn_layer_count; i++)
+        printf("  %-64s %s\n", nn_layer_registry[i]->usage, nn_layer_registry[i]->help);
+}
+
+static const char *const verbs[] = {"show", "list", NULL};
+
+static base_status run(void *args, const struct cli_positional *positional)
+{
+    const char *verb = positional->at[0];
+
+    if (strcmp(verb, "list") == 0) {
+        list();
+        return BASE_OK;
+    }
+    if (strcmp(verb, "show") != 0)
+        return base_unknown(BASE_ERR_USAGE, "verb", verb, verbs, 2);
+    if (positional->count < 2)
+        return base_fail(BASE_ERR_USAGE,
+                         "which model? paceline model show FILE|NAME ('paceline model list')");
+    return show(args, positional->at[1]);
+}
+
+#define AT(field) offsetof(struct args, field)
+
+static const struct base_option options[] = {
+    {"input", "CxHxW", BASE_TEXT, AT(input), 0, 0, "input shape [the model's own]", true},
+    {"classes", "N", BASE_INT, AT(classes), 0, 65536, "classes; 0: the model's own", true},
+    {"batch", "N", BASE_INT, AT(batch), 1, 1e6, "batch the training memory is told for", true},
+    {"text", NULL, BASE_FLAG, AT(text), 0, 0, "print the model file itself", true},
+    {"json", NULL, BASE_FLAG, AT(json), 0, 0, "one JSON object on standard output", true},
+    {0},
+};
+
+const struct cli_command cli_command_model = {
+    .name = "model",
+    .help = "show a model, or list the known ones",
+    .usage = "paceline model show FILE|NAME | paceline model list",
+    .examples = "  paceline model show vgg11\n"
+                "  paceline model show mlp:64x2 --input 1x28x28\n"
+                "  paceline model show resnet18 --text > my.model\n",
+    .verbs = verbs,
+    .options = options,
+    .args_size = sizeof(struct args),
+    .defaults = &(const struct args){.batch = 64},
+    .min_positional = 1,
+    .max_positional = 2,
+    .run = run,
+};
