@@ -102,12 +102,10 @@ int base_nearest(const char *name, const char *const *names, size_t count)
     return best;
 }
 
-base_status base_unknown(base_code code, const char *what, const char *name,
-                         const char *const *names, size_t count)
+void base_keep_unknown(const char *what, const char *name, const char *const *names, size_t count)
 {
     struct base_str s = {0};
     int near = base_nearest(name, names, count);
-    base_status st;
 
     base_str_add(&s, "unknown %s '%s'", what, name);
     if (near >= 0)
@@ -117,7 +115,6 @@ base_status base_unknown(base_code code, const char *what, const char *name,
         base_str_add(&s, "%s%s", i ? ", " : "", names[i]);
     if (near >= 0)
         base_str_add(&s, ")");
-    st = base_fail(code, "%s", s.text);
+    base_keep_message("%s", s.text);
     base_str_fini(&s);
-    return st;
 }

@@ -23,9 +23,10 @@ void base_str_fini(struct base_str *s);
 /* The text, owned by the caller (base_free); the builder is empty again. */
 char *base_str_take(struct base_str *s);
 
-/* "unknown WHAT 'NAME'; did you mean 'NEAR'? known: A, B, C". `names` has `count` entries. */
-base_status base_unknown(base_code code, const char *what, const char *name,
-                         const char *const *names, size_t count);
+/* base_unknown(code, what, name, names, count): base_fail with "unknown WHAT 'NAME'; did you mean
+ * 'NEAR'? known: A, B, C". `names` has `count` entries. A macro for the reason of base_fail. */
+#define base_unknown(code, ...) base_failed((base_keep_unknown(__VA_ARGS__), (code)))
+void base_keep_unknown(const char *what, const char *name, const char *const *names, size_t count);
 
 /* Index of the closest name when it is close enough to be a slip of the finger, else -1. */
 int base_nearest(const char *name, const char *const *names, size_t count);

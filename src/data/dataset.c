@@ -58,9 +58,12 @@ base_status data_pixels(const struct data_set *set, enum data_part part, uint32_
 
 static const struct data_format *find_format(const char *path)
 {
-    for (size_t i = 0; i < data_format_count; i++)
-        if (data_format_registry[i]->recognise(path))
-            return data_format_registry[i];
+    for (size_t i = 0; i < data_format_count; i++) {
+        const struct data_format *format = data_format_registry[i];
+
+        if (format->recognise(path))
+            return format;
+    }
     return NULL;
 }
 
