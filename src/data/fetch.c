@@ -15,7 +15,8 @@
 
 enum {
     STALL_SECONDS = 30,
-    SLOWEST = 100, /* bytes a second, over STALL_SECONDS; below it counts as standing still */
+    SLOWEST = 100,     /* bytes a second … */
+    SLOW_SECONDS = 60, /* … over so long: a trickle counts as standing still */
     REDIRECTS = 5,
     BAR = 24,
 };
@@ -25,8 +26,9 @@ struct transfer {
     const char *name, *path;
     FILE *file;
     uint64_t got, limit;
-    double started, said;
-    bool too_large, unwritable;
+    double started, said, moved; /* moved: when bytes last came */
+    long stall;                  /* seconds without a byte that are too many */
+    bool too_large, unwritable, stalled;
 };
 
 static size_t on_bytes(char *bytes, size_t size, size_t count, void *state)
@@ -43,6 +45,7 @@ static size_t on_bytes(char *bytes, size_t size, size_t count, void *state)
         return 0;
     }
     t->got += count;
+    t->moved = base_now();
     return count;
 }
 
@@ -77,7 +80,8 @@ static int on_progress(void *state, curl_off_t total, curl_off_t done, curl_off_
         base_info("%s: %.1f MB so far", t->name, (double)done / 1e6);
         t->said = now;
     }
-    return 0;
+    t->stalled = now - t->moved >= (double)t->stall;
+    return t->stalled ? 1 : 0; /* 1 ends the transfer */
 }
 
 static long stall_seconds(void)
@@ -91,7 +95,6 @@ static long stall_seconds(void)
 static void set_options(CURL *curl, const char *url, struct transfer *t, char *reason)
 {
     const char *protocols = strncmp(url, "https:", 6) == 0 ? "https" : "http,https";
-    long stall = stall_seconds();
 
     curl_easy_setopt(curl, CURLOPT_URL, url);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, protocols);
@@ -100,9 +103,9 @@ static void set_options(CURL *curl, const char *url, struct transfer *t, char *r
     curl_easy_setopt(curl, CURLOPT_MAXREDIRS, (long)REDIRECTS);
     curl_easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, stall);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, t->stall);
     curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, (long)SLOWEST);
-    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, stall);
+    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)SLOW_SECONDS);
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "paceline/" PACELINE_VERSION);
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, reason);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_bytes);
@@ -129,6 +132,8 @@ static base_status perform(const char *url, struct transfer *t)
                          (unsigned long long)t->limit);
     if (t->unwritable)
         return base_fail(BASE_ERR_IO, "cannot write %s: %m", t->path);
+    if (t->stalled)
+        return base_fail(BASE_ERR_NETWORK, "nothing arrived for %ld seconds", t->stall);
     if (code != CURLE_OK)
         return base_fail(BASE_ERR_NETWORK, "%s",
                          reason[0] != '\0' ? reason : curl_easy_strerror(code));
@@ -139,7 +144,13 @@ base_status data_fetch_url(const char *name, const char *url, uint64_t limit, co
 {
     base_status st = BASE_OK;
     double now = base_now();
-    struct transfer t = {.name = name, .path = path, .limit = limit, .started = now, .said = now};
+    struct transfer t = {.name = name,
+                         .path = path,
+                         .limit = limit,
+                         .started = now,
+                         .said = now,
+                         .moved = now,
+                         .stall = stall_seconds()};
 
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return base_fail(BASE_ERR_MEMORY, "libcurl does not start");

