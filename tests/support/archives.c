@@ -21,7 +21,8 @@ void test_tar_add(struct base_str *tar, const char *name, char type, const char 
     snprintf(block + 124, 12, "%011zo", count);
     memset(block + 148, ' ', 8);
     block[156] = type;
-    memcpy(block + 257, "ustar\00000", 8);
+    memcpy(block + 257, "ustar", 6);
+    memcpy(block + 263, "00", 2);
     for (int i = 0; i < BLOCK; i++)
         sum += (unsigned char)block[i];
     snprintf(block + 148, 8, "%06o", sum);
