@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The candidate that serves every convolution: oneDNN's kernels, through nn/onednn.
+ */
+#include "nn/onednn/conv.h"
+
+extern const struct nn_conv nn_conv_onednn;
+const struct nn_conv nn_conv_onednn = {
+    .name = "onednn",
+    .help = "oneDNN's direct convolutions: any kernel, stride, padding and groups",
+    .serves = nn_onednn_conv_serves,
+    .open = nn_onednn_conv_open,
+    .close = nn_onednn_conv_close,
+    .forward = nn_onednn_conv_forward,
+    .backward_data = nn_onednn_conv_backward_data,
+    .backward_weights = nn_onednn_conv_backward_weights,
+    .implementation = nn_onednn_conv_implementation,
+};

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The kernels of one CPU level as a table: `nn_simd_portable`, `nn_simd_avx2`, …
+ */
+#include "nn/simd/simd_private.h"
+
+#define TEXT_(level) #level
+#define TEXT(level) TEXT_(level)
+#define TABLE_(level) nn_simd_##level
+#define TABLE(level) TABLE_(level)
+
+extern const struct nn_simd TABLE(NN_SIMD_LEVEL);
+const struct nn_simd TABLE(NN_SIMD_LEVEL) = {
+    .name = TEXT(NN_SIMD_LEVEL),
+    .dense_forward = NN_LEVEL(dense_forward),
+    .dense_backward_data = NN_LEVEL(dense_backward_data),
+    .dense_backward_weights = NN_LEVEL(dense_backward_weights),
+    .bn_sum = NN_LEVEL(bn_sum),
+    .bn_squares = NN_LEVEL(bn_squares),
+    .bn_apply = NN_LEVEL(bn_apply),
+    .bn_backward_sums = NN_LEVEL(bn_backward_sums),
+    .bn_backward = NN_LEVEL(bn_backward),
+    .relu = NN_LEVEL(relu),
+    .relu_backward = NN_LEVEL(relu_backward),
+    .add = NN_LEVEL(add),
+    .scale = NN_LEVEL(scale),
+    .square_sum = NN_LEVEL(square_sum),
+    .dropout = NN_LEVEL(dropout),
+    .maxpool = NN_LEVEL(maxpool),
+    .maxpool_backward = NN_LEVEL(maxpool_backward),
+    .avgpool = NN_LEVEL(avgpool),
+    .avgpool_backward = NN_LEVEL(avgpool_backward),
+};

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Every convolution candidate of the registry against a plain fp64 loop, over a grid of awkward
+ * shapes: values within 1e-5 (L2, relative), zeros in all padding, nothing written outside the
+ * scratch it asked for, and the same bits for the same batch.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "nn/conv.h"
+#include "nn/simd/simd.h"
+
+static const double tolerance = 1e-5;
+enum { GUARD = 64 }; /* bytes behind the scratch */
+
+struct grid {
+    int i, h, w, o, kernel[2], stride[2], pad[2], groups, n_max;
+    bool planar, bias;
+};
+
+static const struct grid grid[] = {
+    /* i  h   w   o   kernel  stride  pad   g  n  planar bias */
+    {16, 8, 8, 24, {3, 3}, {1, 1}, {1, 1}, 1, 4, false, true},
+    {16, 8, 8, 24, {3, 3}, {1, 1}, {1, 1}, 1, 4, false, false},
+    {64, 2, 2, 64, {3, 3}, {1, 1}, {1, 1}, 1, 5, false, true},
+    {16, 9, 7, 8, {3, 3}, {2, 2}, {1, 1}, 1, 3, false, true},
+    {16, 8, 8, 32, {1, 1}, {1, 1}, {0, 0}, 1, 3, false, false},
+    {16, 8, 8, 32, {1, 1}, {2, 2}, {0, 0}, 1, 3, false, true},
+    {32, 12, 12, 16, {5, 5}, {1, 1}, {2, 2}, 1, 2, false, true},
+    {10, 11, 13, 12, {3, 3}, {1, 1}, {1, 1}, 1, 3, false, true},
+    {12, 6, 6, 10, {5, 3}, {2, 1}, {2, 0}, 1, 3, false, true},
+    {8, 5, 5, 8, {2, 2}, {2, 2}, {0, 0}, 1, 2, false, true},
+    {1, 28, 28, 32, {3, 3}, {1, 1}, {0, 0}, 1, 4, true, true},
+    {3, 32, 32, 16, {3, 3}, {1, 1}, {1, 1}, 1, 4, true, true},
+    {3, 17, 15, 10, {5, 5}, {2, 2}, {2, 2}, 1, 3, true, false},
+    {10, 7, 9, 12, {3, 3}, {1, 1}, {1, 1}, 1, 2, true, true},
+    {1, 1, 1, 3, {1, 1}, {1, 1}, {0, 0}, 1, 1, true, true},
+    {16, 8, 8, 16, {3, 3}, {1, 1}, {1, 1}, 2, 3, false, true},
+    {12, 7, 7, 18, {3, 3}, {1, 1}, {1, 1}, 3, 3, false, true},
+    {12, 8, 8, 6, {1, 1}, {1, 1}, {0, 0}, 2, 3, false, false},
+    {16, 9, 9, 16, {3, 3}, {2, 2}, {1, 1}, 16, 3, false, true},
+    {10, 6, 6, 10, {3, 3}, {1, 1}, {1, 1}, 10, 3, false, true},
+    {10, 6, 6, 20, {3, 3}, {1, 1}, {1, 1}, 10, 3, false, true},
+    {4, 6, 6, 8, {3, 3}, {1, 1}, {1, 1}, 2, 3, true, true},
+};
+
+static int out_size(int in, int kernel, int stride, int pad)
+{
+    return (in + 2 * pad - kernel) / stride + 1;
+}
+
+static struct nn_conv_shape shape_of(const struct grid *g)
+{
+    struct nn_conv_shape s = {.in = {g->i, g->h, g->w, g->planar, false},
+                              .groups = g->groups,
+                              .bias = g->bias,
+                              .n_max = g->n_max,
+                              .training = true,
+                              .want_dx = true};
+
+    memcpy(s.kernel, g->kernel, sizeof s.kernel);
+    memcpy(s.stride, g->stride, sizeof s.stride);
+    memcpy(s.pad, g->pad, sizeof s.pad);
+    s.out = (struct nn_shape){g->o, out_size(g->h, g->kernel[0], g->stride[0], g->pad[0]),
+                              out_size(g->w, g->kernel[1], g->stride[1], g->pad[1]), false, false};
+    return s;
+}
+
+/* Where canonical weight (o,i,r,c) is in memory (nn/tensor.h). */
+static size_t weight_at(const struct nn_conv_shape *s, int o, int i, int r, int c)
+{
+    const int kh = s->kernel[0], kw = s->kernel[1];
+
+    if (s->groups > 1)
+        return (size_t)(((o * (s->in.c / s->groups) + i) * kh + r) * kw + c);
+    if (s->in.planar)
+        return (size_t)(((((o / 8) * kh + r) * kw + c) * s->in.c + i) * 8 + o % 8);
+    return (size_t)(((((o / 8) * (nn_pad8(s->in.c) / 8) + i / 8) * kh + r) * kw + c) * 64 +
+                    (i % 8) * 8 + o % 8);
+}
+
+static size_t weight_floats(const struct nn_conv_shape *s)
+{
+    const size_t taps = (size_t)(s->kernel[0] * s->kernel[1]);
+
+    if (s->groups > 1)
+        return (size_t)(s->out.c * (s->in.c / s->groups)) * taps;
+    return (size_t)nn_pad8(s->out.c) * (size_t)(s->in.planar ? s->in.c : nn_pad8(s->in.c)) * taps;
+}
+
+struct buffers {
+    size_t xs, ys, ws, os; /* floats of x, y (n_max samples), w, b */
+    float *x, *y, *w, *b, *dx, *dy, *dw, *db;
+    double *y_ref, *dx_ref, *dw_ref, *db_ref;
+    char *scratch;
+    size_t scratch_bytes;
+};
+
+static void *zeros(size_t count, size_t size)
+{
+    void *memory;
+
+    assert_int_equal(base_tensor(count + 1, size, "test data", &memory), BASE_OK);
+    return memory;
+}
+
+static void fill_values(const struct nn_shape *s, int n, uint32_t stream, float *memory)
+{
+    const struct base_rng rng = base_rng_of(7, BASE_STREAM_TEST, stream, 0, 0);
+    uint32_t i = 0;
+
+    for (int j = 0; j < n; j++)
+        for (int c = 0; c < s->c; c++)
+            for (int h = 0; h < s->h; h++)
+                for (int w = 0; w < s->w; w++)
+                    memory[(size_t)j * nn_shape_floats(*s) + nn_shape_at(*s, c, h, w)] =
+                        2 * base_rng_unit(base_rng_u32(&rng, i++)) - 1;
+}
+
+static struct buffers buffers_new(const struct nn_conv_shape *s)
+{
+    const struct base_rng rng = base_rng_of(7, BASE_STREAM_TEST, 9, 0, 0);
+    struct buffers b = {.xs = (size_t)s->n_max * nn_shape_floats(s->in),
+                        .ys = (size_t)s->n_max * nn_shape_floats(s->out),
+                        .ws = weight_floats(s),
+                        .os = (size_t)nn_pad8(s->out.c)};
+    uint32_t at = 0;
+
+    b.x = zeros(b.xs, sizeof(float));
+    b.dx = zeros(b.xs, sizeof(float));
+    b.y = zeros(b.ys, sizeof(float));
+    b.dy = zeros(b.ys, sizeof(float));
+    b.w = zeros(b.ws, sizeof(float));
+    b.dw = zeros(b.ws, sizeof(float));
+    b.b = zeros(b.os, sizeof(float));
+    b.db = zeros(b.os, sizeof(float));
+    b.y_ref = zeros(b.ys, sizeof(double));
+    b.dx_ref = zeros(b.xs, sizeof(double));
+    b.dw_ref = zeros(b.ws, sizeof(double));
+    b.db_ref = zeros(b.os, sizeof(double));
+    fill_values(&s->in, s->n_max, 1, b.x);
+    fill_values(&s->out, s->n_max, 2, b.dy);
+    for (int o = 0; o < s->out.c; o++) {
+        b.b[o] = base_rng_unit(base_rng_u32(&rng, at++)) - 0.5f;
+        for (int i = 0; i < s->in.c / s->groups; i++)
+            for (int t = 0; t < s->kernel[0] * s->kernel[1]; t++)
+                b.w[weight_at(s, o, i, t / s->kernel[1], t % s->kernel[1])] =
+                    base_rng_unit(base_rng_u32(&rng, at++)) - 0.5f;
+    }
+    return b;
+}
+
+static void buffers_free(struct buffers *b)
+{
+    void *all[] = {b->x,  b->y,     b->w,      b->b,      b->dx,     b->dy,     b->dw,
+                   b->db, b->y_ref, b->dx_ref, b->dw_ref, b->db_ref, b->scratch};
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        base_free(all[i]);
+}
+
+/* All three passes for one output value: what it reads in x is where its gradient goes. */
+static void reference_value(const struct nn_conv_shape *s, struct buffers *b, int j, int o, int at)
+{
+    const int group = s->in.c / s->groups, first = o / (s->out.c / s->groups) * group;
+    const int row = at / s->out.w, column = at % s->out.w;
+    const size_t y = (size_t)j * nn_shape_floats(s->out) + nn_shape_at(s->out, o, row, column);
+    const double dy = (double)b->dy[y];
+    double sum = s->bias ? (double)b->b[o] : 0;
+
+    b->db_ref[o] += dy;
+    for (int i = 0; i < group; i++)
+        for (int r = 0; r < s->kernel[0]; r++)
+            for (int c = 0; c < s->kernel[1]; c++) {
+                const int h = row * s->stride[0] - s->pad[0] + r;
+                const int w = column * s->stride[1] - s->pad[1] + c;
+                size_t x, weight;
+
+                if (h < 0 || h >= s->in.h || w < 0 || w >= s->in.w)
+                    continue;
+                x = (size_t)j * nn_shape_floats(s->in) + nn_shape_at(s->in, first + i, h, w);
+                weight = weight_at(s, o, i, r, c);
+                sum += (double)b->x[x] * (double)b->w[weight];
+                b->dx_ref[x] += dy * (double)b->w[weight];
+                b->dw_ref[weight] += dy * (double)b->x[x];
+            }
+    b->y_ref[y] = sum;
+}
+
+static void reference(const struct nn_conv_shape *s, int n, struct buffers *b)
+{
+    memset(b->y_ref, 0, b->ys * sizeof(double));
+    memset(b->dx_ref, 0, b->xs * sizeof(double));
+    memset(b->dw_ref, 0, b->ws * sizeof(double));
+    memset(b->db_ref, 0, b->os * sizeof(double));
+    for (int j = 0; j < n; j++)
+        for (int o = 0; o < s->out.c; o++)
+            for (int at = 0; at < s->out.h * s->out.w; at++)
+                reference_value(s, b, j, o, at);
+}
+
+/* L2 error relative to the reference, over all memory: its padding is zero and is asked to be
+ * exactly that. */
+static double compare(size_t count, const float *got, const double *want)
+{
+    double error = 0, norm = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const double d = (double)got[i] - want[i];
+
+        error += d * d;
+        norm += want[i] * want[i];
+    }
+    assert_true(norm > 0);
+    return sqrt(error / norm);
+}
+
+/* Padding channels (c … pad8) of n samples are exactly zero. */
+static void padding_zero(const struct nn_shape *s, int n, const float *memory)
+{
+    for (int c = s->c; c < nn_pad8(s->c) && !s->planar; c++)
+        for (int j = 0; j < n; j++)
+            for (int h = 0; h < s->h; h++)
+                for (int w = 0; w < s->w; w++)
+                    assert_true(
+                        memory[(size_t)j * nn_shape_floats(*s) + nn_shape_at(*s, c, h, w)] == 0);
+}
+
+/* Memory that no canonical weight lies in is exactly zero. */
+static void weight_padding_zero(const struct nn_conv_shape *s, const float *dw)
+{
+    const size_t count = weight_floats(s);
+    char *used = zeros(count, 1);
+
+    for (int o = 0; o < s->out.c; o++)
+        for (int i = 0; i < s->in.c / s->groups; i++)
+            for (int t = 0; t < s->kernel[0] * s->kernel[1]; t++)
+                used[weight_at(s, o, i, t / s->kernel[1], t % s->kernel[1])] = 1;
+    for (size_t i = 0; i < count; i++)
+        if (!used[i])
+            assert_true(dw[i] == 0);
+    base_free(used);
+}
+
+static void spoil(size_t count, float *memory)
+{
+    for (size_t i = 0; i < count; i++)
+        memory[i] = 7;
+}
+
+static void run(const struct nn_conv *conv, void *state, const struct nn_conv_shape *s, int n,
+                struct buffers *b)
+{
+    spoil(b->ys, b->y);
+    spoil(b->xs, b->dx);
+    spoil(b->ws, b->dw);
+    spoil(b->os, b->db);
+    memset(b->scratch, 0x5a, b->scratch_bytes + GUARD);
+    assert_int_equal(conv->forward(state, n, b->x, b->w, s->bias ? b->b : NULL, b->y, b->scratch),
+                     BASE_OK);
+    assert_int_equal(conv->backward_data(state, n, b->dy, b->w, b->dx, b->scratch), BASE_OK);
+    assert_int_equal(
+        conv->backward_weights(state, n, b->x, b->dy, b->dw, s->bias ? b->db : NULL, b->scratch),
+        BASE_OK);
+    for (size_t i = 0; i < GUARD; i++)
+        assert_int_equal(b->scratch[b->scratch_bytes + i], 0x5a);
+}
+
+static double check(const struct nn_conv_shape *s, int n, struct buffers *b)
+{
+    const size_t xs = (size_t)n * nn_shape_floats(s->in), ys = (size_t)n * nn_shape_floats(s->out);
+    double worst;
+
+    reference(s, n, b);
+    worst = compare(ys, b->y, b->y_ref);
+    worst = fmax(worst, compare(xs, b->dx, b->dx_ref));
+    worst = fmax(worst, compare(b->ws, b->dw, b->dw_ref));
+    if (s->bias)
+        worst = fmax(worst, compare(b->os, b->db, b->db_ref));
+    for (size_t o = (size_t)s->out.c; o < b->os && s->bias; o++)
+        assert_true(b->db[o] == 0);
+    padding_zero(&s->out, n, b->y);
+    padding_zero(&s->in, n, b->dx);
+    weight_padding_zero(s, b->dw);
+    for (size_t i = xs; i < b->xs; i++) /* samples behind n are not touched */
+        assert_true(b->dx[i] == 7);
+    for (size_t i = ys; i < b->ys; i++)
+        assert_true(b->y[i] == 7);
+    return worst;
+}
+
+static void one_shape(const struct nn_conv *conv, const struct grid *g)
+{
+    const struct nn_conv_shape s = shape_of(g);
+    struct buffers b = buffers_new(&s);
+    float *first = zeros(b.ws, sizeof *first);
+    void *state;
+    double worst;
+
+    assert_int_equal(conv->open(&s, &b.scratch_bytes, &state), BASE_OK);
+    b.scratch = zeros(b.scratch_bytes + GUARD, 1);
+    run(conv, state, &s, s.n_max, &b);
+    worst = check(&s, s.n_max, &b);
+    memcpy(first, b.dw, b.ws * sizeof *first);
+    for (int n = s.n_max - 1; n >= 1; n--) {
+        run(conv, state, &s, n, &b);
+        worst = fmax(worst, check(&s, n, &b));
+    }
+    run(conv, state, &s, s.n_max, &b);
+    assert_memory_equal(first, b.dw, b.ws * sizeof *first);
+    print_message("%s %2d->%2d %dx%d k%dx%d s%d g%-2d %s: %.1e  %s\n", conv->name, g->i, g->o, g->h,
+                  g->w, g->kernel[0], g->kernel[1], g->stride[0], g->groups,
+                  g->planar ? "planar" : "blocked", worst, conv->implementation(state));
+    assert_true(worst <= tolerance);
+    conv->close(state);
+    buffers_free(&b);
+    base_free(first);
+}
+
+static void every_candidate_every_shape(void **unused)
+{
+    (void)unused;
+    for (size_t c = 0; c < nn_conv_count; c++)
+        for (size_t i = 0; i < sizeof grid / sizeof *grid; i++) {
+            const struct nn_conv_shape s = shape_of(&grid[i]);
+
+            if (nn_conv_registry[c]->serves(&s))
+                one_shape(nn_conv_registry[c], &grid[i]);
+        }
+}
+
+/* Six batch sizes through a cache of four: none is answered by another's plan. */
+static void many_batch_sizes(void **unused)
+{
+    const struct grid g = {10, 6, 6, 12, {3, 3}, {1, 1}, {1, 1}, 1, 6, false, true};
+
+    (void)unused;
+    for (size_t c = 0; c < nn_conv_count; c++) {
+        const struct nn_conv_shape s = shape_of(&g);
+        struct buffers b = buffers_new(&s);
+        void *state;
+
+        assert_int_equal(nn_conv_registry[c]->open(&s, &b.scratch_bytes, &state), BASE_OK);
+        b.scratch = zeros(b.scratch_bytes + GUARD, 1);
+        for (int i = 0; i < 13; i++) {
+            run(nn_conv_registry[c], state, &s, 1 + i * 5 % 6, &b);
+            assert_true(check(&s, 1 + i * 5 % 6, &b) <= tolerance);
+        }
+        nn_conv_registry[c]->close(state);
+        buffers_free(&b);
+    }
+}
+
+/* The layers of the zoo's networks must not fall to oneDNN's reference code. */
+static void no_reference_code(void **unused)
+{
+    static const struct grid zoo[] = {
+        {1, 28, 28, 32, {3, 3}, {1, 1}, {0, 0}, 1, 8, true, true},
+        {3, 32, 32, 64, {3, 3}, {1, 1}, {1, 1}, 1, 8, true, true},
+        {64, 16, 16, 128, {3, 3}, {1, 1}, {1, 1}, 1, 8, false, true},
+        {512, 2, 2, 512, {3, 3}, {1, 1}, {1, 1}, 1, 8, false, true},
+        {64, 32, 32, 128, {3, 3}, {2, 2}, {1, 1}, 1, 8, false, false},
+        {64, 32, 32, 128, {1, 1}, {2, 2}, {0, 0}, 1, 8, false, false},
+        {32, 16, 16, 32, {3, 3}, {1, 1}, {1, 1}, 32, 8, false, true},
+        {64, 16, 16, 64, {3, 3}, {1, 1}, {1, 1}, 2, 8, false, true},
+    };
+    const struct nn_conv *conv;
+
+    (void)unused;
+    if (!nn_simd_levels()[1])
+        skip(); /* oneDNN has nothing but reference code for the oldest CPUs */
+    for (size_t i = 0; i < sizeof zoo / sizeof *zoo; i++) {
+        struct nn_conv_shape s = shape_of(&zoo[i]);
+        size_t bytes;
+        void *state;
+
+        s.want_dx = !zoo[i].planar;
+        assert_int_equal(nn_conv_choose("onednn", &s, &conv), BASE_OK);
+        assert_int_equal(conv->open(&s, &bytes, &state), BASE_OK);
+        print_message("%3d->%3d %dx%d: %s, scratch %zu\n", zoo[i].i, zoo[i].o, zoo[i].h, zoo[i].w,
+                      conv->implementation(state), bytes);
+        assert_null(strstr(conv->implementation(state), "ref"));
+        conv->close(state);
+    }
+}
+
+static void choosing(void **unused)
+{
+    const struct nn_conv_shape s = shape_of(&grid[0]);
+    const struct nn_conv *conv;
+
+    (void)unused;
+    assert_int_equal(nn_conv_choose(NULL, &s, &conv), BASE_OK);
+    assert_true(conv->serves(&s));
+    assert_int_equal(nn_conv_choose("onednn", &s, &conv), BASE_OK);
+    assert_string_equal(conv->name, "onednn");
+    assert_int_equal(nn_conv_choose("onedn", &s, &conv), BASE_ERR_USAGE);
+    assert_null(conv);
+    assert_non_null(strstr(base_message(), "onednn"));
+    conv = nn_conv_registry[0];
+    conv->close(NULL);
+}
+
+/* Inference asks for no backward pass and gets none. */
+static void inference(void **unused)
+{
+    struct nn_conv_shape s = shape_of(&grid[7]);
+    const struct nn_conv *conv;
+    struct buffers b = buffers_new(&s);
+    void *state;
+
+    (void)unused;
+    s.training = s.want_dx = false;
+    assert_int_equal(nn_conv_choose(NULL, &s, &conv), BASE_OK);
+    assert_int_equal(conv->open(&s, &b.scratch_bytes, &state), BASE_OK);
+    b.scratch = zeros(b.scratch_bytes, 1);
+    assert_int_equal(conv->forward(state, 2, b.x, b.w, b.b, b.y, b.scratch), BASE_OK);
+    reference(&s, 2, &b);
+    assert_true(compare(2 * nn_shape_floats(s.out), b.y, b.y_ref) <= tolerance);
+    conv->close(state);
+    buffers_free(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_candidate_every_shape),
+        cmocka_unit_test(many_batch_sizes),
+        cmocka_unit_test(no_reference_code),
+        cmocka_unit_test(choosing),
+        cmocka_unit_test(inference),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
