@@ -17,7 +17,10 @@ struct base_cursor {
 
 static inline struct base_cursor base_cursor_of(const void *bytes, size_t count)
 {
-    return (struct base_cursor){bytes, (const uint8_t *)bytes + count};
+    const uint8_t *at =
+        bytes != NULL ? bytes : (const void *)""; /* the map of an empty file is NULL */
+
+    return (struct base_cursor){at, at + count};
 }
 
 static inline size_t base_cursor_left(const struct base_cursor *c)
