@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+"""Writes valid manifests of checkpoints into the folder argv[1], with their digests as
+src/store/manifest.c computes them, and a few that are nearly valid."""
+import hashlib
+import json
+import os
+import sys
+
+FILE = {"bytes": 1234, "sha256": hashlib.sha256(b"").hexdigest()}
+
+
+def text(fields):
+    tail = '",' + json.dumps(fields, indent=1)[1:] + "\n"
+    return '{"digest":"' + hashlib.sha256(tail.encode()).hexdigest() + tail
+
+
+full = {
+    "files": {"model.safetensors": FILE, "state.safetensors": FILE},
+    "input": {"shape": [1, 28, 28], "mean": [0.1307], "deviation": [0.3081]},
+    "labels": ["T-shirt", "caf\u00e9", "\u20ac \"quoted\" \\ \n"],
+    "model": "conv 32 3x3 pad=1\nrelu\nmaxpool 2\nflatten\ndense 10\n",
+    "plan": {"conv1": "direct", "nested": [[], {}, None, True, -1e-300]},
+    "schema": 1,
+    "step": 938,
+}
+least = {"files": {}, "schema": 1, "step": 0}
+seeds = {
+    "full": text(full),
+    "least": text(least),
+    "plain": json.dumps(full),
+    "schema": text({**least, "schema": 2}),
+    "negative": text({**least, "step": -1}),
+    "path": text({**least, "files": {"../x": FILE}}),
+    "self": text({**least, "files": {"manifest.json": FILE}}),
+    "entry": text({**least, "files": {"x": 1}}),
+    "digest": text({**least, "files": {"x": {"bytes": 1, "sha256": "00"}}}),
+    "list": "[]",
+    "wrong": text(least).replace("0", "1", 1),
+}
+for name, content in seeds.items():
+    with open(os.path.join(sys.argv[1], name), "w", encoding="utf-8") as file:
+        file.write(content)
