@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# Every error a person can cause: one sentence that names the thing and the remedy, the right exit
+# code, nothing on stdout (one JSON object with --json), no run folder left behind.
+source "$(dirname "$0")/../support/dist.bash"
+
+printf 'conv 8 3x3\ndense 7\n' >seven.model
+printf 'conv eight 3x3\n' >word.model
+printf 'convv 8 3x3\n' >typo.model
+printf 'conv 8 40x40\n' >large.model
+printf 'relu\nadd nobody\n' >nobody.model
+printf '' >empty.model
+mkdir empty idx labels
+printf 'not an idx file at all' >idx/train-images-idx3-ubyte
+printf 'nor this' >idx/train-labels-idx1-ubyte
+/usr/bin/python3 - <<'PY'
+import struct
+def idx(path, magic, dims, data):
+    head = struct.pack(">I", magic) + b"".join(struct.pack(">I", d) for d in dims)
+    open(path, "wb").write(head + data)
+for part in "train", "t10k":
+    idx(f"labels/{part}-images-idx3-ubyte", 0x803, (4, 3, 3), bytes(36))
+    idx(f"labels/{part}-labels-idx1-ubyte", 0x801, (5,), bytes(5))
+PY
+ok="--model mlp:8x1 --data synthetic:train=64,test=16"
+
+# CODE | arguments | what the message must contain
+while IFS='|' read -r code arguments pattern; do
+    # The table's words are meant to be split.
+    # shellcheck disable=SC2086
+    expect "$code" "$paceline" $arguments
+    [ "$(wc -l <err)" = 1 ] || fail "'$arguments' does not say one line: $(cat err)"
+    says "$pattern"
+    [ ! -s out ] || fail "'$arguments' printed on stdout: $(cat out)"
+    # shellcheck disable=SC2086
+    expect "$code" "$paceline" $arguments --json
+    json "o['schema'] == 1 and set(o['error']) == {'code','message','id','host'}"
+    [ -e runs ] && fail "'$arguments' left a run folder"
+done <<TABLE
+2|trian|unknown command 'trian'; did you mean 'train'
+2|train|--model is missing
+2|train --model mlp:8x1|--data is missing
+2|train --model mlp:8x1 --dta x|unknown option --dta; did you mean --data
+2|train $ok --epochs many|--epochs takes a whole number, not 'many'
+2|train $ok --batch 0|--batch takes a whole number from 1
+2|train $ok --lr fast|--lr takes a number, not 'fast'
+2|train $ok --momentum 2|--momentum takes a number from 0
+2|train $ok --optimiser adam|unknown optimiser 'adam'.*adamw
+2|train $ok --schedule cosin|unknown schedule 'cosin'.*cosine
+2|train $ok --strategy dpp|unknown strategy 'dpp'.*single
+2|train --model mnist-cnn --data synthetic:train=64,test=16 --kernels magic|unknown.*magic.*onednn
+2|train $ok --patience 3|--patience needs a validation part
+2|train $ok --accumulate 128|--accumulate 128
+2|train $ok --run ../x|no name for a run
+2|train $ok extra|'extra' is one argument too many
+2|train --resume nothing|no run 'nothing'
+2|train --like nothing|no run 'nothing'
+1|train $ok --init nothing|nothing
+1|train $ok --record conv9|conv9
+1|train --model vgg12 --data synthetic|vgg12.*vgg11
+1|train --model missing.model --data synthetic|missing.model
+1|train --model empty.model --data synthetic|empty.model
+1|train --model word.model --data synthetic|word.model.*line 1.*eight
+1|train --model typo.model --data synthetic|line 1.*convv.*conv
+1|train --model large.model --data synthetic|line 1
+1|train --model nobody.model --data synthetic|line 2.*nobody
+1|train --model seven.model --data synthetic|does not fit synthetic.*10 classes
+1|train --model vgg11 --data synthetic:shape=1x4x4|does not fit
+1|train --model mlp:ax2 --data synthetic|mlp
+1|train --model mlp:8x1 --data fashon-mnist|fashion-mnist
+1|train --model mlp:8x1 --data /nowhere/at/all|/nowhere/at/all
+1|train --model mlp:8x1 --data empty|empty
+1|train --model mlp:8x1 --data idx|idx.*magic
+1|train --model mlp:8x1 --data labels|labels
+1|train --model mlp:8x1 --data synthetic:classes=0|classes
+1|train --model mlp:8x1 --data synthetic:colour=red|colour
+1|eval nothing|nothing
+2|eval|eval needs an argument
+2|model|model needs an argument
+2|model sho vgg11|unknown verb 'sho'; did you mean 'show'
+1|model show vgg12|vgg12
+2|model show vgg11 --input 3x32|--input takes CxHxW
+2|data gte mnist|gte
+1|data get mnits|mnits.*mnist
+TABLE
+
+expect 2 "$paceline" train --model mlp:8x1 --lr
+says '--lr needs a value: --lr X'
+
+# A full disk: the message names the file, and what was there before still loads. A limit on the
+# size of files gives the same failed write as a full disk.
+expect 0 "$paceline" train --model mlp:256x1 --data synthetic:train=64,test=16 --steps 1 --run full
+(
+    trap '' XFSZ
+    ulimit -f 100 # units of 1024 bytes; the checkpoint has 800 kB
+    expect 1 "$paceline" train --resume full --steps 2
+    says 'cannot write .*model.safetensors.*[Ff]ile too large'
+) || exit 1
+[ "$(ls -A runs/full/checkpoints)" = step-1 ] ||
+    fail "the failed checkpoint left something: $(ls -A runs/full/checkpoints)"
+expect 0 "$paceline" eval full

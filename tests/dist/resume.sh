@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# A run that is cut and resumed ends with the same bits as one that was not: cut by SIGTERM in the
+# middle of an epoch, by SIGKILL, by a damaged checkpoint; with dropout, augmentation, momentum, a
+# schedule, clipping, accumulation and adamw in play.
+source "$(dirname "$0")/../support/dist.bash"
+
+job=(--model mnist-cnn --data synthetic:train=640,test=100 --batch 32 --epochs 2 --lr 0.02 --pad 2
+    --flip --balanced --schedule cosine --warmup 0.2 --validation 0.1 --clip 5 --accumulate 2
+    --threads 2 --checkpoint-every 7 --log-every 5)
+total=36 # 2 epochs of 576 samples
+
+expect 0 "$paceline" train "${job[@]}" --run whole --json
+json "o['steps'] == $total and o['epochs'] == 2 and not o['interrupted']"
+whole=$(fingerprint runs/whole)
+
+# Ended by a signal after a step that shows in the events.
+stop_at_step() { # NAME SIGNAL STEP
+    local pid code=0
+    "$paceline" train "${job[@]}" --run "$1" 2>"$work/err" &
+    pid=$!
+    for _ in $(seq 3000); do
+        grep -qs "\"event\":\"step\",\"step\":$3," "runs/$1/events.jsonl" && break
+        kill -0 $pid 2>/dev/null || fail "$1 ended before step $3: $(cat "$work/err")"
+        sleep 0.01
+    done
+    kill "-$2" $pid
+    wait $pid || code=$?
+    echo $code
+}
+
+code=$(stop_at_step cut TERM 5)
+[ "$code" = 143 ] || fail "SIGTERM ended with $code instead of 143"
+says 'stopped after step [0-9]+ \(saved\); go on with: paceline train --resume cut'
+grep -q '"status": "interrupted"' runs/cut/run.json || fail "run.json does not say interrupted"
+expect 0 "$paceline" train --resume cut
+[ "$(fingerprint runs/cut)" = "$whole" ] || fail "after SIGTERM the bits differ"
+grep -q '"status": "done"' runs/cut/run.json || fail "run.json does not say done"
+
+code=$(stop_at_step killed KILL 16)
+[ "$code" = 137 ] || fail "SIGKILL ended with $code"
+"$paceline" runs >"$work/out" 2>&1
+grep -qE '^killed +lost' "$work/out" || fail "runs does not call it lost: $(cat "$work/out")"
+expect 0 "$paceline" train --resume killed
+says 'goes on after step (7|14|18|21|28|35)'
+[ "$(fingerprint runs/killed)" = "$whole" ] || fail "after SIGKILL the bits differ"
+
+expect 0 "$paceline" train "${job[@]}" --run again
+[ "$(fingerprint runs/again)" = "$whole" ] || fail "the same run twice gives other bits"
+expect 0 "$paceline" train --like whole --run like
+[ "$(fingerprint runs/like)" = "$whole" ] || fail "--like gives other bits"
+expect 0 "$paceline" train --like whole --seed 2 --run other
+[ "$(fingerprint runs/other)" != "$whole" ] || fail "another seed gives the same bits"
+
+# More epochs than asked for at first, and adamw.
+adam=(--model mlp:16x1 --data synthetic:train=256,test=64 --optimiser adamw --lr 0.001)
+expect 0 "$paceline" train "${adam[@]}" --epochs 3 --run a3
+expect 0 "$paceline" train "${adam[@]}" --epochs 1 --run a1
+expect 0 "$paceline" train --resume a1 --epochs 3
+[ "$(fingerprint runs/a3)" = "$(fingerprint runs/a1)" ] || fail "1 + 2 epochs are not 3"
+
+# What cannot change, cannot; a run that is there is not overwritten.
+expect 2 "$paceline" train --resume a1 --lr 1
+says '--lr cannot change in a resumed run'
+expect 2 "$paceline" train --model mlp:16x1 --data synthetic --run a1
+says 'run a1 exists already'
+
+# The newest checkpoint is damaged: the one before it serves, and it is said.
+newest=$(ls runs/again/checkpoints | grep '^step-' | sort -t- -k2n | tail -n 1)
+truncate -s -1 "runs/again/checkpoints/$newest/model.safetensors"
+expect 0 "$paceline" train --resume again
+says "$newest"
+[ "$(fingerprint runs/again)" = "$whole" ] || fail "after falling back the bits differ"

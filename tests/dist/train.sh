@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# What train, eval and runs say: the JSON contract, evaluation of a checkpoint equals the run's own
+# test, accumulation changes nothing, --init keeps what fits, --record, early stopping, divergence.
+source "$(dirname "$0")/../support/dist.bash"
+
+small=(--data synthetic:train=320,test=100 --batch 32 --lr 0.02)
+cat >net.model <<'M'
+conv 8 3x3 pad=1 name=first
+relu
+maxpool 2
+dense classes name=head
+M
+
+expect 0 "$paceline" train --model net.model "${small[@]}" --epochs 2 --run one --record first --json
+json "list(o) == ['schema','model','data','strategy','workers','hosts','threads','batch','steps',
+ 'epochs','parameters','step_seconds','samples_per_second','train','test','time',
+ 'peak_memory_bytes','interrupted','run']"
+json "o['schema'] == 1 and o['steps'] == 20 and o['parameters'] == 8*9+8 + 8*14*14*10+10"
+json "sum(p['support'] for p in o['test']['per_class']) == 100 and len(o['test']['per_class']) == 10"
+json "sum(map(sum, o['test']['confusion'])) == 100"
+json "abs(sum(o['test']['confusion'][i][i] for i in range(10)) / 100 - o['test']['accuracy']) < 1e-9"
+json "abs(sum(o['time'][k] for k in ('compute','communicate','wait','data','stolen')) -
+ o['time']['total']) < 1e-6"
+json "0 < o['step_seconds']['median'] and o['samples_per_second'] > 0 and o['peak_memory_bytes'] > 1e6"
+cp out one.json
+for file in run.json events.jsonl report.txt checkpoints/step-20/manifest.json; do
+    [ -s runs/one/$file ] || fail "no runs/one/$file"
+done
+/usr/bin/python3 - <<'PY' || fail "the events are not right"
+import json
+events = [json.loads(line) for line in open("runs/one/events.jsonl")]
+steps = [e for e in events if e["event"] == "step"]
+assert [e["step"] for e in steps] == list(range(1, 21)), steps
+seen = [e for e in events if e["event"] == "activations"]
+assert seen and seen[0]["layer"] == "first" and len(seen[0]["histogram"]) == 20, seen
+assert sum(seen[0]["histogram"]) == 32 * 8 * 28 * 28 and seen[0]["deviation"] > 0, seen
+PY
+
+# The same numbers from the checkpoint, by run name and by folder; data of another shape is refused.
+expect 0 "$paceline" eval one --json
+cp out eval.json
+/usr/bin/python3 -c "
+import json
+a, b = json.load(open('one.json')), json.load(open('eval.json'))
+assert a['test']['confusion'] == b['test']['confusion']
+assert abs(a['test']['loss'] - b['test']['loss']) < 1e-6" || fail "eval differs from train's test"
+expect 0 "$paceline" eval runs/one/checkpoints/step-10 --part train --json
+json "o['steps'] == 10 and sum(map(sum, o['train']['confusion'])) == 320"
+expect 1 "$paceline" eval one --data synthetic:shape=3x32x32 --json
+json "o['error']['code'] == 'model' and '3x32x32' in o['error']['message'] and 'host' in o['error']"
+
+# In pieces it is the same batch: losses agree to rounding.
+for m in 1 4; do
+    expect 0 "$paceline" train --model net.model "${small[@]}" --steps 10 --accumulate $m --run acc$m
+done
+/usr/bin/python3 - <<'PY' || fail "--accumulate changes the losses"
+import json
+def losses(name):
+    lines = map(json.loads, open(f"runs/{name}/events.jsonl"))
+    return [e["loss"] for e in lines if e["event"] == "step"]
+for a, b in zip(losses("acc1"), losses("acc4"), strict=True):
+    assert abs(a - b) < 1e-4 * a, (a, b)
+PY
+
+# A new head where shapes differ; the rest is kept.
+sed 's/dense classes name=head/dense 16 name=mid\nrelu\ndense classes name=head/' \
+    net.model >deeper.model
+expect 0 "$paceline" train --model deeper.model "${small[@]}" --steps 0 --init one --run warm
+says 'they start new: .*mid.weight.*head.weight'
+expect 1 "$paceline" train --model mlp:8x1 "${small[@]}" --steps 0 --init one --run cold
+says 'no tensor in common'
+
+# Early stopping, the best checkpoint.
+expect 0 "$paceline" train --model mlp:16x1 --data synthetic:train=200,test=50,labels=shuffled \
+    --validation 0.3 --patience 2 --epochs 60 --lr 0.05 --run early --json
+json "o['epochs'] < 60"
+says 'no better validation loss for 2 epochs'
+last=$(/usr/bin/python3 -c "
+import json; print(json.load(open('runs/early/run.json'))['result']['steps'])")
+expect 0 "$paceline" eval early --best --json
+json "o['steps'] < $last"
+
+# Divergence: the step is named, what was saved before is kept and loads.
+expect 1 "$paceline" train --model net.model --data synthetic:train=320,test=100 --batch 32 \
+    --lr 3e4 --epochs 9 --checkpoint-every 1 --run wild --json
+json "o['error']['code'] == 'diverged' and 'step' in o['error']['message']"
+grep -q '"status": "failed"' runs/wild/run.json || fail "run.json does not say failed"
+
+# No checkpoints when none are wanted; stdout stays empty without --json.
+expect 0 "$paceline" train --model mlp:8x1 "${small[@]}" --epochs 1 --no-checkpoint --run bare
+[ -s out ] && fail "something on stdout without --json"
+[ -e runs/bare/checkpoints ] && fail "checkpoints although --no-checkpoint"
+expect 0 "$paceline" runs --json
+json "{r['name']: r['status'] for r in o['runs']}['wild'] == 'failed'"
+exit 0
