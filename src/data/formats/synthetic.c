@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Synthetic image classes, computed on the fly. A class is a glyph: a 5x5 pattern of light and dark
- * strokes that sum to zero. An image is a handful of copies of its class's glyph at random places
+ * strokes that sum to zero. An image is many copies of its class's glyph at random places
  * and in random polarity, a glyph that belongs to no class, and noise. Polarity makes the mean
  * image of every class flat, so a linear model learns next to nothing, while a small convolutional
  * network finds the glyphs. Integer arithmetic only: the same pixels on every machine. Reading is
@@ -23,9 +23,9 @@ enum {
     MAX_CLASSES = 256,
     MIN_SIDE = 8,
     MAX_SIDE = 512,
-    AREA_PER_COPY = 112, /* 7 copies in 28x28 */
-    WEAKEST = 64,        /* contrast of a copy: 64 … 127 of 255 */
-    TRIES = 32           /* of which the glyph least like the others is kept */
+    AREA_PER_COPY = 48, /* 17 copies in 28x28 */
+    WEAKEST = 64,       /* contrast of a copy: 64 … 127 of 255 */
+    TRIES = 32          /* of which the glyph least like the others is kept */
 };
 
 /* `layer` of BASE_STREAM_SYNTH */
@@ -133,7 +133,7 @@ base_status data_synthetic_parse(const char *text, struct data_synthetic *option
                                          .width = 28,
                                          .train = 4000,
                                          .test = 1000,
-                                         .noise = 16,
+                                         .noise = 12,
                                          .seed = 1};
     for (char *item = strtok_r(copy, ",", &save); item; item = strtok_r(NULL, ",", &save)) {
         char *equals = strchr(item, '=');
@@ -345,7 +345,7 @@ out:
 const struct data_format data_format_synthetic = {
     .name = "synthetic",
     .help = "image classes made on the fly: synthetic[:classes=10,shape=1x28x28,train=4000,"
-            "test=1000,seed=1,noise=16,labels=true|shuffled]",
+            "test=1000,seed=1,noise=12,labels=true|shuffled]",
     .recognise = recognise,
     .open = synthetic_open,
     .pixels = synthetic_pixels,

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A folder of images, one folder per class: train/CLASS/ and (optionally) test/CLASS/, or CLASS/
+ * alone, of which every tenth image, by name, is then kept for tests. The first image decides: all
+ * others are turned into gray or colour as it is and scaled to its size. Only names are kept; a
+ * file is read and decoded when its pixels are asked for, in the thread that asks.
+ */
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "data/data_private.h"
+#include "data/image.h"
+
+enum { FILE_LIMIT = 64 << 20, HELD_OUT = 10 };
+
+struct list {
+    char **paths;
+    int32_t *labels;
+    size_t count, capacity;
+};
+
+struct folder {
+    struct list parts[DATA_PARTS];
+    char **class_names;
+    size_t classes;
+    int channels, height, width; /* of the first image */
+};
+
+static bool is_image(const char *name)
+{
+    static const char *const endings[] = {".png", ".jpg", ".jpeg"};
+    size_t length = strlen(name);
+
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        size_t n = strlen(endings[i]);
+
+        if (length > n && name[0] != '.' && strcasecmp(name + length - n, endings[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Does `path` hold an image itself? */
+static bool holds_image(const char *path)
+{
+    char **names = NULL;
+    size_t count = 0;
+    bool found = false;
+
+    if (!base_is_dir(path) || base_list_dir(path, &names, &count) != BASE_OK)
+        return false;
+    for (size_t i = 0; i < count && !found; i++)
+        found = is_image(names[i]);
+    base_names_free(names, count);
+    return found;
+}
+
+/* Does `path` hold a folder with an image? */
+static bool holds_classes(const char *path)
+{
+    char **names = NULL;
+    size_t count = 0;
+    bool found = false;
+
+    if (!base_is_dir(path) || base_list_dir(path, &names, &count) != BASE_OK)
+        return false;
+    for (size_t i = 0; i < count && !found; i++) {
+        char *child = base_format("%s/%s", path, names[i]);
+
+        found = names[i][0] != '.' && holds_image(child);
+        base_free(child);
+    }
+    base_names_free(names, count);
+    return found;
+}
+
+static bool recognise(const char *path)
+{
+    char *train = base_format("%s/train", path);
+    bool found = holds_classes(train) || holds_classes(path);
+
+    base_free(train);
+    return found;
+}
+
+static void add(struct list *list, char *path, int32_t label)
+{
+    if (list->count == list->capacity) {
+        list->capacity = list->capacity > 0 ? list->capacity * 2 : 256;
+        list->paths = base_realloc(list->paths, list->capacity, sizeof *list->paths);
+        list->labels = base_realloc(list->labels, list->capacity, sizeof *list->labels);
+    }
+    list->paths[list->count] = path;
+    list->labels[list->count++] = label;
+}
+
+/* The images of one class, by name; with `held_out` every tenth goes there. */
+static base_status add_class(const char *path, int32_t label, struct list *list,
+                             struct list *held_out)
+{
+    base_status st = BASE_OK;
+    char **names = NULL;
+    size_t count = 0, images = 0;
+
+    TRY(base_list_dir(path, &names, &count));
+    for (size_t i = 0; i < count; i++) {
+        if (!is_image(names[i]))
+            continue;
+        images++;
+        add(held_out != NULL && images % HELD_OUT == 0 ? held_out : list,
+            base_format("%s/%s", path, names[i]), label);
+    }
+    if (images == 0)
+        TRY(base_fail(BASE_ERR_DATA, "the class folder %s holds no .png, .jpg or .jpeg", path));
+out:
+    base_names_free(names, count);
+    return st;
+}
+
+/* Every folder in `path` is a class; there must be at least one. */
+static base_status list_classes(const char *path, struct folder *s)
+{
+    base_status st = BASE_OK;
+    char **names = NULL;
+    size_t count = 0;
+
+    TRY(base_list_dir(path, &names, &count));
+    s->class_names = base_calloc(count, sizeof *s->class_names);
+    for (size_t i = 0; i < count; i++) {
+        char *child = base_format("%s/%s", path, names[i]);
+
+        if (names[i][0] != '.' && base_is_dir(child))
+            s->class_names[s->classes++] = base_strdup(names[i]);
+        base_free(child);
+    }
+    if (s->classes == 0 || s->classes > DATA_MAX_CLASSES)
+        TRY(base_fail(BASE_ERR_DATA, "%s holds %zu class folders; 1 to %d can be read", path,
+                      s->classes, DATA_MAX_CLASSES));
+out:
+    base_names_free(names, count);
+    return st;
+}
+
+static base_status add_train(const char *path, struct folder *s, struct list *held_out)
+{
+    base_status st = BASE_OK;
+
+    TRY(list_classes(path, s));
+    for (size_t i = 0; i < s->classes && st == BASE_OK; i++) {
+        char *child = base_format("%s/%s", path, s->class_names[i]);
+
+        st = add_class(child, (int32_t)i, &s->parts[DATA_TRAIN], held_out);
+        base_free(child);
+    }
+out:
+    return st;
+}
+
+static base_status add_test_class(const char *path, const char *name, struct folder *s)
+{
+    size_t label = 0;
+
+    if (name[0] == '.' || !base_is_dir(path))
+        return BASE_OK;
+    while (label < s->classes && strcmp(name, s->class_names[label]) != 0)
+        label++;
+    if (label == s->classes)
+        return base_fail(BASE_ERR_DATA, "%s is a class without a folder in train/", path);
+    return add_class(path, (int32_t)label, &s->parts[DATA_TEST], NULL);
+}
+
+/* Test classes must be among those of the training part; some may have no test images. */
+static base_status add_test(const char *path, struct folder *s)
+{
+    base_status st = BASE_OK;
+    char **names = NULL;
+    size_t count = 0;
+
+    TRY(base_list_dir(path, &names, &count));
+    for (size_t i = 0; i < count && st == BASE_OK; i++) {
+        char *child = base_format("%s/%s", path, names[i]);
+
+        st = add_test_class(child, names[i], s);
+        base_free(child);
+    }
+out:
+    base_names_free(names, count);
+    return st;
+}
+
+static base_status add_all(const char *path, struct folder *s)
+{
+    base_status st = BASE_OK;
+    char *train = base_format("%s/train", path), *test = base_format("%s/test", path);
+
+    if (!holds_classes(train)) {
+        TRY(add_train(path, s, &s->parts[DATA_TEST]));
+        base_info("%s has no train/ and test/: of each class every %dth image, by name, is for "
+                  "tests (%zu of %zu)",
+                  path, HELD_OUT, s->parts[DATA_TEST].count,
+                  s->parts[DATA_TEST].count + s->parts[DATA_TRAIN].count);
+        goto out;
+    }
+    TRY(add_train(train, s, NULL));
+    if (base_is_dir(test))
+        TRY(add_test(test, s));
+out:
+    base_free(train);
+    base_free(test);
+    return st;
+}
+
+static base_status read_image(const char *path, struct data_image *image_p)
+{
+    base_status st = BASE_OK;
+    char *bytes = NULL;
+    size_t count = 0;
+
+    *image_p = (struct data_image){0};
+    TRY(base_file_read(path, FILE_LIMIT, &bytes, &count));
+    TRY(base_prefix(data_image_decode(bytes, count, image_p), "%s", path));
+out:
+    base_free(bytes);
+    return st;
+}
+
+/* Names and sizes, not contents: reading a million images to open a set would be absurd. */
+static base_status digest(const struct folder *s, size_t skipped, char hex[BASE_SHA256_HEX])
+{
+    base_status st = BASE_OK;
+    struct base_str text = {0};
+
+    for (int part = DATA_TRAIN; part <= DATA_TEST; part++)
+        for (size_t i = 0; i < s->parts[part].count; i++) {
+            const char *path = s->parts[part].paths[i];
+            struct stat info;
+
+            if (stat(path, &info) != 0)
+                TRY(base_fail(BASE_ERR_IO, "cannot look at %s: %m", path));
+            base_str_add(&text, "%d %s %lld\n", part, path + skipped, (long long)info.st_size);
+        }
+    base_sha256(text.text != NULL ? text.text : "", text.length, hex);
+out:
+    base_str_fini(&text);
+    return st;
+}
+
+static void folder_close(void *state)
+{
+    struct folder *s = state;
+
+    if (s == NULL)
+        return;
+    for (int part = 0; part < DATA_PARTS; part++) {
+        base_names_free(s->parts[part].paths, s->parts[part].count);
+        base_free(s->parts[part].labels);
+    }
+    base_names_free(s->class_names, s->classes);
+    base_free(s);
+}
+
+static base_status folder_open(const char *path, struct data_source *source_p)
+{
+    base_status st = BASE_OK;
+    struct folder *s = base_calloc(1, sizeof *s);
+    const struct list *train = &s->parts[DATA_TRAIN], *test = &s->parts[DATA_TEST];
+    struct data_image first = {0};
+    char hex[BASE_SHA256_HEX] = {0};
+
+    TRY(add_all(path, s));
+    if (train->count > UINT32_MAX || test->count > UINT32_MAX)
+        TRY(base_fail(BASE_ERR_DATA, "%s holds too many images", path));
+    TRY(read_image(train->paths[0], &first));
+    TRY(digest(s, strlen(path), hex));
+    s->channels = first.channels;
+    s->height = first.height;
+    s->width = first.width;
+    *source_p = (struct data_source){.state = s,
+                                     .channels = s->channels,
+                                     .height = s->height,
+                                     .width = s->width,
+                                     .classes = (int)s->classes,
+                                     .class_names = s->class_names,
+                                     .count = {(uint32_t)train->count, (uint32_t)test->count},
+                                     .labels = {train->labels, test->labels},
+                                     .costly = true};
+    memcpy(source_p->digest, hex, sizeof hex);
+    s = NULL;
+out:
+    data_image_fini(&first);
+    folder_close(s);
+    return st;
+}
+
+static base_status folder_pixels(const void *state, enum data_part part, uint32_t index,
+                                 uint8_t *pixels)
+{
+    const struct folder *s = state;
+    struct data_image image;
+    base_status st = read_image(s->parts[part].paths[index], &image);
+
+    if (st == BASE_OK)
+        data_image_fit(&image, s->channels, s->height, s->width, pixels);
+    data_image_fini(&image);
+    return st;
+}
+
+const struct data_format data_format_folder = {
+    .name = "folder",
+    .help = "PNG or JPEG images in train/CLASS/ and test/CLASS/, or in CLASS/ alone",
+    .recognise = recognise,
+    .open = folder_open,
+    .pixels = folder_pixels,
+    .close = folder_close,
+};

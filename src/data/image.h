@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * PNG and JPEG, from memory to pixels. Gray images have one channel, all others three: palettes are
+ * looked up, 16-bit samples become 8-bit ones, an alpha channel is dropped, CMYK becomes RGB.
+ * Images of more than DATA_MAX_SIDE a side are refused before anything is allocated for them.
+ */
+#ifndef DATA_IMAGE_H
+#define DATA_IMAGE_H
+
+#include "data/dataset.h"
+
+struct data_image {
+    int channels, height, width; /* channels: 1 or 3 */
+    uint8_t *pixels;             /* (channels,height,width) */
+};
+
+/* Release with data_image_fini, which accepts what a failure left, too. */
+base_status data_image_decode(const void *bytes, size_t count, struct data_image *image_p);
+void data_image_fini(struct data_image *image);
+
+/* Turns it into gray (1) or colour (3) and scales it bilinearly; `pixels` is
+ * (channels,height,width). May change `image`, which the caller still owns. */
+void data_image_fit(struct data_image *image, int channels, int height, int width, uint8_t *pixels);
+
+#endif

@@ -1,0 +1,24 @@
+/* covers: src/data/image.c */
+/* SPDX-License-Identifier: MIT
+ *
+ * PNG and JPEG. What is accepted is fitted to a small image, in gray and in colour.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "data/image.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
+{
+    uint8_t pixels[3 * 7 * 5];
+    struct data_image image;
+
+    if (data_image_decode(bytes, count, &image) == BASE_OK) {
+        if (image.channels != 1 && image.channels != 3)
+            abort();
+        data_image_fit(&image, 3, 7, 5, pixels);
+        data_image_fit(&image, 1, 7, 5, pixels);
+    }
+    data_image_fini(&image);
+    return 0;
+}
