@@ -24,8 +24,11 @@ void NN_LEVEL(relu)(size_t count, const float *x, float *y)
 void NN_LEVEL(relu_backward)(size_t count, const float *y, const float *dy, float *dx)
 {
 #pragma omp parallel for simd schedule(static) if (count > SMALL)
-    for (size_t i = 0; i < count; i++)
-        dx[i] = y[i] > 0 ? dy[i] : 0;
+    for (size_t i = 0; i < count; i++) {
+        const float grad = dy[i]; /* read in any case: a load that may not happen is a branch */
+
+        dx[i] = y[i] > 0 ? grad : 0;
+    }
 }
 
 void NN_LEVEL(add)(size_t count, const float *a, const float *b, float *sum)
@@ -44,21 +47,16 @@ void NN_LEVEL(scale)(size_t count, float factor, float *x)
 
 static double slice_squares(size_t count, const float *x)
 {
-    nn_d8 sum[2] = {0};
-    double total = 0;
+    double sum[16] = {0}, total = 0;
     size_t i = 0;
 
     for (; i + 16 <= count; i += 16)
-        for (int a = 0; a < 2; a++) {
-            const nn_d8 v = __builtin_convertvector(nn_load(x + i + (size_t)a * 8), nn_d8);
-
-            sum[a] += v * v;
-        }
+        for (size_t lane = 0; lane < 16; lane++)
+            sum[lane] += (double)x[i + lane] * (double)x[i + lane];
     for (; i < count; i++)
         total += (double)x[i] * (double)x[i];
-    sum[0] += sum[1];
-    for (int lane = 0; lane < 8; lane++)
-        total += sum[0][lane];
+    for (size_t lane = 0; lane < 16; lane++)
+        total += sum[lane];
     return total;
 }
 
@@ -133,8 +131,11 @@ static void drop_span(const struct base_rng *rng, size_t begin, size_t end, floa
 
         drop_factors(rng, (uint32_t)(i / 4), rate, 1.0f / (1.0f - rate), factors);
 #pragma omp simd
-        for (size_t j = 0; j < count; j++)
-            y[i + j] = factors[j] > 0 ? x[i + j] * factors[j] : 0;
+        for (size_t j = 0; j < count; j++) {
+            const float value = x[i + j] * factors[j];
+
+            y[i + j] = factors[j] > 0 ? value : 0;
+        }
     }
 }
 

@@ -7,8 +7,18 @@
 
 #include "nn/simd/simd_private.h"
 
-typedef uint8_t nn_b8 __attribute__((vector_size(8)));
-typedef uint8_t nn_b8u __attribute__((vector_size(8), aligned(1), may_alias));
+/* Comparisons of vectors wider than a register are taken apart into single floats (gcc 12), so
+ * the eight channels of a block are compared in registers of this many. */
+#if defined(__AVX2__)
+enum { LANES = 8 };
+#else
+enum { LANES = 4 };
+#endif
+typedef float lanes __attribute__((vector_size(4 * LANES)));
+typedef float lanes_at __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef int32_t masks __attribute__((vector_size(4 * LANES)));
+typedef uint8_t bytes __attribute__((vector_size(LANES)));
+typedef uint8_t bytes_at __attribute__((vector_size(LANES), aligned(1), may_alias));
 
 /* One axis of a window: rows (or columns) from `begin` to `end` of the image; `skip` of the
  * window lie before the image. */
@@ -51,24 +61,24 @@ static size_t plane_out(const struct nn_pool_shape *s)
 }
 
 /* PyTorch's rule: the first largest wins, and a NaN beats everything. */
-NN_INLINE void max_window(const struct nn_pool_shape *s, struct span r, struct span c,
-                          const float *x, float *y, uint8_t *argmax)
+NN_INLINE void max_lanes(const struct nn_pool_shape *s, struct span r, struct span c,
+                         const float *x, float *y, uint8_t *argmax)
 {
     const int first = r.skip * s->kernel[1] + c.skip;
-    nn_v8 best = nn_load(x + at(r.begin, c.begin, s->w));
-    nn_i8 where = (nn_i8){0} + first;
+    masks best = (masks) * (const lanes_at *)(x + at(r.begin, c.begin, s->w));
+    masks where = (masks){0} + first;
 
     for (int row = r.begin; row < r.end; row++)
         for (int column = c.begin; column < c.end; column++) {
             const int offset = first + (row - r.begin) * s->kernel[1] + (column - c.begin);
-            const nn_v8 value = nn_load(x + at(row, column, s->w));
-            const nn_i8 wins = (value > best) | (value != value);
+            const lanes value = *(const lanes_at *)(x + at(row, column, s->w));
+            const masks wins = (value > (lanes)best) | (value != value);
 
-            best = nn_select(wins, value, best);
+            best = (wins & (masks)value) | (~wins & best);
             where = (wins & offset) | (~wins & where);
         }
-    nn_store(y, best);
-    *(nn_b8u *)argmax = __builtin_convertvector(where, nn_b8);
+    *(lanes_at *)y = (lanes)best;
+    *(bytes_at *)argmax = __builtin_convertvector(where, bytes);
 }
 
 /* x (n,C8,H,W,8) -> y, argmax (n,C8,HO,WO,8) */
@@ -85,24 +95,25 @@ void NN_LEVEL(maxpool)(int n, const struct nn_pool_shape *shape, const float *x,
 
         for (int row = 0; row < s.ho; row++)
             for (int column = 0; column < s.wo; column++)
-                max_window(&s, row_of(&s, row), column_of(&s, column), from,
-                           y + to + at(row, column, s.wo), argmax + to + at(row, column, s.wo));
+                for (size_t lane = 0; lane < 8; lane += LANES)
+                    max_lanes(&s, row_of(&s, row), column_of(&s, column), from + lane,
+                              y + to + at(row, column, s.wo) + lane,
+                              argmax + to + at(row, column, s.wo) + lane);
     }
 }
 
-NN_INLINE void max_window_backward(const struct nn_pool_shape *s, struct span r, struct span c,
-                                   const float *dy, const uint8_t *argmax, float *dx)
+NN_INLINE void max_lanes_backward(const struct nn_pool_shape *s, struct span r, struct span c,
+                                  const float *dy, const uint8_t *argmax, float *dx)
 {
-    const nn_i8 where = __builtin_convertvector(*(const nn_b8u *)argmax, nn_i8);
-    const nn_v8 grad = nn_load(dy);
+    const masks where = __builtin_convertvector(*(const bytes_at *)argmax, masks);
+    const masks grad = (masks) * (const lanes_at *)dy;
     const int first = r.skip * s->kernel[1] + c.skip;
 
     for (int row = r.begin; row < r.end; row++)
         for (int column = c.begin; column < c.end; column++) {
             const int offset = first + (row - r.begin) * s->kernel[1] + (column - c.begin);
-            float *to = dx + at(row, column, s->w);
 
-            nn_store(to, nn_load(to) + (nn_v8)((where == offset) & (nn_i8)grad));
+            *(lanes_at *)(dx + at(row, column, s->w)) += (lanes)((where == offset) & grad);
         }
 }
 
@@ -121,9 +132,10 @@ void NN_LEVEL(maxpool_backward)(int n, const struct nn_pool_shape *shape, const 
         memset(to, 0, plane_in(&s) * sizeof *to);
         for (int row = 0; row < s.ho; row++)
             for (int column = 0; column < s.wo; column++)
-                max_window_backward(&s, row_of(&s, row), column_of(&s, column),
-                                    dy + from + at(row, column, s.wo),
-                                    argmax + from + at(row, column, s.wo), to);
+                for (size_t lane = 0; lane < 8; lane += LANES)
+                    max_lanes_backward(&s, row_of(&s, row), column_of(&s, column),
+                                       dy + from + at(row, column, s.wo) + lane,
+                                       argmax + from + at(row, column, s.wo) + lane, to + lane);
     }
 }
 

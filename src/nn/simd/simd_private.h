@@ -16,8 +16,6 @@
 
 #define NN_INLINE static inline __attribute__((always_inline))
 
-typedef int32_t nn_i8 __attribute__((vector_size(32)));
-typedef uint32_t nn_u8 __attribute__((vector_size(32)));
 typedef double nn_d8 __attribute__((vector_size(64)));
 
 NN_INLINE nn_v8 nn_load(const float *from)
@@ -28,12 +26,6 @@ NN_INLINE nn_v8 nn_load(const float *from)
 NN_INLINE void nn_store(float *to, nn_v8 value)
 {
     *(nn_v8u *)to = value;
-}
-
-/* `yes` where the mask is all ones, `no` where it is zero. */
-NN_INLINE nn_v8 nn_select(nn_i8 mask, nn_v8 yes, nn_v8 no)
-{
-    return (nn_v8)((mask & (nn_i8)yes) | (~mask & (nn_i8)no));
 }
 
 void NN_LEVEL(dense_forward)(int n, int k, int o8, const float *x, const float *w, const float *b,

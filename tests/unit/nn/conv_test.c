@@ -77,24 +77,24 @@ static struct nn_conv_shape shape_of(const struct grid *g)
 }
 
 /* Where canonical weight (o,i,r,c) is in memory (nn/tensor.h). */
-static size_t weight_at(const struct nn_conv_shape *s, int o, int i, int r, int c)
+static int weight_at(const struct nn_conv_shape *s, int o, int i, int r, int c)
 {
     const int kh = s->kernel[0], kw = s->kernel[1];
 
     if (s->groups > 1)
-        return (size_t)(((o * (s->in.c / s->groups) + i) * kh + r) * kw + c);
+        return ((o * (s->in.c / s->groups) + i) * kh + r) * kw + c;
     if (s->in.planar)
-        return (size_t)(((((o / 8) * kh + r) * kw + c) * s->in.c + i) * 8 + o % 8);
-    return (size_t)(((((o / 8) * (nn_pad8(s->in.c) / 8) + i / 8) * kh + r) * kw + c) * 64 +
-                    (i % 8) * 8 + o % 8);
+        return ((((o / 8) * kh + r) * kw + c) * s->in.c + i) * 8 + o % 8;
+    return ((((o / 8) * (nn_pad8(s->in.c) / 8) + i / 8) * kh + r) * kw + c) * 64 + (i % 8) * 8 +
+           o % 8;
 }
 
 static size_t weight_floats(const struct nn_conv_shape *s)
 {
-    const size_t taps = (size_t)(s->kernel[0] * s->kernel[1]);
+    const size_t taps = (size_t)s->kernel[0] * (size_t)s->kernel[1];
 
     if (s->groups > 1)
-        return (size_t)(s->out.c * (s->in.c / s->groups)) * taps;
+        return (size_t)s->out.c * ((size_t)s->in.c / (size_t)s->groups) * taps;
     return (size_t)nn_pad8(s->out.c) * (size_t)(s->in.planar ? s->in.c : nn_pad8(s->in.c)) * taps;
 }
 
@@ -184,7 +184,8 @@ static void reference_value(const struct nn_conv_shape *s, struct buffers *b, in
             for (int c = 0; c < s->kernel[1]; c++) {
                 const int h = row * s->stride[0] - s->pad[0] + r;
                 const int w = column * s->stride[1] - s->pad[1] + c;
-                size_t x, weight;
+                size_t x;
+                int weight;
 
                 if (h < 0 || h >= s->in.h || w < 0 || w >= s->in.w)
                     continue;

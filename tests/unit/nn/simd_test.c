@@ -24,6 +24,11 @@
 
 typedef uint64_t (*check)(const struct nn_simd *simd);
 
+static size_t product(int a, int b, int c)
+{
+    return (size_t)a * (size_t)b * (size_t)c;
+}
+
 static void *zeros(size_t count, size_t size)
 {
     void *memory;
@@ -57,7 +62,7 @@ static float *spoilt(size_t count)
 static float *blocked(int rows, int c, int s, uint32_t stream, float offset)
 {
     const int c8 = nn_pad8(c) / 8;
-    float *memory = values((size_t)(rows * c8 * s * 8), stream, offset);
+    float *memory = values(product(rows, c8 * 8, s), stream, offset);
 
     for (int i = 0; i < rows * s; i++)
         for (int pad = c; pad < c8 * 8; pad++)
@@ -95,7 +100,7 @@ static double error(size_t count, const float *got, const double *want)
 static uint64_t dense_case(const struct nn_simd *simd, int n, int k, int o, bool bias)
 {
     const int o8 = nn_pad8(o) / 8;
-    const size_t xs = (size_t)(n * k), ys = (size_t)(n * o8 * 8), ws = (size_t)(k * o8 * 8);
+    const size_t xs = product(n, k, 1), ys = product(n, o8, 8), ws = product(k, o8, 8);
     /* mostly positive: a sum of few terms that cancel has no relative error to speak of */
     float *x = values(xs, 1, 0.7f), *w = blocked(1, o, k, 2, 0.7f), *b = blocked(1, o, 1, 3, 0);
     float *dy = blocked(n, o, 1, 4, 0.7f), *y = spoilt(ys), *dx = spoilt(xs), *dw = spoilt(ws);
@@ -171,7 +176,7 @@ static struct bn_want bn_reference(int n, int c8, int s, const float *x, const f
 static uint64_t bn_case(const struct nn_simd *simd, int n, int c, int s)
 {
     const int c8 = nn_pad8(c) / 8;
-    const size_t count = (size_t)(n * c8 * s * 8), channels = (size_t)c8 * 8;
+    const size_t count = product(n, c8 * 8, s), channels = product(c8, 8, 1);
     float *x = blocked(n, c, s, 1, 3), *dy = blocked(n, c, s, 2, 0.5f);
     float *y = spoilt(count), *dx = spoilt(count);
     float *mean = blocked(1, c, 1, 3, 3), *a = blocked(1, c, 1, 4, 2), *b = blocked(1, c, 1, 5, 0);
@@ -186,7 +191,7 @@ static uint64_t bn_case(const struct nn_simd *simd, int n, int c, int s)
     simd->bn_apply(n, c8, s, x, a, b, y);
     simd->bn_backward(n, c8, s, x, dy, a, b, mean, dx);
     for (size_t i = 0; i < count; i++) {
-        const size_t ch = i / (size_t)(s * 8) % (size_t)c8 * 8 + i % 8;
+        const size_t ch = i / product(s, 8, 1) % (size_t)c8 * 8 + i % 8;
 
         y2[i] = (double)x[i] * (double)a[ch] + (double)b[ch];
         dx2[i] = (double)a[ch] * (double)dy[i] + (double)b[ch] * (double)x[i] + (double)mean[ch];
@@ -327,8 +332,8 @@ static void pool_value(const struct nn_pool_shape *s, int i, const float *x, dou
 static uint64_t pool_case(const struct nn_simd *simd, const struct window *w)
 {
     const struct nn_pool_shape s = w->s;
-    const size_t xs = (size_t)(w->n * s.c8 * s.h * s.w * 8);
-    const size_t ys = (size_t)(w->n * s.c8 * s.ho * s.wo * 8);
+    const size_t xs = product(w->n, s.c8 * 8, s.h * s.w);
+    const size_t ys = product(w->n, s.c8 * 8, s.ho * s.wo);
     float *x = blocked(w->n, w->c, s.h * s.w, 1, -0.9f);
     float *dy = blocked(w->n, w->c, s.ho * s.wo, 2, 0), *y = spoilt(ys), *dx = spoilt(xs);
     float *max = zeros(ys, sizeof *max);
