@@ -21,7 +21,7 @@ enum {
     GLYPH = 5,
     CELLS = GLYPH * GLYPH,
     MAX_CLASSES = 256,
-    MIN_SIDE = 8,
+    MIN_SIDE = 4, /* a glyph that is larger is cut off */
     MAX_SIDE = 512,
     AREA_PER_COPY = 48, /* 17 copies in 28x28 */
     WEAKEST = 64,       /* contrast of a copy: 64 … 127 of 255 */
@@ -53,7 +53,7 @@ static base_status parse_number(const char *name, const char *value, uint64_t lo
     *number_p = strtoull(value, &end, 10);
     if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 || *number_p < low ||
         *number_p > high)
-        return base_fail(BASE_ERR_USAGE,
+        return base_fail(BASE_ERR_DATA,
                          "synthetic: %s=%s is not a whole number from %" PRIu64 " to %" PRIu64,
                          name, value, low, high);
     return BASE_OK;
@@ -79,8 +79,8 @@ static base_status parse_shape(char *value, struct data_synthetic *o)
     char *w = strtok_r(NULL, "", &save);
 
     if (c == NULL || h == NULL || w == NULL)
-        TRY(base_fail(BASE_ERR_USAGE, "synthetic: shape is channels x height x width, "
-                                      "e.g. shape=1x28x28"));
+        TRY(base_fail(BASE_ERR_DATA, "synthetic: shape is channels x height x width, "
+                                     "e.g. shape=1x28x28"));
     TRY(parse_u32("shape (channels)", c, 1, DATA_MAX_CHANNELS, &o->channels));
     TRY(parse_u32("shape (height)", h, MIN_SIDE, MAX_SIDE, &o->height));
     TRY(parse_u32("shape (width)", w, MIN_SIDE, MAX_SIDE, &o->width));
@@ -92,8 +92,7 @@ static base_status parse_labels(const char *value, struct data_synthetic *o)
 {
     o->shuffled = strcmp(value, "shuffled") == 0;
     if (!o->shuffled && strcmp(value, "true") != 0)
-        return base_fail(BASE_ERR_USAGE, "synthetic: labels=%s is neither true nor shuffled",
-                         value);
+        return base_fail(BASE_ERR_DATA, "synthetic: labels=%s is neither true nor shuffled", value);
     return BASE_OK;
 }
 
@@ -116,7 +115,7 @@ static base_status parse_option(const char *name, char *value, struct data_synth
         return parse_u32(name, value, 0, 255, &o->noise);
     if (strcmp(name, "labels") == 0)
         return parse_labels(value, o);
-    return base_unknown(BASE_ERR_USAGE, "option of synthetic", name, names,
+    return base_unknown(BASE_ERR_DATA, "option of synthetic", name, names,
                         sizeof names / sizeof names[0]);
 }
 
@@ -139,7 +138,7 @@ base_status data_synthetic_parse(const char *text, struct data_synthetic *option
         char *equals = strchr(item, '=');
 
         if (equals == NULL)
-            TRY(base_fail(BASE_ERR_USAGE, "synthetic: '%s' is not name=value, e.g. classes=10",
+            TRY(base_fail(BASE_ERR_DATA, "synthetic: '%s' is not name=value, e.g. classes=10",
                           item));
         *equals = '\0';
         TRY(parse_option(item, equals + 1, options_p));
@@ -273,8 +272,10 @@ static uint32_t below(uint32_t word, uint32_t limit)
 static void stamp(const struct data_synthetic *o, const int8_t glyph[CELLS],
                   const uint32_t words[4], int16_t *canvas)
 {
-    uint32_t top = below(words[0], o->height - GLYPH + 1);
-    uint32_t left = below(words[1], o->width - GLYPH + 1);
+    uint32_t rows = o->height < GLYPH ? o->height : GLYPH;
+    uint32_t columns = o->width < GLYPH ? o->width : GLYPH;
+    uint32_t top = below(words[0], o->height - rows + 1);
+    uint32_t left = below(words[1], o->width - columns + 1);
     int sign = (words[2] & 1) != 0 ? 1 : -1;
     int contrast = WEAKEST + (int)(words[2] >> 26);
 
@@ -284,8 +285,8 @@ static void stamp(const struct data_synthetic *o, const int8_t glyph[CELLS],
         int level = sign * contrast * share / 255;
         int16_t *plane = canvas + (size_t)c * o->height * o->width;
 
-        for (uint32_t y = 0; y < GLYPH; y++)
-            for (uint32_t x = 0; x < GLYPH; x++)
+        for (uint32_t y = 0; y < rows; y++)
+            for (uint32_t x = 0; x < columns; x++)
                 plane[(top + y) * o->width + left + x] = (int16_t)(level * glyph[y * GLYPH + x]);
     }
 }
