@@ -15,8 +15,8 @@ typedef float nn_v8 __attribute__((vector_size(32)));
 typedef float nn_v8u __attribute__((vector_size(32), aligned(4), may_alias));
 
 struct nn_pool_shape {
-    int c8, h, w, ho, wo; /* blocks of channels, input and output sizes */
-    int kernel[2], stride[2], pad[2];
+    int c8, h, w, ho, wo;             /* blocks of channels, input and output sizes */
+    int kernel[2], stride[2], pad[2]; /* pad < kernel: every window holds a value */
 };
 
 struct nn_simd {
