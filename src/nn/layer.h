@@ -13,7 +13,7 @@
 #include "nn/shape.h"
 #include "nn/tensor.h"
 
-enum { NN_MAX_PARAMS = 2, NN_MAX_STATS = 2 };
+enum { NN_MAX_PARAMS = 2, NN_MAX_STATS = 2, NN_MAX_NAME = 64 };
 
 struct nn_line; /* one line of a model file, nn/line.h */
 
@@ -64,7 +64,7 @@ struct nn_pass {
     const float *other; /* add: the named tensor */
     const float *dy;
     float *dx;     /* NULL: not wanted (first layer) */
-    float *dother; /* add, load: gradient of the named tensor, to be added to */
+    float *dother; /* gradient of the named tensor: add, load add to it; save reads it */
     const float *param[NN_MAX_PARAMS];
     float *dparam[NN_MAX_PARAMS]; /* overwritten by backward */
     float *stat[NN_MAX_STATS];
@@ -84,7 +84,17 @@ struct nn_open {
     bool training; /* false: backward is never called */
     bool want_dx;
     const char *kernel;   /* conv: candidate from the kernel plan, or NULL */
+    const char *chosen;   /* out: the candidate taken, where there is a choice */
     size_t scratch_bytes; /* out: what this layer wants */
+};
+
+/* What a layer does with a named tensor. Its config then begins with the name, char[NN_MAX_NAME].
+ */
+enum nn_naming {
+    NN_NAMING_NONE,
+    NN_NAMING_SAVE, /* y is x, and the name stands for it */
+    NN_NAMING_READ, /* pass->other is the named tensor, of the shape of x */
+    NN_NAMING_LOAD, /* y is the named tensor; x is left behind, so somebody must have saved it */
 };
 
 struct nn_layer {
@@ -96,7 +106,8 @@ struct nn_layer {
 
     size_t config_size;
     base_status (*parse)(struct nn_line *line, void *config); /* NULL: no arguments */
-    base_status (*describe)(struct nn_node *node);            /* from in and config */
+    /* From in and config. Clears in.planar when it wants the blocked form after all. */
+    base_status (*describe)(struct nn_node *node);
 
     base_status (*open)(const struct nn_node *node, struct nn_open *open,
                         void **state_p);           /* or NULL */
@@ -108,9 +119,17 @@ struct nn_layer {
     bool takes_planar;     /* may read the planar network input */
     bool needs_x, needs_y; /* in backward */
     bool in_place;         /* y may be x and dx may be dy */
+    enum nn_naming naming;
 };
 
 extern const struct nn_layer *const nn_layer_registry[];
 extern const size_t nn_layer_count;
+
+/* For describe: the next tensor of the node, named NODE.SUFFIX; `tensor` gives order, rank, dims,
+ * start and bound. */
+void nn_node_param(struct nn_node *node, const char *suffix, struct nn_tensor tensor);
+void nn_node_stat(struct nn_node *node, const char *suffix, struct nn_tensor tensor);
+/* An error unless the node's input is an image (conv, pools), with the remedy. */
+base_status nn_node_needs_image(const struct nn_node *node);
 
 #endif

@@ -24,8 +24,13 @@ struct nn_line {
 
 /* Next plain word: a whole number min … max, or `classes`. */
 base_status nn_line_int(struct nn_line *line, const char *what, int min, int max, int *value_p);
+/* Next plain word: a number min … max. */
+base_status nn_line_real(struct nn_line *line, const char *what, double min, double max,
+                         double *value_p);
 /* Next plain word: "3x3" or "3" (both the same). */
 base_status nn_line_pair(struct nn_line *line, const char *what, int min, int max, int pair_p[2]);
+/* Next plain word: "3x32x32", or "784" for 784x1x1. */
+base_status nn_line_shape(struct nn_line *line, int max, int dims_p[3]);
 base_status nn_line_word(struct nn_line *line, const char *what, const char **word_p);
 /* Options with a default: the out-argument is left alone when absent. */
 base_status nn_line_opt_int(struct nn_line *line, const char *key, int min, int max, int *value_p);

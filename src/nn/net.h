@@ -19,9 +19,13 @@ struct nn_setup {
     /* Whole-model buffers (nn_graph_weight_floats …); NULL: the network allocates its own. */
     float *weights, *gradients, *statistics;
     struct nn_reduce reduce;
-    /* Kernel plan: "onednn" for all, or NULL for the default. */
+    /* Kernel plan: "onednn" for all, what nn_net_kernels gave, or NULL for the default. */
     const char *kernels;
+    bool keep_outputs;   /* every layer's output stays readable after a forward (nn_net_output) */
+    bool input_gradient; /* the gradient of the network's input too: nn_net_entering's first */
 };
+
+/* The graph must outlive the network. */
 
 base_status nn_net_new(const struct nn_graph *graph, const struct nn_setup *setup,
                        struct nn_net **net_p);
@@ -37,7 +41,8 @@ const char *nn_net_kernels(const struct nn_net *net);
 
 struct nn_batch {
     int n;
-    const float *x; /* (n,C,H,W) canonical; ignored when first > 0 */
+    const float *x; /* (n,C,H,W) canonical, kept by the caller until the backward is done;
+                     * ignored when first > 0 */
     struct nn_samples samples;
 };
 
@@ -47,7 +52,8 @@ struct nn_outcome {
     const int32_t *predicted; /* (n), valid until the next forward */
 };
 
-/* training: batch statistics and dropout; otherwise running statistics, no dropout. */
+/* samples.labels NULL: predictions only. training: batch statistics and dropout; otherwise running
+ * statistics, no dropout. */
 base_status nn_net_forward(struct nn_net *net, const struct nn_batch *batch, bool training,
                            struct nn_outcome *outcome_p);
 
@@ -62,8 +68,9 @@ struct nn_ready {
  * Overwrites the gradient buffer's ranges of these layers. */
 base_status nn_net_backward(struct nn_net *net, float scale, struct nn_ready ready);
 
-/* Values of layer `index` after the last forward: copies sample i in (C,H,W) order. */
-void nn_net_output(const struct nn_net *net, int index, int sample, float *values);
+/* Values of layer `index` after the last forward: copies sample i in (C,H,W) order. Always there:
+ * what enters and leaves the loss; the others with keep_outputs. */
+base_status nn_net_output(const struct nn_net *net, int index, int sample, float *values);
 
 /* Calls back after each forward of a layer (S0's training-information collection). `values` is
  * (n) x node->out in memory layout: use nn_shape_at. One hook a layer; NULL removes it. */

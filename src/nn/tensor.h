@@ -35,6 +35,12 @@ struct nn_tensor {
     float bound; /* of NN_START_UNIFORM: values in [-bound, bound) */
 };
 
+/* A vector of `count` values, for describe. */
+struct nn_tensor nn_tensor_vector(int count, enum nn_start start, float bound);
+
+/* Sets floats and values from order and dims. */
+void nn_tensor_size(struct nn_tensor *tensor);
+
 /* Copies between the flat buffer (`memory` points at the tensor's first float) and canonical
  * order. Import writes zeros into the padding. */
 void nn_tensor_export(const struct nn_tensor *tensor, const float *memory, float *canonical);

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Convolution: describes itself and hands the work to a candidate of nn/kernels (nn/conv.h). As
+ * the first layer on fewer than eight channels it reads the planar input; with more, blocks waste
+ * nothing and are faster. Grouped convolutions always read blocks.
+ */
+#include "nn/conv.h"
+
+#include <math.h>
+
+#include "base/mem.h"
+#include "nn/layer.h"
+#include "nn/line.h"
+
+enum { MAX_CHANNELS = 1 << 20, MAX_KERNEL = 255 };
+
+struct config {
+    int out, kernel[2], stride[2], pad[2], groups;
+    bool bias;
+};
+
+struct state {
+    const struct nn_conv *conv;
+    void *state;
+};
+
+static base_status parse(struct nn_line *line, void *config)
+{
+    base_status st = BASE_OK;
+    struct config *c = config;
+
+    *c = (struct config){.stride = {1, 1}, .groups = 1, .bias = true};
+    TRY(nn_line_int(line, "OUT", 1, MAX_CHANNELS, &c->out));
+    TRY(nn_line_pair(line, "kernel", 1, MAX_KERNEL, c->kernel));
+    TRY(nn_line_opt_pair(line, "stride", 1, MAX_KERNEL, c->stride));
+    TRY(nn_line_opt_pair(line, "pad", 0, MAX_KERNEL, c->pad));
+    TRY(nn_line_opt_int(line, "groups", 1, MAX_CHANNELS, &c->groups));
+    TRY(nn_line_opt_flag(line, "bias", &c->bias));
+out:
+    return st;
+}
+
+static base_status describe(struct nn_node *node)
+{
+    const struct config *c = node->config;
+    struct nn_shape in = node->in;
+    int h = in.h + 2 * c->pad[0], w = in.w + 2 * c->pad[1];
+    double fan_in;
+    float bound;
+
+    if (nn_node_needs_image(node) != BASE_OK)
+        return BASE_ERR_MODEL;
+    if (c->kernel[0] > h || c->kernel[1] > w)
+        return base_fail(BASE_ERR_MODEL, "conv: a kernel of %dx%d does not fit an image of %dx%d",
+                         c->kernel[0], c->kernel[1], h, w);
+    if (in.c % c->groups != 0 || c->out % c->groups != 0)
+        return base_fail(BASE_ERR_MODEL, "conv: groups=%d must divide %d inputs and %d outputs",
+                         c->groups, in.c, c->out);
+    if (c->groups > 1 || in.c >= NN_BLOCK)
+        node->in.planar = in.planar = false;
+    node->out = (struct nn_shape){.c = c->out,
+                                  .h = (h - c->kernel[0]) / c->stride[0] + 1,
+                                  .w = (w - c->kernel[1]) / c->stride[1] + 1};
+    fan_in = (double)(in.c / c->groups) * c->kernel[0] * c->kernel[1];
+    bound = (float)(1.0 / sqrt(fan_in)); /* PyTorch: kaiming_uniform with a = sqrt(5) */
+    nn_node_param(node, "weight",
+                  (struct nn_tensor){
+                      .order = c->groups > 1 ? NN_PLAIN
+                               : in.planar   ? NN_K_HWI
+                                             : NN_K_BLOCKED,
+                      .rank = 4,
+                      .dims = {c->out, in.c / c->groups, c->kernel[0], c->kernel[1]},
+                      .bound = bound,
+                  });
+    if (c->bias)
+        nn_node_param(node, "bias", nn_tensor_vector(c->out, NN_START_UNIFORM, bound));
+    node->flops = 2.0 * fan_in * (double)nn_shape_values(node->out);
+    return BASE_OK;
+}
+
+static void close_conv(void *state)
+{
+    struct state *s = state;
+
+    if (s != NULL && s->conv != NULL)
+        s->conv->close(s->state);
+    base_free(s);
+}
+
+static base_status open_conv(const struct nn_node *node, struct nn_open *open, void **state_p)
+{
+    base_status st = BASE_OK;
+    const struct config *c = node->config;
+    struct nn_conv_shape shape = {
+        .in = node->in,
+        .out = node->out,
+        .kernel = {c->kernel[0], c->kernel[1]},
+        .stride = {c->stride[0], c->stride[1]},
+        .pad = {c->pad[0], c->pad[1]},
+        .groups = c->groups,
+        .bias = c->bias,
+        .n_max = open->n_max,
+        .training = open->training,
+        .want_dx = open->want_dx,
+    };
+    struct state *s = base_calloc(1, sizeof *s);
+
+    *state_p = NULL;
+    TRY(nn_conv_choose(open->kernel, &shape, &s->conv));
+    TRY(s->conv->open(&shape, &open->scratch_bytes, &s->state));
+    open->chosen = s->conv->name;
+    *state_p = s;
+    s = NULL;
+out:
+    close_conv(s);
+    return st;
+}
+
+static base_status forward(struct nn_pass *p)
+{
+    struct state *s = p->state;
+
+    return s->conv->forward(s->state, p->n, p->x, p->param[0], p->param[1], p->y, p->scratch);
+}
+
+static base_status backward(struct nn_pass *p)
+{
+    base_status st = BASE_OK;
+    struct state *s = p->state;
+
+    TRY(s->conv->backward_weights(s->state, p->n, p->x, p->dy, p->dparam[0], p->dparam[1],
+                                  p->scratch));
+    if (p->dx != NULL)
+        TRY(s->conv->backward_data(s->state, p->n, p->dy, p->param[0], p->dx, p->scratch));
+out:
+    return st;
+}
+
+const struct nn_layer nn_layer_conv = {
+    .name = "conv",
+    .help = "convolution; weights start as in PyTorch",
+    .usage = "conv OUT KHxKW [stride=S] [pad=P] [groups=G] [bias=on|off]",
+    .examples =
+        (const char *const[]){"input 3x6x5\nconv 9 3x3 pad=1\nflatten\ndense 3\nmse",
+                              "input 9x6x6\nconv 10 3x3\nflatten\ndense 3\nmse",
+                              "input 8x7x6\nconv 16 1x1 stride=2 bias=off\nflatten\ndense 3\nmse",
+                              "input 12x6x6\nconv 8 3x3 pad=1 groups=4\nflatten\ndense 3\nmse",
+                              "input 16x9x9\nconv 8 5x5 stride=2 pad=2\nflatten\ndense 3\nmse",
+                              "input 8x5x7\nconv 8 3x1 pad=1x0\nflatten\ndense 3\nmse", NULL},
+    .config_size = sizeof(struct config),
+    .parse = parse,
+    .describe = describe,
+    .open = open_conv,
+    .close = close_conv,
+    .forward = forward,
+    .backward = backward,
+    .takes_planar = true,
+    .needs_x = true,
+};

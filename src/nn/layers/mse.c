@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Mean squared error against the one-hot label: of a sample the mean over its outputs, as
+ * torch.nn.MSELoss. y is x.
+ */
+#include <string.h>
+
+#include "nn/layer.h"
+#include "nn/loss.h"
+
+static base_status forward(struct nn_pass *p)
+{
+    int c = p->node->in.c;
+    size_t floats = nn_shape_floats(p->node->in);
+    double *losses = p->keep;
+
+    for (int j = 0; j < p->n; j++) {
+        const float *x = p->x + (size_t)j * floats;
+        double sum = 0;
+
+        p->predicted[j] = nn_loss_argmax(c, x);
+        for (int i = 0; i < c && p->samples->labels != NULL; i++) {
+            double error = (double)x[i] - (i == p->samples->labels[j] ? 1.0 : 0.0);
+
+            sum += error * error;
+        }
+        losses[j] = sum / c;
+    }
+    memcpy(p->y, p->x, (size_t)p->n * floats * sizeof *p->y);
+    p->loss_sum = nn_loss_total(p->n, losses);
+    return BASE_OK;
+}
+
+static base_status backward(struct nn_pass *p)
+{
+    size_t floats = nn_shape_floats(p->node->in);
+    float scale = 2.0f * p->loss_scale / (float)p->node->in.c;
+
+    for (int j = 0; j < p->n; j++) {
+        const float *y = p->y + (size_t)j * floats;
+        float *dx = p->dx + (size_t)j * floats;
+
+        for (size_t i = 0; i < floats; i++)
+            dx[i] = y[i] * scale;
+        dx[p->samples->labels[j]] -= scale;
+    }
+    return BASE_OK;
+}
+
+const struct nn_layer nn_layer_mse = {
+    .name = "mse",
+    .help = "loss: mean squared error against one-hot labels",
+    .usage = "mse",
+    .examples = (const char *const[]){"input 5x1x1\ndense 3\nmse", "input 9x1x1\nrelu\nmse", NULL},
+    .describe = nn_loss_describe,
+    .forward = forward,
+    .backward = backward,
+    .loss = true,
+    .needs_y = true,
+};

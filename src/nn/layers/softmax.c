@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The loss of classifiers: softmax and cross-entropy against the label. y is the probabilities;
+ * the largest score is taken away before exp, so no score overflows.
+ */
+#include <math.h>
+
+#include "nn/layer.h"
+#include "nn/loss.h"
+
+/* x, y (C) of one sample: the probabilities and the logarithm of the sum of exponentials. */
+static double probabilities(int c, const float *x, float *y, size_t floats)
+{
+    float largest = x[nn_loss_argmax(c, x)];
+    double sum = 0;
+
+    for (int i = 0; i < c; i++) {
+        y[i] = expf(x[i] - largest);
+        sum += (double)y[i];
+    }
+    for (int i = 0; i < c; i++)
+        y[i] = (float)((double)y[i] / sum);
+    for (size_t i = (size_t)c; i < floats; i++)
+        y[i] = 0;
+    return log(sum) + (double)largest;
+}
+
+static base_status forward(struct nn_pass *p)
+{
+    int c = p->node->in.c;
+    size_t floats = nn_shape_floats(p->node->in);
+    double *losses = p->keep;
+
+#pragma omp parallel for
+    for (int j = 0; j < p->n; j++) {
+        const float *x = p->x + (size_t)j * floats;
+        double logarithm = probabilities(c, x, p->y + (size_t)j * floats, floats);
+
+        p->predicted[j] = nn_loss_argmax(c, x);
+        losses[j] = p->samples->labels != NULL ? logarithm - (double)x[p->samples->labels[j]] : 0.0;
+    }
+    p->loss_sum = nn_loss_total(p->n, losses);
+    return BASE_OK;
+}
+
+static base_status backward(struct nn_pass *p)
+{
+    size_t floats = nn_shape_floats(p->node->in);
+
+#pragma omp parallel for
+    for (int j = 0; j < p->n; j++) {
+        const float *y = p->y + (size_t)j * floats;
+        float *dx = p->dx + (size_t)j * floats;
+
+        for (size_t i = 0; i < floats; i++)
+            dx[i] = y[i] * p->loss_scale;
+        dx[p->samples->labels[j]] -= p->loss_scale;
+    }
+    return BASE_OK;
+}
+
+const struct nn_layer nn_layer_softmax = {
+    .name = "softmax",
+    .help = "loss: softmax and cross-entropy (the default)",
+    .usage = "softmax",
+    .examples =
+        (const char *const[]){"input 5x1x1\ndense 3\nsoftmax", "input 11x1x1\nrelu\nsoftmax", NULL},
+    .describe = nn_loss_describe,
+    .forward = forward,
+    .backward = backward,
+    .loss = true,
+    .needs_y = true,
+};

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What maxpool and avgpool share: their line and their shapes.
+ */
+#ifndef NN_POOL_H
+#define NN_POOL_H
+
+#include "nn/layer.h"
+#include "nn/simd/simd.h"
+
+enum { NN_MAX_POOL = 15 }; /* window size; maxpool keeps a byte for the place inside it */
+
+struct nn_pool_config {
+    int kernel[2], stride[2], pad[2];
+};
+
+base_status nn_pool_parse(struct nn_line *line, void *config);
+base_status nn_pool_describe(struct nn_node *node); /* sets out; the rest is the layer's */
+struct nn_pool_shape nn_pool_shape(const struct nn_node *node);
+
+#endif
