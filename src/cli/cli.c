@@ -11,25 +11,12 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/registry.h"
 #include "base/stop.h"
-#include "base/str.h"
 
 base_status cli_find(const char *name, const struct cli_command **command_p)
 {
-    const char **names = base_calloc(cli_command_count, sizeof *names);
-    base_status st;
-
-    *command_p = NULL;
-    for (size_t i = 0; i < cli_command_count; i++) {
-        names[i] = cli_command_registry[i]->name;
-        if (strcmp(name, names[i]) == 0)
-            *command_p = cli_command_registry[i];
-    }
-    st = *command_p != NULL
-             ? BASE_OK
-             : base_unknown(BASE_ERR_USAGE, "command", name, names, cli_command_count);
-    base_free(names);
-    return st;
+    return base_registry_find("command", name, cli_command_registry, cli_command_count, command_p);
 }
 
 /* One JSON object on stdout whatever happens: also when the arguments did not parse. */

@@ -93,7 +93,7 @@ static base_status fail_name(const char *what)
     if (strchr(what, '/') != NULL)
         st = base_fail(BASE_ERR_IO, "there is no file or folder %s", what);
     else
-        st = base_unknown(BASE_ERR_DATA, "data set", what, names, count + 1);
+        st = base_unknown(BASE_ERR_USAGE, "data set", what, names, count + 1);
     base_free(names);
     return st;
 }

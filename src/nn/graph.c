@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/registry.h"
 #include "base/str.h"
 #include "nn/line.h"
 #include "nn/name.h"
@@ -41,14 +42,6 @@ struct nn_graph {
 };
 
 /* ---- lines ---- */
-
-static const struct nn_layer *layer_named(const char *name)
-{
-    for (size_t i = 0; i < nn_layer_count; i++)
-        if (strcmp(nn_layer_registry[i]->name, name) == 0)
-            return nn_layer_registry[i];
-    return NULL;
-}
 
 static base_status unknown_layer(const char *name)
 {
@@ -119,7 +112,8 @@ static base_status name_node(struct nn_graph *g, struct nn_node *node, const cha
 static base_status layer_line(struct nn_graph *g, struct nn_line *line)
 {
     base_status st = BASE_OK;
-    const struct nn_layer *layer = layer_named(line->words[0]);
+    const struct nn_layer *layer =
+        base_registry_get(line->words[0], nn_layer_registry, nn_layer_count);
     const char *name = NULL;
     struct nn_node *node;
 
@@ -192,7 +186,9 @@ static base_status read_lines(struct nn_graph *g)
     if (!g->nodes[g->count - 1].layer->loss) {
         int line = g->nodes[g->count - 1].line;
 
-        TRY(base_prefix(add_node(g, layer_named("softmax"), line), "%s", g->origin));
+        TRY(base_prefix(
+            add_node(g, base_registry_get("softmax", nn_layer_registry, nn_layer_count), line),
+            "%s", g->origin));
         TRY(base_prefix(name_node(g, &g->nodes[g->count - 1], NULL), "%s line %d", g->origin,
                         line));
     }

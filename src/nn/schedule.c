@@ -4,26 +4,12 @@
  */
 #include "nn/schedule.h"
 
-#include <string.h>
-
-#include "base/mem.h"
-#include "base/str.h"
+#include "base/registry.h"
 
 base_status nn_schedule_find(const char *name, const struct nn_schedule **schedule_p)
 {
-    const char **names = base_calloc(nn_schedule_count, sizeof *names);
-    base_status st = BASE_OK;
-
-    *schedule_p = NULL;
-    for (size_t i = 0; i < nn_schedule_count; i++) {
-        names[i] = nn_schedule_registry[i]->name;
-        if (strcmp(names[i], name) == 0)
-            *schedule_p = nn_schedule_registry[i];
-    }
-    if (*schedule_p == NULL)
-        st = base_unknown(BASE_ERR_USAGE, "schedule", name, names, nn_schedule_count);
-    base_free(names);
-    return st;
+    return base_registry_find("schedule", name, nn_schedule_registry, nn_schedule_count,
+                              schedule_p);
 }
 
 double nn_schedule_factor(const struct nn_schedule *schedule, const struct nn_schedule_setup *setup,

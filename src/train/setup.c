@@ -40,9 +40,14 @@ static base_status describe_model(struct train_session *s, const char *text)
 {
     struct nn_shape input = {.c = s->info->channels, .h = s->info->height, .w = s->info->width};
 
-    return base_prefix(nn_graph_new(text, s->job->model, input, s->info->classes, &s->graph),
-                       "the model does not fit %s (%dx%dx%d, %d classes)", s->job->data,
+    base_status st = nn_graph_new(text, s->job->model, input, s->info->classes, &s->graph);
+    char *message = base_strdup(base_message());
+
+    if (st != BASE_OK)
+        st = base_fail(st, "%s (the data is %s: %dx%dx%d, %d classes)", message, s->job->data,
                        s->info->channels, s->info->height, s->info->width, s->info->classes);
+    base_free(message);
+    return st;
 }
 
 static base_status initial_weights(struct train_session *s)
@@ -60,6 +65,8 @@ static base_status initial_weights(struct train_session *s)
         base_free(path);
         path = base_strdup(job->init);
     }
+    if (!base_exists(path))
+        TRY(base_fail(BASE_ERR_USAGE, "--init %s: no such run, checkpoint or file", job->init));
     if (base_is_dir(path)) {
         TRY(store_checkpoint_open(path, false, &checkpoint));
         base_free(path);

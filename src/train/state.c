@@ -228,7 +228,7 @@ static base_status import(const struct nn_tensor *tensor, const char *name,
     base_status st = BASE_OK;
 
     if (found == NULL)
-        return base_fail(BASE_ERR_DATA, "tensor %s is missing", name);
+        return base_fail(BASE_ERR_DATA, "tensor %s is missing from the file", name);
     if (!same_shape(&wanted, found))
         return base_fail(BASE_ERR_DATA, "tensor %s has another shape or type than the model's",
                          name);
@@ -264,8 +264,9 @@ base_status train_state_load_weights(struct train_state *state, const char *path
         const struct nn_tensor *t =
             is_stat ? nn_graph_stat(state->graph, i - params) : nn_graph_param(state->graph, i);
 
-        st = import(t, t->name, store_find(file, t->name),
-                    is_stat ? state->statistics : state->weights);
+        st = base_prefix(import(t, t->name, store_find(file, t->name),
+                                is_stat ? state->statistics : state->weights),
+                         "%s", path);
         if (st != BASE_OK && !partial)
             goto out;
         if (st != BASE_OK)
@@ -281,7 +282,6 @@ base_status train_state_load_weights(struct train_state *state, const char *path
     if (skipped.length > 0)
         base_info("not in %s with this shape, so they start new: %s", path, skipped.text);
 out:
-    st = base_prefix(st, "%s", path);
     base_str_fini(&skipped);
     store_close(file);
     return st;
@@ -298,14 +298,15 @@ static base_status load_slots(struct train_state *state, const char *path)
             const struct nn_tensor *t = nn_graph_param(state->graph, i);
             char *name = base_format("%s.%s", state->optimiser->slot_names[slot], t->name);
 
-            st = import(t, name, store_find(file, name), state->slots[slot]);
+            st = base_prefix(import(t, name, store_find(file, name), state->slots[slot]), "%s",
+                             path);
             base_free(name);
             if (st != BASE_OK)
                 goto out;
         }
 out:
     store_close(file);
-    return base_prefix(st, "%s", path);
+    return st;
 }
 
 static base_status load_position(struct train_position *p, const json_t *manifest)

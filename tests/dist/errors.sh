@@ -54,19 +54,19 @@ done <<TABLE
 2|train $ok extra|'extra' is one argument too many
 2|train --resume nothing|no run 'nothing'
 2|train --like nothing|no run 'nothing'
-1|train $ok --init nothing|nothing
-1|train $ok --record conv9|conv9
-1|train --model vgg12 --data synthetic|vgg12.*vgg11
-1|train --model missing.model --data synthetic|missing.model
+2|train $ok --init nothing|--init nothing: no such
+2|train $ok --record conv9|conv9
+2|train --model vgg12 --data synthetic|vgg12.*vgg11
+2|train --model missing.model --data synthetic|missing.model
 1|train --model empty.model --data synthetic|empty.model
 1|train --model word.model --data synthetic|word.model.*line 1.*eight
 1|train --model typo.model --data synthetic|line 1.*convv.*conv
 1|train --model large.model --data synthetic|line 1
 1|train --model nobody.model --data synthetic|line 2.*nobody
-1|train --model seven.model --data synthetic|does not fit synthetic.*10 classes
-1|train --model vgg11 --data synthetic:shape=1x4x4|does not fit
-1|train --model mlp:ax2 --data synthetic|mlp
-1|train --model mlp:8x1 --data fashon-mnist|fashion-mnist
+1|train --model seven.model --data synthetic|seven.model line 2.*7 scores for 10 classes
+1|train --model vgg11 --data synthetic:shape=1x4x4|vgg11 line 17.*does not fit.*1x4x4
+2|train --model mlp:ax2 --data synthetic|mlp
+2|train --model mlp:8x1 --data fashon-mnist|fashion-mnist
 1|train --model mlp:8x1 --data /nowhere/at/all|/nowhere/at/all
 1|train --model mlp:8x1 --data empty|empty
 1|train --model mlp:8x1 --data idx|idx.*magic
@@ -77,10 +77,10 @@ done <<TABLE
 2|eval|eval needs an argument
 2|model|model needs an argument
 2|model sho vgg11|unknown verb 'sho'; did you mean 'show'
-1|model show vgg12|vgg12
+2|model show vgg12|vgg12
 2|model show vgg11 --input 3x32|--input takes CxHxW
 2|data gte mnist|gte
-1|data get mnits|mnits.*mnist
+2|data get mnits|mnits.*mnist
 TABLE
 
 expect 2 "$paceline" train --model mlp:8x1 --lr
