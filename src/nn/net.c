@@ -249,12 +249,16 @@ const char *nn_net_kernels(const struct nn_net *net)
 
 /* ---- forward ---- */
 
-/* canonical (n,C,H,W) → (n,C/8,H,W,8) with zeros in the padding. */
-static void block_input(struct nn_shape shape, int n, const float *canonical, float *blocked)
+/* canonical (n,C,H,W) → the same, or (n,C/8,H,W,8) with zeros in the padding. */
+static void copy_input(struct nn_shape shape, int n, const float *canonical, float *blocked)
 {
     size_t floats = nn_shape_floats(shape), values = nn_shape_values(shape);
     size_t area = (size_t)shape.h * (size_t)shape.w;
 
+    if (shape.planar) {
+        memcpy(blocked, canonical, (size_t)n * floats * sizeof *blocked);
+        return;
+    }
     if (shape.c % NN_BLOCK != 0)
         memset(blocked, 0, (size_t)n * floats * sizeof *blocked);
 #pragma omp parallel for
@@ -275,7 +279,7 @@ static void take_input(struct nn_net *net, const struct nn_batch *batch)
     if (net->setup.first > 0)
         return;
     if (nodes[0].x != NN_PLAN_INPUT) {
-        block_input(net->passes[0].node->in, batch->n, batch->x, at(net, nodes[0].x));
+        copy_input(net->passes[0].node->in, batch->n, batch->x, at(net, nodes[0].x));
         return;
     }
     for (int j = 0; j < layers_of(net) && nodes[j].x == NN_PLAN_INPUT; j++)

@@ -185,7 +185,7 @@ static void place_values(struct builder *b)
 {
     struct nn_plan_node *nodes = b->plan->nodes;
 
-    if (b->setup.first == 0 && node_at(b, 0)->in.planar)
+    if (b->setup.first == 0 && node_at(b, 0)->in.planar && b->values[b->x[0]].end < b->forever)
         b->values[b->x[0]].buffer = NN_PLAN_INPUT;
     else
         make_buffer(b, b->x[0], 0);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include <math.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "base/mem.h"
@@ -35,6 +36,26 @@ struct nn_graph *support_zoo(const char *model)
     graph = support_graph(text);
     base_free(text);
     return graph;
+}
+
+enum { MAX_EDGES = 8 };
+
+void support_carry(struct nn_net *left, struct nn_net *right, int n, bool back)
+{
+    struct nn_edge out[MAX_EDGES], in[MAX_EDGES];
+    int outs = nn_net_leaving(left, out, MAX_EDGES), ins = nn_net_entering(right, in, MAX_EDGES);
+
+    assert_int_equal(outs, ins);
+    assert_in_range(outs, 1, MAX_EDGES);
+    for (int i = 0; i < outs; i++) {
+        size_t bytes = (size_t)n * nn_shape_floats(in[i].shape) * sizeof(float);
+
+        assert_int_equal(nn_shape_floats(in[i].shape), nn_shape_floats(out[i].shape));
+        if (back && out[i].gradients != NULL)
+            memcpy(out[i].gradients, in[i].gradients, bytes);
+        if (!back)
+            memcpy(in[i].values, out[i].values, bytes);
+    }
 }
 
 void support_near(double a, double b, double tolerance)

@@ -23,6 +23,9 @@ void support_batch_init(struct support_batch *b, const struct nn_graph *graph, i
                         uint32_t number);
 void support_batch_fini(struct support_batch *b);
 
+/* Copies values forward over a cut, or gradients back over it. */
+void support_carry(struct nn_net *left, struct nn_net *right, int n, bool back);
+
 /* Fails the test when a and b are further apart than `tolerance`. */
 void support_near(double a, double b, double tolerance);
 

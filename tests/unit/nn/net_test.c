@@ -81,27 +81,6 @@ static struct nn_net *net_new(const struct nn_graph *graph, const struct flat *f
     return net;
 }
 
-enum { MAX_EDGES = 8 };
-
-/* Copies values (or gradients) from one end of a cut to the other. */
-static void carry(struct nn_net *left, struct nn_net *right, int n, bool back)
-{
-    struct nn_edge out[MAX_EDGES], in[MAX_EDGES];
-    int outs = nn_net_leaving(left, out, MAX_EDGES), ins = nn_net_entering(right, in, MAX_EDGES);
-
-    assert_int_equal(outs, ins);
-    assert_in_range(outs, 1, MAX_EDGES);
-    for (int i = 0; i < outs; i++) {
-        size_t bytes = (size_t)n * nn_shape_floats(in[i].shape) * sizeof(float);
-
-        assert_int_equal(nn_shape_floats(in[i].shape), nn_shape_floats(out[i].shape));
-        if (back && out[i].gradients != NULL)
-            memcpy(out[i].gradients, in[i].gradients, bytes);
-        if (!back)
-            memcpy(in[i].values, out[i].values, bytes);
-    }
-}
-
 /* Loss and gradients of the model cut before layer `cut` equal those of the whole, bit for bit. */
 static void check_cut(const struct nn_graph *graph, const struct support_batch *b, int cut,
                       const struct flat *start, double loss, const struct flat *whole)
@@ -114,11 +93,11 @@ static void check_cut(const struct nn_graph *graph, const struct support_batch *
 
     check(nn_net_forward(left, &b->batch, true, &outcome));
     assert_null(outcome.predicted);
-    carry(left, right, b->batch.n, false);
+    support_carry(left, right, b->batch.n, false);
     check(nn_net_forward(right, &b->batch, true, &outcome));
     assert_true(outcome.loss_sum == loss);
     check(nn_net_backward(right, 0.5f, nobody));
-    carry(left, right, b->batch.n, true);
+    support_carry(left, right, b->batch.n, true);
     check(nn_net_backward(left, 0.5f, nobody));
     if (memcmp(f.gradients, whole->gradients, nn_graph_weight_floats(graph) * sizeof(float)) != 0)
         fail_msg("gradients differ when cut before layer %d", cut);
@@ -180,14 +159,14 @@ static void three_parts_give_the_same_bits(void **state)
 
         for (int i = 0; i < 3; i++) {
             if (i > 0)
-                carry(parts[i - 1], parts[i], 3, false);
+                support_carry(parts[i - 1], parts[i], 3, false);
             check(nn_net_forward(parts[i], &b.batch, true, &part));
         }
         assert_true(part.loss_sum == outcome.loss_sum);
         for (int i = 2; i >= 0; i--) {
             check(nn_net_backward(parts[i], 0.5f, nobody));
             if (i > 0)
-                carry(parts[i - 1], parts[i], 3, true);
+                support_carry(parts[i - 1], parts[i], 3, true);
         }
         assert_memory_equal(f.gradients, whole.gradients,
                             nn_graph_weight_floats(graph) * sizeof(float));

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Optimisers against the formulas of PyTorch's documentation in double, over several steps; and
+ * the promises that an update can be cut anywhere and may write another copy.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <math.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "nn/optimiser.h"
+#include "support/nets.h"
+
+enum { COUNT = 37, STEPS = 6 };
+
+static const struct nn_optimiser *find(const char *name)
+{
+    const struct nn_optimiser *optimiser;
+
+    assert_int_equal(nn_optimiser_find(name, &optimiser), BASE_OK);
+    return optimiser;
+}
+
+/* One weight of torch.optim.SGD (momentum buffer NULL-started) and torch.optim.AdamW. */
+struct reference {
+    double weight, slot[2];
+};
+
+static void sgd_step(struct reference *r, const struct nn_hyper *h, double g)
+{
+    g = g * h->gradient_scale + h->weight_decay * r->weight;
+    r->slot[0] = h->step == 1 ? g : h->momentum * r->slot[0] + g;
+    r->weight -= h->lr * (h->nesterov ? g + h->momentum * r->slot[0] : r->slot[0]);
+}
+
+static void adamw_step(struct reference *r, const struct nn_hyper *h, double g)
+{
+    double t = (double)h->step;
+
+    g *= h->gradient_scale;
+    r->weight -= h->lr * h->weight_decay * r->weight;
+    r->slot[0] = h->beta1 * r->slot[0] + (1 - h->beta1) * g;
+    r->slot[1] = h->beta2 * r->slot[1] + (1 - h->beta2) * g * g;
+    r->weight -= h->lr / (1 - pow(h->beta1, t)) * r->slot[0] /
+                 (sqrt(r->slot[1]) / sqrt(1 - pow(h->beta2, t)) + h->epsilon);
+}
+
+static void follow(const char *name, struct nn_hyper hyper,
+                   void (*step)(struct reference *, const struct nn_hyper *, double))
+{
+    const struct nn_optimiser *optimiser = find(name);
+    float weight[COUNT], gradient[COUNT], slot[2][COUNT] = {0};
+    struct reference want[COUNT] = {0};
+
+    support_fill(weight, COUNT, 1);
+    for (int i = 0; i < COUNT; i++)
+        want[i].weight = (double)weight[i];
+    for (hyper.step = 1; hyper.step <= STEPS; hyper.step++) {
+        struct nn_update update = {COUNT,  gradient,          weight, {slot[0], slot[1]},
+                                   weight, {slot[0], slot[1]}};
+
+        support_fill(gradient, COUNT, 10 + (uint32_t)hyper.step);
+        optimiser->update(&hyper, &update);
+        for (int i = 0; i < COUNT; i++) {
+            step(&want[i], &hyper, (double)gradient[i]);
+            support_near(weight[i], want[i].weight, 2e-6);
+            for (int s = 0; s < optimiser->slots; s++)
+                support_near(slot[s][i], want[i].slot[s], 2e-6);
+        }
+    }
+}
+
+static void sgd_is_pytorchs(void **state)
+{
+    (void)state;
+    follow("sgd", (struct nn_hyper){.lr = 0.1, .gradient_scale = 1}, sgd_step);
+    follow("sgd", (struct nn_hyper){.lr = 0.1, .momentum = 0.9, .gradient_scale = 1}, sgd_step);
+    follow("sgd",
+           (struct nn_hyper){.lr = 0.1,
+                             .momentum = 0.9,
+                             .nesterov = true,
+                             .weight_decay = 0.01,
+                             .gradient_scale = 0.5},
+           sgd_step);
+}
+
+static void adamw_is_pytorchs(void **state)
+{
+    struct nn_hyper hyper = {.lr = 1e-2,
+                             .weight_decay = 0.1,
+                             .beta1 = 0.9,
+                             .beta2 = 0.999,
+                             .epsilon = 1e-8,
+                             .gradient_scale = 1};
+
+    (void)state;
+    follow("adamw", hyper, adamw_step);
+    hyper.gradient_scale = 0.25;
+    follow("adamw", hyper, adamw_step);
+}
+
+/* In two parts and into another copy: the same bits; and zeros (padding) stay zeros. */
+static void any_range_any_copy(void **state)
+{
+    struct nn_hyper hyper = {.lr = 0.1,
+                             .momentum = 0.9,
+                             .weight_decay = 0.1,
+                             .beta1 = 0.9,
+                             .beta2 = 0.99,
+                             .epsilon = 1e-8,
+                             .gradient_scale = 1,
+                             .step = 1};
+
+    (void)state;
+    for (size_t o = 0; o < nn_optimiser_count; o++) {
+        const struct nn_optimiser *optimiser = nn_optimiser_registry[o];
+        float weight[COUNT], gradient[COUNT], slot[2][COUNT];
+        float other[COUNT], other_slot[2][COUNT];
+        struct nn_update whole = {COUNT,  gradient,          weight, {slot[0], slot[1]},
+                                  weight, {slot[0], slot[1]}};
+
+        support_fill(weight, COUNT, 1);
+        support_fill(gradient, COUNT, 2);
+        memset(slot, 0, sizeof slot);
+        weight[9] = gradient[9] = 0;
+        for (size_t at = 0; at < COUNT; at += 20) {
+            struct nn_update part = {at + 20 < COUNT ? 20 : COUNT - at,
+                                     gradient + at,
+                                     weight + at,
+                                     {slot[0] + at, slot[1] + at},
+                                     other + at,
+                                     {other_slot[0] + at, other_slot[1] + at}};
+
+            optimiser->update(&hyper, &part);
+        }
+        optimiser->update(&hyper, &whole);
+        assert_memory_equal(weight, other, sizeof weight);
+        for (int s = 0; s < optimiser->slots; s++)
+            assert_memory_equal(slot[s], other_slot[s], sizeof slot[s]);
+        assert_true(weight[9] == 0);
+    }
+}
+
+static void unknown_name(void **state)
+{
+    const struct nn_optimiser *optimiser;
+
+    (void)state;
+    assert_int_equal(nn_optimiser_find("adam", &optimiser), BASE_ERR_USAGE);
+    assert_null(optimiser);
+    assert_non_null(strstr(base_message(), "did you mean 'adamw'"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sgd_is_pytorchs),
+        cmocka_unit_test(adamw_is_pytorchs),
+        cmocka_unit_test(any_range_any_copy),
+        cmocka_unit_test(unknown_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
