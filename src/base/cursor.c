@@ -22,6 +22,8 @@ static base_status take(struct base_cursor *c, void *value_p, size_t size)
 
     if (st == BASE_OK)
         memcpy(value_p, bytes, size);
+    else
+        memset(value_p, 0, size);
     return st;
 }
 

@@ -161,7 +161,7 @@ base_status base_make_dirs(const char *path)
     char *copy = base_strdup(path);
     base_status st = BASE_OK;
 
-    for (char *at = copy + 1; st == BASE_OK; at++) {
+    for (char *at = copy + (copy[0] == '/'); st == BASE_OK; at++) {
         char end = *at;
 
         if (end != '/' && end != '\0')

@@ -2,6 +2,7 @@
 #include "base/str.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +66,7 @@ static size_t distance(const char *a, const char *b)
     size_t na = strlen(a), nb = strlen(b);
 
     if (na > LONGEST || nb > LONGEST)
-        return LONGEST;
+        return SIZE_MAX;
     for (size_t j = 0; j <= nb; j++)
         row[j] = j;
     for (size_t i = 1; i <= na; i++) {

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Files: whole reads, maps, atomic replacement, folders, digests; and what the system refuses.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+
+static char folder[] = "/tmp/paceline-file-XXXXXX";
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) == NULL || chdir(folder) != 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    return chdir("/") != 0 || base_remove_tree(folder) != BASE_OK || base_exists(folder);
+}
+
+static void must(base_status st)
+{
+    if (st != BASE_OK)
+        fail_msg("%s", base_message());
+}
+
+static void test_read(void **state)
+{
+    char *bytes = NULL;
+    size_t count = 0;
+
+    (void)state;
+    must(base_file_replace("five", "a\0cde", 5));
+    must(base_file_read("five", 5, &bytes, &count));
+    assert_int_equal(count, 5);
+    assert_memory_equal(bytes, "a\0cde", 6); /* with a zero behind the last byte */
+    base_free(bytes);
+    assert_int_equal(base_file_read("five", 4, &bytes, &count), BASE_ERR_DATA);
+    assert_null(bytes);
+    assert_string_equal(base_message(), "five is too large (5 bytes, at most 4)");
+    assert_int_equal(base_file_read("absent", 9, &bytes, &count), BASE_ERR_IO);
+    assert_string_equal(base_message(), "cannot open absent: No such file or directory");
+    assert_int_equal(base_file_read(".", 9, &bytes, &count), BASE_ERR_IO);
+    assert_string_equal(base_message(), ". is not a file");
+}
+
+static void test_map(void **state)
+{
+    struct base_map map;
+
+    (void)state;
+    must(base_file_replace("mapped", "12345", 5));
+    must(base_map_open("mapped", &map));
+    assert_int_equal(map.count, 5);
+    assert_memory_equal(map.bytes, "12345", 5);
+    base_map_close(&map);
+    base_map_close(&map); /* twice is fine */
+    must(base_file_replace("empty", "", 0));
+    must(base_map_open("empty", &map));
+    assert_null(map.bytes);
+    assert_int_equal(map.count, 0);
+    base_map_close(&map);
+    assert_int_equal(base_map_open("absent", &map), BASE_ERR_IO);
+    assert_null(map.bytes);
+}
+
+static void test_replace(void **state)
+{
+    char **names = NULL;
+    char *bytes = NULL;
+    size_t count = 0;
+
+    (void)state;
+    must(base_make_dirs("replace"));
+    must(base_file_replace("replace/f", "old", 3));
+    must(base_file_replace("replace/f", "newer", 5));
+    must(base_file_read("replace/f", 99, &bytes, &count));
+    assert_string_equal(bytes, "newer");
+    base_free(bytes);
+    assert_int_equal(base_file_replace("absent/f", "x", 1), BASE_ERR_IO);
+    must(base_make_dirs("replace/full/of"));
+    assert_int_equal(base_file_replace("replace/full", "x", 1),
+                     BASE_ERR_IO); /* a folder is there */
+    must(base_list_dir("replace", &names, &count));
+    assert_int_equal(count, 2); /* no temporary file is left by what failed */
+    assert_string_equal(names[0], "f");
+    assert_string_equal(names[1], "full");
+    base_names_free(names, count);
+}
+
+static void test_make_dirs(void **state)
+{
+    (void)state;
+    must(base_make_dirs("a/b/c"));
+    must(base_make_dirs("a/b/c"));
+    must(base_make_dirs("a/b//d/"));
+    assert_true(base_is_dir("a/b/c"));
+    assert_true(base_is_dir("a/b/d"));
+    assert_true(base_exists("a"));
+    assert_false(base_is_dir("a/x"));
+    must(base_file_replace("a/file", "x", 1));
+    assert_false(base_is_dir("a/file"));
+    assert_int_equal(base_make_dirs("a/file/under"), BASE_ERR_IO);
+    assert_non_null(strstr(base_message(), "cannot make the folder a/file"));
+    assert_int_equal(base_make_dirs(""), BASE_ERR_IO);
+    assert_int_equal(base_sync_dir("a/x"), BASE_ERR_IO);
+    must(base_sync_dir("a"));
+}
+
+static void test_list_is_sorted(void **state)
+{
+    static const char *const made[] = {"b", "B", "a10", ".hidden", "a9"};
+    static const char *const sorted[] = {".hidden", "B", "a10", "a9", "b"};
+    char **names = NULL;
+    size_t count = 0;
+
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        char *path = base_format("list/%s", made[i]);
+
+        must(base_make_dirs(path));
+        base_free(path);
+    }
+    must(base_list_dir("list", &names, &count));
+    assert_int_equal(count, 5);
+    for (int i = 0; i < 5; i++)
+        assert_string_equal(names[i], sorted[i]);
+    base_names_free(names, count);
+    assert_int_equal(base_list_dir("absent", &names, &count), BASE_ERR_IO);
+    assert_null(names);
+    base_names_free(names, count);
+}
+
+static void test_remove_tree_follows_no_link(void **state)
+{
+    (void)state;
+    must(base_make_dirs("outside"));
+    must(base_file_replace("outside/kept", "x", 1));
+    must(base_make_dirs("tree/deep/er"));
+    must(base_file_replace("tree/deep/f", "x", 1));
+    assert_int_equal(symlink("../outside", "tree/link"), 0);
+    must(base_remove_tree("tree"));
+    assert_false(base_exists("tree"));
+    assert_true(base_exists("outside/kept"));
+    must(base_remove_tree("tree"));
+}
+
+static void test_digest(void **state)
+{
+    static const char abc[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    static const char none[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    char hex[BASE_SHA256_HEX];
+
+    (void)state;
+    base_sha256("abc", 3, hex);
+    assert_string_equal(hex, abc);
+    must(base_file_replace("abc", "abc", 3));
+    must(base_sha256_file("abc", hex));
+    assert_string_equal(hex, abc);
+    must(base_file_replace("none", "", 0));
+    must(base_sha256_file("none", hex));
+    assert_string_equal(hex, none);
+    assert_int_equal(base_sha256_file("absent", hex), BASE_ERR_IO);
+    assert_string_equal(hex, "");
+    assert_int_equal(base_sha256_file(".", hex), BASE_ERR_IO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_read),           cmocka_unit_test(test_map),
+        cmocka_unit_test(test_replace),        cmocka_unit_test(test_make_dirs),
+        cmocka_unit_test(test_list_is_sorted), cmocka_unit_test(test_remove_tree_follows_no_link),
+        cmocka_unit_test(test_digest),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
