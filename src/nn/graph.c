@@ -118,7 +118,7 @@ static base_status layer_line(struct nn_graph *g, struct nn_line *line)
     struct nn_node *node;
 
     if (layer == NULL)
-        TRY(unknown_layer(line->words[0]));
+        return unknown_layer(line->words[0]);
     line->usage = layer->usage;
     TRY(add_node(g, layer, line->number));
     node = &g->nodes[g->count - 1];

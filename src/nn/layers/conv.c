@@ -45,8 +45,9 @@ static base_status describe(struct nn_node *node)
     const struct config *c = node->config;
     struct nn_shape in = node->in;
     int h = in.h + 2 * c->pad[0], w = in.w + 2 * c->pad[1];
-    double fan_in;
-    float bound;
+    int inputs = in.c / c->groups;
+    double fan_in = (double)inputs * c->kernel[0] * c->kernel[1];
+    float bound = (float)(1.0 / sqrt(fan_in)); /* PyTorch: kaiming_uniform with a = sqrt(5) */
 
     if (nn_node_needs_image(node) != BASE_OK)
         return BASE_ERR_MODEL;
@@ -61,15 +62,13 @@ static base_status describe(struct nn_node *node)
     node->out = (struct nn_shape){.c = c->out,
                                   .h = (h - c->kernel[0]) / c->stride[0] + 1,
                                   .w = (w - c->kernel[1]) / c->stride[1] + 1};
-    fan_in = (double)(in.c / c->groups) * c->kernel[0] * c->kernel[1];
-    bound = (float)(1.0 / sqrt(fan_in)); /* PyTorch: kaiming_uniform with a = sqrt(5) */
     nn_node_param(node, "weight",
                   (struct nn_tensor){
                       .order = c->groups > 1 ? NN_PLAIN
                                : in.planar   ? NN_K_HWI
                                              : NN_K_BLOCKED,
                       .rank = 4,
-                      .dims = {c->out, in.c / c->groups, c->kernel[0], c->kernel[1]},
+                      .dims = {c->out, inputs, c->kernel[0], c->kernel[1]},
                       .bound = bound,
                   });
     if (c->bias)

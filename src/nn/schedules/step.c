@@ -8,8 +8,10 @@
 
 static double factor(const struct nn_schedule_setup *setup, uint64_t step, double position)
 {
+    uint64_t times = setup->period == 0 ? 0 : step / setup->period;
+
     (void)position;
-    return setup->period == 0 ? 1.0 : pow(setup->decay, (double)(step / setup->period));
+    return pow(setup->decay, (double)times);
 }
 
 const struct nn_schedule nn_schedule_step = {
