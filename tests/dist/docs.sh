@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# What the documentation says against what the program does: every layer, every JSON key, every event,
+# every option, command and environment variable that is named is there, and the other way round.
+source "$(dirname "$0")/../support/dist.bash"
+docs=$root/docs
+
+# Every layer's usage and every zoo model are in model-files.md (a | in a table is written \|).
+sed 's/\\|/|/g' "$docs/model-files.md" >models.md
+expect 0 "$paceline" model list
+[ "$(grep -c '^  [a-z]' out)" -ge 14 ] || fail "fewer than 14 layers: $(cat out)"
+[ "$(grep -c '^[a-z]' out)" -ge 5 ] || fail "fewer than 5 models: $(cat out)"
+while IFS= read -r line; do
+    usage=$(sed -E 's/^ *//; s/ {2,}.*//' <<<"$line")
+    grep -qF -- "\`$usage\`" models.md || fail "docs/model-files.md lacks the layer \`$usage\`"
+done < <(sed -n '/^Layers/,$s/^  //p' out)
+while read -r name _; do
+    grep -qF -- "\`$name\`" models.md || fail "docs/model-files.md lacks the model \`$name\`"
+done < <(sed '/^$/,$d' out)
+
+# The example of residual blocks is a model.
+sed -n '/^## Names/,/^## PyTorch/s/^    //p' models.md >residual.model
+expect 0 "$paceline" model show residual.model --json
+json "sum(l['layer'] == 'add' for l in o['layers']) == 2"
+
+# Objects of every command, events, run.json and a manifest; then their keys.
+mkdir objects
+keep() { # NAME CODE ARGUMENT…
+    expect "$2" "$paceline" "${@:3}"
+    cp out "objects/$1.json"
+}
+keep train 0 train --model residual.model --data synthetic:train=64,test=16 --batch 32 --steps 4 \
+    --log-every 2 --validation 0.2 --record stem --run one --json
+keep eval 0 eval one --json
+keep resume 0 train --resume one --steps 5 --json
+keep runs 0 runs --json
+keep show 0 model show mlp:8x1 --json
+keep list 0 data list --json
+keep info 0 data info synthetic:train=64,test=16 --json
+keep failure 2 train --dta x --json
+cp runs/one/run.json objects/run.json
+cp runs/one/checkpoints/step-4/manifest.json objects/manifest.json
+/usr/bin/python3 - "$docs"/{json,files}.md <<'PY' || fail "the documentation of JSON is not complete"
+import glob, json, re, sys
+text = "".join(open(path).read() for path in sys.argv[1:])
+words = {word for span in re.findall(r"`([^`\n]+)`", text) for word in re.split(r"[^\w-]+", span)}
+events = [json.loads(line) for line in open("runs/one/events.jsonl")]
+missing = {e["event"] for e in events} - words
+
+def look(value, path):
+    if isinstance(value, list):
+        for item in value:
+            look(item, path)
+    if not isinstance(value, dict):
+        return
+    for key, item in value.items():
+        # Keys of `settings` are the options of train; those of `files` are files.
+        if path[-1:] not in (["settings"], ["files"]) and key not in words:
+            missing.add(".".join(path + [key]))
+        look(item, path + [key])
+
+for name in glob.glob("objects/*.json"):
+    look(json.load(open(name)), [name])
+for event in events:
+    look(event, ["events", event["event"]])
+kinds = {"start", "resume", "step", "epoch", "checkpoint", "activations"}
+assert {e["event"] for e in events} == kinds, "not every event was seen"
+if missing:
+    sys.exit("not in docs/json.md or docs/files.md: " + ", ".join(sorted(missing)))
+PY
+
+# The manifest's digest, checked as docs/files.md says.
+manifest=objects/manifest.json
+[ "$(head -c 75 $manifest | tail -c 64)  -" = "$(tail -c +76 $manifest | sha256sum)" ] ||
+    fail "docs/files.md does not tell how to check the digest"
+
+# Commands, options (but a misspelt one in an example), environment variables.
+expect 0 "$paceline" help
+cp out help.txt
+printf '%s\n' --help --version >options.txt # of every command, of the program
+for command in $(sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' help.txt); do
+    grep -qE "^\| \`paceline $command\b" "$root/README.md" || fail "README's table lacks $command"
+    expect 0 "$paceline" "$command" --help
+    grep -oE -- '--[a-z][a-z0-9-]+' out >>options.txt
+done
+for option in $(cat "$root/README.md" "$docs"/{json,files,model-files}.md |
+    grep -v 'did you mean' | grep -oE -- '--[a-z][a-z0-9-]+' | sort -u); do
+    grep -qxF -e "$option" -e "--${option#--no-}" options.txt || fail "there is no option $option"
+done
+for variable in $(grep -rhoE 'getenv\("[A-Z_]+"' "$root/src" | grep -oE '[A-Z_]{2,}' | sort -u); do
+    grep -q "$variable" "$root/README.md" "$docs/files.md" || fail "no word on $variable"
+done
+
+# Links between the pages lead somewhere; so do names of files in backquotes.
+for page in "$root"/README.md "$docs"/*.md; do
+    for target in $(grep -oE '\]\([^)#]+' "$page" | sed 's/^](//' | grep -v '^http'); do
+        [ -e "$(dirname "$page")/$target" ] || fail "$page links to $target, which is not there"
+    done
+    for path in $(grep -oP '(?<![\w/.-])(src|tests|tools|cmake|bench|docs)/[\w/.-]*\w' "$page" | sort -u); do
+        [ -e "$root/$path" ] || grep -q "file=$path" "$page" || fail "$page names $path, which is not there"
+    done
+done
