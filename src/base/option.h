@@ -36,6 +36,9 @@ struct base_option {
     double min, max;  /* of BASE_INT and BASE_REAL; both 0: any */
     const char *help; /* one line; the default is added by --help */
     bool local;       /* about this call, not about the job: never in run.json */
+    /* Names it takes, shown by --help: a registry (cmake/registry.cmake) and its count. */
+    const void *choices;
+    const size_t *choice_count;
 };
 
 size_t base_options_count(const struct base_option *options); /* ended by a NULL name */

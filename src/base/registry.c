@@ -11,6 +11,11 @@ static const char *name_of(const void *entry)
     return *(const char *const *)entry;
 }
 
+const char *base_registry_name(const void *registry, size_t index)
+{
+    return name_of(((const void *const *)registry)[index]);
+}
+
 const void *base_registry_get(const char *name, const void *registry, size_t count)
 {
     const void *const *entries = registry;

@@ -10,6 +10,8 @@
 
 #include "base/status.h"
 
+const char *base_registry_name(const void *registry, size_t index);
+
 /* The entry of that name, or NULL. */
 const void *base_registry_get(const char *name, const void *registry, size_t count);
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static _Thread_local char message[1024];
@@ -19,18 +20,20 @@ void base_keep_message(const char *format, ...)
 
 base_status base_prefix(base_status st, const char *format, ...)
 {
-    char old[sizeof message];
+    char *prefix = NULL, *rest;
     va_list args;
-    int used;
 
     if (st == BASE_OK)
         return st;
-    memcpy(old, message, sizeof old);
+    rest = strdup(message);
     va_start(args, format);
-    used = vsnprintf(message, sizeof message, format, args);
+    if (vasprintf(&prefix, format, args) < 0)
+        prefix = NULL;
     va_end(args);
-    if (used >= 0 && (size_t)used < sizeof message)
-        snprintf(message + used, sizeof message - (size_t)used, ": %s", old);
+    if (prefix != NULL && rest != NULL)
+        st = base_fail(st, "%s: %s", prefix, rest);
+    free(prefix);
+    free(rest);
     return st;
 }
 

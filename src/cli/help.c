@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/registry.h"
 #include "base/str.h"
 #include "cli/cli.h"
 
@@ -33,6 +34,8 @@ static void option_line(FILE *out, const struct cli_command *command,
     char *value = base_option_text(option, command->defaults);
 
     fprintf(out, "  %-24s %s", name, option->help);
+    for (size_t i = 0; option->choices != NULL && i < *option->choice_count; i++)
+        fprintf(out, "%s%s", i == 0 ? ": " : ", ", base_registry_name(option->choices, i));
     if (value != NULL && value[0] != '\0' && strcmp(value, "off") != 0)
         fprintf(out, " [%s]", value);
     fputc('\n', out);

@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+#include "nn/optimiser.h"
+#include "nn/schedule.h"
+#include "train/strategy.h"
+
 const struct train_job train_job_defaults = {
     .epochs = 5,
     .steps = -1,
@@ -44,14 +48,15 @@ const struct base_option train_job_options[] = {
     {"momentum", "X", BASE_REAL, AT(momentum), 0, 0.99999, "of sgd", false},
     {"nesterov", NULL, BASE_FLAG, AT(nesterov), 0, 0, "Nesterov's momentum", false},
     {"weight-decay", "X", BASE_REAL, AT(weight_decay), 0, 1e3, "weight decay", false},
-    {"optimiser", "NAME", BASE_TEXT, AT(optimiser), 0, 0, "sgd or adamw", false},
+    {"optimiser", "NAME", BASE_TEXT, AT(optimiser), 0, 0, "how weights are updated", false,
+     nn_optimiser_registry, &nn_optimiser_count},
     {"beta1", "X", BASE_REAL, AT(beta1), 0, 0.999999, "of adamw", false},
     {"beta2", "X", BASE_REAL, AT(beta2), 0, 0.9999999, "of adamw", false},
     {"epsilon", "X", BASE_REAL, AT(epsilon), 1e-30, 1, "of adamw", false},
     {"clip", "X", BASE_REAL, AT(clip), 0, 1e9, "scale gradients down to this norm; 0: never",
      false},
-    {"schedule", "NAME", BASE_TEXT, AT(schedule), 0, 0,
-     "of the learning rate: constant, step, cosine, one-cycle", false},
+    {"schedule", "NAME", BASE_TEXT, AT(schedule), 0, 0, "of the learning rate", false,
+     nn_schedule_registry, &nn_schedule_count},
     {"warmup", "E", BASE_REAL, AT(warmup), 0, 1e6, "epochs of linear rise before the schedule",
      false},
     {"decay-every", "E", BASE_REAL, AT(decay_every), 1e-6, 1e6, "step: epochs between decays",
@@ -71,7 +76,8 @@ const struct base_option train_job_options[] = {
      "mean 0, deviation 1 per channel; without it pixels are 0 … 1", false},
     {"seed", "N", BASE_INT, AT(seed), 0, 9e15, "of all randomness", false},
     {"threads", "N", BASE_INT, AT(threads), 0, 1024, "compute threads; 0: one per core", false},
-    {"strategy", "NAME", BASE_TEXT, AT(strategy), 0, 0, "how the work is divided", false},
+    {"strategy", "NAME", BASE_TEXT, AT(strategy), 0, 0, "how the work is divided", false,
+     train_strategy_registry, &train_strategy_count},
     {"kernels", "NAME", BASE_TEXT, AT(kernels), 0, 0, "force a convolution kernel", false},
     {"log-every", "N", BASE_INT, AT(log_every), 0, 1e9, "steps between log lines; 0: none", false},
     {"eval-every", "N", BASE_INT, AT(eval_every), 0, 1e6,

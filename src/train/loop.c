@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/stop.h"
 #include "nn/simd/simd.h"
 #include "train/evaluate.h"
@@ -252,7 +253,7 @@ out:
     return st;
 }
 
-static void tell_epoch(struct train_session *s, double validation)
+static void tell_epoch(const struct train_session *s, double validation)
 {
     const struct train_position *p = &s->state.position;
     struct base_str line = {0};
@@ -266,13 +267,29 @@ static void tell_epoch(struct train_session *s, double validation)
         base_str_add(&line, "  test loss %.4f, accuracy %.2f %%", train_metrics_loss(&s->test),
                      100 * train_metrics_accuracy(&s->test));
     base_info("%s", line.text);
-    base_str_add(&s->history, "%s\n", line.text);
     base_str_fini(&line);
-    base_event(s->events,
-               "{\"event\":\"epoch\",\"epoch\":%" PRId64 ",\"step\":%" PRId64
-               ",\"loss\":%.9g,\"accuracy\":%.9g,\"validation_loss\":%.9g,\"test_accuracy\":%.9g}",
-               p->epoch, p->step, s->train_loss, s->train_accuracy, validation,
-               s->tested ? train_metrics_accuracy(&s->test) : -1.0);
+}
+
+static json_t *or_null(bool there, double number)
+{
+    return there ? base_json_number(number) : json_null();
+}
+
+/* Into the events and, so that a resumed run's report has them all, into run.json. */
+static base_status record_epoch(struct train_session *s, double validation)
+{
+    const struct train_position *p = &s->state.position;
+    json_t *epoch =
+        json_pack("{s:I, s:I, s:f, s:f, s:o, s:o}", "epoch", (json_int_t)p->epoch, "step",
+                  (json_int_t)p->step, "loss", s->train_loss, "accuracy", s->train_accuracy,
+                  "validation_loss", or_null(s->job->validation > 0, validation), "test_accuracy",
+                  or_null(s->tested, train_metrics_accuracy(&s->test)));
+    char *text = json_dumps(epoch, JSON_COMPACT | JSON_REAL_PRECISION(9));
+
+    base_event(s->events, "{\"event\":\"epoch\",%s", text + 1);
+    base_free(text);
+    json_array_append_new(json_object_get(s->run.json, "epochs"), epoch);
+    return train_run_save(&s->run, "running");
 }
 
 static void close_epoch(struct train_session *s)
@@ -303,6 +320,7 @@ static base_status end_epoch(struct train_session *s)
         (ended || (job->eval_every > 0 && p->epoch % job->eval_every == 0)))
         TRY(train_session_test(s));
     tell_epoch(s, validation);
+    TRY(record_epoch(s, validation));
     if (job->checkpoint_every == 0 || better)
         TRY(train_session_save(s));
     if (better && job->checkpoint)

@@ -73,6 +73,36 @@ json_t *train_session_result(const struct train_session *s)
     return result;
 }
 
+/* Every epoch of the run, those before a resume included. */
+static void add_epochs(const struct train_session *s, struct base_str *text)
+{
+    const json_t *epochs = json_object_get(s->run.json, "epochs"), *epoch;
+    size_t index;
+
+    if (json_array_size(epochs) > 0)
+        base_str_add(text, "\n%6s %8s %12s %12s %12s %12s\n", "epoch", "step", "train loss",
+                     "accuracy", "validation", "test");
+    json_array_foreach(epochs, index, epoch)
+    {
+        const json_t *validation = json_object_get(epoch, "validation_loss");
+        const json_t *test = json_object_get(epoch, "test_accuracy");
+
+        base_str_add(text, "%6lld %8lld %12.4f %10.2f %%",
+                     json_integer_value(json_object_get(epoch, "epoch")),
+                     json_integer_value(json_object_get(epoch, "step")),
+                     json_number_value(json_object_get(epoch, "loss")),
+                     100 * json_number_value(json_object_get(epoch, "accuracy")));
+        if (json_is_number(validation))
+            base_str_add(text, " %12.4f", json_number_value(validation));
+        else
+            base_str_add(text, " %12s", "-");
+        if (json_is_number(test))
+            base_str_add(text, " %10.2f %%\n", 100 * json_number_value(test));
+        else
+            base_str_add(text, " %12s\n", "-");
+    }
+}
+
 base_status train_session_report(struct train_session *s)
 {
     struct step_times t = step_times_of(s);
@@ -93,8 +123,7 @@ base_status train_session_report(struct train_session *s)
         train_metrics_text(&s->test, s->info->class_names, &text);
     }
     base_info("\n%s", text.text);
-    if (s->history.length > 0)
-        base_str_add(&text, "\n%s", s->history.text);
+    add_epochs(s, &text);
     st = train_run_write(&s->run, "report.txt", text.text);
     base_str_fini(&text);
     return st;
@@ -118,6 +147,7 @@ static base_status close_run(struct train_session *s, base_status st, json_t *re
     base_status saved;
     char *message = base_strdup(base_message());
 
+    json_object_del(s->run.json, "error"); /* of an earlier try */
     if (st != BASE_OK)
         json_object_set_new(
             s->run.json, "error",

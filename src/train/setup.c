@@ -237,6 +237,21 @@ static char *run_stem(const struct train_job *job)
     return stem;
 }
 
+/* run.json has an entry an epoch; those behind the checkpoint that is resumed come anew. */
+static void begin_epochs(struct train_session *s)
+{
+    json_t *epochs = json_object_get(s->run.json, "epochs");
+
+    if (!json_is_array(epochs)) {
+        json_object_set_new(s->run.json, "epochs", json_array());
+        return;
+    }
+    for (size_t i = json_array_size(epochs); i-- > 0;)
+        if (json_integer_value(json_object_get(json_array_get(epochs, i), "step")) >
+            s->state.position.step)
+            json_array_remove(epochs, i);
+}
+
 static base_status open_run(struct train_session *s)
 {
     base_status st = BASE_OK;
@@ -245,6 +260,7 @@ static base_status open_run(struct train_session *s)
     if (s->job->resume == NULL)
         TRY(train_run_create(s->job->runs_dir, s->job->run, stem, &s->run));
     json_object_set_new(s->run.json, "about", train_session_about(s));
+    begin_epochs(s);
     TRY(train_run_save(&s->run, "running"));
     s->run_started = true;
     TRY(base_events_open(s->run.events, &s->events));
@@ -300,7 +316,6 @@ void train_session_close(struct train_session *s)
     data_close(s->set);
     train_run_close(&s->run);
     train_metrics_fini(&s->test);
-    base_str_fini(&s->history);
     base_free(s->order);
     base_free(s->accumulated);
     base_free(s->step_seconds);

@@ -61,7 +61,6 @@ struct train_session {
     double first_loss; /* divergence is judged against it */
     bool stopped_early, tested;
     struct train_metrics test;
-    struct base_str history; /* a line an epoch, for report.txt */
 };
 
 base_status train_session_open(const struct train_job *job, struct train_session *session);

@@ -112,6 +112,21 @@ out:
     return st;
 }
 
+static json_t *list_json(void)
+{
+    json_t *models = json_array(), *layers = json_array();
+
+    for (size_t i = 0; i < nn_zoo_count; i++)
+        json_array_append_new(
+            models, json_pack("{s:s, s:s?, s:s}", "name", nn_zoo_registry[i]->name, "arguments",
+                              nn_zoo_registry[i]->arguments, "help", nn_zoo_registry[i]->help));
+    for (size_t i = 0; i < nn_layer_count; i++)
+        json_array_append_new(
+            layers, json_pack("{s:s, s:s, s:s}", "name", nn_layer_registry[i]->name, "usage",
+                              nn_layer_registry[i]->usage, "help", nn_layer_registry[i]->help));
+    return json_pack("{s:i, s:o, s:o}", "schema", 1, "models", models, "layers", layers);
+}
+
 static void list(void)
 {
     for (size_t i = 0; i < nn_zoo_count; i++) {
@@ -133,6 +148,13 @@ static base_status run(void *args, const struct cli_positional *positional)
 {
     const char *verb = positional->at[0];
 
+    if (strcmp(verb, "list") == 0 && ((const struct args *)args)->json) {
+        json_t *json = list_json();
+        base_status st = base_json_print(json);
+
+        json_decref(json);
+        return st;
+    }
     if (strcmp(verb, "list") == 0) {
         list();
         return BASE_OK;
