@@ -146,6 +146,7 @@ static base_status one_step(struct train_session *s, const struct data_batch *b,
     TRY(s->strategy->finish(&step));
     for (size_t i = 0; i < nn_graph_stats(s->graph); i++)
         s->state.tracked[i]++;
+    s->tested = false; /* the test's figures were of the former weights */
     p->step++;
     p->cursor += b->count;
     p->loss_sum += loss_sum;
@@ -239,7 +240,7 @@ static base_status validate(struct train_session *s, double *loss_p, bool *bette
 
     TRY(evaluate(s, DATA_VALIDATION, &m));
     *loss_p = train_metrics_loss(&m);
-    *better_p = p->best_validation < 0 || *loss_p < p->best_validation;
+    *better_p = isfinite(*loss_p) && (p->best_validation < 0 || *loss_p < p->best_validation);
     if (*better_p) {
         p->best_validation = *loss_p;
         p->best_step = p->step;
@@ -247,10 +248,15 @@ static base_status validate(struct train_session *s, double *loss_p, bool *bette
     } else {
         p->stale_epochs++;
     }
-    s->stopped_early = s->job->patience > 0 && p->stale_epochs >= s->job->patience;
+    s->stopped_early = train_session_stale(s);
 out:
     train_metrics_fini(&m);
     return st;
+}
+
+bool train_session_stale(const struct train_session *s)
+{
+    return s->job->patience > 0 && s->state.position.stale_epochs >= s->job->patience;
 }
 
 static void tell_epoch(const struct train_session *s, double validation)
@@ -259,7 +265,7 @@ static void tell_epoch(const struct train_session *s, double validation)
     struct base_str line = {0};
 
     base_str_add(&line, "epoch %" PRId64 "  train loss %.4f, accuracy %.2f %%", p->epoch,
-                 s->train_loss, 100 * s->train_accuracy);
+                 p->epoch_loss, 100 * p->epoch_accuracy);
     if (s->job->validation > 0)
         base_str_add(&line, "  validation loss %.4f%s", validation,
                      p->best_step == p->step ? " (best)" : "");
@@ -281,7 +287,7 @@ static base_status record_epoch(struct train_session *s, double validation)
     const struct train_position *p = &s->state.position;
     json_t *epoch =
         json_pack("{s:I, s:I, s:f, s:f, s:o, s:o}", "epoch", (json_int_t)p->epoch, "step",
-                  (json_int_t)p->step, "loss", s->train_loss, "accuracy", s->train_accuracy,
+                  (json_int_t)p->step, "loss", p->epoch_loss, "accuracy", p->epoch_accuracy,
                   "validation_loss", or_null(s->job->validation > 0, validation), "test_accuracy",
                   or_null(s->tested, train_metrics_accuracy(&s->test)));
     char *text = json_dumps(epoch, JSON_COMPACT | JSON_REAL_PRECISION(9));
@@ -292,17 +298,17 @@ static base_status record_epoch(struct train_session *s, double validation)
     return train_run_save(&s->run, "running");
 }
 
-static void close_epoch(struct train_session *s)
+static void close_epoch(struct train_position *p)
 {
-    struct train_position *p = &s->state.position;
-
-    s->train_loss = p->loss_sum / (double)p->seen;
-    s->train_accuracy = (double)p->correct / (double)p->seen;
+    p->epoch_loss = p->loss_sum / (double)p->seen;
+    p->epoch_accuracy = (double)p->correct / (double)p->seen;
     p->epoch++;
     p->cursor = p->correct = p->seen = 0;
     p->loss_sum = 0;
 }
 
+/* Interrupted in the validation, the epoch stays open, all its samples seen: a resumed run begins
+ * with the validation. Behind it only the test can be interrupted, which changes nothing. */
 static base_status end_epoch(struct train_session *s)
 {
     const struct train_job *job = s->job;
@@ -311,20 +317,24 @@ static base_status end_epoch(struct train_session *s)
     double validation = -1;
     bool better = false, ended;
 
-    close_epoch(s);
     if (job->validation > 0)
         TRY(validate(s, &validation, &better));
-    ended = p->step >= s->last_step || s->stopped_early;
-    s->tested = false;
-    if (job->test && s->info->count[DATA_TEST] > 0 &&
-        (ended || (job->eval_every > 0 && p->epoch % job->eval_every == 0)))
-        TRY(train_session_test(s));
-    tell_epoch(s, validation);
-    TRY(record_epoch(s, validation));
-    if (job->checkpoint_every == 0 || better)
+    close_epoch(p);
+    if (job->checkpoint_every == 0 || p->step % job->checkpoint_every == 0 || better)
         TRY(train_session_save(s));
     if (better && job->checkpoint)
         TRY(store_mark_best(s->run.checkpoints, (uint64_t)p->step));
+    ended = p->step >= s->last_step || s->stopped_early;
+    if (job->test && s->info->count[DATA_TEST] > 0 &&
+        (ended || (job->eval_every > 0 && p->epoch % job->eval_every == 0)))
+        st = train_session_test(s);
+    if (st == BASE_OK || st == BASE_ERR_INTERRUPTED) {
+        base_status recorded;
+
+        tell_epoch(s, validation);
+        recorded = record_epoch(s, validation);
+        st = st == BASE_OK ? recorded : st;
+    }
 out:
     return st;
 }
@@ -359,18 +369,28 @@ out:
     return st;
 }
 
+/* What the last epoch taught, complete or not. */
+static void sum_up(struct train_session *s)
+{
+    const struct train_position *p = &s->state.position;
+
+    s->train_loss = p->seen > 0    ? p->loss_sum / (double)p->seen
+                    : p->epoch > 0 ? p->epoch_loss
+                                   : NAN;
+    s->train_accuracy = p->seen > 0    ? (double)p->correct / (double)p->seen
+                        : p->epoch > 0 ? p->epoch_accuracy
+                                       : NAN;
+}
+
 base_status train_loop(struct train_session *s)
 {
     struct train_position *p = &s->state.position;
     double began = base_now(), cpu = base_thread_cpu(), busy;
     base_status st = BASE_OK;
 
-    while (p->step < s->last_step && !s->stopped_early && base_stop_signal() == 0)
+    while ((p->step < s->last_step || p->cursor == s->info->count[DATA_TRAIN]) &&
+           !s->stopped_early && base_stop_signal() == 0)
         TRY(run_epoch(s));
-    if (p->seen > 0) {
-        s->train_loss = p->loss_sum / (double)p->seen;
-        s->train_accuracy = (double)p->correct / (double)p->seen;
-    }
     if (s->stopped_early)
         base_info("no better validation loss for %" PRId64 " epochs: stopped", p->stale_epochs);
     TRY(train_session_save(s));
@@ -379,6 +399,7 @@ base_status train_loop(struct train_session *s)
 out:
     if (st == BASE_ERR_INTERRUPTED) /* inside an evaluation: the step is complete all the same */
         st = train_session_save(s);
+    sum_up(s);
     base_progress_clear();
     s->times.total = base_now() - began;
     busy = s->times.total - s->times.data - s->times.wait;

@@ -3,6 +3,7 @@
  * What came out of a training: the JSON object, the report, the last words.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,13 +60,14 @@ json_t *train_session_result(const struct train_session *s)
     const struct train_position *p = &s->state.position;
     json_t *result = json_pack(
         "{s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:{s:f, s:f, s:f}, s:f, "
-        "s:{s:o, s:f}, s:o, s:o, s:I, s:b, s:s}",
+        "s:{s:o, s:o}, s:o, s:o, s:I, s:b, s:s}",
         "schema", 1, "model", s->job->model, "data", s->job->data, "strategy", s->strategy->name,
         "workers", 1, "hosts", 1, "threads", s->threads, "batch", (json_int_t)s->job->batch,
         "steps", (json_int_t)p->step, "epochs", (json_int_t)p->epoch, "parameters",
         (json_int_t)nn_graph_parameters(s->graph), "step_seconds", "first", t.first, "mean", t.mean,
         "median", t.median, "samples_per_second", t.sum > 0 ? (double)s->samples / t.sum : 0.0,
-        "train", "loss", base_json_number(s->train_loss), "accuracy", s->train_accuracy, "test",
+        "train", "loss", base_json_number(s->train_loss), "accuracy",
+        base_json_number(s->train_accuracy), "test",
         s->tested ? train_metrics_json(&s->test) : json_null(), "time", times_json(&s->times),
         "peak_memory_bytes", (json_int_t)base_peak_memory(), "interrupted", base_stop_signal() != 0,
         "run", s->run.path);
@@ -114,8 +116,9 @@ base_status train_session_report(struct train_session *s)
     base_str_add(&text,
                  "seconds a step: first %.4f, then mean %.4f, median %.4f; %.0f samples a second\n",
                  t.first, t.mean, t.median, t.sum > 0 ? (double)s->samples / t.sum : 0.0);
-    base_str_add(&text, "train loss %.4f, accuracy %.2f %%\n", s->train_loss,
-                 100 * s->train_accuracy);
+    if (!isnan(s->train_loss))
+        base_str_add(&text, "train loss %.4f, accuracy %.2f %%\n", s->train_loss,
+                     100 * s->train_accuracy);
     if (s->tested) {
         base_str_add(&text, "test loss %.4f, accuracy %.2f %% (%llu samples)\n\n",
                      train_metrics_loss(&s->test), 100 * train_metrics_accuracy(&s->test),

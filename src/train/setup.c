@@ -166,6 +166,26 @@ json_t *train_session_about(const struct train_session *s)
                      base_options_to_json(train_job_options, &settings));
 }
 
+/* A finished run has nothing to resume, and its results are not to be written over. */
+static base_status check_unfinished(struct train_session *s)
+{
+    const struct train_position *p = &s->state.position;
+
+    s->stopped_early = train_session_stale(s);
+    if (s->job->resume == NULL || strcmp(train_run_status(s->run.json), "done") != 0)
+        return BASE_OK;
+    if (s->stopped_early)
+        return base_fail(BASE_ERR_USAGE,
+                         "run %s is done: %lld epochs brought no better validation loss; to go on "
+                         "raise --patience",
+                         s->run.name, (long long)p->stale_epochs);
+    if (p->step >= s->last_step)
+        return base_fail(BASE_ERR_USAGE,
+                         "run %s is done after step %lld; to go on raise --epochs or --steps",
+                         s->run.name, (long long)p->step);
+    return BASE_OK;
+}
+
 /* The run to resume: its folder, model text, and newest checkpoint that verifies. */
 static base_status load_resumed(struct train_session *s, const char *digest)
 {
@@ -185,6 +205,9 @@ static base_status load_resumed(struct train_session *s, const char *digest)
     }
     TRY(store_checkpoint_open(s->run.checkpoints, false, &checkpoint));
     TRY(train_state_load(&s->state, &checkpoint));
+    if (s->state.position.cursor > s->info->count[DATA_TRAIN])
+        TRY(base_fail(BASE_ERR_DATA, "%s stands behind the last of the %u training samples",
+                      checkpoint.path, s->info->count[DATA_TRAIN]));
     s->saved_step = s->state.position.step;
     base_info("run %s goes on after step %lld", s->run.name, (long long)s->state.position.step);
 out:
@@ -247,8 +270,8 @@ static void begin_epochs(struct train_session *s)
         return;
     }
     for (size_t i = json_array_size(epochs); i-- > 0;)
-        if (json_integer_value(json_object_get(json_array_get(epochs, i), "step")) >
-            s->state.position.step)
+        if (json_integer_value(json_object_get(json_array_get(epochs, i), "epoch")) >
+            s->state.position.epoch)
             json_array_remove(epochs, i);
 }
 
@@ -298,6 +321,7 @@ base_status train_session_open(const struct train_job *job, struct train_session
     TRY(open_data(s));
     TRY(open_model(s));
     plan_steps(s);
+    TRY(check_unfinished(s));
     TRY(build(s));
     TRY(open_run(s));
     train_metrics_init(&s->test, s->info->classes);

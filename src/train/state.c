@@ -187,11 +187,12 @@ out:
 
 static json_t *position_json(const struct train_position *p)
 {
-    return json_pack("{s:I, s:I, s:I, s:f, s:I, s:I, s:f, s:I, s:I}", "step", (json_int_t)p->step,
-                     "epoch", (json_int_t)p->epoch, "cursor", (json_int_t)p->cursor, "loss_sum",
-                     p->loss_sum, "correct", (json_int_t)p->correct, "seen", (json_int_t)p->seen,
-                     "best_validation", p->best_validation, "best_step", (json_int_t)p->best_step,
-                     "stale_epochs", (json_int_t)p->stale_epochs);
+    return json_pack(
+        "{s:I, s:I, s:I, s:f, s:I, s:I, s:f, s:f, s:f, s:I, s:I}", "step", (json_int_t)p->step,
+        "epoch", (json_int_t)p->epoch, "cursor", (json_int_t)p->cursor, "loss_sum", p->loss_sum,
+        "correct", (json_int_t)p->correct, "seen", (json_int_t)p->seen, "epoch_loss", p->epoch_loss,
+        "epoch_accuracy", p->epoch_accuracy, "best_validation", p->best_validation, "best_step",
+        (json_int_t)p->best_step, "stale_epochs", (json_int_t)p->stale_epochs);
 }
 
 base_status train_state_save(const struct train_state *state, const char *dir, json_t *about,
@@ -321,6 +322,8 @@ static base_status load_position(struct train_position *p, const json_t *manifes
     TRY(base_json_real(object, "loss_sum", &p->loss_sum));
     TRY(base_json_integer(object, "correct", &p->correct));
     TRY(base_json_integer(object, "seen", &p->seen));
+    TRY(base_json_real(object, "epoch_loss", &p->epoch_loss));
+    TRY(base_json_real(object, "epoch_accuracy", &p->epoch_accuracy));
     TRY(base_json_real(object, "best_validation", &p->best_validation));
     TRY(base_json_integer(object, "best_step", &p->best_step));
     TRY(base_json_integer(object, "stale_epochs", &p->stale_epochs));

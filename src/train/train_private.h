@@ -55,7 +55,7 @@ struct train_session {
     int64_t timed, first_timed_step;
     int64_t samples; /* of the timed steps but the first */
 
-    double train_loss, train_accuracy;  /* of the last complete epoch, or of what there was */
+    double train_loss, train_accuracy;  /* of the last epoch, complete or not; NAN: none */
     double window_loss, window_seconds; /* since the last log line */
     int64_t window_correct, window_seen, window_steps;
     double first_loss; /* divergence is judged against it */
@@ -72,6 +72,7 @@ base_status train_session_save(struct train_session *session);
 
 base_status train_loop(struct train_session *session);
 base_status train_session_test(struct train_session *session);
+bool train_session_stale(const struct train_session *session); /* --patience is used up */
 
 json_t *train_session_result(const struct train_session *session);
 base_status train_session_report(struct train_session *session);

@@ -16,7 +16,7 @@ whole=$(fingerprint runs/whole)
 # Ended by a signal after a step that shows in the events.
 stop_at_step() { # NAME SIGNAL STEP
     local pid code=0
-    "$paceline" train "${job[@]}" --run "$1" 2>"$work/err" &
+    "$paceline" train "${job[@]}" --run "$1" >"$work/out" 2>"$work/err" &
     pid=$!
     for _ in $(seq 3000); do
         grep -qs "\"event\":\"step\",\"step\":$3," "runs/$1/events.jsonl" && break
@@ -57,6 +57,38 @@ expect 0 "$paceline" train "${adam[@]}" --epochs 3 --run a3
 expect 0 "$paceline" train "${adam[@]}" --epochs 1 --run a1
 expect 0 "$paceline" train --resume a1 --epochs 3
 [ "$(fingerprint runs/a3)" = "$(fingerprint runs/a1)" ] || fail "1 + 2 epochs are not 3"
+
+# Cut while an epoch is validated (10 steps, then 3600 samples): the validation is made up for, so
+# the best checkpoint and the patience are those of the run that was not cut.
+job=(--model mlp:16x1 --data synthetic:train=4000,test=50,labels=shuffled --batch 40 --lr 0.1
+    --validation 0.9 --patience 2 --epochs 30 --json)
+position() { # RUN: of its newest checkpoint, and the best one's name
+    /usr/bin/python3 - "runs/$1/checkpoints" <<'PY'
+import json, os, sys
+newest = max((n for n in os.listdir(sys.argv[1]) if n.startswith("step-")), key=lambda n: int(n[5:]))
+print(json.load(open(f"{sys.argv[1]}/{newest}/manifest.json"))["position"])
+print(open(sys.argv[1] + "/best").read() if os.path.exists(sys.argv[1] + "/best") else "no best")
+PY
+}
+expect 0 "$paceline" train "${job[@]}" --run early
+for try in 1 2 3 4 5; do
+    code=$(stop_at_step "open$try" TERM 10)
+    [ "$code" = 143 ] || fail "SIGTERM ended with $code instead of 143"
+    json "o['interrupted'] and o['test'] is None and o['train']['loss'] > 0"
+    position "open$try" | grep -q "'epoch': 0, 'cursor': 400" && break
+done
+position "open$try" | grep -q 'no best' || fail "no try was cut in its first validation"
+expect 0 "$paceline" train --resume "open$try" --quiet
+[ "$(position "open$try")" = "$(position early)" ] || fail "cut in a validation, it goes another way"
+[ "$(fingerprint "runs/open$try")" = "$(fingerprint runs/early)" ] || fail "… and to other bits"
+expect 2 "$paceline" train --resume early
+says 'run early is done: 2 epochs.*raise --patience'
+
+# A finished run has nothing to resume, and keeps its results.
+cp runs/a1/run.json finished.json
+expect 2 "$paceline" train --resume a1 --epochs 2
+says 'run a1 is done after step 12; to go on raise --epochs or --steps'
+cmp -s runs/a1/run.json finished.json || fail "resuming a finished run changed its run.json"
 
 # What cannot change, cannot; a run that is there is not overwritten.
 expect 2 "$paceline" train --resume a1 --lr 1

@@ -36,6 +36,20 @@ assert seen and seen[0]["layer"] == "first" and len(seen[0]["histogram"]) == 20,
 assert sum(seen[0]["histogram"]) == 32 * 8 * 28 * 28 and seen[0]["deviation"] > 0, seen
 PY
 
+# A checkpoint every 10 steps is one at each of these epochs' ends; no step, no training loss.
+expect 0 "$paceline" train --model net.model "${small[@]}" --epochs 3 --checkpoint-every 10 \
+    --run tens --json
+[ "$(ls runs/tens/checkpoints | tr '\n' ' ')" = 'step-10 step-20 step-30 ' ] ||
+    fail "--checkpoint-every 10 left $(ls runs/tens/checkpoints)"
+expect 0 "$paceline" train --model net.model "${small[@]}" --steps 0 --run none --json
+json "o['train'] == {'loss': None, 'accuracy': None} and o['test']['loss'] > 0"
+
+# Stopped inside an epoch, the test is of the last step's weights, not of the last epoch's.
+expect 0 "$paceline" train --model net.model "${small[@]}" --steps 15 --run half --json
+loss=$(/usr/bin/python3 -c "import json; print(json.load(open('out'))['test']['loss'])")
+expect 0 "$paceline" eval half --json
+json "abs(o['test']['loss'] - $loss) < 1e-6"
+
 # The same numbers from the checkpoint, by run name and by folder; data of another shape is refused.
 expect 0 "$paceline" eval one --json
 cp out eval.json
