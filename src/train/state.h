@@ -19,7 +19,7 @@ struct train_position {
     double loss_sum; /* of the current epoch so far … */
     int64_t correct, seen;
     double epoch_loss, epoch_accuracy; /* of the last complete epoch */
-    double best_validation; /* of patience and the best checkpoint; negative: none yet */
+    double best_validation;            /* of patience and the best checkpoint; negative: none yet */
     int64_t best_step, stale_epochs;
 };
 
