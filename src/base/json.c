@@ -89,6 +89,31 @@ json_t *base_json_number(double number)
     return isfinite(number) ? json_real(number) : json_null();
 }
 
+bool base_is_utf8(const char *text)
+{
+    json_t *probe = json_string(text);
+    bool yes = probe != NULL;
+
+    json_decref(probe);
+    return yes;
+}
+
+json_t *base_json_text(const char *text)
+{
+    json_t *string = json_string(text);
+    char *copy;
+
+    if (string != NULL)
+        return string;
+    copy = base_strdup(text);
+    for (char *at = copy; *at != '\0'; at++)
+        if ((unsigned char)*at >= 0x80)
+            *at = '?';
+    string = json_string(copy);
+    base_free(copy);
+    return string;
+}
+
 base_status base_json_print(const json_t *value)
 {
     if (json_dumpf(value, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) != 0 ||

@@ -26,6 +26,11 @@ char *base_json_canonical(const json_t *value);
 /* A real that is null in JSON when it is not finite. */
 json_t *base_json_number(double number);
 
+/* JSON text is UTF-8; file names and bytes quoted in messages need not be. base_json_text turns
+ * what is not ASCII into '?' in a text that is not UTF-8, and never fails. */
+bool base_is_utf8(const char *text);
+json_t *base_json_text(const char *text);
+
 /* Prints `value` and a newline on stdout, flushed. */
 base_status base_json_print(const json_t *value);
 

@@ -38,11 +38,23 @@ static void print_failure(base_status st, bool json)
     if (!json)
         return;
     gethostname(host, sizeof host - 1);
-    json_t *error = json_pack("{s:i, s:{s:s, s:s, s:n, s:s}}", "schema", 1, "error", "code",
-                              base_code_name(st), "message", base_message(), "id", "host", host);
+    json_t *error =
+        json_pack("{s:i, s:{s:s, s:o, s:n, s:o}}", "schema", 1, "error", "code", base_code_name(st),
+                  "message", base_json_text(base_message()), "id", "host", base_json_text(host));
 
     base_ignore(base_json_print(error));
     json_decref(error);
+}
+
+/* Names and paths go into run.json and manifests, which hold UTF-8 alone. */
+static base_status check_words(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (!base_is_utf8(argv[i]))
+            return base_fail(BASE_ERR_USAGE,
+                             "argument %d ('%s') is not UTF-8; rename the file or folder it names",
+                             i, argv[i]);
+    return BASE_OK;
 }
 
 static base_status run_command(const struct cli_command *command, int argc, char **argv)
@@ -83,10 +95,12 @@ int cli_main(int argc, char **argv)
         puts("paceline " PACELINE_VERSION);
         return 0;
     }
-    st = cli_find(argv[1], &command);
+    st = check_words(argc, argv);
+    if (st == BASE_OK)
+        st = cli_find(argv[1], &command);
     if (st == BASE_OK)
         st = run_command(command, argc - 2, argv + 2);
-    if (st != BASE_OK && st != BASE_ERR_INTERRUPTED)
+    if (st != BASE_OK)
         print_failure(st, wants_json(argc, argv));
     if (base_stop_signal() != 0)
         return 128 + base_stop_signal();

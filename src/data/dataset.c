@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/str.h"
@@ -133,6 +134,10 @@ static base_status check_source(const struct data_source *s)
                          s->channels, s->height, s->width);
     if (s->count[DATA_TRAIN] == 0 && s->count[DATA_TEST] == 0)
         return base_fail(BASE_ERR_DATA, "holds no samples");
+    for (int i = 0; i < s->classes && s->class_names != NULL; i++)
+        if (!base_is_utf8(s->class_names[i]))
+            return base_fail(BASE_ERR_DATA, "the name of class %d ('%s') is not UTF-8; rename it",
+                             i, s->class_names[i]);
     return BASE_OK;
 }
 

@@ -283,6 +283,18 @@ out:
     return st;
 }
 
+bool store_has_checkpoint(const char *dir)
+{
+    struct store_place *places = NULL;
+    size_t count = 0;
+
+    /* A folder that cannot be read may hold some: opening one will say what is wrong. */
+    if (store_list_places(dir, &places, &count) != BASE_OK)
+        return base_exists(dir);
+    base_free(places);
+    return count > 0;
+}
+
 void store_checkpoint_close(struct store_checkpoint *checkpoint)
 {
     base_free(checkpoint->path);

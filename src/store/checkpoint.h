@@ -45,6 +45,8 @@ struct store_checkpoint {
  * `best`: the one marked best, in a checkpoints or run folder. */
 base_status store_checkpoint_open(const char *path, bool best,
                                   struct store_checkpoint *checkpoint_p);
+/* Is there any in DIR, whole or not? A killed writer may leave a folder without one. */
+bool store_has_checkpoint(const char *dir);
 void store_checkpoint_close(struct store_checkpoint *checkpoint); /* accepts zeros */
 
 /* Checks and parses a manifest's text without looking at files (fuzzing: `check_digest` false). */

@@ -114,6 +114,11 @@ base_status train_job_check(const struct train_job *job)
     if (job->patience > 0 && job->validation == 0)
         return base_fail(BASE_ERR_USAGE,
                          "--patience needs a validation part: add --validation 0.1");
+    if (job->resume != NULL && job->run != NULL)
+        return base_fail(BASE_ERR_USAGE,
+                         "--run names a new run, but --resume goes on in the folder of %s; leave "
+                         "one out",
+                         job->resume);
     if (job->nesterov && job->momentum == 0)
         return base_fail(BASE_ERR_USAGE, "--nesterov needs --momentum above 0");
     return BASE_OK;

@@ -66,6 +66,8 @@ static base_status compute(struct train_session *s, const struct data_batch *b,
         };
 
         TRY(nn_net_forward(s->net, &piece, true, &outcome));
+        for (size_t i = 0; i < nn_graph_stats(s->graph); i++)
+            s->state.tracked[i]++; /* like PyTorch: each forward moves the running statistics */
         *loss_sum_p += outcome.loss_sum;
         *correct_p += outcome.correct;
         /* With several pieces only their sum is a gradient that a strategy may use. */
@@ -144,8 +146,6 @@ static base_status one_step(struct train_session *s, const struct data_batch *b,
     TRY(compute(s, b, ready, &loss_sum, &correct));
     TRY(check_loss(s, loss_sum / b->count));
     TRY(s->strategy->finish(&step));
-    for (size_t i = 0; i < nn_graph_stats(s->graph); i++)
-        s->state.tracked[i]++;
     s->tested = false; /* the test's figures were of the former weights */
     p->step++;
     p->cursor += b->count;

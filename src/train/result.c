@@ -147,22 +147,25 @@ static void last_words(const struct train_session *s)
 /* The run's folder tells how it ended, also when it failed. */
 static base_status close_run(struct train_session *s, base_status st, json_t *result)
 {
-    base_status saved;
     char *message = base_strdup(base_message());
+    base_status closed = base_events_close(s->events), saved;
 
+    s->events = NULL;
+    if (st == BASE_OK && closed != BASE_OK) {
+        st = closed;
+        base_free(message);
+        message = base_strdup(base_message());
+    }
     json_object_del(s->run.json, "error"); /* of an earlier try */
     if (st != BASE_OK)
-        json_object_set_new(
-            s->run.json, "error",
-            json_pack("{s:s, s:s}", "code", base_code_name(st), "message", message));
+        json_object_set_new(s->run.json, "error",
+                            json_pack("{s:s, s:o}", "code", base_code_name(st), "message",
+                                      base_json_text(message)));
     if (result != NULL)
         json_object_set(s->run.json, "result", result);
-    saved = base_events_close(s->events);
-    s->events = NULL;
-    if (saved == BASE_OK)
-        saved = train_run_save(&s->run, st != BASE_OK             ? "failed"
-                                        : base_stop_signal() != 0 ? "interrupted"
-                                                                  : "done");
+    saved = train_run_save(&s->run, st != BASE_OK             ? "failed"
+                                    : base_stop_signal() != 0 ? "interrupted"
+                                                              : "done");
     if (st != BASE_OK) /* the first failure is the one to report */
         st = base_fail(st, "%s", message);
     else

@@ -2,8 +2,10 @@
 #include "train/run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -120,8 +122,27 @@ out:
     return st;
 }
 
+base_status train_run_lock(struct train_run *run)
+{
+    int fd = open(run->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        return base_fail(BASE_ERR_IO, "cannot open the folder %s: %m", run->path);
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        close(fd);
+        return base_fail(BASE_ERR_USAGE,
+                         "run %s is being trained by another process; wait for its end, or stop it",
+                         run->name);
+    }
+    run->lock = fd; /* a file system without locks does not keep anybody from training */
+    run->locked = true;
+    return BASE_OK;
+}
+
 void train_run_close(struct train_run *run)
 {
+    if (run->locked)
+        close(run->lock);
     base_free(run->name);
     base_free(run->path);
     base_free(run->checkpoints);

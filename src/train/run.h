@@ -13,6 +13,8 @@
 struct train_run {
     char *name, *path, *checkpoints, *events;
     json_t *json; /* run.json */
+    bool locked;
+    int lock; /* the folder, open, while locked */
 };
 
 /* A new folder. name NULL: `stem`-N with the first free N. An existing name is an error that
@@ -21,6 +23,8 @@ base_status train_run_create(const char *runs_dir, const char *name, const char 
                              struct train_run *run_p);
 /* An existing run by name below runs_dir, or by path. */
 base_status train_run_open(const char *runs_dir, const char *name, struct train_run *run_p);
+/* One process at a time trains a run; the lock ends with the process at the latest. */
+base_status train_run_lock(struct train_run *run);
 void train_run_close(struct train_run *run); /* accepts zeros; writes nothing */
 
 /* Sets "status" (and pid while running) and replaces run.json. */

@@ -4,7 +4,7 @@
  * Everything that can be refused is refused before the run folder is made.
  */
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -198,7 +198,7 @@ static base_status load_resumed(struct train_session *s, const char *digest)
                       "changed); start anew with --init %s",
                       s->job->data, s->run.name, s->run.name));
     s->saved_step = -1;
-    if (!base_is_dir(s->run.checkpoints)) {
+    if (!store_has_checkpoint(s->run.checkpoints)) {
         base_info("run %s has no checkpoint yet: it starts from the beginning", s->run.name);
         TRY(initial_weights(s));
         goto out;
@@ -224,6 +224,7 @@ static base_status open_model(struct train_session *s)
 
     if (s->job->resume != NULL) {
         TRY(train_run_open(s->job->runs_dir, s->job->resume, &s->run));
+        TRY(train_run_lock(&s->run));
         TRY(base_json_object(s->run.json, "about", &about));
         TRY(base_json_string(about, "model", &resumed));
         TRY(base_json_object(about, "data", &data));
@@ -282,9 +283,14 @@ static base_status open_run(struct train_session *s)
 
     if (s->job->resume == NULL)
         TRY(train_run_create(s->job->runs_dir, s->job->run, stem, &s->run));
+    if (s->job->resume == NULL)
+        TRY(train_run_lock(&s->run));
     json_object_set_new(s->run.json, "about", train_session_about(s));
     begin_epochs(s);
-    TRY(train_run_save(&s->run, "running"));
+    st = train_run_save(&s->run, "running");
+    if (st != BASE_OK && s->job->resume == NULL)
+        rmdir(s->run.path); /* empty: nothing is left that looks like a run */
+    TRY(st);
     s->run_started = true;
     TRY(base_events_open(s->run.events, &s->events));
     base_event(s->events, "{\"event\":\"%s\",\"step\":%lld,\"threads\":%d,\"kernels\":\"%s\"}",

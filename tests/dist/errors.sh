@@ -86,6 +86,26 @@ TABLE
 expect 2 "$paceline" train --model mlp:8x1 --lr
 says '--lr needs a value: --lr X'
 
+# Bytes that are not UTF-8, which JSON cannot hold: of an argument, of a class, of a model file.
+expect 2 "$paceline" train $ok --run $'x\xff' --json
+json "o['error']['code'] == 'usage' and 'UTF-8' in o['error']['message']"
+mkdir -p images/{train,test}/a images/{train,test}/$'b\xff'
+expect 1 "$paceline" data info images --json
+json "o['error']['code'] == 'data'"
+printf 'conv\xff 8\n' >bytes.model
+expect 1 "$paceline" train --model bytes.model --data synthetic --json
+json "'bytes.model line 1' in o['error']['message']"
+[ -e runs ] && fail "a run folder was left behind"
+
+# No room for run.json: no folder that looks like a run is left.
+(
+    trap '' XFSZ
+    ulimit -f 1
+    expect 1 "$paceline" train $ok --steps 1 --run small --quiet
+    says 'cannot write runs/small/run.json'
+) || exit 1
+[ -e runs/small ] && fail "a run that could not begin left its folder"
+
 # A full disk: the message names the file, and what was there before still loads. A limit on the
 # size of files gives the same failed write as a full disk.
 expect 0 "$paceline" train --model mlp:256x1 --data synthetic:train=64,test=16 --steps 1 --run full

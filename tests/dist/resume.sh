@@ -90,6 +90,23 @@ expect 2 "$paceline" train --resume a1 --epochs 2
 says 'run a1 is done after step 12; to go on raise --epochs or --steps'
 cmp -s runs/a1/run.json finished.json || fail "resuming a finished run changed its run.json"
 
+# Nothing was saved before the end came: from the beginning, to the same bits.
+expect 0 "$paceline" train "${adam[@]}" --epochs 3 --no-checkpoint --run bare
+sed -i 's/"status": "done"/"status": "running"/' runs/bare/run.json
+mkdir -p runs/bare/checkpoints/.step-4.tmp-999999999
+expect 0 "$paceline" train --resume bare --checkpoint
+says 'no checkpoint yet: it starts from the beginning'
+[ "$(fingerprint runs/bare)" = "$(fingerprint runs/a3)" ] || fail "begun anew, the bits differ"
+
+# Two processes never train the same run.
+exec 9<runs/a1
+flock -n 9 || fail "the lock of a run that ended is still held"
+expect 2 "$paceline" train --resume a1 --epochs 4
+says 'run a1 is being trained by another process'
+exec 9<&-
+expect 2 "$paceline" train --resume a1 --run elsewhere
+says '--run names a new run'
+
 # What cannot change, cannot; a run that is there is not overwritten.
 expect 2 "$paceline" train --resume a1 --lr 1
 says '--lr cannot change in a resumed run'

@@ -76,6 +76,17 @@ for a, b in zip(losses("acc1"), losses("acc4"), strict=True):
     assert abs(a - b) < 1e-4 * a, (a, b)
 PY
 
+# … and each piece moves the running statistics, as PyTorch counts them.
+printf 'conv 4 3x3 name=c\nbn name=b\nrelu\ndense classes\n' >bn.model
+expect 0 "$paceline" train --model bn.model "${small[@]}" --steps 3 --accumulate 4 --run bn
+/usr/bin/python3 - runs/bn/checkpoints/step-3/model.safetensors <<'PY' || fail "num_batches_tracked"
+import json, struct, sys
+bytes_ = open(sys.argv[1], "rb").read()
+length, = struct.unpack("<Q", bytes_[:8])
+start, end = json.loads(bytes_[8:8 + length])["b.num_batches_tracked"]["data_offsets"]
+assert struct.unpack("<q", bytes_[8 + length + start:8 + length + end]) == (12,)
+PY
+
 # A new head where shapes differ; the rest is kept.
 sed 's/dense classes name=head/dense 16 name=mid\nrelu\ndense classes name=head/' \
     net.model >deeper.model
