@@ -77,13 +77,6 @@ base_status base_json_array(const json_t *object, const char *key, json_t **arra
     return want(*array_p, JSON_ARRAY, key, "a list");
 }
 
-char *base_json_canonical(const json_t *value)
-{
-    char *text = json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS);
-
-    return text != NULL ? text : base_strdup("");
-}
-
 json_t *base_json_number(double number)
 {
     return isfinite(number) ? json_real(number) : json_null();

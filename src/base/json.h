@@ -20,9 +20,6 @@ base_status base_json_real(const json_t *object, const char *key, double *number
 base_status base_json_object(const json_t *object, const char *key, json_t **object_p);
 base_status base_json_array(const json_t *object, const char *key, json_t **array_p);
 
-/* Compact text with sorted keys (what digests are taken of); free with base_free. */
-char *base_json_canonical(const json_t *value);
-
 /* A real that is null in JSON when it is not finite. */
 json_t *base_json_number(double number);
 

@@ -75,15 +75,6 @@ void base_warn(const char *format, ...)
     va_end(args);
 }
 
-void base_debug(const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    line(BASE_DEBUG, "", format, args);
-    va_end(args);
-}
-
 void base_progress(bool force, const char *format, ...)
 {
     va_list args;

@@ -238,14 +238,18 @@ out:
     return st;
 }
 
-/* A checkpoint itself: called step-N, or holding a manifest under another name (a copy). */
+/* A checkpoint itself: called step-N (and not a run of that name), or holding a manifest under
+ * another name (a copy). */
 static bool is_checkpoint(const char *path)
 {
     const char *slash = strrchr(path, '/');
     char *manifest = base_format("%s/%s", path, STORE_MANIFEST);
+    char *inside = base_format("%s/checkpoints", path);
     uint64_t step;
-    bool yes = store_step_of(slash == NULL ? path : slash + 1, &step) || base_exists(manifest);
+    bool named = store_step_of(slash == NULL ? path : slash + 1, &step) && !base_is_dir(inside);
+    bool yes = named || base_exists(manifest);
 
+    base_free(inside);
     base_free(manifest);
     return yes;
 }

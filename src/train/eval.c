@@ -23,7 +23,7 @@ struct evaluation {
     struct nn_net *net;
     struct train_metrics metrics;
     const char *model, *data; /* names for the result */
-    int threads;
+    int threads, batch;
     double seconds, data_seconds;
 };
 
@@ -92,7 +92,7 @@ out:
     return st;
 }
 
-static base_status open_model(struct evaluation *e, const struct train_eval *eval)
+static base_status open_model(struct evaluation *e)
 {
     const struct data_info *info = data_describe(e->set);
     const char *text = NULL;
@@ -105,7 +105,7 @@ static base_status open_model(struct evaluation *e, const struct train_eval *eva
     TRY(train_state_init(&e->state, e->graph, NULL));
     TRY(train_state_load(&e->state, &e->checkpoint));
     TRY(nn_net_new(e->graph,
-                   &(struct nn_setup){.n_max = (int)eval->batch,
+                   &(struct nn_setup){.n_max = e->batch,
                                       .weights = e->state.weights,
                                       .statistics = e->state.statistics},
                    &e->net));
@@ -148,18 +148,21 @@ base_status train_eval_run(const struct train_eval *eval, json_t **result_p)
     struct evaluation e = {0};
     enum data_part part = strcmp(eval->part, "train") == 0 ? DATA_TRAIN : DATA_TEST;
     base_status st = BASE_OK;
+    uint32_t count;
     double began;
 
     *result_p = NULL;
     e.threads = nn_threads_set((int)eval->threads);
     TRY(open_checkpoint(&e, eval));
     TRY(open_data(&e, eval));
-    if (data_describe(e.set)->count[part] == 0)
+    count = data_describe(e.set)->count[part];
+    if (count == 0)
         TRY(base_fail(BASE_ERR_DATA, "%s has no %s samples", e.data, eval->part));
-    TRY(open_model(&e, eval));
+    e.batch = (int)(eval->batch < count ? eval->batch : count);
+    TRY(open_model(&e));
     base_stop_install();
     began = base_now();
-    TRY(train_evaluate(e.net, e.set, part, (int)eval->batch, &e.metrics, &e.data_seconds));
+    TRY(train_evaluate(e.net, e.set, part, e.batch, &e.metrics, &e.data_seconds));
     e.seconds = base_now() - began;
     tell(&e, eval);
     *result_p = result_of(&e, eval);

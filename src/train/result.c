@@ -135,13 +135,13 @@ base_status train_session_report(struct train_session *s)
 static void last_words(const struct train_session *s)
 {
     const char *saved = s->saved_step == s->state.position.step ? "saved" : "not saved";
+    const char *run = s->job->resume != NULL ? s->job->resume : s->run.name; /* may be a path */
+    bool elsewhere = strcmp(s->job->runs_dir, train_job_defaults.runs_dir) != 0;
 
     if (base_stop_signal() != 0)
         base_warn("stopped after step %" PRId64 " (%s); go on with: paceline train --resume %s%s%s",
-                  s->state.position.step, saved, s->run.name,
-                  strcmp(s->job->runs_dir, train_job_defaults.runs_dir) == 0 ? "" : " --runs-dir ",
-                  strcmp(s->job->runs_dir, train_job_defaults.runs_dir) == 0 ? ""
-                                                                             : s->job->runs_dir);
+                  s->state.position.step, saved, run, elsewhere ? " --runs-dir " : "",
+                  elsewhere ? s->job->runs_dir : "");
 }
 
 /* The run's folder tells how it ended, also when it failed. */

@@ -21,6 +21,11 @@ for part in "train", "t10k":
     idx(f"labels/{part}-images-idx3-ubyte", 0x803, (4, 3, 3), bytes(36))
     idx(f"labels/{part}-labels-idx1-ubyte", 0x801, (5,), bytes(5))
 PY
+mkdir cifar
+for i in 1 2 3 4 5; do
+    head -c 3073 /dev/zero >cifar/data_batch_$i.bin
+done
+(printf '\310' && head -c 3072 /dev/zero) >cifar/test_batch.bin # label 200
 ok="--model mlp:8x1 --data synthetic:train=64,test=16"
 
 # CODE | arguments | what the message must contain
@@ -71,6 +76,7 @@ done <<TABLE
 1|train --model mlp:8x1 --data empty|empty
 1|train --model mlp:8x1 --data idx|idx.*magic
 1|train --model mlp:8x1 --data labels|labels
+1|train --model mlp:8x1 --data cifar|test_batch.bin.*label
 1|train --model mlp:8x1 --data synthetic:classes=0|classes
 1|train --model mlp:8x1 --data synthetic:colour=red|colour
 1|eval nothing|nothing
@@ -89,9 +95,18 @@ says '--lr needs a value: --lr X'
 # Bytes that are not UTF-8, which JSON cannot hold: of an argument, of a class, of a model file.
 expect 2 "$paceline" train $ok --run $'x\xff' --json
 json "o['error']['code'] == 'usage' and 'UTF-8' in o['error']['message']"
-mkdir -p images/{train,test}/a images/{train,test}/$'b\xff'
+mkdir -p images/{a,$'b\xff'}
+/usr/bin/python3 - images/{a,$'b\xff'}/1.png <<'PY'
+import os, struct, sys, zlib
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+for path in sys.argv[1:]:
+    open(os.fsencode(path), "wb").write(b"\x89PNG\r\n\x1a\n" + chunk(
+        b"IHDR", struct.pack(">2I5B", 4, 4, 8, 0, 0, 0, 0)) + chunk(
+        b"IDAT", zlib.compress(bytes(20))) + chunk(b"IEND", b""))
+PY
 expect 1 "$paceline" data info images --json
-json "o['error']['code'] == 'data'"
+json "o['error']['code'] == 'data' and 'class 1' in o['error']['message'] and 'UTF-8' in o['error']['message']"
 printf 'conv\xff 8\n' >bytes.model
 expect 1 "$paceline" train --model bytes.model --data synthetic --json
 json "'bytes.model line 1' in o['error']['message']"

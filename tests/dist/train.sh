@@ -63,6 +63,11 @@ json "o['steps'] == 10 and sum(map(sum, o['train']['confusion'])) == 320"
 expect 1 "$paceline" eval one --data synthetic:shape=3x32x32 --json
 json "o['error']['code'] == 'model' and '3x32x32' in o['error']['message'] and 'host' in o['error']"
 
+# A run may be called like a checkpoint; memory is for the samples there are, not for the batch.
+expect 0 "$paceline" train --model mlp:8x1 "${small[@]}" --steps 0 --run step-5
+expect 0 "$paceline" eval step-5 --batch 100000 --json
+json "o['steps'] == 0 and o['batch'] == 100000 and o['peak_memory_bytes'] < 3e8"
+
 # In pieces it is the same batch: losses agree to rounding.
 for m in 1 4; do
     expect 0 "$paceline" train --model net.model "${small[@]}" --steps 10 --accumulate $m --run acc$m

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * JSON: what is refused, look-ups that name the key, canonical text.
+ * JSON: what is refused, look-ups that name the key, text that is not UTF-8.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -112,19 +112,18 @@ static void test_look_up_in_no_object(void **state)
     json_decref(list);
 }
 
-static void test_canonical(void **state)
+static void test_text(void **state)
 {
-    json_t *a = parsed("{ \"b\" : [1, 2.5], \"a\" : {\"d\":null, \"c\":true} }");
-    json_t *b = parsed("{\"a\":{\"c\":true,\"d\":null},\"b\":[1,2.5]}");
-    char *first = base_json_canonical(a), *second = base_json_canonical(b);
+    json_t *good = base_json_text("gr\u00fcn \u2026"), *bad = base_json_text("a\xff\xc3");
 
     (void)state;
-    assert_string_equal(first, second);
-    assert_string_equal(first, "{\"a\":{\"c\":true,\"d\":null},\"b\":[1,2.5]}");
-    base_free(first);
-    base_free(second);
-    json_decref(a);
-    json_decref(b);
+    assert_string_equal(json_string_value(good), "gr\u00fcn \u2026");
+    assert_string_equal(json_string_value(bad), "a??");
+    assert_true(base_is_utf8("gr\u00fcn"));
+    assert_false(base_is_utf8("a\xff"));
+    assert_false(base_is_utf8("cut \xe2\x80"));
+    json_decref(good);
+    json_decref(bad);
 }
 
 static void test_number(void **state)
@@ -146,7 +145,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parse_refuses), cmocka_unit_test(test_load_names_the_file),
         cmocka_unit_test(test_look_ups),      cmocka_unit_test(test_look_up_in_no_object),
-        cmocka_unit_test(test_canonical),     cmocka_unit_test(test_number),
+        cmocka_unit_test(test_text),          cmocka_unit_test(test_number),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
