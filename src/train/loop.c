@@ -144,6 +144,7 @@ static base_status one_step(struct train_session *s, const struct data_batch *b,
     train_record_arm(s->record, s->job->log_every > 0 && (p->step + 1) % s->job->log_every == 0,
                      p->step + 1);
     TRY(compute(s, b, ready, &loss_sum, &correct));
+    train_record_arm(s->record, false, 0); /* evaluations are not recorded */
     TRY(check_loss(s, loss_sum / b->count));
     TRY(s->strategy->finish(&step));
     s->tested = false; /* the test's figures were of the former weights */

@@ -58,10 +58,11 @@ expect 0 "$paceline" train "${adam[@]}" --epochs 1 --run a1
 expect 0 "$paceline" train --resume a1 --epochs 3
 [ "$(fingerprint runs/a3)" = "$(fingerprint runs/a1)" ] || fail "1 + 2 epochs are not 3"
 
-# Cut while an epoch is validated (10 steps, then 3600 samples): the validation is made up for, so
-# the best checkpoint and the patience are those of the run that was not cut.
-job=(--model mlp:16x1 --data synthetic:train=4000,test=50,labels=shuffled --batch 40 --lr 0.1
-    --validation 0.9 --patience 2 --epochs 30 --json)
+# Cut while an epoch is validated (one step, then 9000 samples, so that nearly every moment is one
+# of those): the validation is made up for, so the best checkpoint and the patience are those of
+# the run that was not cut.
+job=(--model mlp:16x1 --data synthetic:train=10000,labels=shuffled --batch 1000 --lr 0.5
+    --validation 0.9 --patience 2 --epochs 30 --no-test --json)
 position() { # RUN: of its newest checkpoint, and the best one's name
     /usr/bin/python3 - "runs/$1/checkpoints" <<'PY'
 import json, os, sys
@@ -72,12 +73,12 @@ PY
 }
 expect 0 "$paceline" train "${job[@]}" --run early
 for try in 1 2 3 4 5; do
-    code=$(stop_at_step "open$try" TERM 10)
+    code=$(stop_at_step "open$try" TERM 1)
     [ "$code" = 143 ] || fail "SIGTERM ended with $code instead of 143"
     json "o['interrupted'] and o['test'] is None and o['train']['loss'] > 0"
-    position "open$try" | grep -q "'epoch': 0, 'cursor': 400" && break
+    position "open$try" | grep -q "'cursor': 1000" && break
 done
-position "open$try" | grep -q 'no best' || fail "no try was cut in its first validation"
+position "open$try" | grep -q "'cursor': 1000" || fail "no try was cut in a validation"
 expect 0 "$paceline" train --resume "open$try" --quiet
 [ "$(position "open$try")" = "$(position early)" ] || fail "cut in a validation, it goes another way"
 [ "$(fingerprint "runs/open$try")" = "$(fingerprint runs/early)" ] || fail "… and to other bits"
