@@ -138,7 +138,12 @@ static void last_words(const struct train_session *s)
     const char *run = s->job->resume != NULL ? s->job->resume : s->run.name; /* may be a path */
     bool elsewhere = strcmp(s->job->runs_dir, train_job_defaults.runs_dir) != 0;
 
-    if (base_stop_signal() != 0)
+    if (base_stop_signal() == 0)
+        return;
+    if (!s->job->checkpoint)
+        base_warn("stopped after step %" PRId64 "; nothing was saved (--no-checkpoint)",
+                  s->state.position.step);
+    else
         base_warn("stopped after step %" PRId64 " (%s); go on with: paceline train --resume %s%s%s",
                   s->state.position.step, saved, run, elsewhere ? " --runs-dir " : "",
                   elsewhere ? s->job->runs_dir : "");

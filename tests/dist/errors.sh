@@ -92,6 +92,9 @@ TABLE
 expect 2 "$paceline" train --model mlp:8x1 --lr
 says '--lr needs a value: --lr X'
 
+expect 2 "$paceline" train --model mlp:8x1 --json=true
+json "o['error']['code'] == 'usage'"
+
 # Bytes that are not UTF-8, which JSON cannot hold: of an argument, of a class, of a model file.
 expect 2 "$paceline" train $ok --run $'x\xff' --json
 json "o['error']['code'] == 'usage' and 'UTF-8' in o['error']['message']"

@@ -82,6 +82,9 @@ position "open$try" | grep -q "'cursor': 1000" || fail "no try was cut in a vali
 expect 0 "$paceline" train --resume "open$try" --quiet
 [ "$(position "open$try")" = "$(position early)" ] || fail "cut in a validation, it goes another way"
 [ "$(fingerprint "runs/open$try")" = "$(fingerprint runs/early)" ] || fail "… and to other bits"
+job+=(--no-checkpoint)
+code=$(stop_at_step unsaved TERM 1)
+says 'stopped after step [0-9]+; nothing was saved'
 expect 2 "$paceline" train --resume early
 says 'run early is done: 2 epochs.*raise --patience'
 
