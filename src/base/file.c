@@ -144,6 +144,17 @@ void base_map_close(struct base_map *map)
     *map = (struct base_map){0};
 }
 
+char *base_cache_dir(void)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+    if (cache != NULL && cache[0] == '/') /* the XDG rule: a relative one is to be ignored */
+        return base_format("%s/paceline", cache);
+    if (home != NULL && home[0] != '\0')
+        return base_format("%s/.cache/paceline", home);
+    return NULL;
+}
+
 bool base_is_dir(const char *path)
 {
     struct stat info;

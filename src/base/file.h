@@ -27,6 +27,10 @@ struct base_map {
 base_status base_map_open(const char *path, struct base_map *map_p);
 void base_map_close(struct base_map *map);
 
+/* Where things are kept between runs: ${XDG_CACHE_HOME:-$HOME/.cache}/paceline, not made yet; NULL
+ * when the environment names no place. base_free. */
+char *base_cache_dir(void);
+
 bool base_is_dir(const char *path);
 bool base_exists(const char *path);
 base_status base_make_dirs(const char *path);   /* like mkdir -p */

@@ -27,17 +27,10 @@
 
 static base_status find_root(char **path_p)
 {
-    const char *own = getenv("PACELINE_DATA"), *cache = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
+    const char *own = getenv("PACELINE_DATA");
 
-    *path_p = NULL;
-    if (own != NULL && own[0] != '\0')
-        *path_p = base_strdup(own);
-    else if (cache != NULL && cache[0] == '/') /* the XDG rule: a relative one is to be ignored */
-        *path_p = base_format("%s/paceline", cache);
-    else if (home != NULL && home[0] != '\0')
-        *path_p = base_format("%s/.cache/paceline", home);
-    else
+    *path_p = own != NULL && own[0] != '\0' ? base_strdup(own) : base_cache_dir();
+    if (*path_p == NULL)
         return base_fail(BASE_ERR_USAGE,
                          "no place for data sets: set PACELINE_DATA to a folder (HOME is not set)");
     return BASE_OK;

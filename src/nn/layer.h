@@ -15,6 +15,7 @@
 
 enum { NN_MAX_PARAMS = 2, NN_MAX_STATS = 2, NN_MAX_NAME = 64 };
 
+struct nn_conv_shape;
 struct nn_line; /* one line of a model file, nn/line.h */
 
 /* A layer placed in a model. */
@@ -114,6 +115,10 @@ struct nn_layer {
     void (*close)(void *state);                    /* or NULL */
     base_status (*forward)(struct nn_pass *pass);  /* NULL for identity layers */
     base_status (*backward)(struct nn_pass *pass); /* NULL: dx is dy */
+
+    /* Convolutions: fills in what nn/conv.h wants to know of the layer; n_max, training and want_dx
+     * are the caller's. NULL for other layers. */
+    void (*convolution)(const struct nn_node *node, struct nn_conv_shape *shape);
 
     bool loss;             /* last layer: compares with labels */
     bool takes_planar;     /* may read the planar network input */

@@ -12,10 +12,20 @@ int nn_threads_set(int threads)
     omp_set_num_threads(threads);
     return threads;
 }
+
+int nn_threads(void)
+{
+    return omp_get_max_threads();
+}
 #else
 int nn_threads_set(int threads)
 {
     (void)threads;
+    return 1;
+}
+
+int nn_threads(void)
+{
     return 1;
 }
 #endif

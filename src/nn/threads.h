@@ -8,4 +8,6 @@
 /* 0: one for each core this process may use. Returns the number now in force. */
 int nn_threads_set(int threads);
 
+int nn_threads(void);
+
 #endif

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "nn/conv.h"
 #include "nn/optimiser.h"
 #include "nn/schedule.h"
 #include "train/strategy.h"
@@ -24,6 +25,7 @@ const struct train_job train_job_defaults = {
     .normalise = true,
     .seed = 1,
     .strategy = "single",
+    .kernels = "auto",
     .log_every = 20,
     .eval_every = 1,
     .test = true,
@@ -78,7 +80,8 @@ const struct base_option train_job_options[] = {
     {"threads", "N", BASE_INT, AT(threads), 0, 1024, "compute threads; 0: one per core", false},
     {"strategy", "NAME", BASE_TEXT, AT(strategy), 0, 0, "how the work is divided", false,
      train_strategy_registry, &train_strategy_count},
-    {"kernels", "NAME", BASE_TEXT, AT(kernels), 0, 0, "force a convolution kernel", false},
+    {"kernels", "NAME", BASE_TEXT, AT(kernels), 0, 0, "a convolution kernel wherever it serves, or auto, the fastest of", false,
+     nn_conv_registry, &nn_conv_count},
     {"log-every", "N", BASE_INT, AT(log_every), 0, 1e9, "steps between log lines; 0: none", false},
     {"eval-every", "N", BASE_INT, AT(eval_every), 0, 1e6,
      "epochs between tests; 0: only at the end", false},

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "nn/simd/simd.h"
 #include "nn/threads.h"
+#include "nn/tune.h"
 #include "nn/zoo.h"
 #include "train/train_private.h"
 
@@ -114,6 +115,35 @@ static void plan_steps(struct train_session *s)
         s->schedule_setup.period = 1;
 }
 
+/* A resumed run computes with the kernels it began with; they are in its run.json. */
+static const char *wished_kernels(const struct train_session *s)
+{
+    const json_t *about = json_object_get(s->run.json, "about");
+
+    if (s->job->resume != NULL)
+        return json_string_value(json_object_get(about, "kernels"));
+    return s->job->kernels;
+}
+
+static base_status build_network(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    char *dir = base_cache_dir(), *cache = dir != NULL ? base_format("%s/kernels.json", dir) : NULL;
+    struct nn_setup setup = {.n_max = s->piece,
+                             .training = true,
+                             .weights = s->state.weights,
+                             .gradients = s->state.gradients,
+                             .statistics = s->state.statistics};
+
+    TRY(nn_tune(s->graph, &setup, wished_kernels(s), cache, &s->kernels));
+    setup.kernels = s->kernels;
+    TRY(nn_net_new(s->graph, &setup, &s->net));
+out:
+    base_free(dir);
+    base_free(cache);
+    return st;
+}
+
 static base_status build(struct train_session *s)
 {
     const struct train_job *job = s->job;
@@ -123,14 +153,7 @@ static base_status build(struct train_session *s)
     if (batch > count)
         batch = count;
     s->piece = (int)((batch + job->accumulate - 1) / job->accumulate);
-    TRY(nn_net_new(s->graph,
-                   &(struct nn_setup){.n_max = s->piece,
-                                      .training = true,
-                                      .weights = s->state.weights,
-                                      .gradients = s->state.gradients,
-                                      .statistics = s->state.statistics,
-                                      .kernels = job->kernels},
-                   &s->net));
+    TRY(build_network(s));
     if (job->accumulate > 1)
         TRY(base_tensor(s->state.floats, sizeof(float), "accumulated gradients", &s->accumulated));
     TRY(data_loader_new(s->set, DATA_TRAIN, (uint32_t)batch, (uint64_t)job->seed,
@@ -346,6 +369,7 @@ void train_session_close(struct train_session *s)
     data_close(s->set);
     train_run_close(&s->run);
     train_metrics_fini(&s->test);
+    base_free(s->kernels);
     base_free(s->order);
     base_free(s->accumulated);
     base_free(s->step_seconds);

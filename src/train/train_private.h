@@ -36,6 +36,7 @@ struct train_session {
     struct train_state state;
     float *accumulated; /* gradients of the earlier pieces; NULL when --accumulate 1 */
     int piece;          /* samples computed at once */
+    char *kernels;      /* the kernel plan */
 
     const struct train_strategy *strategy;
     const struct nn_schedule *schedule;

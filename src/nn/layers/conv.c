@@ -86,25 +86,30 @@ static void close_conv(void *state)
     base_free(s);
 }
 
+static void convolution(const struct nn_node *node, struct nn_conv_shape *shape)
+{
+    const struct config *c = node->config;
+
+    shape->in = node->in;
+    shape->out = node->out;
+    for (int i = 0; i < 2; i++) {
+        shape->kernel[i] = c->kernel[i];
+        shape->stride[i] = c->stride[i];
+        shape->pad[i] = c->pad[i];
+    }
+    shape->groups = c->groups;
+    shape->bias = c->bias;
+}
+
 static base_status open_conv(const struct nn_node *node, struct nn_open *open, void **state_p)
 {
     base_status st = BASE_OK;
-    const struct config *c = node->config;
     struct nn_conv_shape shape = {
-        .in = node->in,
-        .out = node->out,
-        .kernel = {c->kernel[0], c->kernel[1]},
-        .stride = {c->stride[0], c->stride[1]},
-        .pad = {c->pad[0], c->pad[1]},
-        .groups = c->groups,
-        .bias = c->bias,
-        .n_max = open->n_max,
-        .training = open->training,
-        .want_dx = open->want_dx,
-    };
+        .n_max = open->n_max, .training = open->training, .want_dx = open->want_dx};
     struct state *s = base_calloc(1, sizeof *s);
 
     *state_p = NULL;
+    convolution(node, &shape);
     TRY(nn_conv_choose(open->kernel, &shape, &s->conv));
     TRY(s->conv->open(&shape, &open->scratch_bytes, &s->state));
     open->chosen = s->conv->name;
@@ -147,6 +152,7 @@ const struct nn_layer nn_layer_conv = {
                               "input 16x9x9\nconv 8 5x5 stride=2 pad=2\nflatten\ndense 3\nmse",
                               "input 8x5x7\nconv 8 3x1 pad=1x0\nflatten\ndense 3\nmse", NULL},
     .config_size = sizeof(struct config),
+    .convolution = convolution,
     .parse = parse,
     .describe = describe,
     .open = open_conv,
