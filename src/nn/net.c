@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "nn/plan.h"
@@ -34,6 +35,7 @@ struct nn_net {
     int n;          /* of the last forward */
     bool can_learn; /* the last forward was a training one with labels */
     char *kernels;
+    struct nn_layer_time *times; /* NULL: nobody asked */
 };
 
 static float *at(const struct nn_net *net, int buffer)
@@ -314,6 +316,11 @@ static const float *output_of(const struct nn_net *net, int j)
     return net->plan->nodes[j].y == NN_PLAN_INPUT ? net->passes[j].x : net->passes[j].y;
 }
 
+static double now(const struct nn_net *net)
+{
+    return net->times != NULL ? base_now() : 0;
+}
+
 static base_status forward_layer(struct nn_net *net, int j, bool training)
 {
     base_status st = BASE_OK;
@@ -355,8 +362,13 @@ base_status nn_net_forward(struct nn_net *net, const struct nn_batch *batch, boo
     net->n = batch->n;
     TRY(take_samples(net, batch));
     take_input(net, batch);
-    for (int j = 0; j < layers_of(net); j++)
+    for (int j = 0; j < layers_of(net); j++) {
+        double began = now(net);
+
         TRY(forward_layer(net, j, training));
+        if (net->times != NULL)
+            net->times[j].forward += now(net) - began;
+    }
     net->can_learn = training && net->setup.training;
     tell_outcome(net, outcome_p);
 out:
@@ -407,7 +419,11 @@ base_status nn_net_backward(struct nn_net *net, float scale, struct nn_ready rea
     if (!net->can_learn || (last->layer->loss && net->samples.labels == NULL))
         TRY(base_fail(BASE_ERR_INTERNAL, "a backward without a training forward with labels"));
     for (int j = layers_of(net) - 1; j >= 0; j--) {
+        double began = now(net);
+
         TRY(backward_layer(net, j, scale));
+        if (net->times != NULL)
+            net->times[j].backward += now(net) - began;
         tell_ready(net, net->passes[j].node, ready);
     }
 out:
@@ -444,6 +460,11 @@ void nn_net_hook(struct nn_net *net, int index, nn_hook hook, void *context)
 
     if (j >= 0 && j < layers_of(net))
         net->hooks[j] = (struct hook){hook, context};
+}
+
+void nn_net_profile(struct nn_net *net, struct nn_layer_time *times)
+{
+    net->times = times;
 }
 
 static int list_edges(const struct nn_net *net, const struct nn_plan_edge *planned, int count,

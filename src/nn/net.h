@@ -77,6 +77,12 @@ base_status nn_net_output(const struct nn_net *net, int index, int sample, float
 typedef void (*nn_hook)(void *context, const struct nn_node *node, int n, const float *values);
 void nn_net_hook(struct nn_net *net, int index, nn_hook hook, void *context);
 
+/* Adds the time of each layer to times[index - first] from now on; NULL: no longer. */
+struct nn_layer_time {
+    double forward, backward; /* seconds */
+};
+void nn_net_profile(struct nn_net *net, struct nn_layer_time *times);
+
 /* The cut of a range: tensors that enter before `first` (or leave after `last`): the current one,
  * then every named one still needed. Their memory, (n_max) x shape, and their gradients. */
 struct nn_edge {

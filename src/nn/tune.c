@@ -92,8 +92,8 @@ out:
 
 static void bench_fini(struct bench *b)
 {
-    float *all[] = {b->x, b->y, b->dy, b->dx, b->w, b->dw, b->b, b->db, b->want_y, b->want_dx,
-                    b->want_dw};
+    float *all[] = {b->x, b->y,  b->dy,     b->dx,      b->w,      b->dw,
+                    b->b, b->db, b->want_y, b->want_dx, b->want_dw};
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         base_free(all[i]);
@@ -197,8 +197,7 @@ out:
 /* Opens all that serve, the reference first; their scratch is shared. */
 static base_status enter(struct bench *b, struct contender *field, int *count_p)
 {
-    const struct nn_conv *first =
-        base_registry_get(reference, nn_conv_registry, nn_conv_count);
+    const struct nn_conv *first = base_registry_get(reference, nn_conv_registry, nn_conv_count);
     base_status st = BASE_OK;
     size_t most = 0;
 
@@ -264,8 +263,7 @@ static base_status choose(const struct nn_conv_shape *shape, const struct nn_nod
     for (int i = 1; i < count; i++) {
         base_debug("  %s: %s %.3f ms, %s %.3f ms", node->name, field[i].conv->name,
                    1e3 * field[i].seconds, field[0].conv->name, 1e3 * field[0].seconds);
-        if (field[i].seconds < field[best].seconds &&
-            field[i].seconds < MARGIN * field[0].seconds)
+        if (field[i].seconds < field[best].seconds && field[i].seconds < MARGIN * field[0].seconds)
             best = i;
     }
     if (st == BASE_OK)
@@ -324,8 +322,8 @@ static json_t *open_cache(const char *path, json_t **here_p)
     char *machine = machine_of();
     json_t *cache = NULL;
 
-    if (path == NULL || !base_exists(path) ||
-        base_json_load(path, 1 << 24, &cache) != BASE_OK || !json_is_object(cache)) {
+    if (path == NULL || !base_exists(path) || base_json_load(path, 1 << 24, &cache) != BASE_OK ||
+        !json_is_object(cache)) {
         json_decref(cache);
         cache = json_object();
     }

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/cli.h"
+#include "cli/shape.h"
 #include "nn/graph.h"
 #include "nn/optimiser.h"
 #include "nn/zoo.h"
@@ -17,19 +18,6 @@ struct args {
     int64_t classes, batch;
     bool text, json;
 };
-
-static base_status parse_input(const char *text, struct nn_shape *shape_p)
-{
-    int used = 0;
-
-    *shape_p = (struct nn_shape){0};
-    if (text == NULL)
-        return BASE_OK;
-    if (sscanf(text, "%dx%dx%d%n", &shape_p->c, &shape_p->h, &shape_p->w, &used) != 3 ||
-        text[used] != '\0' || shape_p->c < 1 || shape_p->h < 1 || shape_p->w < 1)
-        return base_fail(BASE_ERR_USAGE, "--input takes CxHxW such as 3x32x32, not '%s'", text);
-    return BASE_OK;
-}
 
 static char *shape_text(struct nn_shape s)
 {
@@ -92,7 +80,7 @@ static base_status show(const struct args *a, const char *model)
     json_t *json = NULL;
     char *text = NULL;
 
-    TRY(parse_input(a->input, &input));
+    TRY(cli_shape(a->input, &input));
     TRY(nn_model_text(model, &text));
     if (a->text) {
         fputs(text, stdout);

@@ -22,6 +22,9 @@ struct nn_pool_shape {
 struct nn_simd {
     const char *name;
 
+    /* `rounds` of register-only multiply-adds on each thread; the flops done. */
+    double (*fma)(long rounds, int threads);
+
     /* Dense layers: x (n,K), w panels [O8][K][8], y (n,O8*8). b (O8*8) or NULL. */
     void (*dense_forward)(int n, int k, int o8, const float *x, const float *w, const float *b,
                           float *y);

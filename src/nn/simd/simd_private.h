@@ -28,6 +28,8 @@ NN_INLINE void nn_store(float *to, nn_v8 value)
     *(nn_v8u *)to = value;
 }
 
+double NN_LEVEL(fma)(long rounds, int threads);
+
 void NN_LEVEL(dense_forward)(int n, int k, int o8, const float *x, const float *w, const float *b,
                              float *y);
 void NN_LEVEL(dense_backward_data)(int n, int k, int o8, const float *dy, const float *w,

@@ -12,6 +12,7 @@
 extern const struct nn_simd TABLE(NN_SIMD_LEVEL);
 const struct nn_simd TABLE(NN_SIMD_LEVEL) = {
     .name = TEXT(NN_SIMD_LEVEL),
+    .fma = NN_LEVEL(fma),
     .dense_forward = NN_LEVEL(dense_forward),
     .dense_backward_data = NN_LEVEL(dense_backward_data),
     .dense_backward_weights = NN_LEVEL(dense_backward_weights),

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * paceline bench layers|step MODEL: where the time of a training step goes, on random numbers.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/cli.h"
+#include "cli/shape.h"
+#include "train/measure.h"
+
+struct args {
+    const char *input, *kernels;
+    int64_t classes, batch, threads, steps;
+    bool paced, json;
+};
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Forward and backward cost three times the forward. */
+static double step_flops(const struct nn_graph *graph, int64_t batch)
+{
+    return 3 * nn_graph_flops(graph) * (double)batch;
+}
+
+static double seconds_of(struct nn_layer_time t)
+{
+    return t.forward + t.backward;
+}
+
+static json_t *layer_json(const struct nn_node *node, struct nn_layer_time t, int64_t steps)
+{
+    return json_pack("{s:s, s:s, s:f, s:f, s:f}", "name", node->name, "layer", node->layer->name,
+                     "forward_seconds", t.forward / (double)steps, "backward_seconds",
+                     t.backward / (double)steps, "flops", node->flops);
+}
+
+static void print_layer(const struct nn_node *node, struct nn_layer_time t, const struct args *a,
+                        double total)
+{
+    double steps = (double)a->steps, seconds = seconds_of(t) / steps;
+    double flops = node->flops * (double)a->batch * (node->params > 0 ? 3 : 2);
+
+    printf("%-24s %-16s %9.3f %9.3f %6.1f %%", node->name, node->layer->name,
+           1e3 * t.forward / steps, 1e3 * t.backward / steps, 100 * seconds_of(t) / total);
+    if (node->flops > 1e5 && seconds > 0)
+        printf(" %8.1f", flops / seconds / 1e9);
+    putchar('\n');
+}
+
+static base_status layers(struct train_measure *m, const struct args *a)
+{
+    base_status st = BASE_OK;
+    const struct nn_graph *graph = train_measure_graph(m);
+    int count = nn_graph_layers(graph);
+    struct nn_layer_time *times = base_calloc((size_t)count, sizeof *times);
+    double seconds, loss, total = 0;
+    json_t *list = json_array(), *json = NULL;
+
+    TRY(train_measure_step(m, &seconds, &loss)); /* warms up */
+    nn_net_profile(train_measure_net(m), times);
+    for (int64_t i = 0; i < a->steps; i++)
+        TRY(train_measure_step(m, &seconds, &loss));
+    for (int i = 0; i < count; i++)
+        total += seconds_of(times[i]);
+    if (!a->json)
+        printf("%-24s %-16s %9s %9s %8s %8s\n", "layer", "", "fwd ms", "bwd ms", "share", "GF/s");
+    for (int i = 0; i < count; i++) {
+        if (a->json)
+            json_array_append_new(list, layer_json(nn_graph_node(graph, i), times[i], a->steps));
+        else if (seconds_of(times[i]) > 0)
+            print_layer(nn_graph_node(graph, i), times[i], a, total);
+    }
+    json = json_pack("{s:i, s:I, s:i, s:s, s:O}", "schema", 1, "batch", (json_int_t)a->batch,
+                     "threads", train_measure_threads(m), "kernels",
+                     nn_net_kernels(train_measure_net(m)), "layers", list);
+    if (a->json)
+        TRY(base_json_print(json));
+    else
+        printf("\nall layers %.2f ms a step; kernels: %s\n", 1e3 * total / (double)a->steps,
+               nn_net_kernels(train_measure_net(m)));
+out:
+    json_decref(json);
+    json_decref(list);
+    base_free(times);
+    return st;
+}
+
+/* A step for each line of standard input, so that another program can take turns with this one. */
+static base_status paced(struct train_measure *m)
+{
+    base_status st = BASE_OK;
+    char line[64];
+    double seconds, loss;
+
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        TRY(train_measure_step(m, &seconds, &loss));
+        printf("{\"seconds\":%.9f,\"loss\":%.9g,\"peak_memory_bytes\":%llu}\n", seconds, loss,
+               (unsigned long long)base_peak_memory());
+        if (fflush(stdout) != 0)
+            TRY(base_fail(BASE_ERR_IO, "cannot write to standard output: %m"));
+    }
+out:
+    return st;
+}
+
+static base_status step(struct train_measure *m, const struct args *a)
+{
+    base_status st = BASE_OK;
+    const struct nn_graph *graph = train_measure_graph(m);
+    double *seconds = base_calloc((size_t)a->steps, sizeof *seconds), first, loss, median, peak;
+    json_t *json = NULL;
+
+    TRY(train_measure_step(m, &first, &loss));
+    for (int64_t i = 0; i < a->steps; i++)
+        TRY(train_measure_step(m, &seconds[i], &loss));
+    qsort(seconds, (size_t)a->steps, sizeof *seconds, by_value);
+    median = seconds[a->steps / 2];
+    peak = train_measure_peak(m);
+    json = json_pack("{s:i, s:I, s:i, s:s, s:{s:f, s:f, s:f}, s:f, s:f, s:f, s:I}", "schema", 1,
+                     "batch", (json_int_t)a->batch, "threads", train_measure_threads(m), "kernels",
+                     nn_net_kernels(train_measure_net(m)), "seconds", "first", first, "median",
+                     median, "min", seconds[0], "samples_per_second", (double)a->batch / median,
+                     "nominal_flops", step_flops(graph, a->batch) / median, "peak_flops", peak,
+                     "peak_memory_bytes", (json_int_t)base_peak_memory());
+    if (a->json)
+        TRY(base_json_print(json));
+    else
+        printf("batch %lld, %d threads: first %.2f ms, median %.2f ms, best %.2f ms; %.0f "
+               "samples/s; nominal %.1f GF/s, %.0f %% of the FMA peak of %.1f\n",
+               (long long)a->batch, train_measure_threads(m), 1e3 * first, 1e3 * median,
+               1e3 * seconds[0], (double)a->batch / median,
+               step_flops(graph, a->batch) / median / 1e9,
+               100 * step_flops(graph, a->batch) / median / peak, peak / 1e9);
+out:
+    json_decref(json);
+    base_free(seconds);
+    return st;
+}
+
+static const char *const verbs[] = {"layers", "step", NULL};
+
+static base_status run(void *args, const struct cli_positional *positional)
+{
+    const struct args *a = args;
+    bool by_layer = strcmp(positional->at[0], "layers") == 0;
+    struct train_measure *m = NULL;
+    struct train_measure_setup setup = {.model = positional->at[1],
+                                        .classes = (int)a->classes,
+                                        .batch = (int)a->batch,
+                                        .threads = (int)a->threads,
+                                        .kernels = a->kernels};
+    base_status st = BASE_OK;
+
+    if (!by_layer && strcmp(positional->at[0], "step") != 0)
+        TRY(base_unknown(BASE_ERR_USAGE, "verb", positional->at[0], verbs, 2));
+    TRY(cli_shape(a->input, &setup.input));
+    TRY(train_measure_new(&setup, &m));
+    if (by_layer)
+        TRY(layers(m, a));
+    else if (a->paced)
+        TRY(paced(m));
+    else
+        TRY(step(m, a));
+out:
+    train_measure_free(m);
+    return st;
+}
+
+#define AT(field) offsetof(struct args, field)
+
+static const struct base_option options[] = {
+    {"batch", "N", BASE_INT, AT(batch), 1, 1e5, "samples of a step", true},
+    {"threads", "N", BASE_INT, AT(threads), 0, 1024, "compute threads; 0: one per core", true},
+    {"steps", "N", BASE_INT, AT(steps), 1, 1e6, "steps to measure, after one that warms up", true},
+    {"kernels", "NAME", BASE_TEXT, AT(kernels), 0, 0,
+     "auto: the fastest for each convolution; or force one by name", true},
+    {"input", "CxHxW", BASE_TEXT, AT(input), 0, 0, "input shape [the model's own]", true},
+    {"classes", "N", BASE_INT, AT(classes), 0, 65536, "classes; 0: the model's own", true},
+    {"paced", NULL, BASE_FLAG, AT(paced), 0, 0,
+     "step: one step and one JSON line for each line of standard input", true},
+    {"json", NULL, BASE_FLAG, AT(json), 0, 0, "one JSON object on standard output", true},
+    {0},
+};
+
+const struct cli_command cli_command_bench = {
+    .name = "bench",
+    .help = "measure a training step, whole or layer by layer",
+    .usage = "paceline bench layers|step MODEL [options]",
+    .examples = "  paceline bench layers vgg11 --batch 64\n"
+                "  paceline bench step mnist-cnn --threads 1 --json\n"
+                "  paceline bench step vgg11 --kernels onednn\n",
+    .verbs = verbs,
+    .options = options,
+    .args_size = sizeof(struct args),
+    .defaults = &(const struct args){.batch = 64, .steps = 10, .kernels = "auto"},
+    .min_positional = 2,
+    .max_positional = 2,
+    .run = run,
+};

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * --input CxHxW.
+ */
+#ifndef CLI_SHAPE_H
+#define CLI_SHAPE_H
+
+#include "base/status.h"
+#include "nn/shape.h"
+
+/* NULL text: zeros, the model's own. */
+base_status cli_shape(const char *text, struct nn_shape *shape_p);
+
+#endif
