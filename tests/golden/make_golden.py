@@ -26,6 +26,7 @@ from torch.nn import functional as F
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "tools"))
 import philox  # noqa: E402
+from torch_models import CLASSES  # noqa: E402
 
 SEED = 20190
 STEPS = 10
@@ -38,75 +39,6 @@ MODELS = {  # batch, learning rate, input shape
 }
 JITTER = 3e-6  # relative, of the outputs of conv and dense in the second run
 TOLERATED = 5e-5  # relative, of a loss; the test allows 1e-4
-
-
-class MnistCnn(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv1 = nn.Conv2d(1, 32, 3)
-        self.conv2 = nn.Conv2d(32, 64, 3)
-        self.fc1 = nn.Linear(9216, 128)
-        self.fc2 = nn.Linear(128, 10)
-
-    def forward(self, x):
-        x = F.max_pool2d(F.relu(self.conv2(F.relu(self.conv1(x)))), 2)
-        return self.fc2(F.relu(self.fc1(torch.flatten(x, 1))))
-
-
-class Vgg11(nn.Module):
-    def __init__(self):
-        super().__init__()
-        layers, channels = [], 3
-        for width in (64, "M", 128, "M", 256, 256, "M", 512, 512, "M", 512, 512, "M"):
-            if width == "M":
-                layers.append(nn.MaxPool2d(2))
-                continue
-            layers += [nn.Conv2d(channels, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU()]
-            channels = width
-        self.features = nn.Sequential(*layers)
-        self.classifier = nn.Linear(512, 10)
-
-    def forward(self, x):
-        return self.classifier(torch.flatten(self.features(x), 1))
-
-
-class Block(nn.Module):
-    def __init__(self, channels, width, stride):
-        super().__init__()
-        self.conv1 = nn.Conv2d(channels, width, 3, stride, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(width)
-        self.conv2 = nn.Conv2d(width, width, 3, 1, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(width)
-        self.shortcut = nn.Sequential()
-        if stride != 1 or channels != width:
-            self.shortcut = nn.Sequential(nn.Conv2d(channels, width, 1, stride, bias=False),
-                                          nn.BatchNorm2d(width))
-
-    def forward(self, x):
-        y = self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x)))))
-        return F.relu(y + self.shortcut(x))
-
-
-class Resnet18(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv1 = nn.Conv2d(3, 64, 3, 1, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(64)
-        channels = 64
-        for number, width in enumerate((64, 128, 256, 512), 1):
-            stage = nn.Sequential(Block(channels, width, 1 if number == 1 else 2),
-                                  Block(width, width, 1))
-            setattr(self, f"layer{number}", stage)
-            channels = width
-        self.linear = nn.Linear(512, 10)
-
-    def forward(self, x):
-        x = F.relu(self.bn1(self.conv1(x)))
-        x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
-        return self.linear(torch.flatten(F.adaptive_avg_pool2d(x, 1), 1))
-
-
-CLASSES = {"mnist-cnn": MnistCnn, "vgg11": Vgg11, "resnet18": Resnet18}
 
 
 def start(model):

@@ -94,13 +94,17 @@ out:
     return st;
 }
 
-/* A step for each line of standard input, so that another program can take turns with this one. */
-static base_status paced(struct train_measure *m)
+/* A step for each line of standard input, so that another program can take turns with this one.
+ * `before`: peak memory before anything of the model was there. */
+static base_status paced(struct train_measure *m, uint64_t before)
 {
     base_status st = BASE_OK;
     char line[64];
     double seconds, loss;
 
+    printf("{\"ready\":true,\"peak_memory_bytes\":%llu}\n",
+           (unsigned long long)before);
+    fflush(stdout);
     while (fgets(line, sizeof line, stdin) != NULL) {
         TRY(train_measure_step(m, &seconds, &loss));
         printf("{\"seconds\":%.9f,\"loss\":%.9g,\"peak_memory_bytes\":%llu}\n", seconds, loss,
@@ -158,6 +162,7 @@ static base_status run(void *args, const struct cli_positional *positional)
                                         .batch = (int)a->batch,
                                         .threads = (int)a->threads,
                                         .kernels = a->kernels};
+    uint64_t before = base_peak_memory();
     base_status st = BASE_OK;
 
     if (!by_layer && strcmp(positional->at[0], "step") != 0)
@@ -167,7 +172,7 @@ static base_status run(void *args, const struct cli_positional *positional)
     if (by_layer)
         TRY(layers(m, a));
     else if (a->paced)
-        TRY(paced(m));
+        TRY(paced(m, before));
     else
         TRY(step(m, a));
 out:

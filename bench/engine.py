@@ -1,0 +1,116 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Training steps against PyTorch on the same CPU.
+
+    engine.py PATH-OF-PACELINE [--rounds N] [--only MODEL:BATCH:THREADS] [--json FILE] [--table FILE]
+
+The sides take turns, a step each: paceline, PyTorch in NCHW, PyTorch in channels_last; the faster
+of the two layouts counts in every round. A ratio is taken in each round, and the median of the
+rounds is reported with its quartiles, so that what disturbs the machine disturbs both. Memory is
+what a step needs beside the program: peak after the rounds minus peak before the first step
+(before the model is made, for paceline, so its weights count too)."""
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+CASES = [("vgg11", 16), ("vgg11", 64), ("vgg11", 256), ("mnist-cnn", 64), ("resnet18", 64)]
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+class Side:
+    """A program that does one step for each line it is sent."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True)
+        self.before = json.loads(self.process.stdout.readline())["peak_memory_bytes"]
+        self.peak = self.before
+
+    def step(self):
+        time.sleep(0.02)  # the other side's waiting threads go to sleep
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        answer = json.loads(self.process.stdout.readline())
+        self.peak = answer["peak_memory_bytes"]
+        return answer["seconds"]
+
+    def memory(self):
+        return self.peak - self.before
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(timeout=60)
+
+
+def measure(program, model, batch, threads, rounds):
+    # Chooses the kernels, too: what the choice costs is not part of a step's memory.
+    about = json.loads(subprocess.run(
+        [program, "bench", "step", model, "--batch", str(batch), "--threads", str(threads),
+         "--steps", "5", "--json"], check=True, capture_output=True, text=True).stdout)
+    torch = [sys.executable, str(HERE / "torch_step.py"), model, str(batch), str(threads)]
+    ours = Side([program, "bench", "step", model, "--batch", str(batch), "--threads", str(threads),
+                 "--paced"])
+    plain, last = Side(torch + ["nchw"]), Side(torch + ["channels_last"])
+    times = []
+    for number in range(rounds + 1):
+        row = (ours.step(), plain.step(), last.step())
+        if number > 0:
+            times.append(row)
+    for side in (ours, plain, last):
+        side.close()
+    ratios = sorted(min(p, c) / o for o, p, c in times)
+    quartiles = statistics.quantiles(ratios, n=4)
+    median = statistics.median(row[0] for row in times)
+    flops = about["nominal_flops"] * about["seconds"]["median"]
+    executed = about["executed_flops"] * about["seconds"]["median"]
+    return {
+        "model": model, "batch": batch, "threads": threads, "rounds": rounds,
+        "ratio": statistics.median(ratios), "quartiles": [quartiles[0], quartiles[2]],
+        "seconds": median, "torch_seconds": statistics.median(min(r[1:]) for r in times),
+        "nominal_flops": flops / median, "executed_flops": executed / median,
+        "peak_flops": about["peak_flops"], "kernels": about["kernels"],
+        "memory_bytes": ours.memory(), "torch_memory_bytes": min(plain.memory(), last.memory()),
+    }
+
+
+HEAD = ("| model | batch | threads | ratio | quartiles | ms | PyTorch ms | nominal GF/s | "
+        "executed GF/s (of peak) | MB | PyTorch MB |\n"
+        "|---|---|---|---|---|---|---|---|---|---|---|")
+
+
+def row(r):
+    return (f"| {r['model']} | {r['batch']} | {r['threads']} | **{r['ratio']:.2f}x** | "
+            f"{r['quartiles'][0]:.2f} – {r['quartiles'][1]:.2f} | {1e3 * r['seconds']:.1f} | "
+            f"{1e3 * r['torch_seconds']:.1f} | {r['nominal_flops'] / 1e9:.0f} | "
+            f"{r['executed_flops'] / 1e9:.0f} ({100 * r['executed_flops'] / r['peak_flops']:.0f} %)"
+            f" | {r['memory_bytes'] / 1e6:.0f} | {r['torch_memory_bytes'] / 1e6:.0f} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--only", action="append", help="MODEL:BATCH:THREADS")
+    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--table", type=pathlib.Path)
+    args = parser.parse_args()
+    cases = [(m, b, t) for m, b in CASES for t in (1, 2)]
+    if args.only:
+        cases = [(m, int(b), int(t)) for m, b, t in (o.split(":") for o in args.only)]
+    results = []
+    print(HEAD, flush=True)
+    for model, batch, threads in cases:
+        results.append(measure(args.program, model, batch, threads, args.rounds))
+        print(row(results[-1]), flush=True)
+    if args.json:
+        args.json.write_text(json.dumps({"schema": 1, "results": results}, indent=1) + "\n")
+    if args.table:
+        args.table.write_text("\n".join([HEAD] + [row(r) for r in results]) + "\n")
+
+
+if __name__ == "__main__":
+    main()
