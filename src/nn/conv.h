@@ -27,18 +27,17 @@ struct nn_conv {
     /* y (n,O,HO,WO) = x (n,I,H,W) * w + b; b NULL without bias. */
     base_status (*forward)(void *state, int n, const float *x, const float *w, const float *b,
                            float *y, void *scratch);
-    base_status (*backward_data)(void *state, int n, const float *dy, const float *w, float *dx,
-                                 void *scratch);
-    base_status (*backward_weights)(void *state, int n, const float *x, const float *dy, float *dw,
-                                    float *db, void *scratch);
-    /* Which implementation serves forward, backward data, backward weights; for the log. */
+    /* dw and db (NULL without bias) from x and dy; dx from dy and w, unless it is NULL. */
+    base_status (*backward)(void *state, int n, const float *x, const float *dy, const float *w,
+                            float *dw, float *db, float *dx, void *scratch);
+    /* Which implementation serves; for the log. */
     const char *(*implementation)(const void *state);
 };
 
 extern const struct nn_conv *const nn_conv_registry[];
 extern const size_t nn_conv_count;
 
-/* The candidate by name (error lists the known), or the first that serves when name is NULL. */
+/* The candidate by name (error lists the known), or onednn when name is NULL. */
 base_status nn_conv_choose(const char *name, const struct nn_conv_shape *shape,
                            const struct nn_conv **conv_p);
 

@@ -8,6 +8,7 @@
 /* 0: one for each core this process may use. Returns the number now in force. */
 int nn_threads_set(int threads);
 
+/* The number in force. */
 int nn_threads(void);
 
 #endif

@@ -12,7 +12,6 @@ const struct nn_conv nn_conv_onednn = {
     .open = nn_onednn_conv_open,
     .close = nn_onednn_conv_close,
     .forward = nn_onednn_conv_forward,
-    .backward_data = nn_onednn_conv_backward_data,
-    .backward_weights = nn_onednn_conv_backward_weights,
+    .backward = nn_onednn_conv_backward,
     .implementation = nn_onednn_conv_implementation,
 };

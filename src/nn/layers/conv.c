@@ -129,15 +129,10 @@ static base_status forward(struct nn_pass *p)
 
 static base_status backward(struct nn_pass *p)
 {
-    base_status st = BASE_OK;
     struct state *s = p->state;
 
-    TRY(s->conv->backward_weights(s->state, p->n, p->x, p->dy, p->dparam[0], p->dparam[1],
-                                  p->scratch));
-    if (p->dx != NULL)
-        TRY(s->conv->backward_data(s->state, p->n, p->dy, p->param[0], p->dx, p->scratch));
-out:
-    return st;
+    return s->conv->backward(s->state, p->n, p->x, p->dy, p->param[0], p->dparam[0], p->dparam[1],
+                             p->dx, p->scratch);
 }
 
 const struct nn_layer nn_layer_conv = {

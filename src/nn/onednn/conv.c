@@ -287,21 +287,19 @@ base_status nn_onednn_conv_forward(void *state, int n, const float *x, const flo
     return run(state, FORWARD, n, (void *const[]){input(x), input(w), y, input(b)}, scratch);
 }
 
-/* dy (n,O,HO,WO), w -> dx (n,I,H,W) */
-base_status nn_onednn_conv_backward_data(void *state, int n, const float *dy, const float *w,
-                                         float *dx, void *scratch)
+/* x (n,I,H,W), dy (n,O,HO,WO), w -> dw, db (O), dx (n,I,H,W) */
+base_status nn_onednn_conv_backward(void *state, int n, const float *x, const float *dy,
+                                    const float *w, float *dw, float *db, float *dx, void *scratch)
 {
-    return run(state, BACKWARD_DATA, n, (void *const[]){input(dy), input(w), dx}, scratch);
-}
-
-/* x (n,I,H,W), dy (n,O,HO,WO) -> dw, db (O) */
-base_status nn_onednn_conv_backward_weights(void *state, int n, const float *x, const float *dy,
-                                            float *dw, float *db, void *scratch)
-{
+    base_status st = BASE_OK;
     const struct state *s = state;
     const int o = s->shape.out.c;
 
     if (db)
         memset(db + o, 0, (size_t)(nn_pad8(o) - o) * sizeof *db);
-    return run(state, BACKWARD_WEIGHTS, n, (void *const[]){input(x), input(dy), dw, db}, scratch);
+    TRY(run(state, BACKWARD_WEIGHTS, n, (void *const[]){input(x), input(dy), dw, db}, scratch));
+    if (dx)
+        TRY(run(state, BACKWARD_DATA, n, (void *const[]){input(dy), input(w), dx}, scratch));
+out:
+    return st;
 }

@@ -14,10 +14,8 @@ base_status nn_onednn_conv_open(const struct nn_conv_shape *shape, size_t *scrat
 void nn_onednn_conv_close(void *state);
 base_status nn_onednn_conv_forward(void *state, int n, const float *x, const float *w,
                                    const float *b, float *y, void *scratch);
-base_status nn_onednn_conv_backward_data(void *state, int n, const float *dy, const float *w,
-                                         float *dx, void *scratch);
-base_status nn_onednn_conv_backward_weights(void *state, int n, const float *x, const float *dy,
-                                            float *dw, float *db, void *scratch);
+base_status nn_onednn_conv_backward(void *state, int n, const float *x, const float *dy,
+                                    const float *w, float *dw, float *db, float *dx, void *scratch);
 const char *nn_onednn_conv_implementation(const void *state);
 
 #endif

@@ -19,6 +19,8 @@ struct nn_pool_shape {
     int kernel[2], stride[2], pad[2]; /* pad < kernel: every window holds a value */
 };
 
+struct nn_simd_conv;
+
 struct nn_simd {
     const char *name;
 
@@ -66,6 +68,9 @@ struct nn_simd {
     /* Average of the window, padding counted as zeros (PyTorch's count_include_pad=True). */
     void (*avgpool)(int n, const struct nn_pool_shape *shape, const float *x, float *y);
     void (*avgpool_backward)(int n, const struct nn_pool_shape *shape, const float *dy, float *dx);
+
+    /* Convolutions (nn/simd/conv.h), by the names of their candidates. */
+    const struct nn_simd_conv *winograd4, *winograd2, *toeplitz2, *direct, *gemm1x1;
 };
 
 /* The best level of this CPU, or the one PACELINE_CPU names (an unknown one is ignored with a

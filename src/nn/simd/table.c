@@ -31,4 +31,9 @@ const struct nn_simd TABLE(NN_SIMD_LEVEL) = {
     .maxpool_backward = NN_LEVEL(maxpool_backward),
     .avgpool = NN_LEVEL(avgpool),
     .avgpool_backward = NN_LEVEL(avgpool_backward),
+    .winograd4 = &NN_LEVEL(winograd4),
+    .winograd2 = &NN_LEVEL(winograd2),
+    .toeplitz2 = &NN_LEVEL(toeplitz2),
+    .direct = &NN_LEVEL(direct),
+    .gemm1x1 = &NN_LEVEL(gemm1x1),
 };

@@ -269,10 +269,9 @@ static void run(const struct nn_conv *conv, void *state, const struct nn_conv_sh
     memset(b->scratch, 0x5a, b->scratch_bytes + GUARD);
     assert_int_equal(conv->forward(state, n, b->x, b->w, s->bias ? b->b : NULL, b->y, b->scratch),
                      BASE_OK);
-    assert_int_equal(conv->backward_data(state, n, b->dy, b->w, b->dx, b->scratch), BASE_OK);
-    assert_int_equal(
-        conv->backward_weights(state, n, b->x, b->dy, b->dw, s->bias ? b->db : NULL, b->scratch),
-        BASE_OK);
+    assert_int_equal(conv->backward(state, n, b->x, b->dy, b->w, b->dw, s->bias ? b->db : NULL,
+                                    b->dx, b->scratch),
+                     BASE_OK);
     for (size_t i = 0; i < GUARD; i++)
         assert_int_equal(b->scratch[b->scratch_bytes + i], 0x5a);
 }
@@ -348,9 +347,12 @@ static void many_batch_sizes(void **unused)
     (void)unused;
     for (size_t c = 0; c < nn_conv_count; c++) {
         const struct nn_conv_shape s = shape_of(&g);
-        struct buffers b = buffers_new(&s);
+        struct buffers b;
         void *state;
 
+        if (!nn_conv_registry[c]->serves(&s))
+            continue;
+        b = buffers_new(&s);
         assert_int_equal(nn_conv_registry[c]->open(&s, &b.scratch_bytes, &state), BASE_OK);
         b.scratch = zeros(b.scratch_bytes + GUARD, 1);
         for (int i = 0; i < 13; i++) {

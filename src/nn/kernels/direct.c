@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Convolutions of a planar input with few channels: nn/simd/direct.c.
+ */
+#include "nn/ownconv.h"
+#include "nn/simd/simd.h"
+
+enum { MAX_CHANNELS = 4, MAX_TAPS = 256 };
+
+static bool serves(const struct nn_conv_shape *s)
+{
+    return s->in.planar && s->groups == 1 && s->in.c <= MAX_CHANNELS &&
+           s->kernel[0] * s->kernel[1] * s->in.c <= MAX_TAPS;
+}
+
+static base_status open_conv(const struct nn_conv_shape *shape, size_t *scratch_bytes_p,
+                             void **state_p)
+{
+    return nn_ownconv_open(nn_simd()->direct, shape, scratch_bytes_p, state_p);
+}
+
+extern const struct nn_conv nn_conv_direct;
+const struct nn_conv nn_conv_direct = {
+    .name = "direct",
+    .help = "first layers with up to four channels: any small kernel and stride",
+    .serves = serves,
+    .open = open_conv,
+    .close = nn_ownconv_close,
+    .forward = nn_ownconv_forward,
+    .backward = nn_ownconv_backward,
+    .implementation = nn_ownconv_implementation,
+};

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * 1x1 convolutions as matrix products: nn/simd/gemm1x1.c.
+ */
+#include "nn/ownconv.h"
+#include "nn/simd/simd.h"
+
+static bool serves(const struct nn_conv_shape *s)
+{
+    return s->kernel[0] == 1 && s->kernel[1] == 1 && s->pad[0] == 0 && s->pad[1] == 0 &&
+           s->groups == 1 && !s->in.planar;
+}
+
+static base_status open_conv(const struct nn_conv_shape *shape, size_t *scratch_bytes_p,
+                             void **state_p)
+{
+    return nn_ownconv_open(nn_simd()->gemm1x1, shape, scratch_bytes_p, state_p);
+}
+
+extern const struct nn_conv nn_conv_gemm1x1;
+const struct nn_conv nn_conv_gemm1x1 = {
+    .name = "gemm1x1",
+    .help = "1x1 kernels as matrix products: any stride",
+    .serves = serves,
+    .open = open_conv,
+    .close = nn_ownconv_close,
+    .forward = nn_ownconv_forward,
+    .backward = nn_ownconv_backward,
+    .implementation = nn_ownconv_implementation,
+};

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * 3x3 convolutions of 2x2 images with nine products a channel: nn/simd/toeplitz2.c.
+ */
+#include "nn/ownconv.h"
+#include "nn/simd/simd.h"
+
+static bool serves(const struct nn_conv_shape *s)
+{
+    return nn_ownconv_winograd_serves(s) && s->pad[0] == 1 && s->pad[1] == 1 && s->in.h == 2 &&
+           s->in.w == 2;
+}
+
+static base_status open_conv(const struct nn_conv_shape *shape, size_t *scratch_bytes_p,
+                             void **state_p)
+{
+    return nn_ownconv_open(nn_simd()->toeplitz2, shape, scratch_bytes_p, state_p);
+}
+
+extern const struct nn_conv nn_conv_toeplitz2;
+const struct nn_conv nn_conv_toeplitz2 = {
+    .name = "toeplitz2",
+    .help = "2x2 images, 3x3, padding 1: nine products, exact",
+    .serves = serves,
+    .open = open_conv,
+    .close = nn_ownconv_close,
+    .forward = nn_ownconv_forward,
+    .backward = nn_ownconv_backward,
+    .implementation = nn_ownconv_implementation,
+};

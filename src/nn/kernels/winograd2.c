@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Convolutions by Winograd's F(2x2,3x3): nn/simd/winograd2.c.
+ */
+#include "nn/ownconv.h"
+#include "nn/simd/simd.h"
+
+static base_status open_conv(const struct nn_conv_shape *shape, size_t *scratch_bytes_p,
+                             void **state_p)
+{
+    return nn_ownconv_open(nn_simd()->winograd2, shape, scratch_bytes_p, state_p);
+}
+
+extern const struct nn_conv nn_conv_winograd2;
+const struct nn_conv nn_conv_winograd2 = {
+    .name = "winograd2",
+    .help = "Winograd F(2x2,3x3): 3x3, stride 1, padding 0 or 1; more exact than winograd4",
+    .serves = nn_ownconv_winograd_serves,
+    .open = open_conv,
+    .close = nn_ownconv_close,
+    .forward = nn_ownconv_forward,
+    .backward = nn_ownconv_backward,
+    .implementation = nn_ownconv_implementation,
+};

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Convolutions by Winograd's F(4x4,3x3): nn/simd/winograd4.c.
+ */
+#include "nn/ownconv.h"
+#include "nn/simd/simd.h"
+
+static base_status open_conv(const struct nn_conv_shape *shape, size_t *scratch_bytes_p,
+                             void **state_p)
+{
+    return nn_ownconv_open(nn_simd()->winograd4, shape, scratch_bytes_p, state_p);
+}
+
+extern const struct nn_conv nn_conv_winograd4;
+const struct nn_conv nn_conv_winograd4 = {
+    .name = "winograd4",
+    .help = "Winograd F(4x4,3x3): 3x3, stride 1, padding 0 or 1",
+    .serves = nn_ownconv_winograd_serves,
+    .open = open_conv,
+    .close = nn_ownconv_close,
+    .forward = nn_ownconv_forward,
+    .backward = nn_ownconv_backward,
+    .implementation = nn_ownconv_implementation,
+};

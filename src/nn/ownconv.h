@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Candidates of nn/kernels whose kernels are ours (nn/simd/conv.h): what struct nn_conv asks for
+ * beyond the kernels themselves. A candidate's file adds a name and says what it serves.
+ */
+#ifndef NN_OWNCONV_H
+#define NN_OWNCONV_H
+
+#include "nn/simd/conv.h"
+
+base_status nn_ownconv_open(const struct nn_simd_conv *kernels, const struct nn_conv_shape *shape,
+                            size_t *scratch_bytes_p, void **state_p);
+void nn_ownconv_close(void *state);
+base_status nn_ownconv_forward(void *state, int n, const float *x, const float *w, const float *b,
+                               float *y, void *scratch);
+base_status nn_ownconv_backward(void *state, int n, const float *x, const float *dy, const float *w,
+                                float *dw, float *db, float *dx, void *scratch);
+const char *nn_ownconv_implementation(const void *state);
+
+/* 3x3, stride 1, padding 0 or 1, one group, blocked input: what Winograd's forms compute. */
+bool nn_ownconv_winograd_serves(const struct nn_conv_shape *shape);
+
+#endif
