@@ -51,7 +51,7 @@ static base_status make_network(struct train_measure *m, const struct train_meas
     base_status st = BASE_OK;
     const struct nn_optimiser *sgd = NULL;
     char *dir = base_cache_dir(), *cache = dir != NULL ? base_format("%s/kernels.json", dir) : NULL;
-    struct nn_setup net = {.n_max = m->batch, .training = true, .apart = setup->apart};
+    struct nn_setup net = {.n_max = m->batch, .training = true};
 
     TRY(nn_optimiser_find("sgd", &sgd));
     TRY(train_state_init(&m->state, m->graph, sgd));

@@ -13,7 +13,6 @@ struct train_measure_setup {
     int classes;           /* 0: the model's own */
     int batch, threads;    /* threads 0: one for each core */
     const char *kernels;   /* as --kernels of train */
-    bool apart;            /* every layer by itself, so that each can be timed */
 };
 
 struct train_measure;
