@@ -20,6 +20,7 @@ struct nn_conv_shape {
 
 struct nn_conv {
     const char *name, *help;
+    double share; /* of the nominal multiplications that it does: 1 without a trick */
     bool (*serves)(const struct nn_conv_shape *shape);
     /* scratch_bytes_p: memory it wants during calls; the caller passes it (64-byte aligned). */
     base_status (*open)(const struct nn_conv_shape *shape, size_t *scratch_bytes_p, void **state_p);

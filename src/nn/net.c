@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "nn/plan.h"
+#include "nn/tune.h"
 
 struct hook {
     nn_hook call;
@@ -76,34 +77,13 @@ static void point(struct nn_net *net, int j)
     pass->predicted = net->predicted;
 }
 
-/* The candidate that the kernel plan "a=x b=y" (or "x" for all) gives to a layer, or NULL for the
- * default; base_free. */
-static char *planned_kernel(const char *plan, const struct nn_node *node)
-{
-    size_t length = strlen(node->name);
-
-    if (plan == NULL || plan[0] == '\0')
-        return NULL;
-    if (strchr(plan, '=') == NULL)
-        return base_strdup(plan);
-    while (*plan != '\0') {
-        size_t word = strcspn(plan, " ");
-
-        if (word > length && strncmp(plan, node->name, length) == 0 && plan[length] == '=')
-            return base_strndup(plan + length + 1, word - length - 1);
-        plan += word;
-        plan += strspn(plan, " ");
-    }
-    return NULL;
-}
-
 static base_status open_layer(struct nn_net *net, int j, size_t *scratch_bytes,
                               struct base_str *kernels)
 {
     base_status st = BASE_OK;
     struct nn_pass *pass = &net->passes[j];
     const struct nn_node *node = pass->node;
-    char *kernel = planned_kernel(net->setup.kernels, node);
+    char *kernel = nn_tune_kernel(net->setup.kernels, node);
     struct nn_open open = {.n_max = net->setup.n_max,
                            .training = net->setup.training,
                            .want_dx = pass->dx != NULL,

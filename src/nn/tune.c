@@ -459,3 +459,40 @@ out:
     json_decref(known);
     return st;
 }
+
+/* ---- reading a plan ---- */
+
+char *nn_tune_kernel(const char *plan, const struct nn_node *node)
+{
+    size_t length = strlen(node->name);
+
+    if (plan == NULL || plan[0] == '\0')
+        return NULL;
+    if (strchr(plan, '=') == NULL)
+        return base_strdup(plan);
+    while (*plan != '\0') {
+        size_t word = strcspn(plan, " ");
+
+        if (word > length && strncmp(plan, node->name, length) == 0 && plan[length] == '=')
+            return base_strndup(plan + length + 1, word - length - 1);
+        plan += word;
+        plan += strspn(plan, " ");
+    }
+    return NULL;
+}
+
+double nn_tune_flops(const struct nn_graph *graph, const char *plan)
+{
+    double flops = 0;
+
+    for (int i = 0; i < nn_graph_layers(graph); i++) {
+        const struct nn_node *node = nn_graph_node(graph, i);
+        char *kernel = node->layer->convolution != NULL ? nn_tune_kernel(plan, node) : NULL;
+        const struct nn_conv *conv =
+            kernel != NULL ? base_registry_get(kernel, nn_conv_registry, nn_conv_count) : NULL;
+
+        flops += node->flops * (conv != NULL ? conv->share : 1);
+        base_free(kernel);
+    }
+    return flops;
+}

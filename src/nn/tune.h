@@ -16,4 +16,11 @@
 base_status nn_tune(const struct nn_graph *graph, const struct nn_setup *setup, const char *wish,
                     const char *cache, char **plan_p);
 
+/* The candidate that a plan ("a=x b=y", or "x" for all) gives to a layer; NULL when it gives none.
+ * base_free. */
+char *nn_tune_kernel(const char *plan, const struct nn_node *node);
+
+/* Forward flops of one sample that are really done with a plan: the fast forms do fewer. */
+double nn_tune_flops(const struct nn_graph *graph, const char *plan);
+
 #endif

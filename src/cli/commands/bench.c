@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/shape.h"
+#include "nn/tune.h"
 #include "train/measure.h"
 
 struct args {
@@ -26,9 +27,9 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Forward and backward cost three times the forward. */
-static double step_flops(const struct nn_graph *graph, int64_t batch)
+static double step_flops(double forward, int64_t batch)
 {
-    return 3 * nn_graph_flops(graph) * (double)batch;
+    return 3 * forward * (double)batch;
 }
 
 static double seconds_of(struct nn_layer_time t)
@@ -102,8 +103,7 @@ static base_status paced(struct train_measure *m, uint64_t before)
     char line[64];
     double seconds, loss;
 
-    printf("{\"ready\":true,\"peak_memory_bytes\":%llu}\n",
-           (unsigned long long)before);
+    printf("{\"ready\":true,\"peak_memory_bytes\":%llu}\n", (unsigned long long)before);
     fflush(stdout);
     while (fgets(line, sizeof line, stdin) != NULL) {
         TRY(train_measure_step(m, &seconds, &loss));
@@ -121,6 +121,9 @@ static base_status step(struct train_measure *m, const struct args *a)
     base_status st = BASE_OK;
     const struct nn_graph *graph = train_measure_graph(m);
     double *seconds = base_calloc((size_t)a->steps, sizeof *seconds), first, loss, median, peak;
+    double nominal = step_flops(nn_graph_flops(graph), a->batch);
+    double executed =
+        step_flops(nn_tune_flops(graph, nn_net_kernels(train_measure_net(m))), a->batch);
     json_t *json = NULL;
 
     TRY(train_measure_step(m, &first, &loss));
@@ -129,21 +132,21 @@ static base_status step(struct train_measure *m, const struct args *a)
     qsort(seconds, (size_t)a->steps, sizeof *seconds, by_value);
     median = seconds[a->steps / 2];
     peak = train_measure_peak(m);
-    json = json_pack("{s:i, s:I, s:i, s:s, s:{s:f, s:f, s:f}, s:f, s:f, s:f, s:I}", "schema", 1,
-                     "batch", (json_int_t)a->batch, "threads", train_measure_threads(m), "kernels",
-                     nn_net_kernels(train_measure_net(m)), "seconds", "first", first, "median",
-                     median, "min", seconds[0], "samples_per_second", (double)a->batch / median,
-                     "nominal_flops", step_flops(graph, a->batch) / median, "peak_flops", peak,
-                     "peak_memory_bytes", (json_int_t)base_peak_memory());
+    json =
+        json_pack("{s:i, s:I, s:i, s:s, s:{s:f, s:f, s:f}, s:f, s:f, s:f, s:f, s:I}", "schema", 1,
+                  "batch", (json_int_t)a->batch, "threads", train_measure_threads(m), "kernels",
+                  nn_net_kernels(train_measure_net(m)), "seconds", "first", first, "median", median,
+                  "min", seconds[0], "samples_per_second", (double)a->batch / median,
+                  "nominal_flops", nominal / median, "executed_flops", executed / median,
+                  "peak_flops", peak, "peak_memory_bytes", (json_int_t)base_peak_memory());
     if (a->json)
         TRY(base_json_print(json));
     else
         printf("batch %lld, %d threads: first %.2f ms, median %.2f ms, best %.2f ms; %.0f "
-               "samples/s; nominal %.1f GF/s, %.0f %% of the FMA peak of %.1f\n",
+               "samples/s; nominal %.1f GF/s, executed %.1f, %.0f %% of the FMA peak of %.1f\n",
                (long long)a->batch, train_measure_threads(m), 1e3 * first, 1e3 * median,
-               1e3 * seconds[0], (double)a->batch / median,
-               step_flops(graph, a->batch) / median / 1e9,
-               100 * step_flops(graph, a->batch) / median / peak, peak / 1e9);
+               1e3 * seconds[0], (double)a->batch / median, nominal / median / 1e9,
+               executed / median / 1e9, 100 * executed / median / peak, peak / 1e9);
 out:
     json_decref(json);
     base_free(seconds);

@@ -23,6 +23,7 @@ extern const struct nn_conv nn_conv_direct;
 const struct nn_conv nn_conv_direct = {
     .name = "direct",
     .help = "first layers with up to four channels: any small kernel and stride",
+    .share = 1,
     .serves = serves,
     .open = open_conv,
     .close = nn_ownconv_close,

@@ -21,6 +21,7 @@ extern const struct nn_conv nn_conv_gemm1x1;
 const struct nn_conv nn_conv_gemm1x1 = {
     .name = "gemm1x1",
     .help = "1x1 kernels as matrix products: any stride",
+    .share = 1,
     .serves = serves,
     .open = open_conv,
     .close = nn_ownconv_close,

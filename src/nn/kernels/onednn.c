@@ -8,6 +8,7 @@ extern const struct nn_conv nn_conv_onednn;
 const struct nn_conv nn_conv_onednn = {
     .name = "onednn",
     .help = "oneDNN's direct convolutions: any kernel, stride, padding and groups",
+    .share = 1,
     .serves = nn_onednn_conv_serves,
     .open = nn_onednn_conv_open,
     .close = nn_onednn_conv_close,

@@ -15,6 +15,7 @@ extern const struct nn_conv nn_conv_winograd2;
 const struct nn_conv nn_conv_winograd2 = {
     .name = "winograd2",
     .help = "Winograd F(2x2,3x3): 3x3, stride 1, padding 0 or 1; more exact than winograd4",
+    .share = 16.0 / 36,
     .serves = nn_ownconv_winograd_serves,
     .open = open_conv,
     .close = nn_ownconv_close,

@@ -15,6 +15,7 @@ extern const struct nn_conv nn_conv_winograd4;
 const struct nn_conv nn_conv_winograd4 = {
     .name = "winograd4",
     .help = "Winograd F(4x4,3x3): 3x3, stride 1, padding 0 or 1",
+    .share = 36.0 / 144,
     .serves = nn_ownconv_winograd_serves,
     .open = open_conv,
     .close = nn_ownconv_close,

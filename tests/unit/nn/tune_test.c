@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/json.h"

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# A training step makes no system call beyond waking and waiting for threads: runs of 20 and of 60
+# steps differ by nothing else, in the bare step and in the main thread of a training.
+source "$(dirname "$0")/../support/dist.bash"
+
+# calls STEPS COMMAND…: the main thread's system calls without those of waiting, counted by name.
+# STEPS in the command becomes the number.
+calls() {
+    local steps=$1
+    shift
+    rm -f trace.*
+    strace -ff -o trace "$paceline" "${@//STEPS/$steps}" --steps "$steps" >out 2>err || fail "$* failed: $(cat err)"
+    # The main thread has the lowest id: its trace is the first file.
+    grep -ohE '^[a-z0-9_]+\(' "$(ls trace.* | sort -t. -k2n | head -n 1)" |
+        grep -vE '^(futex|sched_yield|restart_syscall)\(' | sort | uniq -c
+}
+
+compare() { # WHAT COMMAND…
+    local what=$1 few many
+    shift
+    few=$(calls 20 "$@")
+    many=$(calls 60 "$@")
+    [ -n "$few" ] || fail "strace saw nothing"
+    [ "$few" = "$many" ] || fail "40 more steps of $what make system calls: $(diff <(echo "$few") <(echo "$many"))"
+}
+
+mkdir runs # what is made by the first run would be missing in the second
+plan="conv1=direct conv2=winograd4"
+compare "a bare step" bench step mnist-cnn --batch 8 --threads 2 --kernels "$plan"
+compare "a training" train --model mnist-cnn --data synthetic:train=2000,test=100 --batch 8 \
+    --threads 2 --kernels "$plan" --log-every 0 --no-test --no-checkpoint --run runSTEPS
