@@ -21,6 +21,7 @@
 #include "base/mem.h"
 #include "base/registry.h"
 #include "base/str.h"
+#include "nn/fuse.h"
 #include "nn/line.h"
 #include "nn/name.h"
 #include "nn/plan.h"
@@ -39,6 +40,7 @@ struct nn_graph {
     size_t weight_floats, stat_floats;
     uint64_t parameters;
     double flops;
+    bool view; /* owns its nodes, and nothing that they point to */
 };
 
 /* ---- lines ---- */
@@ -395,6 +397,11 @@ void nn_graph_free(struct nn_graph *graph)
 {
     if (graph == NULL)
         return;
+    if (graph->view) {
+        base_free(graph->nodes);
+        base_free(graph);
+        return;
+    }
     for (int i = 0; i < graph->count; i++) {
         struct nn_node *node = &graph->nodes[i];
 
@@ -411,6 +418,18 @@ void nn_graph_free(struct nn_graph *graph)
     base_free(graph->text);
     base_free(graph->origin);
     base_free(graph);
+}
+
+struct nn_graph *nn_graph_view(const struct nn_graph *graph, struct nn_node **nodes_p)
+{
+    struct nn_graph *view = base_calloc(1, sizeof *view);
+
+    *view = *graph;
+    view->view = true;
+    view->nodes = base_calloc((size_t)graph->count, sizeof *view->nodes);
+    memcpy(view->nodes, graph->nodes, (size_t)graph->count * sizeof *view->nodes);
+    *nodes_p = view->nodes;
+    return view;
 }
 
 /* ---- questions ---- */
@@ -509,14 +528,15 @@ double nn_graph_flops(const struct nn_graph *graph)
 uint64_t nn_graph_memory(const struct nn_graph *graph, int n, int slots)
 {
     struct nn_plan_setup setup = {.last = graph->count, .n = n, .training = true};
+    struct nn_graph *fused = nn_graph_fuse(graph, 0, graph->count);
     struct nn_plan *plan;
-    uint64_t bytes;
+    uint64_t bytes = UINT64_MAX;
 
-    if (nn_plan_new(graph, &setup, &plan) != BASE_OK)
-        return UINT64_MAX;
-    bytes = plan->bytes +
-            sizeof(float) * (graph->weight_floats * (2 + (uint64_t)slots) + graph->stat_floats);
+    if (nn_plan_new(fused, &setup, &plan) == BASE_OK)
+        bytes = plan->bytes +
+                sizeof(float) * (graph->weight_floats * (2 + (uint64_t)slots) + graph->stat_floats);
     nn_plan_free(plan);
+    nn_graph_free(fused);
     return bytes;
 }
 

@@ -42,9 +42,13 @@ size_t nn_graph_stat_floats(const struct nn_graph *graph);
 uint64_t nn_graph_parameters(const struct nn_graph *graph); /* canonical values: 9,231,114 */
 double nn_graph_flops(const struct nn_graph *graph);        /* forward, one sample */
 
-/* Bytes of a training step at batch n: weights, gradients, `slots` optimiser buffers, planned
- * activations. Without allocating. */
+/* Bytes of a training step at batch n: weights, gradients, `slots` optimiser buffers, activations
+ * as planned with layers fused. Without allocating. */
 uint64_t nn_graph_memory(const struct nn_graph *graph, int n, int slots);
+
+/* For nn/fuse.h: a graph whose nodes may be changed and whose all else is that of `graph`, which
+ * must outlive it. nn_graph_free. */
+struct nn_graph *nn_graph_view(const struct nn_graph *graph, struct nn_node **nodes_p);
 
 /* Fills a weight buffer and a statistics buffer with their starting values. */
 void nn_graph_start(const struct nn_graph *graph, uint64_t seed, float *weights, float *stats);

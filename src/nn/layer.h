@@ -35,6 +35,7 @@ struct nn_node {
     size_t keep_bytes; /* per sample, kept from forward to backward beside x and y */
     size_t keep_fixed; /* the same, once per layer */
     bool identity;     /* forward changes nothing: y is x (flatten, save) */
+    bool hidden;       /* inside a fused group (nn/fuse.h): its own output is never made */
     /* The named tensor of save, load, add: index of the `save` node, else -1. */
     int named;
 };

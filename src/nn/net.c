@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "nn/fuse.h"
 #include "nn/plan.h"
 #include "nn/tune.h"
 
@@ -21,7 +22,8 @@ struct hook {
 };
 
 struct nn_net {
-    const struct nn_graph *graph;
+    const struct nn_graph *graph; /* the caller's, or the view */
+    struct nn_graph *view;        /* with layers fused, or NULL */
     struct nn_setup setup;
     struct nn_plan *plan;
     struct nn_pass *passes; /* (layers) */
@@ -150,25 +152,35 @@ out:
     return st;
 }
 
+static base_status make_plan(struct nn_net *net)
+{
+    const struct nn_setup *setup = &net->setup;
+    int layers = nn_graph_layers(net->graph);
+
+    if (net->setup.last == 0)
+        net->setup.last = layers;
+    if (!setup->apart && !setup->keep_outputs && setup->first >= 0 && setup->last <= layers)
+        net->graph = net->view = nn_graph_fuse(net->graph, setup->first, setup->last);
+    return nn_plan_new(net->graph,
+                       &(struct nn_plan_setup){.first = setup->first,
+                                               .last = setup->last,
+                                               .n = setup->n_max,
+                                               .training = setup->training,
+                                               .keep_outputs = setup->keep_outputs,
+                                               .input_gradient = setup->input_gradient},
+                       &net->plan);
+}
+
 base_status nn_net_new(const struct nn_graph *graph, const struct nn_setup *setup,
                        struct nn_net **net_p)
 {
     base_status st = BASE_OK;
     struct nn_net *net = base_calloc(1, sizeof *net);
-    struct nn_plan_setup wish;
 
     *net_p = NULL;
     net->graph = graph;
     net->setup = *setup;
-    if (net->setup.last == 0)
-        net->setup.last = nn_graph_layers(graph);
-    wish = (struct nn_plan_setup){.first = net->setup.first,
-                                  .last = net->setup.last,
-                                  .n = setup->n_max,
-                                  .training = setup->training,
-                                  .keep_outputs = setup->keep_outputs,
-                                  .input_gradient = setup->input_gradient};
-    TRY(nn_plan_new(graph, &wish, &net->plan));
+    TRY(make_plan(net));
     TRY(allocate(net));
     net->passes = base_calloc((size_t)layers_of(net), sizeof *net->passes);
     net->hooks = base_calloc((size_t)layers_of(net), sizeof *net->hooks);
@@ -201,6 +213,7 @@ void nn_net_free(struct nn_net *net)
     base_free(net->ids);
     base_free(net->kernels);
     nn_plan_free(net->plan);
+    nn_graph_free(net->view);
     base_free(net);
 }
 
@@ -311,7 +324,7 @@ static base_status forward_layer(struct nn_net *net, int j, bool training)
     pass->training = training;
     if (!pass->node->identity && pass->node->layer->forward != NULL)
         TRY(pass->node->layer->forward(pass));
-    if (hook->call != NULL)
+    if (hook->call != NULL && !pass->node->hidden)
         hook->call(hook->context, pass->node, net->n, output_of(net, j));
 out:
     return base_prefix(st, "layer %s", pass->node->name);

@@ -21,7 +21,9 @@ struct nn_setup {
     struct nn_reduce reduce;
     /* Kernel plan: "onednn" for all, what nn_net_kernels gave, or NULL for the default. */
     const char *kernels;
-    bool keep_outputs;   /* every layer's output stays readable after a forward (nn_net_output) */
+    bool apart;          /* every layer by itself, so that hooks see all; otherwise nn/fuse.h */
+    bool keep_outputs;   /* every layer's output stays readable after a forward (nn_net_output);
+                          * implies apart */
     bool input_gradient; /* the gradient of the network's input too: nn_net_entering's first */
 };
 
@@ -73,7 +75,8 @@ base_status nn_net_backward(struct nn_net *net, float scale, struct nn_ready rea
 base_status nn_net_output(const struct nn_net *net, int index, int sample, float *values);
 
 /* Calls back after each forward of a layer (S0's training-information collection). `values` is
- * (n) x node->out in memory layout: use nn_shape_at. One hook a layer; NULL removes it. */
+ * (n) x node->out in memory layout: use nn_shape_at. One hook a layer; NULL removes it. A layer
+ * inside a fused group has no output of its own and is never told of: see `apart`. */
 typedef void (*nn_hook)(void *context, const struct nn_node *node, int n, const float *values);
 void nn_net_hook(struct nn_net *net, int index, nn_hook hook, void *context);
 

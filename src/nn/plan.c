@@ -204,7 +204,7 @@ static void place_values(struct builder *b)
         }
         nodes[j].x = b->values[b->x[j]].buffer;
         nodes[j].y = y->buffer;
-        nodes[j].y_stays = y->end >= b->forever;
+        nodes[j].y_stays = y->end >= b->forever && !node->hidden;
         if (node->layer->naming == NN_NAMING_READ)
             nodes[j].other = b->values[b->named[node->named]].buffer;
     }

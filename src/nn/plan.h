@@ -24,7 +24,7 @@ struct nn_plan_node {
     int x, y, other, dx, dy, dother, keep;
     bool first_use; /* in backward: dother holds nothing yet */
     bool runs;      /* its backward has something to do */
-    bool y_stays;   /* y can be read after the forward */
+    bool y_stays;   /* y is the layer's own and can be read after the forward */
 };
 
 struct nn_plan_buffer {

@@ -44,6 +44,16 @@ base_status nn_pool_describe(struct nn_node *node)
     return BASE_OK;
 }
 
+bool nn_pool_halves(const struct nn_node *node)
+{
+    const struct nn_pool_config *c = node->config;
+
+    for (int axis = 0; axis < 2; axis++)
+        if (c->kernel[axis] != 2 || c->stride[axis] != 2 || c->pad[axis] != 0)
+            return false;
+    return node->in.h % 2 == 0 && node->in.w % 2 == 0;
+}
+
 struct nn_pool_shape nn_pool_shape(const struct nn_node *node)
 {
     const struct nn_pool_config *c = node->config;

@@ -16,6 +16,8 @@ struct nn_pool_config {
 
 base_status nn_pool_parse(struct nn_line *line, void *config);
 base_status nn_pool_describe(struct nn_node *node); /* sets out; the rest is the layer's */
+/* A window of 2x2 with nothing between windows and nothing left over: H and W become half. */
+bool nn_pool_halves(const struct nn_node *node);
 struct nn_pool_shape nn_pool_shape(const struct nn_node *node);
 
 #endif

@@ -133,7 +133,8 @@ static base_status build_network(struct train_session *s)
                              .training = true,
                              .weights = s->state.weights,
                              .gradients = s->state.gradients,
-                             .statistics = s->state.statistics};
+                             .statistics = s->state.statistics,
+                             .apart = s->job->record.count > 0};
 
     TRY(nn_tune(s->graph, &setup, wished_kernels(s), cache, &s->kernels));
     setup.kernels = s->kernels;

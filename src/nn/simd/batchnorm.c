@@ -6,7 +6,7 @@
  */
 #include "nn/simd/simd_private.h"
 
-enum { RUN = 64 }; /* vectors summed in fp32, by four accumulators */
+enum { RUN = 64 }; /* vectors summed in fp32, by two accumulators */
 
 NN_INLINE nn_d8 widen(nn_v8 value)
 {
@@ -18,69 +18,70 @@ NN_INLINE void keep(float *to, nn_d8 total)
     nn_store(to, __builtin_convertvector(total, nn_v8));
 }
 
+/* A variance of zero may come out as less, by rounding; a NaN stays. */
+NN_INLINE nn_d8 not_below_zero(nn_d8 value)
+{
+    for (int lane = 0; lane < 8; lane++)
+        value[lane] = value[lane] < 0 ? 0 : value[lane];
+    return value;
+}
+
 static size_t plane(int c8, int s, int i, int c)
 {
     return ((size_t)i * (size_t)c8 + (size_t)c) * (size_t)s * 8;
 }
 
-/* x (n,C8,S,8) -> sum (C8*8) */
-void NN_LEVEL(bn_sum)(int n, int c8, int s, const float *x, float *sum)
+/* Mean of the S vectors of one plane, to fp32. */
+NN_INLINE nn_v8 plane_mean(int s, const float *from)
 {
-#pragma omp parallel for schedule(static)
-    for (int c = 0; c < c8; c++) {
-        nn_d8 total = {0};
+    nn_v8 sum = {0};
 
-        for (int i = 0; i < n; i++) {
-            const float *from = x + plane(c8, s, i, c);
-
-            for (int run = s; run > 0; run -= RUN) {
-                const int count = run < RUN ? run : RUN;
-                nn_v8 part[4] = {0};
-                int j = 0;
-
-                for (; j + 4 <= count; j += 4, from += 32)
-                    for (int a = 0; a < 4; a++)
-                        part[a] += nn_load(from + a * 8);
-                for (; j < count; j++, from += 8)
-                    part[0] += nn_load(from);
-                total += widen((part[0] + part[1]) + (part[2] + part[3]));
-            }
-        }
-        keep(sum + (size_t)c * 8, total);
-    }
+    for (size_t j = 0; j < (size_t)s * 8; j += 8)
+        sum += nn_load(from + j);
+    return sum / (float)s;
 }
 
-/* Σ (x - mean)² : x (n,C8,S,8), mean (C8*8) -> sum (C8*8) */
-void NN_LEVEL(bn_squares)(int n, int c8, int s, const float *x, const float *mean, float *sum)
+/* x (n,C8,S,8) -> sum, squares (C8*8): Σ x and Σ (x - mean)² in one pass, around a pivot: with
+ * d = x - pivot, Σ (x - mean)² = Σ d² - (Σ d)²/M. The pivot is the mean of the first sample, and
+ * the mean of one of n parts of the values is never more than sqrt(n-1) deviations from the mean
+ * of all, so the difference loses no more than a factor n of fp32's precision, whatever the mean;
+ * of values that are alike it loses nothing. */
+void NN_LEVEL(bn_moments)(int n, int c8, int s, const float *x, float *sum, float *squares)
 {
+    const double count = (double)n * (double)s;
+
 #pragma omp parallel for schedule(static)
     for (int c = 0; c < c8; c++) {
-        const nn_v8 centre = nn_load(mean + (size_t)c * 8);
-        nn_d8 total = {0};
+        const nn_v8 pivot = plane_mean(s, x + plane(c8, s, 0, c));
+        nn_d8 total = {0}, total_2 = {0};
 
         for (int i = 0; i < n; i++) {
             const float *from = x + plane(c8, s, i, c);
 
             for (int run = s; run > 0; run -= RUN) {
-                const int count = run < RUN ? run : RUN;
-                nn_v8 part[4] = {0};
+                const int end = run < RUN ? run : RUN;
+                nn_v8 part[2] = {0}, part_2[2] = {0};
                 int j = 0;
 
-                for (; j + 4 <= count; j += 4, from += 32)
-                    for (int a = 0; a < 4; a++) {
-                        const nn_v8 d = nn_load(from + a * 8) - centre;
+                for (; j + 2 <= end; j += 2, from += 16)
+                    for (int a = 0; a < 2; a++) {
+                        const nn_v8 d = nn_load(from + a * 8) - pivot;
 
-                        part[a] += d * d;
+                        part[a] += d;
+                        part_2[a] += d * d;
                     }
-                for (; j < count; j++, from += 8) {
-                    const nn_v8 d = nn_load(from) - centre;
+                for (; j < end; j++, from += 8) {
+                    const nn_v8 d = nn_load(from) - pivot;
 
-                    part[0] += d * d;
+                    part[0] += d;
+                    part_2[0] += d * d;
                 }
-                total += widen((part[0] + part[1]) + (part[2] + part[3]));
+                total += widen(part[0] + part[1]);
+                total_2 += widen(part_2[0] + part_2[1]);
             }
         }
-        keep(sum + (size_t)c * 8, total);
+        keep(sum + (size_t)c * 8, total + count * widen(pivot));
+        keep(squares + (size_t)c * 8, not_below_zero(total_2 - total * total / count));
     }
 }
 

@@ -7,19 +7,6 @@
 
 #include "nn/simd/simd_private.h"
 
-/* Comparisons of vectors wider than a register are taken apart into single floats (gcc 12), so
- * the eight channels of a block are compared in registers of this many. */
-#if defined(__AVX2__)
-enum { LANES = 8 };
-#else
-enum { LANES = 4 };
-#endif
-typedef float lanes __attribute__((vector_size(4 * LANES)));
-typedef float lanes_at __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-typedef int32_t masks __attribute__((vector_size(4 * LANES)));
-typedef uint8_t bytes __attribute__((vector_size(LANES)));
-typedef uint8_t bytes_at __attribute__((vector_size(LANES), aligned(1), may_alias));
-
 /* One axis of a window: rows (or columns) from `begin` to `end` of the image; `skip` of the
  * window lie before the image. */
 struct span {
@@ -65,20 +52,20 @@ NN_INLINE void max_lanes(const struct nn_pool_shape *s, struct span r, struct sp
                          const float *x, float *y, uint8_t *argmax)
 {
     const int first = r.skip * s->kernel[1] + c.skip;
-    masks best = (masks) * (const lanes_at *)(x + at(r.begin, c.begin, s->w));
-    masks where = (masks){0} + first;
+    nn_masks best = (nn_masks) * (const nn_lanes_at *)(x + at(r.begin, c.begin, s->w));
+    nn_masks where = (nn_masks){0} + first;
 
     for (int row = r.begin; row < r.end; row++)
         for (int column = c.begin; column < c.end; column++) {
             const int offset = first + (row - r.begin) * s->kernel[1] + (column - c.begin);
-            const lanes value = *(const lanes_at *)(x + at(row, column, s->w));
-            const masks wins = (value > (lanes)best) | (value != value);
+            const nn_lanes value = *(const nn_lanes_at *)(x + at(row, column, s->w));
+            const nn_masks wins = (value > (nn_lanes)best) | (value != value);
 
-            best = (wins & (masks)value) | (~wins & best);
+            best = (wins & (nn_masks)value) | (~wins & best);
             where = (wins & offset) | (~wins & where);
         }
-    *(lanes_at *)y = (lanes)best;
-    *(bytes_at *)argmax = __builtin_convertvector(where, bytes);
+    *(nn_lanes_at *)y = (nn_lanes)best;
+    *(nn_bytes_at *)argmax = __builtin_convertvector(where, nn_bytes);
 }
 
 /* x (n,C8,H,W,8) -> y, argmax (n,C8,HO,WO,8) */
@@ -95,7 +82,7 @@ void NN_LEVEL(maxpool)(int n, const struct nn_pool_shape *shape, const float *x,
 
         for (int row = 0; row < s.ho; row++)
             for (int column = 0; column < s.wo; column++)
-                for (size_t lane = 0; lane < 8; lane += LANES)
+                for (size_t lane = 0; lane < 8; lane += NN_LANES)
                     max_lanes(&s, row_of(&s, row), column_of(&s, column), from + lane,
                               y + to + at(row, column, s.wo) + lane,
                               argmax + to + at(row, column, s.wo) + lane);
@@ -105,15 +92,15 @@ void NN_LEVEL(maxpool)(int n, const struct nn_pool_shape *shape, const float *x,
 NN_INLINE void max_lanes_backward(const struct nn_pool_shape *s, struct span r, struct span c,
                                   const float *dy, const uint8_t *argmax, float *dx)
 {
-    const masks where = __builtin_convertvector(*(const bytes_at *)argmax, masks);
-    const masks grad = (masks) * (const lanes_at *)dy;
+    const nn_masks where = __builtin_convertvector(*(const nn_bytes_at *)argmax, nn_masks);
+    const nn_masks grad = (nn_masks) * (const nn_lanes_at *)dy;
     const int first = r.skip * s->kernel[1] + c.skip;
 
     for (int row = r.begin; row < r.end; row++)
         for (int column = c.begin; column < c.end; column++) {
             const int offset = first + (row - r.begin) * s->kernel[1] + (column - c.begin);
 
-            *(lanes_at *)(dx + at(row, column, s->w)) += (lanes)((where == offset) & grad);
+            *(nn_lanes_at *)(dx + at(row, column, s->w)) += (nn_lanes)((where == offset) & grad);
         }
 }
 
@@ -132,7 +119,7 @@ void NN_LEVEL(maxpool_backward)(int n, const struct nn_pool_shape *shape, const 
         memset(to, 0, plane_in(&s) * sizeof *to);
         for (int row = 0; row < s.ho; row++)
             for (int column = 0; column < s.wo; column++)
-                for (size_t lane = 0; lane < 8; lane += LANES)
+                for (size_t lane = 0; lane < 8; lane += NN_LANES)
                     max_lanes_backward(&s, row_of(&s, row), column_of(&s, column),
                                        dy + from + at(row, column, s.wo) + lane,
                                        argmax + from + at(row, column, s.wo) + lane, to + lane);

@@ -35,8 +35,8 @@ struct nn_simd {
                                    float *db /* or NULL */);
 
     /* Batch-norm over (n,S) of each channel, in phases so that workers can sum between them. */
-    void (*bn_sum)(int n, int c8, int s, const float *x, float *sum);
-    void (*bn_squares)(int n, int c8, int s, const float *x, const float *mean, float *sum);
+    /* sum = Σ x; squares = Σ (x - mean)², mean = sum / (n*S) */
+    void (*bn_moments)(int n, int c8, int s, const float *x, float *sum, float *squares);
     /* y = x * scale + shift, per channel */
     void (*bn_apply)(int n, int c8, int s, const float *x, const float *scale, const float *shift,
                      float *y);
@@ -71,6 +71,33 @@ struct nn_simd {
 
     /* Convolutions (nn/simd/conv.h), by the names of their candidates. */
     const struct nn_simd_conv *winograd4, *winograd2, *toeplitz2, *direct, *gemm1x1;
+
+    /* Fused with batch-norm (scale, shift, mean, b, c per channel) and ReLU, as if one by one: a
+     * NaN passes forward, and back goes nothing where y is not above 0. */
+    void (*bn_relu)(int n, int c8, int s, const float *x, const float *scale, const float *shift,
+                    float *y); /* y may be x */
+    /* As bn_backward_sums and bn_backward of g = dy where x * scale + shift > 0, else 0:
+     * dx = scale * g + b * x + c; dx may be dy. */
+    void (*bn_relu_sums)(int n, int c8, int s, const float *x, const float *mean,
+                         const float *scale, const float *shift, const float *dy, float *sum_dy,
+                         float *sum_dyx);
+    void (*bn_relu_backward)(int n, int c8, int s, const float *x, const float *dy,
+                             const float *scale, const float *shift, const float *b, const float *c,
+                             float *dx);
+    /* And with maxpool 2x2: x (n,C8,H,W,8), H and W even; y, dy, argmax (n,C8,H/2*W/2,8). argmax:
+     * 2 * row + column in the window, 4 where y is not above 0. */
+    void (*bn_relu_pool)(int n, int c8, int h, int w, const float *x, const float *scale,
+                         const float *shift, float *y, uint8_t *argmax);
+    void (*bn_relu_pool_sums)(int n, int c8, int h, int w, const float *x, const float *mean,
+                              const float *dy, const uint8_t *argmax, float *sum_dy,
+                              float *sum_dyx);
+    void (*bn_relu_pool_backward)(int n, int c8, int h, int w, const float *x, const float *dy,
+                                  const uint8_t *argmax, const float *scale, const float *b,
+                                  const float *c, float *dx);
+    /* ReLU and maxpool 2x2 alone; planes = n * C8 */
+    void (*relu_pool)(size_t planes, int h, int w, const float *x, float *y, uint8_t *argmax);
+    void (*relu_pool_backward)(size_t planes, int h, int w, const float *dy, const uint8_t *argmax,
+                               float *dx);
 };
 
 /* The best level of this CPU, or the one PACELINE_CPU names (an unknown one is ignored with a

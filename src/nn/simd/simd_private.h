@@ -30,6 +30,19 @@ NN_INLINE void nn_store(float *to, nn_v8 value)
 
 double NN_LEVEL(fma)(long rounds, int threads);
 
+/* Comparisons of vectors wider than a register are taken apart into single floats (gcc 12), so
+ * the eight channels of a block are compared in registers of this many. */
+#if defined(__AVX2__)
+enum { NN_LANES = 8 };
+#else
+enum { NN_LANES = 4 };
+#endif
+typedef float nn_lanes __attribute__((vector_size(4 * NN_LANES)));
+typedef float nn_lanes_at __attribute__((vector_size(4 * NN_LANES), aligned(4), may_alias));
+typedef int32_t nn_masks __attribute__((vector_size(4 * NN_LANES)));
+typedef uint8_t nn_bytes __attribute__((vector_size(NN_LANES)));
+typedef uint8_t nn_bytes_at __attribute__((vector_size(NN_LANES), aligned(1), may_alias));
+
 void NN_LEVEL(dense_forward)(int n, int k, int o8, const float *x, const float *w, const float *b,
                              float *y);
 void NN_LEVEL(dense_backward_data)(int n, int k, int o8, const float *dy, const float *w,
@@ -37,8 +50,7 @@ void NN_LEVEL(dense_backward_data)(int n, int k, int o8, const float *dy, const 
 void NN_LEVEL(dense_backward_weights)(int n, int k, int o8, const float *x, const float *dy,
                                       float *dw, float *db);
 
-void NN_LEVEL(bn_sum)(int n, int c8, int s, const float *x, float *sum);
-void NN_LEVEL(bn_squares)(int n, int c8, int s, const float *x, const float *mean, float *sum);
+void NN_LEVEL(bn_moments)(int n, int c8, int s, const float *x, float *sum, float *squares);
 void NN_LEVEL(bn_apply)(int n, int c8, int s, const float *x, const float *scale,
                         const float *shift, float *y);
 void NN_LEVEL(bn_backward_sums)(int n, int c8, int s, const float *x, const float *mean,
@@ -64,5 +76,25 @@ void NN_LEVEL(avgpool_backward)(int n, const struct nn_pool_shape *shape, const 
 
 extern const struct nn_simd_conv NN_LEVEL(winograd4), NN_LEVEL(winograd2), NN_LEVEL(toeplitz2),
     NN_LEVEL(direct), NN_LEVEL(gemm1x1);
+
+void NN_LEVEL(bn_relu)(int n, int c8, int s, const float *x, const float *scale, const float *shift,
+                       float *y);
+void NN_LEVEL(bn_relu_sums)(int n, int c8, int s, const float *x, const float *mean,
+                            const float *scale, const float *shift, const float *dy, float *sum_dy,
+                            float *sum_dyx);
+void NN_LEVEL(bn_relu_backward)(int n, int c8, int s, const float *x, const float *dy,
+                                const float *scale, const float *shift, const float *b,
+                                const float *c, float *dx);
+void NN_LEVEL(bn_relu_pool)(int n, int c8, int h, int w, const float *x, const float *scale,
+                            const float *shift, float *y, uint8_t *argmax);
+void NN_LEVEL(bn_relu_pool_sums)(int n, int c8, int h, int w, const float *x, const float *mean,
+                                 const float *dy, const uint8_t *argmax, float *sum_dy,
+                                 float *sum_dyx);
+void NN_LEVEL(bn_relu_pool_backward)(int n, int c8, int h, int w, const float *x, const float *dy,
+                                     const uint8_t *argmax, const float *scale, const float *b,
+                                     const float *c, float *dx);
+void NN_LEVEL(relu_pool)(size_t planes, int h, int w, const float *x, float *y, uint8_t *argmax);
+void NN_LEVEL(relu_pool_backward)(size_t planes, int h, int w, const float *dy,
+                                  const uint8_t *argmax, float *dx);
 
 #endif

@@ -166,9 +166,14 @@ static struct bn_want bn_reference(int n, int c8, int s, const float *x, const f
         const double d = (double)x[i] - (double)mean[c];
 
         want.sum[c] += (double)x[i];
-        want.squares[c] += d * d;
         want.sum_dy[c] += (double)dy[i];
         want.sum_dyx[c] += (double)dy[i] * d;
+    }
+    for (int i = 0; i < n * c8 * s * 8; i++) {
+        const int c = i / (s * 8) % c8 * 8 + i % 8;
+        const double d = (double)x[i] - want.sum[c] / (n * s);
+
+        want.squares[c] += d * d;
     }
     return want;
 }
@@ -185,8 +190,7 @@ static uint64_t bn_case(const struct nn_simd *simd, int n, int c, int s)
     const struct bn_want want = bn_reference(n, c8, s, x, dy, mean);
     uint64_t hash;
 
-    simd->bn_sum(n, c8, s, x, got[0]);
-    simd->bn_squares(n, c8, s, x, mean, got[1]);
+    simd->bn_moments(n, c8, s, x, got[0], got[1]);
     simd->bn_backward_sums(n, c8, s, x, mean, dy, got[2], got[3]);
     simd->bn_apply(n, c8, s, x, a, b, y);
     simd->bn_backward(n, c8, s, x, dy, a, b, mean, dx);

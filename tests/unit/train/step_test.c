@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <cmocka.h>
 
 #include "train/measure.h"
 
