@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every layer of the registry, every example it gives: gradients of all parameters and of the
- * input against central differences of the loss, zeros in all padding, and the same results after
- * another batch has left its values in the shared memory. A layer without examples fails.
+ * Every layer of the registry by itself, and every fused one: each example it gives, gradients of
+ * all parameters and of the input against central differences of the loss, zeros in all padding,
+ * and the same results after another batch has left its values in the shared memory. A layer
+ * without examples fails.
  *
  * The forward is fp32, so a difference over 2h carries noise of about 1e-7/h; a step that crosses
  * the kink of a relu or another winner of a pool shows as a difference between step h and h/2 and
@@ -18,6 +19,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "nn/fuse.h"
 #include "nn/net.h"
 #include "nn/threads.h"
 #include "support/nets.h"
@@ -29,6 +31,7 @@ static const struct nn_ready nobody;
 
 struct bench {
     const char *text;
+    bool apart;
     struct nn_graph *graph;
     struct nn_net *net;
     struct support_batch batch;
@@ -67,14 +70,15 @@ static void start(struct bench *b)
     }
 }
 
-static void bench_init(struct bench *b, const char *text)
+static void bench_init(struct bench *b, const char *text, bool apart)
 {
-    struct nn_setup setup = {.n_max = N_MAX, .training = true, .input_gradient = true};
+    struct nn_setup setup = {
+        .n_max = N_MAX, .training = true, .input_gradient = true, .apart = apart};
     struct support_batch other;
     struct nn_outcome outcome;
     size_t room;
 
-    *b = (struct bench){.text = text, .graph = support_graph(text)};
+    *b = (struct bench){.text = text, .apart = apart, .graph = support_graph(text)};
     room = nn_graph_weight_floats(b->graph) + N * nn_shape_floats(nn_graph_input(b->graph));
     b->canonical = base_calloc(room, sizeof *b->canonical);
     check(nn_net_new(b->graph, &setup, &b->net));
@@ -254,8 +258,11 @@ static void check_weight_padding(struct bench *b)
 /* Cuts before `cut` to see the gradients inside. */
 static void check_inner_gradients(struct bench *b, int cut)
 {
-    struct nn_setup setup = {
-        .last = cut, .n_max = N_MAX, .training = true, .weights = nn_net_weights(b->net)};
+    struct nn_setup setup = {.last = cut,
+                             .n_max = N_MAX,
+                             .training = true,
+                             .weights = nn_net_weights(b->net),
+                             .apart = b->apart};
     struct nn_edge edges[8];
     struct nn_outcome outcome;
     struct nn_net *left, *right;
@@ -302,18 +309,25 @@ static bool uses(const struct nn_graph *graph, const struct nn_layer *layer)
     return false;
 }
 
-static void check_layer(const struct nn_layer *layer)
+static bool fuses(const struct nn_graph *graph, const struct nn_layer *layer)
+{
+    struct nn_graph *fused = nn_graph_fuse(graph, 0, nn_graph_layers(graph));
+    bool found = uses(fused, layer);
+
+    nn_graph_free(fused);
+    return found;
+}
+
+static void check_examples(const struct nn_layer *layer, bool apart)
 {
     int count = 0;
 
     assert_non_null(layer->help);
-    assert_non_null(layer->usage);
-    assert_memory_equal(layer->usage, layer->name, strlen(layer->name));
     for (; layer->examples != NULL && layer->examples[count] != NULL; count++) {
         struct bench b;
 
-        bench_init(&b, layer->examples[count]);
-        assert_true(uses(b.graph, layer));
+        bench_init(&b, layer->examples[count], apart);
+        assert_true(apart ? uses(b.graph, layer) : fuses(b.graph, layer));
         check_gradients(&b);
         check_zeros(&b);
         bench_fini(&b);
@@ -325,16 +339,31 @@ static void check_layer(const struct nn_layer *layer)
 static void every_layer_matches_finite_differences(void **state)
 {
     (void)state;
-    nn_threads_set(1); /* tiny work: more threads only wait for each other */
     assert_true(nn_layer_count >= 14);
-    for (size_t i = 0; i < nn_layer_count; i++)
-        check_layer(nn_layer_registry[i]);
+    for (size_t i = 0; i < nn_layer_count; i++) {
+        const struct nn_layer *layer = nn_layer_registry[i];
+
+        assert_non_null(layer->usage);
+        assert_memory_equal(layer->usage, layer->name, strlen(layer->name));
+        check_examples(layer, true);
+    }
+}
+
+static void every_fused_layer_matches_finite_differences(void **state)
+{
+    (void)state;
+    assert_true(nn_fused_count >= 3);
+    for (size_t i = 0; i < nn_fused_count; i++)
+        check_examples(&nn_fused_registry[i]->layer, false);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_layer_matches_finite_differences),
+        cmocka_unit_test(every_fused_layer_matches_finite_differences),
     };
+
+    nn_threads_set(1); /* tiny work: more threads only wait for each other */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

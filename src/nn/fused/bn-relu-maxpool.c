@@ -48,7 +48,7 @@ const struct nn_fused nn_fused_bn_relu_maxpool = {
             .help = "batch-norm, ReLU and maxpool 2x2 in one pass",
             .examples = (const char *const[]){"input 3x4x4\nbn\nrelu\nmaxpool 2\ndense 3\nmse",
                                               "input 9x6x4\nconv 10 1x1\nbn eps=1e-3\nrelu\n"
-                                              "maxpool 2\nconv 12 2x2\nbn\nrelu\ndense 3\nmse",
+                                              "maxpool 2\ndense 3\nmse",
                                               NULL},
             .open = nn_bn_open,
             .forward = forward,

@@ -35,8 +35,8 @@ const struct nn_fused nn_fused_bn_relu = {
             .name = "bn+relu",
             .help = "batch-norm and ReLU in one pass",
             .examples = (const char *const[]){"input 3x4x4\nbn\nrelu\ndense 3\nmse",
-                                              "input 9x3x5\nconv 10 1x1\nbn eps=1e-3\nrelu\n"
-                                              "conv 12 3x3 pad=1\nbn\nrelu\ndense 3\nmse",
+                                              "input 9x3x2\nconv 10 1x1\nbn eps=1e-3\nrelu\n"
+                                              "dense 3\nmse",
                                               "input 6x1x1\ndense 9\nbn\nrelu\ndense 3\nmse", NULL},
             .open = nn_bn_open,
             .forward = forward,

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "nn/fuse.h"
 #include "nn/net.h"
+#include "nn/threads.h"
 #include "support/nets.h"
 
 enum { N = 3, STEPS = 2 };
@@ -124,6 +125,14 @@ static void groups_lie_inside_the_range(void **state)
 
 /* ---- what comes out ---- */
 
+/* As if another worker had almost the same sums. */
+static void other_worker(void *context, float *sums, size_t count)
+{
+    (void)context;
+    for (size_t i = 0; i < count; i++)
+        sums[i] *= i % 7 == 3 ? 1.9f : 2.0f;
+}
+
 struct side {
     struct nn_net *left, *right; /* right: behind the cut, or NULL */
     float *weights, *gradients, *statistics;
@@ -140,6 +149,8 @@ static void side_init(struct side *s, const struct nn_graph *graph, int cut, boo
     setup.weights = s->weights;
     setup.gradients = s->gradients;
     setup.statistics = s->statistics;
+    if (cut % 2 == 0)
+        setup.reduce.sum = other_worker;
     check(nn_net_new(graph, &setup, &s->left));
     if (cut > 0) {
         setup.first = cut;
@@ -228,6 +239,85 @@ static void results_are_those_of_the_layers_apart(void **state)
     }
 }
 
+static int seen_as[4];
+
+static void see(void *context, const struct nn_node *node, int n, const float *values)
+{
+    (void)context;
+    assert_non_null(values);
+    seen_as[node->index] = n * node->out.h;
+}
+
+/* What a group computes inside is nobody's output. */
+static void outputs_inside_a_group_are_not_told(void **state)
+{
+    struct nn_graph *graph = support_graph("input 8x4x4\nclasses 3\nbn\nrelu\nmaxpool 2\n"
+                                           "dense classes\n");
+    static const int want[2][4] = {{0, 0, 2 * N, N}, {4 * N, 4 * N, 2 * N, N}};
+    struct support_batch b;
+    struct nn_outcome outcome;
+    float values[8 * 4 * 4];
+
+    (void)state;
+    support_batch_init(&b, graph, N, 1);
+    for (int kind = 0; kind < 3; kind++) {
+        struct nn_setup setup = {.n_max = N, .apart = kind == 1, .keep_outputs = kind == 2};
+        struct nn_net *net;
+
+        check(nn_net_new(graph, &setup, &net));
+        nn_graph_start(graph, 1, nn_net_weights(net), nn_net_statistics(net));
+        memset(seen_as, 0, sizeof seen_as);
+        for (int i = 0; i < 4; i++)
+            nn_net_hook(net, i, see, NULL);
+        check(nn_net_forward(net, &b.batch, false, &outcome));
+        assert_memory_equal(seen_as, want[kind > 0], sizeof seen_as);
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(nn_net_output(net, i, 0, values) == BASE_OK, kind == 2);
+        nn_net_free(net);
+    }
+    support_batch_fini(&b);
+    nn_graph_free(graph);
+}
+
+/* A bad range is refused, not fused. */
+static void bad_ranges_are_refused(void **state)
+{
+    struct nn_graph *graph = support_graph(first);
+    struct nn_setup setup = {.n_max = 1, .first = -1};
+    struct nn_net *net;
+
+    (void)state;
+    assert_int_not_equal(nn_net_new(graph, &setup, &net), BASE_OK);
+    assert_null(net);
+    setup = (struct nn_setup){.n_max = 1, .last = 100};
+    assert_int_not_equal(nn_net_new(graph, &setup, &net), BASE_OK);
+    assert_null(net);
+    nn_graph_free(graph);
+}
+
+static void fusing_saves_memory(void **state)
+{
+    const char *const models[] = {"mnist-cnn", "vgg11"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        struct nn_graph *graph = support_zoo(models[i]);
+        struct nn_setup setup = {.n_max = 8, .training = true};
+        struct nn_net *fused, *apart;
+
+        check(nn_net_new(graph, &setup, &fused));
+        setup.apart = true;
+        check(nn_net_new(graph, &setup, &apart));
+        assert_true(nn_net_activation_bytes(fused) < nn_net_activation_bytes(apart));
+        assert_int_equal(nn_graph_memory(graph, 8, 0) -
+                             4 * (2 * nn_graph_weight_floats(graph) + nn_graph_stat_floats(graph)),
+                         nn_net_activation_bytes(fused));
+        nn_net_free(fused);
+        nn_net_free(apart);
+        nn_graph_free(graph);
+    }
+}
+
 static void zoo_models_give_the_same_bits(void **state)
 {
     const char *const models[] = {"mnist-cnn", "vgg11"};
@@ -249,7 +339,12 @@ int main(void)
         cmocka_unit_test(other_windows_are_not_fused),
         cmocka_unit_test(groups_lie_inside_the_range),
         cmocka_unit_test(results_are_those_of_the_layers_apart),
+        cmocka_unit_test(outputs_inside_a_group_are_not_told),
+        cmocka_unit_test(bad_ranges_are_refused),
+        cmocka_unit_test(fusing_saves_memory),
         cmocka_unit_test(zoo_models_give_the_same_bits),
     };
+
+    nn_threads_set(1); /* tiny work: more threads only wait for each other */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
