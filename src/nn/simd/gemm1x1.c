@@ -133,6 +133,24 @@ static void image_back(const struct runs *r, const float *dy, const float *turne
                 r->o8, r->i8, r->length);
 }
 
+/* dy (n,O8,HO,WO,8) -> db (O): sums in fp32 per image, in double over the images */
+static void bias_gradient(const struct runs *r, int n, const float *dy, float *db)
+{
+    for (int o = 0; o < r->o8; o++) {
+        nn_d8 total = {0};
+
+        for (int i = 0; i < n; i++) {
+            const float *from = dy + (size_t)(i * r->o8 + o) * r->out;
+            nn_v8 sum = {0};
+
+            for (size_t j = 0; j < r->out; j += 8)
+                sum += nn_load(from + j);
+            total += __builtin_convertvector(sum, nn_d8);
+        }
+        nn_store(db + (size_t)o * 8, __builtin_convertvector(total, nn_v8));
+    }
+}
+
 /* x (n,I8,H,W,8), dy (n,O8,HO,WO,8), w -> dw, db (O), dx (n,I8,H,W,8) */
 static void backward(const struct nn_conv_shape *shape, int threads, int n, const float *x,
                      const float *dy, const float *w, float *dw, float *db, float *dx,
@@ -141,7 +159,7 @@ static void backward(const struct nn_conv_shape *shape, int threads, int n, cons
     const struct runs r = runs_of(shape);
 
     if (db)
-        NN_LEVEL(bn_sum)(n, r.o8, (int)(r.out / 8), dy, db);
+        bias_gradient(&r, n, dy, db);
 #pragma omp parallel num_threads(threads)
     {
 #pragma omp for schedule(dynamic, 1)
