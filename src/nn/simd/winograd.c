@@ -5,9 +5,9 @@
  * range of output channels: it transforms the weights of that range, multiplies at every position
  * and transforms the products back, all in memory of its own. Backward has tasks of two kinds:
  *     dU = Vᵀ·dM, dW = Gᵀ dU G   and   dV = dM·Uᵀ, dX = B dV Bᵀ
- * So the transformed weights, four times the weights, never exist as a whole, and a result does
- * not depend on the number of threads: each element is one task's sum, blocks in order. If there
- * are several blocks and the transformed weights are small, tasks keep theirs from block to block.
+ * So the transformed weights, four times the weights, never exist as a whole (making them anew for
+ * each block of images costs less than fetching them), and a result does not depend on the number
+ * of threads: each element is one task's sum, blocks in order.
  */
 #include "nn/simd/winograd.h"
 #include "nn/simd/gemm.h"
@@ -17,10 +17,10 @@
 #endif
 
 enum {
-    BLOCK_FLOATS = 3 << 20, /* of V and dM of a block of images */
-    TASK_FLOATS = 1 << 18,  /* of weights and products of a task */
-    KEEP_FLOATS = 1 << 20,  /* of transformed weights that tasks keep */
-    GROUP = 4,              /* channel blocks that a thread transforms in one go */
+    BLOCK_FLOATS = 1 << 20, /* of V and dM of a block of images: they stay in L3, */
+    BLOCK_TILES = 64,       /* but so many tiles at least pay for a transform of the weights */
+    TASK_FLOATS = 1 << 18,  /* of weights and products of a task: they stay in L2 */
+    GROUP = 8,              /* channel blocks that a thread transforms in one go */
     SKEW = 48,              /* floats between positions, against 4 KB aliasing */
 };
 
@@ -38,10 +38,9 @@ struct cut {
 struct layout {
     const struct nn_winograd_form *form;
     struct nn_tiling tiling;
-    int i8, o8, threads;
+    int i8, o8;
     int tiles;          /* of an image */
     int images, blocks; /* images of a block, blocks of the batch */
-    bool keep;          /* tasks keep their transformed weights */
     struct cut out, in; /* i8 -> o8, o8 -> i8 */
     size_t v, dm;       /* floats of V and dM of a block */
     struct nn_products v_at, dm_at;
@@ -99,14 +98,14 @@ static struct layout layout_of(const struct nn_winograd_form *form, const struct
                                   divide_up(s->out.h, form->m), divide_up(s->out.w, form->m),
                                   s->pad[0] * form->halo, s->pad[1] * form->halo},
                        .i8 = nn_pad8(s->in.c) / 8,
-                       .o8 = nn_pad8(s->out.c) / 8,
-                       .threads = threads};
+                       .o8 = nn_pad8(s->out.c) / 8};
     const size_t positions = (size_t)form->positions;
-    size_t image, kept;
+    size_t image, room;
 
     l.tiles = l.tiling.rows * l.tiling.columns;
     image = positions * (size_t)l.tiles * (row_of(l.i8) + row_of(l.o8));
-    l.blocks = divide_up(n, image >= BLOCK_FLOATS ? 1 : (int)(BLOCK_FLOATS / image));
+    room = most(BLOCK_FLOATS / image, (size_t)divide_up(BLOCK_TILES, l.tiles));
+    l.blocks = divide_up(n, (int)room);
     l.images = divide_up(n, l.blocks);
     l.v_at = (struct nn_products){.tile = row_of(l.i8)};
     l.v_at.position = (size_t)(l.images * l.tiles) * l.v_at.tile + SKEW;
@@ -116,12 +115,8 @@ static struct layout layout_of(const struct nn_winograd_form *form, const struct
     l.dm = s->training ? positions * l.dm_at.position : 0;
     l.out = cut_of(&l, l.i8, l.o8, threads);
     l.in = cut_of(&l, l.o8, l.i8, threads);
-    kept = (size_t)l.out.count * l.out.weights + (size_t)l.in.count * l.in.weights;
-    l.keep = l.blocks > 1 && kept <= KEEP_FLOATS;
-    l.mine = most(l.out.products, l.in.products);
-    if (!l.keep)
-        l.mine += most(l.out.weights, l.in.weights);
-    l.floats = l.v + l.dm + (l.keep ? kept : 0) + (size_t)threads * l.mine;
+    l.mine = most(l.out.weights + l.out.products, l.in.weights + l.in.products);
+    l.floats = l.v + l.dm + (size_t)threads * l.mine;
     return l;
 }
 
@@ -142,7 +137,7 @@ struct pass {
     int images, block;
     const float *x, *dy, *w, *b; /* of the block's first image */
     float *y, *dw, *db, *dx;
-    float *kept, *threads; /* weights that tasks keep; what belongs to threads */
+    float *threads; /* what belongs to each */
 };
 
 static float *mine(const struct pass *p)
@@ -212,9 +207,9 @@ static void output_task(const struct pass *p, int task)
     const struct cut *c = &l->out;
     const int first = task * c->wide, wide = least(c->wide, l->o8 - first);
     const struct nn_products m = {mine(p), c->product, c->row};
-    float *u = l->keep ? p->kept + (size_t)task * c->weights : m.at + c->products;
+    float *u = m.at + c->products;
 
-    for (int block = 0; block < wide * l->i8 && (p->block == 0 || !l->keep); block++)
+    for (int block = 0; block < wide * l->i8; block++)
         l->form->weights(p->w + (size_t)(first * l->i8 + block) * 9 * 64, c->position,
                          u + (size_t)block * 64);
     multiply(l, c, p->images * l->tiles, wide, l->v_at, u, m);
@@ -248,7 +243,7 @@ static void weights_task(const struct pass *p, int task)
     const struct layout *l = p->l;
     const struct cut *c = &l->out;
     const int first = task * c->wide, wide = least(c->wide, l->o8 - first);
-    float *du = l->keep ? p->kept + (size_t)task * c->weights : mine(p);
+    float *du = mine(p);
 
     for (int at = 0; at < l->form->positions; at++)
         nn_gemm((struct nn_tile){.a = l->v_at.at + (size_t)at * l->v_at.position,
@@ -260,15 +255,12 @@ static void weights_task(const struct pass *p, int task)
                                  .b_panel = 8,
                                  .c_row = 8,
                                  .c_panel = (size_t)l->i8 * 64,
-                                 .depth = p->images * l->tiles,
-                                 .add = l->keep && p->block > 0},
+                                 .depth = p->images * l->tiles},
                 l->i8 * 8, wide);
     for (int o = first; o < first + wide && p->db; o++)
         bias_back(p, o * 8);
-    if (l->keep && p->block < l->blocks - 1)
-        return;
     for (int block = 0; block < wide * l->i8; block++)
-        l->form->weights_back(du + (size_t)block * 64, c->position, !l->keep && p->block > 0,
+        l->form->weights_back(du + (size_t)block * 64, c->position, p->block > 0,
                               p->dw + (size_t)(first * l->i8 + block) * 9 * 64);
 }
 
@@ -296,9 +288,7 @@ static void data_task(const struct pass *p, int task)
     const struct nn_products dv = {mine(p), c->product, c->row};
     float *u = dv.at + c->products;
 
-    if (l->keep)
-        u = p->kept + (size_t)l->out.count * l->out.weights + (size_t)task * c->weights;
-    for (int i = 0; i < wide && (p->block == 0 || !l->keep); i++)
+    for (int i = 0; i < wide; i++)
         turned_weights(p, first + i, u + (size_t)(i * l->o8) * 64);
     multiply(l, c, p->images * l->tiles, wide, l->dm_at, u, dv);
     for (int i = 0; i < p->images; i++)
@@ -327,8 +317,7 @@ static void place(struct layout *l, float *scratch, struct pass *whole)
 {
     l->v_at.at = scratch;
     l->dm_at.at = l->v_at.at + l->v;
-    whole->kept = l->dm_at.at + l->dm;
-    whole->threads = scratch + l->floats - (size_t)l->threads * l->mine;
+    whole->threads = l->dm_at.at + l->dm;
     whole->l = l;
 }
 
