@@ -20,14 +20,18 @@ NN_INLINE struct span inside(int start, int size, int limit)
     return (struct span){start < 0 ? -start : 0, start + size > limit ? limit - start : size};
 }
 
-/* A tile of nn_v8 between a plane of the given width and registers or stack: (row, column) of the
- * plane may be outside of it, r and c say which part is not. */
+NN_INLINE bool whole(struct span r, struct span c, int size)
+{
+    return r.begin == 0 && c.begin == 0 && r.end == size && c.end == size;
+}
+
+/* A tile from (row, column) of a plane of the given width on, zeros where it is not inside. */
 NN_INLINE void tile_load(const float *plane, int width, int row, int column, struct span r,
                          struct span c, int size, nn_v8 *tile)
 {
     const float *from = plane + ((ptrdiff_t)row * width + column) * 8;
 
-    if (r.begin == 0 && c.begin == 0 && r.end == size && c.end == size) {
+    if (whole(r, c, size)) {
 #pragma GCC unroll 8
         for (int i = 0; i < size; i++)
 #pragma GCC unroll 8
@@ -42,6 +46,18 @@ NN_INLINE void tile_load(const float *plane, int width, int row, int column, str
             tile[i * size + j] = i >= r.begin && i < r.end && j >= c.begin && j < c.end
                                      ? nn_load(from + ((ptrdiff_t)i * width + j) * 8)
                                      : (nn_v8){0};
+}
+
+/* Asks for the tile that comes next: planes are far apart, no hardware prefetcher follows. */
+NN_INLINE void tile_fetch(const float *plane, int width, int row, int column, int size)
+{
+    const float *from = plane + ((ptrdiff_t)row * width + column) * 8;
+
+#pragma GCC unroll 8
+    for (int i = 0; i < size; i++)
+#pragma GCC unroll 8
+        for (int j = 0; j < size; j += 2)
+            __builtin_prefetch(from + ((ptrdiff_t)i * width + j) * 8);
 }
 
 /* Σ_i coefficient_i * from[i*step], with the coefficients of a column of a matrix. */
@@ -66,6 +82,7 @@ static void input(const struct nn_tiling *t, int c8, const float *x, struct nn_p
             nn_v8 d[INPUT * INPUT], half[POINTS][INPUT], sum;
 
             tile_load(x + (size_t)block * plane, t->w, row, column, r, c, INPUT, d);
+            tile_fetch(x + (size_t)(block + 1) * plane, t->w, row, column, INPUT);
 #pragma GCC unroll 8
             for (int j = 0; j < INPUT; j++)
 #pragma GCC unroll 8
@@ -84,6 +101,38 @@ static void input(const struct nn_tiling *t, int c8, const float *x, struct nn_p
     }
 }
 
+/* One tile of input_back; `full`: all of it is inside the image. */
+NN_INLINE void input_back_tile(const float *from, size_t position, int width, struct span r,
+                               struct span c, bool full, float *to)
+{
+    nn_v8 half[INPUT][POINTS], sum;
+
+#pragma GCC unroll 8
+    for (int b = 0; b < POINTS; b++) {
+        nn_v8 d[POINTS];
+
+#pragma GCC unroll 8
+        for (int a = 0; a < POINTS; a++)
+            d[a] = nn_load(from + (size_t)(a * POINTS + b) * position);
+#pragma GCC unroll 8
+        for (int i = 0; i < INPUT; i++) {
+            WEIGHTED(sum, POINTS, BT[i_][i], d[i_]);
+            half[i][b] = sum;
+        }
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < INPUT; i++)
+#pragma GCC unroll 8
+        for (int j = 0; j < INPUT; j++) {
+            float *cell = to + ((ptrdiff_t)i * width + j) * 8;
+
+            if (!full && (i < r.begin || i >= r.end || j < c.begin || j >= c.end))
+                continue;
+            WEIGHTED(sum, POINTS, BT[i_][j], half[i][i_]);
+            nn_store(cell, nn_load(cell) + sum);
+        }
+}
+
 /* The adjoint of input: dx = Σ over tiles of B dV Bᵀ, which overlap. */
 static void input_back(const struct nn_tiling *t, int c8, struct nn_products v, float *dx)
 {
@@ -94,37 +143,44 @@ static void input_back(const struct nn_tiling *t, int c8, struct nn_products v, 
         const int row = tile / t->columns * M - t->top, column = tile % t->columns * M - t->left;
         const struct span r = inside(row, INPUT, t->h), c = inside(column, INPUT, t->w);
         const float *from = v.at + (size_t)tile * v.tile;
+        float *to = dx + ((ptrdiff_t)row * t->w + column) * 8;
 
-        for (int block = 0; block < c8; block++, from += 8) {
-            float *to = dx + (size_t)block * plane + ((ptrdiff_t)row * t->w + column) * 8;
-            nn_v8 half[INPUT][POINTS], sum;
+        for (int block = 0; block < c8; block++, from += 8, to += plane)
+            if (whole(r, c, INPUT))
+                input_back_tile(from, v.position, t->w, r, c, true, to);
+            else
+                input_back_tile(from, v.position, t->w, r, c, false, to);
+    }
+}
+
+/* One tile of output. */
+NN_INLINE void output_tile(const float *from, size_t position, nn_v8 bias, int width, struct span r,
+                           struct span c, bool full, float *to)
+{
+    nn_v8 half[M][POINTS], sum;
 
 #pragma GCC unroll 8
-            for (int b = 0; b < POINTS; b++) {
-                nn_v8 d[POINTS];
+    for (int p = 0; p < POINTS; p++) {
+        nn_v8 d[POINTS];
 
 #pragma GCC unroll 8
-                for (int a = 0; a < POINTS; a++)
-                    d[a] = nn_load(from + (size_t)(a * POINTS + b) * v.position);
+        for (int a = 0; a < POINTS; a++)
+            d[a] = nn_load(from + (size_t)(a * POINTS + p) * position);
 #pragma GCC unroll 8
-                for (int i = 0; i < INPUT; i++) {
-                    WEIGHTED(sum, POINTS, BT[i_][i], d[i_]);
-                    half[i][b] = sum;
-                }
-            }
-#pragma GCC unroll 8
-            for (int i = 0; i < INPUT; i++)
-#pragma GCC unroll 8
-                for (int j = 0; j < INPUT; j++) {
-                    float *cell = to + ((ptrdiff_t)i * t->w + j) * 8;
-
-                    if (i < r.begin || i >= r.end || j < c.begin || j >= c.end)
-                        continue;
-                    WEIGHTED(sum, POINTS, BT[i_][j], half[i][i_]);
-                    nn_store(cell, nn_load(cell) + sum);
-                }
+        for (int i = 0; i < M; i++) {
+            WEIGHTED(sum, POINTS, AT[i][i_], d[i_]);
+            half[i][p] = sum;
         }
     }
+#pragma GCC unroll 8
+    for (int i = 0; i < M; i++)
+#pragma GCC unroll 8
+        for (int j = 0; j < M; j++) {
+            if (!full && (i >= r.end || j >= c.end))
+                continue;
+            WEIGHTED(sum, POINTS, AT[j][i_], half[i][i_]);
+            nn_store(to + ((size_t)i * (size_t)width + (size_t)j) * 8, sum + bias);
+        }
 }
 
 /* products (POINTS²) -> Aᵀ m A + b, of which the part inside the image is kept */
@@ -135,37 +191,17 @@ static void output(const struct nn_tiling *t, int c8, struct nn_products m, cons
 
     for (int tile = 0; tile < t->rows * t->columns; tile++) {
         const int row = tile / t->columns * M, column = tile % t->columns * M;
-        const int height = inside(row, M, t->ho).end, width = inside(column, M, t->wo).end;
+        const struct span r = inside(row, M, t->ho), c = inside(column, M, t->wo);
         const float *from = m.at + (size_t)tile * m.tile;
+        float *to = y + ((size_t)row * (size_t)t->wo + (size_t)column) * 8;
 
-        for (int block = 0; block < c8; block++, from += 8) {
+        for (int block = 0; block < c8; block++, from += 8, to += plane) {
             const nn_v8 bias = b ? nn_load(b + (size_t)block * 8) : (nn_v8){0};
-            float *to =
-                y + (size_t)block * plane + ((size_t)row * (size_t)t->wo + (size_t)column) * 8;
-            nn_v8 half[M][POINTS], sum;
 
-#pragma GCC unroll 8
-            for (int p = 0; p < POINTS; p++) {
-                nn_v8 d[POINTS];
-
-#pragma GCC unroll 8
-                for (int a = 0; a < POINTS; a++)
-                    d[a] = nn_load(from + (size_t)(a * POINTS + p) * m.position);
-#pragma GCC unroll 8
-                for (int i = 0; i < M; i++) {
-                    WEIGHTED(sum, POINTS, AT[i][i_], d[i_]);
-                    half[i][p] = sum;
-                }
-            }
-#pragma GCC unroll 8
-            for (int i = 0; i < M; i++)
-#pragma GCC unroll 8
-                for (int j = 0; j < M; j++) {
-                    if (i >= height || j >= width)
-                        continue;
-                    WEIGHTED(sum, POINTS, AT[j][i_], half[i][i_]);
-                    nn_store(to + ((size_t)i * (size_t)t->wo + (size_t)j) * 8, sum + bias);
-                }
+            if (whole(r, c, M))
+                output_tile(from, m.position, bias, t->wo, r, c, true, to);
+            else
+                output_tile(from, m.position, bias, t->wo, r, c, false, to);
         }
     }
 }
@@ -184,6 +220,7 @@ static void output_back(const struct nn_tiling *t, int c8, const float *dy, stru
             nn_v8 d[M * M], half[POINTS][M], sum;
 
             tile_load(dy + (size_t)block * plane, t->wo, row, column, r, c, M, d);
+            tile_fetch(dy + (size_t)(block + 1) * plane, t->wo, row, column, M);
 #pragma GCC unroll 8
             for (int j = 0; j < M; j++)
 #pragma GCC unroll 8
