@@ -1,30 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Batch normalisation over x (n,C8,S,8), in phases. Sums are taken by one thread per block of
- * channels, in a fixed order: short runs in fp32, their totals in double, so that the error does
- * not grow with n*S. The passes that write are parallel over (n,C8).
+ * channels (sums.h); the passes that write are parallel over (n,C8).
  */
-#include "nn/simd/simd_private.h"
-
-enum { RUN = 64 }; /* vectors summed in fp32, by two accumulators */
-
-NN_INLINE nn_d8 widen(nn_v8 value)
-{
-    return __builtin_convertvector(value, nn_d8);
-}
-
-NN_INLINE void keep(float *to, nn_d8 total)
-{
-    nn_store(to, __builtin_convertvector(total, nn_v8));
-}
-
-/* A variance of zero may come out as less, by rounding; a NaN stays. */
-NN_INLINE nn_d8 not_below_zero(nn_d8 value)
-{
-    for (int lane = 0; lane < 8; lane++)
-        value[lane] = value[lane] < 0 ? 0 : value[lane];
-    return value;
-}
+#include "nn/simd/sums.h"
 
 static size_t plane(int c8, int s, int i, int c)
 {
@@ -32,56 +11,57 @@ static size_t plane(int c8, int s, int i, int c)
 }
 
 /* Mean of the S vectors of one plane, to fp32. */
-NN_INLINE nn_v8 plane_mean(int s, const float *from)
+NN_INLINE nn_lanes plane_mean(int s, const float *from)
 {
-    nn_v8 sum = {0};
+    nn_lanes sum = {0};
 
     for (size_t j = 0; j < (size_t)s * 8; j += 8)
-        sum += nn_load(from + j);
+        sum += nn_lanes_load(from + j);
     return sum / (float)s;
+}
+
+/* From Σ d and Σ d², d = x - pivot, of `count` values. A variance of zero may come out as less,
+ * by rounding; a NaN stays. */
+NN_INLINE void store_moments(const struct nn_sums *sums, nn_lanes pivot, double count, float *sum,
+                             float *squares)
+{
+    for (int lane = 0; lane < NN_LANES; lane++) {
+        const double d = sums->total[lane / (NN_LANES / 2)][lane % (NN_LANES / 2)];
+        const double d2 = sums->total_2[lane / (NN_LANES / 2)][lane % (NN_LANES / 2)];
+        const double around_mean = d2 - d * d / count;
+
+        sum[lane] = (float)(d + count * (double)pivot[lane]);
+        squares[lane] = (float)(around_mean < 0 ? 0 : around_mean);
+    }
 }
 
 /* x (n,C8,S,8) -> sum, squares (C8*8): Σ x and Σ (x - mean)² in one pass, around a pivot: with
  * d = x - pivot, Σ (x - mean)² = Σ d² - (Σ d)²/M. The pivot is the mean of the first sample, and
- * the mean of one of n parts of the values is never more than sqrt(n-1) deviations from the mean
- * of all, so the difference loses no more than a factor n of fp32's precision, whatever the mean;
- * of values that are alike it loses nothing. */
+ * the mean of one of n equal parts is never more than sqrt(n-1) deviations from the mean of all,
+ * so the difference costs at most a factor n of fp32's precision, and next to none when samples
+ * are alike. */
 void NN_LEVEL(bn_moments)(int n, int c8, int s, const float *x, float *sum, float *squares)
 {
-    const double count = (double)n * (double)s;
-
 #pragma omp parallel for schedule(static)
-    for (int c = 0; c < c8; c++) {
-        const nn_v8 pivot = plane_mean(s, x + plane(c8, s, 0, c));
-        nn_d8 total = {0}, total_2 = {0};
+    for (int block = 0; block < c8 * 8; block += NN_LANES) {
+        const size_t first = plane(c8, s, 0, block / 8) + (size_t)block % 8;
+        const nn_lanes pivot = plane_mean(s, x + first);
+        struct nn_sums sums = {0};
 
         for (int i = 0; i < n; i++) {
-            const float *from = x + plane(c8, s, i, c);
+            const float *from = x + plane(c8, s, i, block / 8) + (size_t)block % 8;
 
-            for (int run = s; run > 0; run -= RUN) {
-                const int end = run < RUN ? run : RUN;
-                nn_v8 part[2] = {0}, part_2[2] = {0};
-                int j = 0;
+            for (int j = 0; j < s; j += 2, from += 16) {
+                for (int odd = 0; odd < 2 && j + odd < s; odd++) {
+                    const nn_lanes d = nn_lanes_load(from + odd * 8) - pivot;
 
-                for (; j + 2 <= end; j += 2, from += 16)
-                    for (int a = 0; a < 2; a++) {
-                        const nn_v8 d = nn_load(from + a * 8) - pivot;
-
-                        part[a] += d;
-                        part_2[a] += d * d;
-                    }
-                for (; j < end; j++, from += 8) {
-                    const nn_v8 d = nn_load(from) - pivot;
-
-                    part[0] += d;
-                    part_2[0] += d * d;
+                    nn_sums_add(&sums, odd, d, d);
                 }
-                total += widen(part[0] + part[1]);
-                total_2 += widen(part_2[0] + part_2[1]);
+                nn_sums_added(&sums);
             }
+            nn_sums_flush(&sums);
         }
-        keep(sum + (size_t)c * 8, total + count * widen(pivot));
-        keep(squares + (size_t)c * 8, not_below_zero(total_2 - total * total / count));
+        store_moments(&sums, pivot, (double)n * (double)s, sum + block, squares + block);
     }
 }
 
@@ -106,37 +86,24 @@ void NN_LEVEL(bn_backward_sums)(int n, int c8, int s, const float *x, const floa
                                 const float *dy, float *sum_dy, float *sum_dyx)
 {
 #pragma omp parallel for schedule(static)
-    for (int c = 0; c < c8; c++) {
-        const nn_v8 centre = nn_load(mean + (size_t)c * 8);
-        nn_d8 total = {0}, total_x = {0};
+    for (int block = 0; block < c8 * 8; block += NN_LANES) {
+        const nn_lanes centre = nn_lanes_load(mean + block);
+        struct nn_sums sums = {0};
 
         for (int i = 0; i < n; i++) {
-            const float *from = x + plane(c8, s, i, c), *grad = dy + plane(c8, s, i, c);
+            const size_t at = plane(c8, s, i, block / 8) + (size_t)block % 8;
+            const float *from = x + at, *grad = dy + at;
 
-            for (int run = s; run > 0; run -= RUN) {
-                const int count = run < RUN ? run : RUN;
-                nn_v8 part[2] = {0}, part_x[2] = {0};
-                int j = 0;
-
-                for (; j + 2 <= count; j += 2, from += 16, grad += 16)
-                    for (int a = 0; a < 2; a++) {
-                        const nn_v8 d = nn_load(grad + a * 8);
-
-                        part[a] += d;
-                        part_x[a] += d * (nn_load(from + a * 8) - centre);
-                    }
-                for (; j < count; j++, from += 8, grad += 8) {
-                    const nn_v8 d = nn_load(grad);
-
-                    part[0] += d;
-                    part_x[0] += d * (nn_load(from) - centre);
-                }
-                total += widen(part[0] + part[1]);
-                total_x += widen(part_x[0] + part_x[1]);
+            for (int j = 0; j < s; j += 2, from += 16, grad += 16) {
+                for (int odd = 0; odd < 2 && j + odd < s; odd++)
+                    nn_sums_add(&sums, odd, nn_lanes_load(grad + odd * 8),
+                                nn_lanes_load(from + odd * 8) - centre);
+                nn_sums_added(&sums);
             }
+            nn_sums_flush(&sums);
         }
-        keep(sum_dy + (size_t)c * 8, total);
-        keep(sum_dyx + (size_t)c * 8, total_x);
+        nn_sums_store(sums.total, sum_dy + block);
+        nn_sums_store(sums.total_2, sum_dyx + block);
     }
 }
 

@@ -3,28 +3,12 @@
  * Batch-norm, ReLU and 2x2 max-pooling in one pass each way, and the sums that the batch-norm's
  * backward needs, over x (n,C8,S,8) or (n,C8,H,W,8). What is between the layers is computed again
  * from x or from a byte an output, never stored. The results are those of the kernels one by one,
- * to the bit, so every sum is taken in the order of batchnorm.c: one thread a block of channels,
- * runs of a plane in fp32 by two accumulators, their totals in double. A NaN passes forward, the
- * first largest wins, and no gradient goes back where y is not above 0.
+ * to the bit: sums are taken in the same order (sums.h), a NaN passes forward, the first largest
+ * wins, and no gradient goes back where y is not above 0.
  */
-#include "nn/simd/simd_private.h"
+#include "nn/simd/sums.h"
 
-enum {
-    RUN = 64, /* vectors summed in fp32, as in batchnorm.c */
-    DEAD = 4, /* argmax of a window without a value above 0 */
-};
-
-typedef double wide __attribute__((vector_size(8 * NN_LANES)));
-
-NN_INLINE nn_lanes load(const float *from)
-{
-    return *(const nn_lanes_at *)from;
-}
-
-NN_INLINE void store(float *to, nn_lanes value)
-{
-    *(nn_lanes_at *)to = value;
-}
+enum { DEAD = 4 }; /* argmax of a window without a value above 0 */
 
 NN_INLINE nn_lanes choose(nn_masks yes, nn_lanes a, nn_lanes b)
 {
@@ -41,39 +25,10 @@ NN_INLINE nn_lanes relu(nn_lanes value)
     return only(~(value < 0), value);
 }
 
-/* Two sums of one block of channels on their way from fp32 to double. */
-struct sums {
-    nn_lanes part[2], part_x[2]; /* of vectors at even and at odd places of a plane */
-    wide total, total_x;
-    int count;
-};
-
-NN_INLINE void flush(struct sums *s)
+/* Where lanes `block` … of sample i begin, with planes of `size` floats. */
+NN_INLINE size_t place(int c8, size_t size, int i, int block)
 {
-    s->total += __builtin_convertvector(s->part[0] + s->part[1], wide);
-    s->total_x += __builtin_convertvector(s->part_x[0] + s->part_x[1], wide);
-    for (int odd = 0; odd < 2; odd++)
-        s->part[odd] = s->part_x[odd] = (nn_lanes){0};
-    s->count = 0;
-}
-
-NN_INLINE void add(struct sums *s, int odd, nn_lanes grad, nn_lanes from_mean)
-{
-    s->part[odd] += grad;
-    s->part_x[odd] += grad * from_mean;
-}
-
-NN_INLINE void added_two(struct sums *s)
-{
-    s->count += 2;
-    if (s->count == RUN)
-        flush(s);
-}
-
-NN_INLINE void keep(const struct sums *s, float *sum_dy, float *sum_dyx)
-{
-    store(sum_dy, __builtin_convertvector(s->total, nn_lanes));
-    store(sum_dyx, __builtin_convertvector(s->total_x, nn_lanes));
+    return ((size_t)i * (size_t)c8 + (size_t)block / 8) * size + (size_t)block % 8;
 }
 
 /* ---- batch-norm and ReLU ---- */
@@ -87,12 +42,12 @@ void NN_LEVEL(bn_relu)(int n, int c8, int s, const float *x, const float *scale,
 #pragma omp parallel for collapse(2) schedule(static)
     for (int i = 0; i < n; i++)
         for (int block = 0; block < c8 * 8; block += NN_LANES) {
-            const size_t at =
-                ((size_t)i * (size_t)c8 + (size_t)block / 8) * size + (size_t)block % 8;
-            const nn_lanes factor = load(scale + block), offset = load(shift + block);
+            const size_t at = place(c8, size, i, block);
+            const nn_lanes factor = nn_lanes_load(scale + block);
+            const nn_lanes offset = nn_lanes_load(shift + block);
 
             for (size_t j = at; j < at + size; j += 8)
-                store(y + j, relu(load(x + j) * factor + offset));
+                nn_lanes_store(y + j, relu(nn_lanes_load(x + j) * factor + offset));
         }
 }
 
@@ -105,26 +60,28 @@ void NN_LEVEL(bn_relu_sums)(int n, int c8, int s, const float *x, const float *m
 
 #pragma omp parallel for schedule(static)
     for (int block = 0; block < c8 * 8; block += NN_LANES) {
-        const nn_lanes factor = load(scale + block), offset = load(shift + block);
-        const nn_lanes centre = load(mean + block);
-        struct sums sums = {0};
+        const nn_lanes factor = nn_lanes_load(scale + block);
+        const nn_lanes offset = nn_lanes_load(shift + block);
+        const nn_lanes centre = nn_lanes_load(mean + block);
+        struct nn_sums sums = {0};
 
         for (int i = 0; i < n; i++) {
-            const size_t at =
-                ((size_t)i * (size_t)c8 + (size_t)block / 8) * size + (size_t)block % 8;
+            const size_t at = place(c8, size, i, block);
 
             for (size_t j = 0; j < size; j += 16) {
                 for (size_t odd = 0; odd < 2 && j + odd * 8 < size; odd++) {
-                    const nn_lanes value = load(x + at + j + odd * 8);
+                    const nn_lanes value = nn_lanes_load(x + at + j + odd * 8);
                     const nn_masks alive = value * factor + offset > 0;
 
-                    add(&sums, (int)odd, only(alive, load(dy + at + j + odd * 8)), value - centre);
+                    nn_sums_add(&sums, (int)odd, only(alive, nn_lanes_load(dy + at + j + odd * 8)),
+                                value - centre);
                 }
-                added_two(&sums);
+                nn_sums_added(&sums);
             }
-            flush(&sums);
+            nn_sums_flush(&sums);
         }
-        keep(&sums, sum_dy + block, sum_dyx + block);
+        nn_sums_store(sums.total, sum_dy + block);
+        nn_sums_store(sums.total_2, sum_dyx + block);
     }
 }
 
@@ -138,16 +95,16 @@ void NN_LEVEL(bn_relu_backward)(int n, int c8, int s, const float *x, const floa
 #pragma omp parallel for collapse(2) schedule(static)
     for (int i = 0; i < n; i++)
         for (int block = 0; block < c8 * 8; block += NN_LANES) {
-            const size_t at =
-                ((size_t)i * (size_t)c8 + (size_t)block / 8) * size + (size_t)block % 8;
-            const nn_lanes factor = load(scale + block), offset = load(shift + block);
-            const nn_lanes vb = load(b + block), vc = load(c + block);
+            const size_t at = place(c8, size, i, block);
+            const nn_lanes factor = nn_lanes_load(scale + block);
+            const nn_lanes offset = nn_lanes_load(shift + block);
+            const nn_lanes vb = nn_lanes_load(b + block), vc = nn_lanes_load(c + block);
 
             for (size_t j = at; j < at + size; j += 8) {
-                const nn_lanes value = load(x + j);
-                const nn_lanes grad = only(value * factor + offset > 0, load(dy + j));
+                const nn_lanes value = nn_lanes_load(x + j);
+                const nn_lanes grad = only(value * factor + offset > 0, nn_lanes_load(dy + j));
 
-                store(dx + j, factor * grad + (vb * value + vc));
+                nn_lanes_store(dx + j, factor * grad + (vb * value + vc));
             }
         }
 }
@@ -164,6 +121,17 @@ NN_INLINE size_t window(int row, int column, int w)
 NN_INLINE size_t corner(int k, int w)
 {
     return ((size_t)(k / 2) * (size_t)w + (size_t)(k % 2)) * 8;
+}
+
+/* The window below, two lines of memory: the hardware does not see that two rows at once are a
+ * stream. Behind the last row it is the next plane, at the very end nobody's memory, which a
+ * prefetch may name. */
+NN_INLINE void prefetch_below(const float *window, int w)
+{
+    const uintptr_t row = (size_t)w * 8 * sizeof *window;
+
+    __builtin_prefetch((const void *)((uintptr_t)window + 2 * row));
+    __builtin_prefetch((const void *)((uintptr_t)window + 3 * row));
 }
 
 /* Offset of a row of outputs. */
@@ -195,14 +163,8 @@ NN_INLINE void pool(const nn_lanes value[4], float *y, uint8_t *argmax)
     const struct best best = larger(top, bottom);
     const nn_masks alive = best.value > 0;
 
-    store(y, relu(best.value));
-    *(nn_bytes_at *)argmax =
-        __builtin_convertvector((alive & best.where) | (~alive & DEAD), nn_bytes);
-}
-
-NN_INLINE nn_masks where_of(const uint8_t *argmax)
-{
-    return __builtin_convertvector(*(const nn_bytes_at *)argmax, nn_masks);
+    nn_lanes_store(y, relu(best.value));
+    nn_bytes_store(argmax, (alive & best.where) | (~alive & DEAD));
 }
 
 /* x (n,C8,H,W,8) -> y, argmax (n,C8,H/2,W/2,8); scale, shift (C8*8) */
@@ -214,18 +176,18 @@ void NN_LEVEL(bn_relu_pool)(int n, int c8, int h, int w, const float *x, const f
 #pragma omp parallel for collapse(2) schedule(static)
     for (int i = 0; i < n; i++)
         for (int block = 0; block < c8 * 8; block += NN_LANES) {
-            const size_t plane = (size_t)i * (size_t)c8 + (size_t)block / 8;
-            const nn_lanes factor = load(scale + block), offset = load(shift + block);
-            size_t to = plane * (size / 4) + (size_t)block % 8;
+            const nn_lanes factor = nn_lanes_load(scale + block);
+            const nn_lanes offset = nn_lanes_load(shift + block);
+            size_t to = place(c8, size / 4, i, block);
 
             for (int row = 0; row < h / 2; row++)
                 for (int column = 0; column < w / 2; column++, to += 8) {
-                    const float *from =
-                        x + plane * size + window(row, column, w) + (size_t)block % 8;
+                    const float *from = x + place(c8, size, i, block) + window(row, column, w);
                     nn_lanes value[4];
 
+                    prefetch_below(from, w);
                     for (int k = 0; k < 4; k++)
-                        value[k] = load(from + corner(k, w)) * factor + offset;
+                        value[k] = nn_lanes_load(from + corner(k, w)) * factor + offset;
                     pool(value, y + to, argmax + to);
                 }
         }
@@ -240,29 +202,29 @@ void NN_LEVEL(bn_relu_pool_sums)(int n, int c8, int h, int w, const float *x, co
 
 #pragma omp parallel for schedule(static)
     for (int block = 0; block < c8 * 8; block += NN_LANES) {
-        const nn_lanes centre = load(mean + block);
-        struct sums sums = {0};
+        const nn_lanes centre = nn_lanes_load(mean + block);
+        struct nn_sums sums = {0};
 
         for (int i = 0; i < n; i++) {
-            const size_t plane = (size_t)i * (size_t)c8 + (size_t)block / 8;
-            const float *from = x + plane * size + (size_t)block % 8;
+            const float *from = x + place(c8, size, i, block);
 
             for (int row = 0; row < h; row++) {
-                const size_t at = plane * (size / 4) + pooled(row / 2, w) + (size_t)block % 8;
+                const size_t at = place(c8, size / 4, i, block) + pooled(row / 2, w);
 
                 for (size_t j = at; j < at + pooled(1, w); j += 8, from += 16) {
-                    const nn_masks where = where_of(argmax + j);
-                    const nn_lanes grad = load(dy + j);
+                    const nn_masks where = nn_bytes_load(argmax + j);
+                    const nn_lanes grad = nn_lanes_load(dy + j);
 
                     for (int odd = 0; odd < 2; odd++)
-                        add(&sums, odd, only(where == row % 2 * 2 + odd, grad),
-                            load(from + odd * 8) - centre);
-                    added_two(&sums);
+                        nn_sums_add(&sums, odd, only(where == row % 2 * 2 + odd, grad),
+                                    nn_lanes_load(from + odd * 8) - centre);
+                    nn_sums_added(&sums);
                 }
             }
-            flush(&sums);
+            nn_sums_flush(&sums);
         }
-        keep(&sums, sum_dy + block, sum_dyx + block);
+        nn_sums_store(sums.total, sum_dy + block);
+        nn_sums_store(sums.total_2, sum_dyx + block);
     }
 }
 
@@ -276,20 +238,21 @@ void NN_LEVEL(bn_relu_pool_backward)(int n, int c8, int h, int w, const float *x
 #pragma omp parallel for collapse(2) schedule(static)
     for (int i = 0; i < n; i++)
         for (int block = 0; block < c8 * 8; block += NN_LANES) {
-            const size_t plane = (size_t)i * (size_t)c8 + (size_t)block / 8;
-            const nn_lanes va = load(scale + block), vb = load(b + block), vc = load(c + block);
-            size_t from = plane * (size / 4) + (size_t)block % 8;
+            const nn_lanes va = nn_lanes_load(scale + block), vb = nn_lanes_load(b + block),
+                           vc = nn_lanes_load(c + block);
+            size_t at = place(c8, size, i, block);
 
-            for (int row = 0; row < h / 2; row++)
-                for (int column = 0; column < w / 2; column++, from += 8) {
-                    const size_t at = plane * size + window(row, column, w) + (size_t)block % 8;
-                    const nn_masks where = where_of(argmax + from);
-                    const nn_lanes grad = load(dy + from);
+            for (int row = 0; row < h; row++) {
+                const size_t from = place(c8, size / 4, i, block) + pooled(row / 2, w);
 
-                    for (int k = 0; k < 4; k++)
-                        store(dx + at + corner(k, w), va * only(where == k, grad) +
-                                                          (vb * load(x + at + corner(k, w)) + vc));
-                }
+                for (size_t j = from; j < from + pooled(1, w); j += 8)
+                    for (int odd = 0; odd < 2; odd++, at += 8) {
+                        const nn_lanes grad = only(nn_bytes_load(argmax + j) == row % 2 * 2 + odd,
+                                                   nn_lanes_load(dy + j));
+
+                        nn_lanes_store(dx + at, va * grad + (vb * nn_lanes_load(x + at) + vc));
+                    }
+            }
         }
 }
 
@@ -308,8 +271,9 @@ void NN_LEVEL(relu_pool)(size_t planes, int h, int w, const float *x, float *y, 
                     const float *from = x + p * size + window(row, column, w) + lane;
                     nn_lanes value[4];
 
+                    prefetch_below(from, w);
                     for (int k = 0; k < 4; k++)
-                        value[k] = load(from + corner(k, w));
+                        value[k] = nn_lanes_load(from + corner(k, w));
                     pool(value, y + to, argmax + to);
                 }
         }
@@ -324,16 +288,15 @@ void NN_LEVEL(relu_pool_backward)(size_t planes, int h, int w, const float *dy,
 #pragma omp parallel for schedule(static)
     for (size_t p = 0; p < planes; p++)
         for (size_t lane = 0; lane < 8; lane += NN_LANES) {
-            size_t from = p * (size / 4) + lane;
+            float *to = dx + p * size + lane;
 
-            for (int row = 0; row < h / 2; row++)
-                for (int column = 0; column < w / 2; column++, from += 8) {
-                    float *to = dx + p * size + window(row, column, w) + lane;
-                    const nn_masks where = where_of(argmax + from);
-                    const nn_lanes grad = load(dy + from);
+            for (int row = 0; row < h; row++) {
+                const size_t from = p * (size / 4) + pooled(row / 2, w) + lane;
 
-                    for (int k = 0; k < 4; k++)
-                        store(to + corner(k, w), only(where == k, grad));
-                }
+                for (size_t j = from; j < from + pooled(1, w); j += 8)
+                    for (int odd = 0; odd < 2; odd++, to += 8)
+                        nn_lanes_store(to, only(nn_bytes_load(argmax + j) == row % 2 * 2 + odd,
+                                                nn_lanes_load(dy + j)));
+            }
         }
 }

@@ -65,7 +65,7 @@ NN_INLINE void max_lanes(const struct nn_pool_shape *s, struct span r, struct sp
             where = (wins & offset) | (~wins & where);
         }
     *(nn_lanes_at *)y = (nn_lanes)best;
-    *(nn_bytes_at *)argmax = __builtin_convertvector(where, nn_bytes);
+    nn_bytes_store(argmax, where);
 }
 
 /* x (n,C8,H,W,8) -> y, argmax (n,C8,HO,WO,8) */
@@ -92,7 +92,7 @@ void NN_LEVEL(maxpool)(int n, const struct nn_pool_shape *shape, const float *x,
 NN_INLINE void max_lanes_backward(const struct nn_pool_shape *s, struct span r, struct span c,
                                   const float *dy, const uint8_t *argmax, float *dx)
 {
-    const nn_masks where = __builtin_convertvector(*(const nn_bytes_at *)argmax, nn_masks);
+    const nn_masks where = nn_bytes_load(argmax);
     const nn_masks grad = (nn_masks) * (const nn_lanes_at *)dy;
     const int first = r.skip * s->kernel[1] + c.skip;
 

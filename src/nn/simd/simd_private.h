@@ -7,6 +7,8 @@
 #ifndef NN_SIMD_PRIVATE_H
 #define NN_SIMD_PRIVATE_H
 
+#include <string.h>
+
 #include "nn/shape.h"
 #include "nn/simd/simd.h"
 
@@ -15,8 +17,6 @@
 #define NN_LEVEL(name) NN_JOIN(NN_SIMD_LEVEL, name)
 
 #define NN_INLINE static inline __attribute__((always_inline))
-
-typedef double nn_d8 __attribute__((vector_size(64)));
 
 NN_INLINE nn_v8 nn_load(const float *from)
 {
@@ -30,18 +30,68 @@ NN_INLINE void nn_store(float *to, nn_v8 value)
 
 double NN_LEVEL(fma)(long rounds, int threads);
 
-/* Comparisons of vectors wider than a register are taken apart into single floats (gcc 12), so
- * the eight channels of a block are compared in registers of this many. */
+/* The eight channels of a block in registers of this many, for what gcc 12 takes apart into single
+ * floats when a vector is wider than a register: comparisons, and totals in double. */
 #if defined(__AVX2__)
 enum { NN_LANES = 8 };
+#    define NN_LOW_HALF 0, 1, 2, 3
+#    define NN_HIGH_HALF 4, 5, 6, 7
 #else
 enum { NN_LANES = 4 };
+#    define NN_LOW_HALF 0, 1
+#    define NN_HIGH_HALF 2, 3
 #endif
 typedef float nn_lanes __attribute__((vector_size(4 * NN_LANES)));
 typedef float nn_lanes_at __attribute__((vector_size(4 * NN_LANES), aligned(4), may_alias));
 typedef int32_t nn_masks __attribute__((vector_size(4 * NN_LANES)));
 typedef uint8_t nn_bytes __attribute__((vector_size(NN_LANES)));
 typedef uint8_t nn_bytes_at __attribute__((vector_size(NN_LANES), aligned(1), may_alias));
+
+NN_INLINE nn_lanes nn_lanes_load(const float *from)
+{
+    return *(const nn_lanes_at *)from;
+}
+
+NN_INLINE void nn_lanes_store(float *to, nn_lanes value)
+{
+    *(nn_lanes_at *)to = value;
+}
+
+/* A byte for each lane, to and from memory; for eight lanes gcc 12 would convert one by one. */
+#if defined(__AVX2__)
+typedef uint8_t nn_b32 __attribute__((vector_size(32)));
+typedef uint64_t nn_u4 __attribute__((vector_size(32)));
+
+NN_INLINE nn_masks nn_bytes_load(const uint8_t *from)
+{
+    uint64_t eight;
+    nn_b32 copies;
+
+    memcpy(&eight, from, sizeof eight);
+    copies = (nn_b32)((nn_u4){0} + eight); /* so that no byte has to change its half */
+    return (nn_masks)__builtin_shufflevector(copies, copies, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3,
+                                             3, 3, 3, 20, 20, 20, 20, 21, 21, 21, 21, 22, 22, 22,
+                                             22, 23, 23, 23, 23) &
+           255;
+}
+
+NN_INLINE void nn_bytes_store(uint8_t *to, nn_masks value)
+{
+    const nn_b32 bytes = (nn_b32)value;
+
+    *(nn_bytes_at *)to = __builtin_shufflevector(bytes, bytes, 0, 4, 8, 12, 16, 20, 24, 28);
+}
+#else
+NN_INLINE nn_masks nn_bytes_load(const uint8_t *from)
+{
+    return __builtin_convertvector(*(const nn_bytes_at *)from, nn_masks);
+}
+
+NN_INLINE void nn_bytes_store(uint8_t *to, nn_masks value)
+{
+    *(nn_bytes_at *)to = __builtin_convertvector(value, nn_bytes);
+}
+#endif
 
 void NN_LEVEL(dense_forward)(int n, int k, int o8, const float *x, const float *w, const float *b,
                              float *y);

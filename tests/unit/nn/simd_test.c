@@ -220,6 +220,33 @@ static uint64_t batchnorm(const struct nn_simd *simd)
            7 * bn_case(simd, 64, 8, 1024);
 }
 
+/* Σ x and Σ (x - mean)² of values far from zero, the first sample unlike all others. */
+static void moments_case(const struct nn_simd *simd, int n, int s, float offset, float first)
+{
+    float *x = values(product(n, s, 8), 1, offset), sum[8], squares[8];
+    float *mean = zeros(8, sizeof *mean);
+    struct bn_want want;
+
+    for (int i = 0; i < s * 8; i++)
+        x[i] += first;
+    want = bn_reference(n, 1, s, x, x, mean);
+    simd->bn_moments(n, 1, s, x, sum, squares);
+    assert_true(error(8, sum, want.sum) < 1e-6);
+    assert_true(error(8, squares, want.squares) < 1e-6 * n);
+    base_free(x);
+    base_free(mean);
+}
+
+static void test_moments(void **unused)
+{
+    (void)unused;
+    for (const struct nn_simd *const *level = nn_simd_levels(); *level; level++) {
+        moments_case(*level, 16, 49, 1000, 0);
+        moments_case(*level, 32, 25, -300, 40);
+        moments_case(*level, 64, 1, 5, -1000);
+    }
+}
+
 static uint64_t elementwise_case(const struct nn_simd *simd, size_t count)
 {
     float *a = values(count, 1, 0), *b = values(count, 2, 0), *y = spoilt(count);
@@ -445,6 +472,7 @@ int main(void)
         cmocka_unit_test(test_level_is_chosen_by_name),
         cmocka_unit_test(test_dense),
         cmocka_unit_test(test_batchnorm),
+        cmocka_unit_test(test_moments),
         cmocka_unit_test(test_elementwise),
         cmocka_unit_test(test_dropout),
         cmocka_unit_test(test_pool),
