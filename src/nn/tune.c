@@ -261,8 +261,6 @@ static base_status choose(const struct nn_conv_shape *shape, const struct nn_nod
     if (st == BASE_OK && opened > 1)
         st = race(&b, field, &count);
     for (int i = 1; i < count; i++) {
-        base_debug("  %s: %s %.3f ms, %s %.3f ms", node->name, field[i].conv->name,
-                   1e3 * field[i].seconds, field[0].conv->name, 1e3 * field[0].seconds);
         if (field[i].seconds < field[best].seconds && field[i].seconds < MARGIN * field[0].seconds)
             best = i;
     }

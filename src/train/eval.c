@@ -106,8 +106,8 @@ static base_status open_model(struct evaluation *e)
     TRY(train_state_load(&e->state, &e->checkpoint));
     TRY(nn_net_new(e->graph,
                    &(struct nn_setup){.n_max = e->batch,
-                                      .kernels = json_string_value(json_object_get(
-                                          e->checkpoint.manifest, "kernels")),
+                                      .kernels = json_string_value(
+                                          json_object_get(e->checkpoint.manifest, "kernels")),
                                       .weights = e->state.weights,
                                       .statistics = e->state.statistics},
                    &e->net));

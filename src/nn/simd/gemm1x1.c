@@ -137,7 +137,7 @@ static void image_back(const struct runs *r, const float *dy, const float *turne
 static void bias_gradient(const struct runs *r, int n, const float *dy, float *db)
 {
     for (int o = 0; o < r->o8; o++) {
-        nn_d8 total = {0};
+        double total[8] = {0};
 
         for (int i = 0; i < n; i++) {
             const float *from = dy + (size_t)(i * r->o8 + o) * r->out;
@@ -145,9 +145,11 @@ static void bias_gradient(const struct runs *r, int n, const float *dy, float *d
 
             for (size_t j = 0; j < r->out; j += 8)
                 sum += nn_load(from + j);
-            total += __builtin_convertvector(sum, nn_d8);
+            for (int lane = 0; lane < 8; lane++)
+                total[lane] += (double)sum[lane];
         }
-        nn_store(db + (size_t)o * 8, __builtin_convertvector(total, nn_v8));
+        for (int lane = 0; lane < 8; lane++)
+            db[o * 8 + lane] = (float)total[lane];
     }
 }
 
