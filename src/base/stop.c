@@ -17,6 +17,7 @@ void base_stop_install(void)
 
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
 }
 
 int base_stop_signal(void)

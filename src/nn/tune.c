@@ -419,6 +419,25 @@ out:
     return st;
 }
 
+/* Every layer that a given plan names must be there. */
+static base_status check_plan(const struct nn_graph *graph, const char *plan)
+{
+    base_status st = BASE_OK;
+
+    while (st == BASE_OK && *plan != '\0') {
+        size_t word = strcspn(plan, " "), name = strcspn(plan, "= ");
+        char *layer = base_strndup(plan, name);
+        int index = -1;
+
+        if (word > 0)
+            st = base_prefix(nn_graph_find(graph, layer, &index), "kernel plan");
+        base_free(layer);
+        plan += word;
+        plan += strspn(plan, " ");
+    }
+    return st;
+}
+
 base_status nn_tune(const struct nn_graph *graph, const struct nn_setup *setup, const char *wish,
                     const char *cache, char **plan_p)
 {
@@ -429,6 +448,7 @@ base_status nn_tune(const struct nn_graph *graph, const struct nn_setup *setup, 
 
     *plan_p = NULL;
     if (wish != NULL && strchr(wish, '=') != NULL) {
+        TRY(check_plan(graph, wish));
         *plan_p = base_strdup(wish);
         goto out;
     }

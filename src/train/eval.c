@@ -25,6 +25,7 @@ struct evaluation {
     const char *model, *data; /* names for the result */
     int threads, batch;
     double seconds, data_seconds;
+    struct train_pace pace; /* of the batches */
 };
 
 static base_status open_checkpoint(struct evaluation *e, const struct train_eval *eval)
@@ -118,19 +119,21 @@ out:
 
 static json_t *result_of(const struct evaluation *e, const struct train_eval *eval)
 {
-    double compute = e->seconds - e->data_seconds;
+    struct train_times times = {
+        .total = e->seconds, .compute = e->seconds - e->data_seconds, .data = e->data_seconds};
+    const json_t *position = json_object_get(e->checkpoint.manifest, "position");
 
-    return json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:f, s:o, s:{s:f, s:f, "
-                     "s:f, s:f, s:f, s:f, s:f}, s:I, s:b, s:s}",
-                     "schema", 1, "model", e->model, "data", e->data, "strategy", "single",
-                     "workers", 1, "hosts", 1, "threads", e->threads, "batch",
-                     (json_int_t)eval->batch, "steps", (json_int_t)e->checkpoint.step, "parameters",
-                     (json_int_t)nn_graph_parameters(e->graph), "samples_per_second",
-                     (double)e->metrics.count / e->seconds, eval->part,
-                     train_metrics_json(&e->metrics), "time", "total", e->seconds, "compute",
-                     compute, "communicate", 0.0, "wait", 0.0, "data", e->data_seconds, "stolen",
-                     0.0, "overlapped", 0.0, "peak_memory_bytes", (json_int_t)base_peak_memory(),
-                     "interrupted", 0, "run", e->checkpoint.path);
+    return json_pack(
+        "{s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:o, s:f, s:o, s:o, s:I, s:b, "
+        "s:s}",
+        "schema", 1, "model", e->model, "data", e->data, "strategy", "single", "workers", 1,
+        "hosts", 1, "threads", e->threads, "batch", (json_int_t)eval->batch, "steps",
+        (json_int_t)e->checkpoint.step, "epochs",
+        json_integer_value(json_object_get(position, "epoch")), "parameters",
+        (json_int_t)nn_graph_parameters(e->graph), "step_seconds", train_pace_json(&e->pace),
+        "samples_per_second", (double)e->metrics.count / e->seconds, eval->part,
+        train_metrics_json(&e->metrics), "time", train_times_json(&times), "peak_memory_bytes",
+        (json_int_t)base_peak_memory(), "interrupted", 0, "run", e->checkpoint.path);
 }
 
 static void tell(const struct evaluation *e, const struct train_eval *eval)
@@ -162,9 +165,10 @@ base_status train_eval_run(const struct train_eval *eval, json_t **result_p)
         TRY(base_fail(BASE_ERR_DATA, "%s has no %s samples", e.data, eval->part));
     e.batch = (int)(eval->batch < count ? eval->batch : count);
     TRY(open_model(&e));
+    TRY(train_pace_init(&e.pace, (count + (uint32_t)e.batch - 1) / (uint32_t)e.batch));
     base_stop_install();
     began = base_now();
-    TRY(train_evaluate(e.net, e.set, part, e.batch, &e.metrics, &e.data_seconds));
+    TRY(train_evaluate(e.net, e.set, part, e.batch, &e.metrics, &e.data_seconds, &e.pace));
     e.seconds = base_now() - began;
     tell(&e, eval);
     *result_p = result_of(&e, eval);
@@ -174,6 +178,7 @@ out:
     nn_graph_free(e.graph);
     data_close(e.set);
     train_metrics_fini(&e.metrics);
+    train_pace_fini(&e.pace);
     store_checkpoint_close(&e.checkpoint);
     return st;
 }

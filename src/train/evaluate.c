@@ -7,7 +7,8 @@
 #include "data/loader.h"
 
 base_status train_evaluate(struct nn_net *net, const struct data_set *set, enum data_part part,
-                           int batch, struct train_metrics *metrics, double *data_seconds)
+                           int batch, struct train_metrics *metrics, double *data_seconds,
+                           struct train_pace *pace)
 {
     base_status st = BASE_OK;
     uint32_t count = data_describe(set)->count[part];
@@ -36,6 +37,8 @@ base_status train_evaluate(struct nn_net *net, const struct data_set *set, enum 
                                               .samples = {.labels = b.labels, .ids = b.ids}},
                            false, &outcome));
         train_metrics_add(metrics, b.labels, outcome.predicted, (int)b.count, outcome.loss_sum);
+        if (pace != NULL)
+            train_pace_add(pace, base_now() - asked, b.count);
     }
 out:
     data_loader_free(loader);

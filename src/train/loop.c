@@ -154,9 +154,7 @@ static base_status one_step(struct train_session *s, const struct data_batch *b,
     p->correct += correct;
     p->seen += b->count;
     seconds = base_now() - began + data_seconds;
-    if (s->timed > 0)
-        s->samples += b->count;
-    s->step_seconds[s->timed++] = seconds;
+    train_pace_add(&s->pace, seconds, b->count);
     s->window_loss += loss_sum;
     s->window_correct += correct;
     s->window_seen += b->count;
@@ -221,7 +219,7 @@ static base_status evaluate(struct train_session *s, enum data_part part, struct
     train_metrics_fini(m);
     train_metrics_init(m, s->info->classes);
     base_progress(true, "evaluating …");
-    return train_evaluate(s->net, s->set, part, s->piece, m, &s->times.data);
+    return train_evaluate(s->net, s->set, part, s->piece, m, &s->times.data, NULL);
 }
 
 base_status train_session_test(struct train_session *s)

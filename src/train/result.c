@@ -4,7 +4,6 @@
  */
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -13,62 +12,20 @@
 #include "train/train.h"
 #include "train/train_private.h"
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-struct step_times {
-    double first, mean, median, sum;
-};
-
-/* The first step is left out of mean and median: it pays for page faults and lazy set-up. */
-static struct step_times step_times_of(const struct train_session *s)
-{
-    struct step_times t = {0};
-    size_t count = s->timed > 1 ? (size_t)s->timed - 1 : 0;
-    double *sorted;
-
-    if (s->timed == 0)
-        return t;
-    t.first = s->step_seconds[0];
-    if (count == 0)
-        return t;
-    sorted = base_calloc(count, sizeof *sorted);
-    memcpy(sorted, s->step_seconds + 1, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, by_value);
-    for (size_t i = 0; i < count; i++)
-        t.sum += sorted[i];
-    t.mean = t.sum / (double)count;
-    t.median = count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
-    base_free(sorted);
-    return t;
-}
-
-static json_t *times_json(const struct train_times *t)
-{
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "total", t->total, "compute",
-                     t->compute, "communicate", t->communicate, "wait", t->wait, "data", t->data,
-                     "stolen", t->stolen, "overlapped", t->overlapped);
-}
-
 json_t *train_session_result(const struct train_session *s)
 {
-    struct step_times t = step_times_of(s);
+    struct train_pace_summary t = train_pace_summary(&s->pace);
     const struct train_position *p = &s->state.position;
     json_t *result = json_pack(
-        "{s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:{s:f, s:f, s:f}, s:f, "
+        "{s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:o, s:f, "
         "s:{s:o, s:o}, s:o, s:o, s:I, s:b, s:s}",
         "schema", 1, "model", s->job->model, "data", s->job->data, "strategy", s->strategy->name,
         "workers", 1, "hosts", 1, "threads", s->threads, "batch", (json_int_t)s->job->batch,
         "steps", (json_int_t)p->step, "epochs", (json_int_t)p->epoch, "parameters",
-        (json_int_t)nn_graph_parameters(s->graph), "step_seconds", "first", t.first, "mean", t.mean,
-        "median", t.median, "samples_per_second", t.sum > 0 ? (double)s->samples / t.sum : 0.0,
-        "train", "loss", base_json_number(s->train_loss), "accuracy",
-        base_json_number(s->train_accuracy), "test",
-        s->tested ? train_metrics_json(&s->test) : json_null(), "time", times_json(&s->times),
+        (json_int_t)nn_graph_parameters(s->graph), "step_seconds", train_pace_json(&s->pace),
+        "samples_per_second", t.samples_per_second, "train", "loss",
+        base_json_number(s->train_loss), "accuracy", base_json_number(s->train_accuracy), "test",
+        s->tested ? train_metrics_json(&s->test) : json_null(), "time", train_times_json(&s->times),
         "peak_memory_bytes", (json_int_t)base_peak_memory(), "interrupted", base_stop_signal() != 0,
         "run", s->run.path);
 
@@ -107,7 +64,7 @@ static void add_epochs(const struct train_session *s, struct base_str *text)
 
 base_status train_session_report(struct train_session *s)
 {
-    struct step_times t = step_times_of(s);
+    struct train_pace_summary t = train_pace_summary(&s->pace);
     struct base_str text = {0};
     base_status st;
 
@@ -115,7 +72,7 @@ base_status train_session_report(struct train_session *s)
                  s->job->data, s->state.position.step, s->state.position.epoch);
     base_str_add(&text,
                  "seconds a step: first %.4f, then mean %.4f, median %.4f; %.0f samples a second\n",
-                 t.first, t.mean, t.median, t.sum > 0 ? (double)s->samples / t.sum : 0.0);
+                 t.first, t.mean, t.median, t.samples_per_second);
     if (!isnan(s->train_loss))
         base_str_add(&text, "train loss %.4f, accuracy %.2f %%\n", s->train_loss,
                      100 * s->train_accuracy);

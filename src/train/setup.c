@@ -162,8 +162,7 @@ static base_status build(struct train_session *s)
                         &s->loader));
     s->order = base_calloc((size_t)count, sizeof *s->order);
     if (s->last_step > s->state.position.step)
-        TRY(base_tensor((size_t)(s->last_step - s->state.position.step), sizeof(double),
-                        "step times", &s->step_seconds));
+        TRY(train_pace_init(&s->pace, s->last_step - s->state.position.step));
     s->first_timed_step = s->state.position.step;
 out:
     return st;
@@ -373,5 +372,5 @@ void train_session_close(struct train_session *s)
     base_free(s->kernels);
     base_free(s->order);
     base_free(s->accumulated);
-    base_free(s->step_seconds);
+    train_pace_fini(&s->pace);
 }

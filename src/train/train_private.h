@@ -12,15 +12,11 @@
 #include "nn/schedule.h"
 #include "train/job.h"
 #include "train/metrics.h"
+#include "train/pace.h"
 #include "train/record.h"
 #include "train/run.h"
 #include "train/state.h"
 #include "train/strategy.h"
-
-/* Exclusive and adding up to total; overlapped stands beside them. */
-struct train_times {
-    double total, compute, communicate, wait, data, stolen, overlapped;
-};
 
 struct train_session {
     const struct train_job *job;
@@ -51,10 +47,9 @@ struct train_session {
 
     double started;
     struct train_times times;
-    double wait_cpu;      /* CPU time inside times.wait */
-    double *step_seconds; /* of this process's steps */
-    int64_t timed, first_timed_step;
-    int64_t samples; /* of the timed steps but the first */
+    double wait_cpu;        /* CPU time inside times.wait */
+    struct train_pace pace; /* of this process's steps */
+    int64_t first_timed_step;
 
     double train_loss, train_accuracy;  /* of the last epoch, complete or not; NAN: none */
     double window_loss, window_seconds; /* since the last log line */

@@ -81,6 +81,8 @@ static base_status run(void *args, const struct cli_positional *positional)
 
         if (train_run_open(a->runs_dir, names[i], &run) == BASE_OK)
             list[found++] = summary(&run);
+        else
+            base_warn("%s is left out: %s", names[i], base_message());
         train_run_close(&run);
     }
     qsort(list, found, sizeof *list, by_created);
