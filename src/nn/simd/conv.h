@@ -2,7 +2,8 @@
  *
  * Convolutions of nn/simd at one CPU level, as the candidates of nn/kernels use them
  * (nn/ownconv.h). They keep no state between calls: everything lives in the scratch, which is
- * laid out from shape and threads each time. `threads` is at least the number that will run.
+ * laid out from shape and threads each time. `threads` is how many run; results do not depend on
+ * it.
  */
 #ifndef NN_SIMD_CONV_H
 #define NN_SIMD_CONV_H

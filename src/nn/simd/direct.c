@@ -11,10 +11,6 @@
 #include "nn/simd/conv.h"
 #include "nn/simd/gemm.h"
 
-#ifdef _OPENMP
-#    include <omp.h>
-#endif
-
 enum {
     BAND = 256,  /* pixels of a band, or one row */
     GROUPS = 16, /* of images, in the gradient of the weights */
@@ -33,15 +29,6 @@ struct layout {
 static int least(int a, int b)
 {
     return a < b ? a : b;
-}
-
-static int thread(void)
-{
-#ifdef _OPENMP
-    return omp_get_thread_num();
-#else
-    return 0;
-#endif
 }
 
 static struct layout layout_of(const struct nn_conv_shape *s)
@@ -68,7 +55,7 @@ static size_t scratch_bytes(const struct nn_conv_shape *shape, int threads)
     return (shared + (size_t)threads * l.mine) * sizeof(float);
 }
 
-/* Columns `first` … `end` of the output row lie over the input for tap column w. */
+/* The row of x under tap column w; of the output row, first … end lie over the image. */
 static void gather_row(const struct nn_conv_shape *s, const float *x, int w, float *to)
 {
     const int stride = s->stride[1], start = w - s->pad[1];
@@ -130,7 +117,7 @@ static void forward(const struct nn_conv_shape *shape, int threads, int n, const
 #pragma omp parallel for collapse(2) schedule(static) num_threads(threads)
     for (int i = 0; i < n; i++)
         for (int band = 0; band < l.bands; band++) {
-            float *col = scratch + (size_t)thread() * l.mine;
+            float *col = scratch + (size_t)nn_thread() * l.mine;
 
             gather(&l, x + (size_t)i * image, band, col);
             nn_gemm((struct nn_tile){.a = col,
@@ -262,14 +249,14 @@ static void backward(const struct nn_conv_shape *shape, int threads, int n, cons
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (int g = 0; g < GROUPS; g++)
         group_sums(&l, n * g / GROUPS, n * (g + 1) / GROUPS, x, dy,
-                   scratch + (size_t)thread() * l.mine, shared + (size_t)g * l.partial);
+                   scratch + (size_t)nn_thread() * l.mine, shared + (size_t)g * l.partial);
     add_groups(&l, shared, dw, db);
     if (!dx)
         return;
     turn(&l, w, shared);
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int i = 0; i < n; i++)
-        image_back(&l, i, dy, shared, scratch + (size_t)thread() * l.mine,
+        image_back(&l, i, dy, shared, scratch + (size_t)nn_thread() * l.mine,
                    dx + (size_t)i * nn_shape_floats(shape->in));
 }
 

@@ -12,10 +12,6 @@
 #include "nn/simd/winograd.h"
 #include "nn/simd/gemm.h"
 
-#ifdef _OPENMP
-#    include <omp.h>
-#endif
-
 enum {
     BLOCK_FLOATS = 1 << 20, /* of V and dM of a block of images: they stay in L3, */
     BLOCK_TILES = 64,       /* but so many tiles at least pay for a transform of the weights */
@@ -89,7 +85,7 @@ static struct cut cut_of(const struct layout *l, int from, int to, int threads)
     }
 }
 
-/* Everything that is asked for with n images, from n_max those that fit. */
+/* For a batch of n: blocks of equal size, as large as there is room for. */
 static struct layout layout_of(const struct nn_winograd_form *form, const struct nn_conv_shape *s,
                                int threads, int n)
 {
@@ -125,7 +121,7 @@ size_t NN_LEVEL(winograd_scratch)(const struct nn_winograd_form *form,
 {
     size_t floats = 0;
 
-    /* Fewer images can make larger blocks than n_max, which are more evenly filled. */
+    /* Not n_max alone: a smaller batch may divide into larger blocks. */
     for (int n = 1; n <= shape->n_max; n++)
         floats = most(floats, layout_of(form, shape, threads, n).floats);
     return floats * sizeof(float);
@@ -142,12 +138,7 @@ struct pass {
 
 static float *mine(const struct pass *p)
 {
-    int thread = 0;
-
-#ifdef _OPENMP
-    thread = omp_get_thread_num();
-#endif
-    return p->threads + (size_t)thread * p->l->mine;
+    return p->threads + (size_t)nn_thread() * p->l->mine;
 }
 
 static size_t image_floats(int c8, int h, int w)
@@ -200,6 +191,13 @@ static void multiply(const struct layout *l, const struct cut *c, int tiles, int
                 tiles, wide);
 }
 
+/* Asks for the weights of a block of 8x8 channels, which come from far. */
+static void fetch_weights(const float *w)
+{
+    for (int line = 0; line < 9 * 64; line += 16)
+        __builtin_prefetch(w + line);
+}
+
 /* y of a range of output channels */
 static void output_task(const struct pass *p, int task)
 {
@@ -209,9 +207,12 @@ static void output_task(const struct pass *p, int task)
     const struct nn_products m = {mine(p), c->product, c->row};
     float *u = m.at + c->products;
 
-    for (int block = 0; block < wide * l->i8; block++)
-        l->form->weights(p->w + (size_t)(first * l->i8 + block) * 9 * 64, c->position,
-                         u + (size_t)block * 64);
+    for (int block = 0; block < wide * l->i8; block++) {
+        const float *w = p->w + (size_t)(first * l->i8 + block) * 9 * 64;
+
+        fetch_weights(w + 9 * 64);
+        l->form->weights(w, c->position, u + (size_t)block * 64);
+    }
     multiply(l, c, p->images * l->tiles, wide, l->v_at, u, m);
     for (int i = 0; i < p->images; i++)
         l->form->output(&l->tiling, wide, part(l, m, i, 0), p->b ? p->b + first * 8 : NULL,
@@ -273,6 +274,7 @@ static void turned_weights(const struct pass *p, int i, float *u)
     for (int o = 0; o < l->o8; o++) {
         const float *w = p->w + (size_t)(o * l->i8 + i) * 9 * 64;
 
+        fetch_weights(w + (size_t)l->i8 * 9 * 64);
         for (int tap = 0; tap < 9; tap++)
             nn_transpose(w + tap * 64, turned + tap * 64);
         l->form->weights(turned, l->in.position, u + (size_t)o * 64);
