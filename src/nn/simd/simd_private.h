@@ -32,7 +32,6 @@ NN_INLINE void nn_store(float *to, nn_v8 value)
     *(nn_v8u *)to = value;
 }
 
-<<<<<<< HEAD
 double NN_LEVEL(fma)(long rounds, int threads);
 
 /* The eight channels of a block in registers of this many, for what gcc 12 takes apart into single
@@ -98,7 +97,6 @@ NN_INLINE void nn_bytes_store(uint8_t *to, nn_masks value)
 }
 #endif
 
-=======
 /* The number of this thread in its team. */
 NN_INLINE int nn_thread(void)
 {
@@ -109,7 +107,6 @@ NN_INLINE int nn_thread(void)
 #endif
 }
 
->>>>>>> 59ccf90 (nn: Winograd fetches weights ahead; one helper for the thread's number)
 void NN_LEVEL(dense_forward)(int n, int k, int o8, const float *x, const float *w, const float *b,
                              float *y);
 void NN_LEVEL(dense_backward_data)(int n, int k, int o8, const float *dy, const float *w,
