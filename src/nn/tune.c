@@ -447,7 +447,8 @@ base_status nn_tune(const struct nn_graph *graph, const struct nn_setup *setup, 
     int last = setup->last > 0 ? setup->last : nn_graph_layers(graph);
 
     *plan_p = NULL;
-    if (wish != NULL && strchr(wish, '=') != NULL) {
+    /* The plan of a model without convolutions is empty. */
+    if (wish != NULL && (wish[0] == '\0' || strchr(wish, '=') != NULL)) {
         TRY(check_plan(graph, wish));
         *plan_p = base_strdup(wish);
         goto out;

@@ -4,11 +4,11 @@
 source "$(dirname "$0")/../support/dist.bash"
 /usr/bin/python3 -c 'import numpy, torch' 2>/dev/null ||
     fail "needs PyTorch; install it with: apt-get install python3-torch python3-numpy"
-export PYTHONPATH="$root/tools:$root/tests/golden" PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH="$root/tools" PYTHONDONTWRITEBYTECODE=1
 
 /usr/bin/python3 - <<'PY' || fail "PyTorch could not write vgg11.pt"
 import torch
-from make_golden import Vgg11
+from torch_models import Vgg11
 
 torch.manual_seed(7)
 model = Vgg11()
@@ -49,7 +49,7 @@ expect 0 /usr/bin/python3 "$root/tools/torch_weights.py" to-torch moved.safetens
 
 /usr/bin/python3 - <<'PY' || fail "the weights that came back are not those that went"
 import torch
-from make_golden import Vgg11
+from torch_models import Vgg11
 
 sent, back, moved = (torch.load(f"{name}.pt") for name in ("vgg11", "back", "moved"))
 assert set(back) == set(sent), f"names: {set(back) ^ set(sent)}"
