@@ -69,7 +69,8 @@ static size_t row_of(int c8)
 
 static struct cut cut_of(const struct layout *l, int from, int to, int threads)
 {
-    const size_t positions = (size_t)l->form->positions, tiles = (size_t)l->images * (size_t)l->tiles;
+    const size_t positions = (size_t)l->form->positions,
+                 tiles = (size_t)l->images * (size_t)l->tiles;
     struct cut c = {.from = from, .to = to, .wide = least(8, to)};
 
     for (;;) {
