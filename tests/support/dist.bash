@@ -7,6 +7,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 export OMP_WAIT_POLICY=passive
+# Its own memory of kernel timings: tests that run at the same time must not change each other's plans.
+export XDG_CACHE_HOME=$work/cache
 
 fail() {
     echo "FAILED: $*" >&2
