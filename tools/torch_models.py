@@ -22,8 +22,7 @@ class MnistCnn(nn.Module):
     def forward(self, x):
         x = F.max_pool2d(relu(self.conv2(relu(self.conv1(x)))), 2)
         x = F.dropout(x, self.dropout, self.training)
-        x = F.dropout(relu(self.fc1(torch.flatten(x, 1))), self.dropout, self.training)
-        return self.fc2(x)
+        return self.fc2(relu(self.fc1(torch.flatten(x, 1))))
 
 
 class Vgg11(nn.Module):
