@@ -262,8 +262,8 @@ static void mnist_cnn_learns_a_batch(void **state)
     (void)state;
     support_batch_init(&b, graph, 16, 1);
     check(nn_optimiser_find("sgd", &sgd));
-    for (uint64_t step = 1; step <= 25; step++) {
-        struct nn_hyper hyper = {.lr = 0.05, .momentum = 0.9, .gradient_scale = 1, .step = step};
+    for (uint64_t step = 1; step <= 40; step++) {
+        struct nn_hyper hyper = {.lr = 0.02, .momentum = 0.9, .gradient_scale = 1, .step = step};
         struct nn_update update = {count, f.gradients, f.weights, {slot}, f.weights, {slot}};
 
         b.batch.samples.epoch = (uint32_t)step; /* another dropout each time */
