@@ -479,6 +479,15 @@ out:
     return st;
 }
 
+char *nn_tune_cache(void)
+{
+    char *dir = base_cache_dir();
+    char *cache = dir != NULL ? base_format("%s/kernels.json", dir) : NULL;
+
+    base_free(dir);
+    return cache;
+}
+
 /* ---- reading a plan ---- */
 
 char *nn_tune_kernel(const char *plan, const struct nn_node *node)

@@ -16,6 +16,9 @@
 base_status nn_tune(const struct nn_graph *graph, const struct nn_setup *setup, const char *wish,
                     const char *cache, char **plan_p);
 
+/* Where this person's timings are remembered, or NULL; base_free. */
+char *nn_tune_cache(void);
+
 /* The candidate that a plan ("a=x b=y", or "x" for all) gives to a layer; NULL when it gives none.
  * base_free. */
 char *nn_tune_kernel(const char *plan, const struct nn_node *node);

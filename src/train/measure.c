@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "nn/simd/simd.h"
@@ -50,7 +49,7 @@ static base_status make_network(struct train_measure *m, const struct train_meas
 {
     base_status st = BASE_OK;
     const struct nn_optimiser *sgd = NULL;
-    char *dir = base_cache_dir(), *cache = dir != NULL ? base_format("%s/kernels.json", dir) : NULL;
+    char *cache = nn_tune_cache();
     struct nn_setup net = {.n_max = m->batch, .training = true};
 
     TRY(nn_optimiser_find("sgd", &sgd));
@@ -63,7 +62,6 @@ static base_status make_network(struct train_measure *m, const struct train_meas
     net.statistics = m->state.statistics;
     TRY(nn_net_new(m->graph, &net, &m->net));
 out:
-    base_free(dir);
     base_free(cache);
     return st;
 }

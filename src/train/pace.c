@@ -59,6 +59,7 @@ struct train_pace_summary train_pace_summary(const struct train_pace *pace)
     memcpy(sorted, pace->seconds, kept * sizeof *sorted);
     qsort(sorted, kept, sizeof *sorted, by_value);
     s.mean = pace->sum / (double)steps;
+    s.min = sorted[0];
     s.median = (sorted[(kept - 1) / 2] + sorted[kept / 2]) / 2;
     s.samples_per_second = (double)pace->samples / pace->sum;
     base_free(sorted);

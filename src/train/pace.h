@@ -28,7 +28,7 @@ struct train_pace {
 };
 
 struct train_pace_summary {
-    double first, mean, median, samples_per_second;
+    double first, mean, median, min, samples_per_second; /* all but first: behind the first */
 };
 
 /* For about so many steps; zeros are a pace that remembers nothing. */

@@ -128,7 +128,7 @@ static const char *wished_kernels(const struct train_session *s)
 static base_status build_network(struct train_session *s)
 {
     base_status st = BASE_OK;
-    char *dir = base_cache_dir(), *cache = dir != NULL ? base_format("%s/kernels.json", dir) : NULL;
+    char *cache = nn_tune_cache();
     struct nn_setup setup = {.n_max = s->piece,
                              .training = true,
                              .weights = s->state.weights,
@@ -140,7 +140,6 @@ static base_status build_network(struct train_session *s)
     setup.kernels = s->kernels;
     TRY(nn_net_new(s->graph, &setup, &s->net));
 out:
-    base_free(dir);
     base_free(cache);
     return st;
 }

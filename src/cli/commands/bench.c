@@ -2,7 +2,6 @@
  *
  * paceline bench layers|step MODEL: where the time of a training step goes, on random numbers.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -12,19 +11,13 @@
 #include "cli/shape.h"
 #include "nn/tune.h"
 #include "train/measure.h"
+#include "train/pace.h"
 
 struct args {
     const char *input, *kernels;
     int64_t classes, batch, threads, steps;
     bool paced, json;
 };
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
 
 /* Forward and backward cost three times the forward. */
 static double step_flops(double forward, int64_t batch)
@@ -120,36 +113,39 @@ static base_status step(struct train_measure *m, const struct args *a)
 {
     base_status st = BASE_OK;
     const struct nn_graph *graph = train_measure_graph(m);
-    double *seconds = base_calloc((size_t)a->steps, sizeof *seconds), first, loss, median, peak;
+    struct train_pace pace = {0};
+    struct train_pace_summary t;
+    double seconds, loss, peak;
     double nominal = step_flops(nn_graph_flops(graph), a->batch);
     double executed =
         step_flops(nn_tune_flops(graph, nn_net_kernels(train_measure_net(m))), a->batch);
     json_t *json = NULL;
 
-    TRY(train_measure_step(m, &first, &loss));
-    for (int64_t i = 0; i < a->steps; i++)
-        TRY(train_measure_step(m, &seconds[i], &loss));
-    qsort(seconds, (size_t)a->steps, sizeof *seconds, by_value);
-    median = seconds[a->steps / 2];
+    TRY(train_pace_init(&pace, a->steps));
+    for (int64_t i = 0; i <= a->steps; i++) { /* the first one warms up */
+        TRY(train_measure_step(m, &seconds, &loss));
+        train_pace_add(&pace, seconds, a->batch);
+    }
+    t = train_pace_summary(&pace);
     peak = train_measure_peak(m);
     json =
         json_pack("{s:i, s:I, s:i, s:s, s:{s:f, s:f, s:f}, s:f, s:f, s:f, s:f, s:I}", "schema", 1,
                   "batch", (json_int_t)a->batch, "threads", train_measure_threads(m), "kernels",
-                  nn_net_kernels(train_measure_net(m)), "seconds", "first", first, "median", median,
-                  "min", seconds[0], "samples_per_second", (double)a->batch / median,
-                  "nominal_flops", nominal / median, "executed_flops", executed / median,
+                  nn_net_kernels(train_measure_net(m)), "seconds", "first", t.first, "median",
+                  t.median, "min", t.min, "samples_per_second", (double)a->batch / t.median,
+                  "nominal_flops", nominal / t.median, "executed_flops", executed / t.median,
                   "peak_flops", peak, "peak_memory_bytes", (json_int_t)base_peak_memory());
     if (a->json)
         TRY(base_json_print(json));
     else
         printf("batch %lld, %d threads: first %.2f ms, median %.2f ms, best %.2f ms; %.0f "
                "samples/s; nominal %.1f GF/s, executed %.1f, %.0f %% of the FMA peak of %.1f\n",
-               (long long)a->batch, train_measure_threads(m), 1e3 * first, 1e3 * median,
-               1e3 * seconds[0], (double)a->batch / median, nominal / median / 1e9,
-               executed / median / 1e9, 100 * executed / median / peak, peak / 1e9);
+               (long long)a->batch, train_measure_threads(m), 1e3 * t.first, 1e3 * t.median,
+               1e3 * t.min, (double)a->batch / t.median, nominal / t.median / 1e9,
+               executed / t.median / 1e9, 100 * executed / t.median / peak, peak / 1e9);
 out:
     json_decref(json);
-    base_free(seconds);
+    train_pace_fini(&pace);
     return st;
 }
 
