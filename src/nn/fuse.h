@@ -12,7 +12,8 @@
 struct nn_fused {
     /* name "bn+relu": the layers it stands for. Its node has the config, tensors and input of the
      * first of them, the output of the last, and keep memory for all: keep_fixed, then keep_bytes
-     * a sample. No usage, parse or describe; examples as any layer's. */
+     * a sample; node[i] is that of the i-th, with its config and index. No usage, parse or
+     * describe; examples as any layer's. */
     struct nn_layer layer;
     bool (*fits)(const struct nn_node *nodes); /* the nodes of such a group; NULL: all do */
 };

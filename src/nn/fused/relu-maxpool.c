@@ -24,7 +24,8 @@ static base_status forward(struct nn_pass *p)
 
 static base_status backward(struct nn_pass *p)
 {
-    nn_simd()->relu_pool_backward(planes(p), p->node->in.h, p->node->in.w, p->dy, p->keep, p->dx);
+    nn_simd()->relu_pool_backward(planes(p), p->node->in.h, p->node->in.w, 1, p->dy, p->keep,
+                                  p->dx);
     return BASE_OK;
 }
 

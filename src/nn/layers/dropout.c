@@ -5,43 +5,29 @@
  */
 #include <string.h>
 
-#include "nn/layer.h"
+#include "nn/dropout.h"
 #include "nn/line.h"
-#include "nn/simd/simd.h"
-
-struct config {
-    double rate;
-};
 
 static base_status parse(struct nn_line *line, void *config)
 {
-    struct config *c = config;
+    struct nn_dropout_config *c = config;
 
     return nn_line_real(line, "RATE", 0.0, 0.99, &c->rate);
 }
 
 static base_status describe(struct nn_node *node)
 {
-    const struct config *c = node->config;
+    const struct nn_dropout_config *c = node->config;
 
     node->out = node->in;
     node->identity = c->rate == 0.0;
     return BASE_OK;
 }
 
-static void drop(const struct nn_pass *p, const float *from, float *to)
-{
-    const struct config *c = p->node->config;
-    const struct nn_samples *s = p->samples;
-
-    nn_simd()->dropout(p->n, nn_shape_floats(p->node->in), (float)c->rate, s->seed,
-                       (uint32_t)p->node->index, s->epoch, s->ids, from, to);
-}
-
 static base_status forward(struct nn_pass *p)
 {
     if (p->training)
-        drop(p, p->x, p->y);
+        nn_dropout(p, p->node, p->x, p->y, NULL);
     else if (p->y != p->x)
         memcpy(p->y, p->x, (size_t)p->n * nn_shape_floats(p->node->in) * sizeof *p->y);
     return BASE_OK;
@@ -49,7 +35,7 @@ static base_status forward(struct nn_pass *p)
 
 static base_status backward(struct nn_pass *p)
 {
-    drop(p, p->dy, p->dx);
+    nn_dropout(p, p->node, p->dy, p->dx, NULL);
     return BASE_OK;
 }
 
@@ -60,7 +46,7 @@ const struct nn_layer nn_layer_dropout = {
     .examples = (const char *const[]){"input 9x4x3\ndropout .25\ndense 3\nmse",
                                       "input 5x1x1\ndense 11\ndropout 0.5\ndense 3\nmse",
                                       "input 5x1x1\ndense 11\ndropout 0\ndense 3\nmse", NULL},
-    .config_size = sizeof(struct config),
+    .config_size = sizeof(struct nn_dropout_config),
     .parse = parse,
     .describe = describe,
     .forward = forward,

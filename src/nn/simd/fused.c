@@ -8,8 +8,6 @@
  */
 #include "nn/simd/sums.h"
 
-enum { DEAD = 4 }; /* argmax of a window without a value above 0 */
-
 NN_INLINE nn_lanes choose(nn_masks yes, nn_lanes a, nn_lanes b)
 {
     return (nn_lanes)((yes & (nn_masks)a) | (~yes & (nn_masks)b));
@@ -164,7 +162,7 @@ NN_INLINE void pool(const nn_lanes value[4], float *y, uint8_t *argmax)
     const nn_masks alive = best.value > 0;
 
     nn_lanes_store(y, relu(best.value));
-    nn_bytes_store(argmax, (alive & best.where) | (~alive & DEAD));
+    nn_bytes_store(argmax, (alive & best.where) | (~alive & NN_POOL_DEAD));
 }
 
 /* x (n,C8,H,W,8) -> y, argmax (n,C8,H/2,W/2,8); scale, shift (C8*8) */
@@ -280,7 +278,7 @@ void NN_LEVEL(relu_pool)(size_t planes, int h, int w, const float *x, float *y, 
 }
 
 /* dy, argmax (planes,H/2,W/2,8) -> dx (planes,H,W,8) */
-void NN_LEVEL(relu_pool_backward)(size_t planes, int h, int w, const float *dy,
+void NN_LEVEL(relu_pool_backward)(size_t planes, int h, int w, float scale, const float *dy,
                                   const uint8_t *argmax, float *dx)
 {
     const size_t size = (size_t)h * (size_t)w * 8;
@@ -296,7 +294,7 @@ void NN_LEVEL(relu_pool_backward)(size_t planes, int h, int w, const float *dy,
                 for (size_t j = from; j < from + pooled(1, w); j += 8)
                     for (int odd = 0; odd < 2; odd++, to += 8)
                         nn_lanes_store(to, only(nn_bytes_load(argmax + j) == row % 2 * 2 + odd,
-                                                nn_lanes_load(dy + j)));
+                                                scale * nn_lanes_load(dy + j)));
             }
         }
 }

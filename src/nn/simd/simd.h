@@ -19,6 +19,9 @@ struct nn_pool_shape {
     int kernel[2], stride[2], pad[2]; /* pad < kernel: every window holds a value */
 };
 
+/* The argmax of a window that no gradient goes back through. */
+enum { NN_POOL_DEAD = 4 };
+
 struct nn_simd_conv;
 
 struct nn_simd {
@@ -55,9 +58,10 @@ struct nn_simd {
 
     /* Dropout: element i of sample j lives when base_rng_unit(word i) >= rate, keyed by (seed,
      * layer, epoch, ids[j]); the living are multiplied by 1/(1-rate). y may be x. The backward
-     * is the same call on gradients. floats: per sample. */
+     * is the same call on gradients. floats: per sample. marks (n,floats) or NULL: NN_POOL_DEAD
+     * is written where an element dies. */
     void (*dropout)(int n, size_t floats, float rate, uint64_t seed, uint32_t layer, uint32_t epoch,
-                    const uint32_t *ids, const float *x, float *y);
+                    const uint32_t *ids, const float *x, float *y, uint8_t *marks);
 
     /* argmax (n,C8,HO*WO,8): offset inside the window (row * kernel width + column; kernels up to
      * 15x15), padding never wins. */
@@ -85,7 +89,7 @@ struct nn_simd {
                              const float *scale, const float *shift, const float *b, const float *c,
                              float *dx);
     /* And with maxpool 2x2: x (n,C8,H,W,8), H and W even; y, dy, argmax (n,C8,H/2*W/2,8). argmax:
-     * 2 * row + column in the window, 4 where y is not above 0. */
+     * 2 * row + column in the window, NN_POOL_DEAD where y is not above 0. */
     void (*bn_relu_pool)(int n, int c8, int h, int w, const float *x, const float *scale,
                          const float *shift, float *y, uint8_t *argmax);
     void (*bn_relu_pool_sums)(int n, int c8, int h, int w, const float *x, const float *mean,
@@ -94,10 +98,10 @@ struct nn_simd {
     void (*bn_relu_pool_backward)(int n, int c8, int h, int w, const float *x, const float *dy,
                                   const uint8_t *argmax, const float *scale, const float *b,
                                   const float *c, float *dx);
-    /* ReLU and maxpool 2x2 alone; planes = n * C8 */
+    /* ReLU and maxpool 2x2 alone; planes = n * C8. Back goes scale * dy. */
     void (*relu_pool)(size_t planes, int h, int w, const float *x, float *y, uint8_t *argmax);
-    void (*relu_pool_backward)(size_t planes, int h, int w, const float *dy, const uint8_t *argmax,
-                               float *dx);
+    void (*relu_pool_backward)(size_t planes, int h, int w, float scale, const float *dy,
+                               const uint8_t *argmax, float *dx);
 };
 
 /* The best level of this CPU, or the one PACELINE_CPU names (an unknown one is ignored with a

@@ -128,7 +128,8 @@ void NN_LEVEL(add)(size_t count, const float *a, const float *b, float *sum);
 void NN_LEVEL(scale)(size_t count, float factor, float *x);
 double NN_LEVEL(square_sum)(size_t count, const float *x);
 void NN_LEVEL(dropout)(int n, size_t floats, float rate, uint64_t seed, uint32_t layer,
-                       uint32_t epoch, const uint32_t *ids, const float *x, float *y);
+                       uint32_t epoch, const uint32_t *ids, const float *x, float *y,
+                       uint8_t *marks);
 
 void NN_LEVEL(maxpool)(int n, const struct nn_pool_shape *shape, const float *x, float *y,
                        uint8_t *argmax);
@@ -158,7 +159,7 @@ void NN_LEVEL(bn_relu_pool_backward)(int n, int c8, int h, int w, const float *x
                                      const uint8_t *argmax, const float *scale, const float *b,
                                      const float *c, float *dx);
 void NN_LEVEL(relu_pool)(size_t planes, int h, int w, const float *x, float *y, uint8_t *argmax);
-void NN_LEVEL(relu_pool_backward)(size_t planes, int h, int w, const float *dy,
+void NN_LEVEL(relu_pool_backward)(size_t planes, int h, int w, float scale, const float *dy,
                                   const uint8_t *argmax, float *dx);
 
 #endif

@@ -83,9 +83,11 @@ static void groups_are_found(void **state)
 {
     (void)state;
     check_groups(plain, 0, 0,
-                 "conv bn+relu+maxpool . . conv bn+relu . conv relu+maxpool . dropout flatten "
+                 "conv bn+relu+maxpool . . conv bn+relu . conv relu+maxpool+dropout . . "
+                 "flatten "
                  "dense bn+relu . dense softmax");
     check_image("4x4", "relu\nmaxpool 2\nbn\nrelu\nbn\n", 0, 0, "relu+maxpool . bn+relu . bn");
+    check_image("4x4", "relu\nmaxpool 2\ndropout 0\n", 0, 0, "relu+maxpool . dropout");
 }
 
 static void other_layers_between_prevent_it(void **state)

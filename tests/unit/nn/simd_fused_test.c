@@ -282,7 +282,9 @@ static void check_relu_pool(const struct nn_simd *simd, const int shape[4])
     for (size_t i = 0; i < t.xs; i++)
         t.want[i] = (double)t.x[i];
     check_pooled(&t, t.want, grad);
-    simd->relu_pool_backward(planes, t.h, t.w, t.dp, t.argmax, t.dx);
+    simd->relu_pool_backward(planes, t.h, t.w, 2, t.dp, t.argmax, t.dx);
+    for (size_t i = 0; i < t.xs; i++)
+        t.dx[i] /= 2; /* exact */
     check_near(t.xs, t.dx, grad);
     memcpy(t.y_apart, t.x, t.xs * sizeof(float));
     pool_apart(&t);

@@ -296,9 +296,11 @@ static uint64_t dropout_case(const struct nn_simd *simd, size_t floats, float ra
     static const uint32_t ids[] = {5, 0xffffffffu, 17};
     const uint64_t seed = 0x123456789abcdef0u;
     float *x = values(3 * floats, 1, 0), *y = spoilt(3 * floats);
+    uint8_t *marks = base_calloc(3 * floats, 1);
     uint64_t hash;
 
-    simd->dropout(3, floats, rate, seed, 4, 9, ids, x, y);
+    memset(marks, 2, 3 * floats);
+    simd->dropout(3, floats, rate, seed, 4, 9, ids, x, y, marks);
     for (size_t j = 0; j < 3; j++)
         for (size_t i = 0; i < floats; i++) {
             const struct base_rng rng = base_rng_of(seed, BASE_STREAM_DROPOUT, 4, 9, ids[j]);
@@ -306,12 +308,14 @@ static uint64_t dropout_case(const struct nn_simd *simd, size_t floats, float ra
             const size_t at = j * floats + i;
 
             assert_true(y[at] == (lives ? x[at] * (1 / (1 - rate)) : 0));
+            assert_int_equal(marks[at], lives ? 2 : NN_POOL_DEAD);
         }
     hash = digest(0, y, 3 * floats * 4);
-    simd->dropout(3, floats, rate, seed, 4, 9, ids, x, x);
+    simd->dropout(3, floats, rate, seed, 4, 9, ids, x, x, NULL);
     assert_memory_equal(x, y, 3 * floats * 4);
     base_free(x);
     base_free(y);
+    base_free(marks);
     return hash;
 }
 
