@@ -31,6 +31,12 @@ struct nn_conv {
     /* dw and db (NULL without bias) from x and dy; dx from dy and w, unless it is NULL. */
     base_status (*backward)(void *state, int n, const float *x, const float *dy, const float *w,
                             float *dw, float *db, float *dx, void *scratch);
+    /* With a ReLU behind it, where that costs nothing; both or neither (NULL). y is cut at 0; dy
+     * counts where y > 0. Nobody wants dx. */
+    base_status (*forward_relu)(void *state, int n, const float *x, const float *w, const float *b,
+                                float *y, void *scratch);
+    base_status (*backward_relu)(void *state, int n, const float *x, const float *y,
+                                 const float *dy, float *dw, float *db, void *scratch);
     /* Which implementation serves; for the log. */
     const char *(*implementation)(const void *state);
 };

@@ -45,6 +45,24 @@ base_status nn_ownconv_backward(void *state, int n, const float *x, const float 
     return BASE_OK;
 }
 
+base_status nn_ownconv_forward_relu(void *state, int n, const float *x, const float *w,
+                                    const float *b, float *y, void *scratch)
+{
+    const struct state *s = state;
+
+    s->kernels->forward_relu(&s->shape, s->threads, n, x, w, b, y, scratch);
+    return BASE_OK;
+}
+
+base_status nn_ownconv_backward_relu(void *state, int n, const float *x, const float *y,
+                                     const float *dy, float *dw, float *db, void *scratch)
+{
+    const struct state *s = state;
+
+    s->kernels->backward_relu(&s->shape, s->threads, n, x, y, dy, dw, db, scratch);
+    return BASE_OK;
+}
+
 const char *nn_ownconv_implementation(const void *state)
 {
     (void)state;

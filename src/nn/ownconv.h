@@ -15,6 +15,10 @@ base_status nn_ownconv_forward(void *state, int n, const float *x, const float *
                                float *y, void *scratch);
 base_status nn_ownconv_backward(void *state, int n, const float *x, const float *dy, const float *w,
                                 float *dw, float *db, float *dx, void *scratch);
+base_status nn_ownconv_forward_relu(void *state, int n, const float *x, const float *w,
+                                    const float *b, float *y, void *scratch);
+base_status nn_ownconv_backward_relu(void *state, int n, const float *x, const float *y,
+                                     const float *dy, float *dw, float *db, void *scratch);
 const char *nn_ownconv_implementation(const void *state);
 
 /* 3x3, stride 1, padding 0 or 1, one group, blocked input: what Winograd's forms compute. */

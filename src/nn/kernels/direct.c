@@ -5,12 +5,12 @@
 #include "nn/ownconv.h"
 #include "nn/simd/simd.h"
 
-enum { MAX_CHANNELS = 4, MAX_TAPS = 256 };
+enum { MAX_CHANNELS = 4 };
 
 static bool serves(const struct nn_conv_shape *s)
 {
     return s->in.planar && s->groups == 1 && s->in.c <= MAX_CHANNELS &&
-           s->kernel[0] * s->kernel[1] * s->in.c <= MAX_TAPS;
+           s->kernel[0] * s->kernel[1] * s->in.c <= NN_DIRECT_TAPS && !s->want_dx;
 }
 
 static base_status open_conv(const struct nn_conv_shape *shape, size_t *scratch_bytes_p,
@@ -29,5 +29,7 @@ const struct nn_conv nn_conv_direct = {
     .close = nn_ownconv_close,
     .forward = nn_ownconv_forward,
     .backward = nn_ownconv_backward,
+    .forward_relu = nn_ownconv_forward_relu,
+    .backward_relu = nn_ownconv_backward_relu,
     .implementation = nn_ownconv_implementation,
 };

@@ -4,32 +4,20 @@
  * the first layer on fewer than eight channels it reads the planar input; with more, blocks waste
  * nothing and are faster. Grouped convolutions always read blocks.
  */
-#include "nn/conv.h"
+#include "nn/convlayer.h"
 
 #include <math.h>
 
-#include "base/mem.h"
-#include "nn/layer.h"
 #include "nn/line.h"
 
 enum { MAX_CHANNELS = 1 << 20, MAX_KERNEL = 255 };
 
-struct config {
-    int out, kernel[2], stride[2], pad[2], groups;
-    bool bias;
-};
-
-struct state {
-    const struct nn_conv *conv;
-    void *state;
-};
-
 static base_status parse(struct nn_line *line, void *config)
 {
     base_status st = BASE_OK;
-    struct config *c = config;
+    struct nn_convlayer_config *c = config;
 
-    *c = (struct config){.stride = {1, 1}, .groups = 1, .bias = true};
+    *c = (struct nn_convlayer_config){.stride = {1, 1}, .groups = 1, .bias = true};
     TRY(nn_line_int(line, "OUT", 1, MAX_CHANNELS, &c->out));
     TRY(nn_line_pair(line, "kernel", 1, MAX_KERNEL, c->kernel));
     TRY(nn_line_opt_pair(line, "stride", 1, MAX_KERNEL, c->stride));
@@ -42,7 +30,7 @@ out:
 
 static base_status describe(struct nn_node *node)
 {
-    const struct config *c = node->config;
+    const struct nn_convlayer_config *c = node->config;
     struct nn_shape in = node->in;
     int h = in.h + 2 * c->pad[0], w = in.w + 2 * c->pad[1];
     int inputs = in.c / c->groups;
@@ -77,59 +65,16 @@ static base_status describe(struct nn_node *node)
     return BASE_OK;
 }
 
-static void close_conv(void *state)
-{
-    struct state *s = state;
-
-    if (s != NULL && s->conv != NULL)
-        s->conv->close(s->state);
-    base_free(s);
-}
-
-static void convolution(const struct nn_node *node, struct nn_conv_shape *shape)
-{
-    const struct config *c = node->config;
-
-    shape->in = node->in;
-    shape->out = node->out;
-    for (int i = 0; i < 2; i++) {
-        shape->kernel[i] = c->kernel[i];
-        shape->stride[i] = c->stride[i];
-        shape->pad[i] = c->pad[i];
-    }
-    shape->groups = c->groups;
-    shape->bias = c->bias;
-}
-
-static base_status open_conv(const struct nn_node *node, struct nn_open *open, void **state_p)
-{
-    base_status st = BASE_OK;
-    struct nn_conv_shape shape = {
-        .n_max = open->n_max, .training = open->training, .want_dx = open->want_dx};
-    struct state *s = base_calloc(1, sizeof *s);
-
-    *state_p = NULL;
-    convolution(node, &shape);
-    TRY(nn_conv_choose(open->kernel, &shape, &s->conv));
-    TRY(s->conv->open(&shape, &open->scratch_bytes, &s->state));
-    open->chosen = s->conv->name;
-    *state_p = s;
-    s = NULL;
-out:
-    close_conv(s);
-    return st;
-}
-
 static base_status forward(struct nn_pass *p)
 {
-    struct state *s = p->state;
+    const struct nn_convlayer *s = p->state;
 
     return s->conv->forward(s->state, p->n, p->x, p->param[0], p->param[1], p->y, p->scratch);
 }
 
 static base_status backward(struct nn_pass *p)
 {
-    struct state *s = p->state;
+    const struct nn_convlayer *s = p->state;
 
     return s->conv->backward(s->state, p->n, p->x, p->dy, p->param[0], p->dparam[0], p->dparam[1],
                              p->dx, p->scratch);
@@ -146,12 +91,12 @@ const struct nn_layer nn_layer_conv = {
                               "input 12x6x6\nconv 8 3x3 pad=1 groups=4\nflatten\ndense 3\nmse",
                               "input 16x9x9\nconv 8 5x5 stride=2 pad=2\nflatten\ndense 3\nmse",
                               "input 8x5x7\nconv 8 3x1 pad=1x0\nflatten\ndense 3\nmse", NULL},
-    .config_size = sizeof(struct config),
-    .convolution = convolution,
+    .config_size = sizeof(struct nn_convlayer_config),
+    .convolution = nn_convlayer_shape,
     .parse = parse,
     .describe = describe,
-    .open = open_conv,
-    .close = close_conv,
+    .open = nn_convlayer_open,
+    .close = nn_convlayer_close,
     .forward = forward,
     .backward = backward,
     .takes_planar = true,

@@ -10,6 +10,8 @@
 
 #include "nn/conv.h"
 
+enum { NN_DIRECT_TAPS = 256 }; /* most taps times channels of `direct` */
+
 struct nn_simd_conv {
     /* Bytes of scratch for up to shape->n_max samples. */
     size_t (*scratch)(const struct nn_conv_shape *shape, int threads);
@@ -20,6 +22,11 @@ struct nn_simd_conv {
     void (*backward)(const struct nn_conv_shape *shape, int threads, int n, const float *x,
                      const float *dy, const float *w, float *dw, float *db, float *dx,
                      float *scratch);
+    /* With a ReLU behind it, as in nn/conv.h, or NULL. */
+    void (*forward_relu)(const struct nn_conv_shape *shape, int threads, int n, const float *x,
+                         const float *w, const float *b, float *y, float *scratch);
+    void (*backward_relu)(const struct nn_conv_shape *shape, int threads, int n, const float *x,
+                          const float *y, const float *dy, float *dw, float *db, float *scratch);
 };
 
 #endif

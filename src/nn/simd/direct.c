@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Convolutions of a planar input with few channels: the first layer. For a band of output rows,
- * the input under each tap is gathered as one long row, col [K][pixels] with k = (h,w,i) in the
- * order of the weights (Ohwi8o); the rest are matrix products. Threads own bands; gradients of
- * weights are summed over a fixed number of groups of images, then over groups, so results do not
- * depend on the number of threads.
+ * Convolutions of a planar input with few channels: the first layer, whose input nobody wants the
+ * gradient of. The image, with its padding around it when there is any, stays in L1 and is read
+ * where it lies: tap k = (h,w,i), in the order of the weights (Ohwi8o), is an offset into it. A
+ * ReLU behind the convolution costs nothing: y is cut before it is stored, and dy masked by y as it
+ * is loaded. Gradients of weights are summed over bands of rows, over a fixed number of groups of
+ * images, then over groups, so results do not depend on the number of threads.
  */
 #include <string.h>
 
@@ -12,18 +13,31 @@
 #include "nn/simd/gemm.h"
 
 enum {
-    BAND = 256,  /* pixels of a band, or one row */
+    BAND = 256,  /* pixels of a band, or one row: summed in one go */
     GROUPS = 16, /* of images, in the gradient of the weights */
+    MANY = 4,    /* channel blocks of a forward task */
+    TAPS = 6,    /* of a backward tile, or one less: what leaves fewer of them empty */
+    LINE = 16,   /* floats */
 };
 
 struct layout {
     const struct nn_conv_shape *s;
     int taps, o8, pixels; /* K, O/8, HO*WO */
-    int rows, bands;      /* output rows of a band, bands of an image */
-    size_t row;           /* floats between taps of col */
-    size_t turned;        /* floats of w with taps as outputs, [K/8][O][8] */
+    int rows;             /* output rows of a band */
+    int h, w;             /* of the image with its padding */
+    bool padded;          /* such an image is made */
     size_t partial;       /* floats of a group's sums, [O8][K+1][8] */
-    size_t mine;          /* floats of a thread: col, or the gradient of it [pixels][K/8*8] */
+    size_t mine;          /* floats of a thread: the padded image */
+    size_t ones;          /* floats of a row of ones */
+};
+
+/* A pass over one image. */
+struct image {
+    const struct layout *l;
+    const float *x;      /* with its padding */
+    const int *offsets;  /* (K) of the taps of the first pixel */
+    const float *dy, *y; /* y: NULL without a ReLU */
+    const float *ones;
 };
 
 static int least(int a, int b)
@@ -31,137 +45,292 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
+static size_t whole_lines(size_t floats)
+{
+    return (floats + LINE - 1) / LINE * LINE;
+}
+
 static struct layout layout_of(const struct nn_conv_shape *s)
 {
     struct layout l = {.s = s,
                        .taps = s->kernel[0] * s->kernel[1] * s->in.c,
                        .o8 = nn_pad8(s->out.c) / 8,
-                       .pixels = s->out.h * s->out.w};
+                       .pixels = s->out.h * s->out.w,
+                       .h = s->in.h + 2 * s->pad[0],
+                       .w = s->in.w + 2 * s->pad[1],
+                       .padded = s->pad[0] > 0 || s->pad[1] > 0};
 
     l.rows = s->out.w >= BAND ? 1 : least(BAND / s->out.w, s->out.h);
-    l.bands = (s->out.h + l.rows - 1) / l.rows;
-    l.row = (size_t)nn_pad8(l.rows * s->out.w) + 8;
-    l.turned = (size_t)nn_pad8(l.taps) * (size_t)l.o8 * 8;
     l.partial = (size_t)(l.taps + 1) * (size_t)l.o8 * 8;
-    l.mine = (size_t)nn_pad8(l.taps + 1) * l.row;
+    l.mine = l.padded ? whole_lines((size_t)s->in.c * (size_t)l.h * (size_t)l.w) : 0;
+    l.ones = whole_lines((size_t)l.w);
     return l;
 }
 
 static size_t scratch_bytes(const struct nn_conv_shape *shape, int threads)
 {
     const struct layout l = layout_of(shape);
-    const size_t shared = l.turned > GROUPS * l.partial ? l.turned : GROUPS * l.partial;
 
-    return (shared + (size_t)threads * l.mine) * sizeof(float);
+    return ((size_t)threads * l.mine + l.ones + GROUPS * l.partial) * sizeof(float);
 }
 
-/* The row of x under tap column w; of the output row, first … end lie over the image. */
-static void gather_row(const struct nn_conv_shape *s, const float *x, int w, float *to)
+static void find_offsets(const struct layout *l, int *offsets)
 {
-    const int stride = s->stride[1], start = w - s->pad[1];
-    int first = start < 0 ? (-start + stride - 1) / stride : 0;
-    int end = s->in.w > start ? (s->in.w - start + stride - 1) / stride : 0;
-
-    end = least(end, s->out.w);
-    first = least(first, end);
-    memset(to, 0, (size_t)first * sizeof *to);
-    if (stride == 1 && end > first)
-        memcpy(to + first, x + start + first, (size_t)(end - first) * sizeof *to);
-    for (int c = first; c < end && stride > 1; c++)
-        to[c] = x[start + c * stride];
-    memset(to + end, 0, (size_t)(s->out.w - end) * sizeof *to);
+    for (int h = 0; h < l->s->kernel[0]; h++)
+        for (int w = 0; w < l->s->kernel[1]; w++)
+            for (int i = 0; i < l->s->in.c; i++)
+                *offsets++ = (i * l->h + h) * l->w + w;
 }
 
-/* x [C][H][W] -> col [K][pixels of the band] */
-static void gather(const struct layout *l, const float *x, int band, float *col)
+/* x (C,H,W), or a copy of it with padding in the thread's memory */
+static const float *pad_image(const struct layout *l, const float *x, float *scratch)
 {
-    const struct nn_conv_shape *s = l->s;
-    const int end = least((band + 1) * l->rows, s->out.h);
+    const struct nn_shape in = l->s->in;
+    float *padded = scratch + (size_t)nn_thread() * l->mine;
 
-    for (int h = 0; h < s->kernel[0]; h++)
-        for (int w = 0; w < s->kernel[1]; w++)
-            for (int i = 0; i < s->in.c; i++, col += l->row) {
-                float *to = col;
-
-                for (int r = band * l->rows; r < end; r++, to += s->out.w) {
-                    const int row = r * s->stride[0] - s->pad[0] + h;
-
-                    if (row < 0 || row >= s->in.h)
-                        memset(to, 0, (size_t)s->out.w * sizeof *to);
-                    else
-                        gather_row(s, x + (size_t)(i * s->in.h + row) * (size_t)s->in.w, w, to);
-                }
-            }
+    if (!l->padded)
+        return x;
+    memset(padded, 0, l->mine * sizeof *padded);
+    for (int i = 0; i < in.c; i++)
+        for (int h = 0; h < in.h; h++)
+            memcpy(padded + (size_t)(i * l->h + h + l->s->pad[0]) * (size_t)l->w + l->s->pad[1],
+                   x + (size_t)(i * in.h + h) * (size_t)in.w, (size_t)in.w * sizeof *padded);
+    return padded;
 }
 
-static int band_pixels(const struct layout *l, int band)
+/* ---- forward ---- */
+
+/* `count` pixels of a row and `panels` channel blocks. */
+struct outputs {
+    const float *x; /* of the first pixel */
+    const float *w, *b;
+    float *y;
+    bool relu;
+};
+
+NN_INLINE void store_cut(float *to, nn_v8 value, bool relu)
 {
-    return least(l->rows, l->s->out.h - band * l->rows) * l->s->out.w;
+    nn_store(to, value);
+    for (int lane = 0; lane < 8 && relu; lane += NN_LANES) {
+        const nn_lanes part = nn_lanes_load(to + lane);
+
+        nn_lanes_store(to + lane, (nn_lanes)(~(part < 0) & (nn_masks)part));
+    }
 }
 
-/* Offset of a band in y or dy. */
-static size_t band_at(const struct layout *l, int image, int band)
+NN_INLINE void outputs_of(const struct image *m, const struct outputs *t, int count, int panels)
 {
-    return ((size_t)image * (size_t)l->o8 * (size_t)l->pixels +
-            (size_t)(band * l->rows) * (size_t)l->s->out.w) *
-           8;
+    const int taps = m->l->taps, *offsets = m->offsets;
+    const size_t step = (size_t)m->l->s->stride[1], panel = (size_t)taps * 8;
+    const size_t plane = (size_t)m->l->pixels * 8;
+    const float *x = t->x, *w = t->w;
+    nn_v8 sum[NN_ROWS][NN_PANELS];
+
+#pragma GCC unroll 8
+    for (int r = 0; r < count; r++)
+#pragma GCC unroll 2
+        for (int p = 0; p < panels; p++)
+            sum[r][p] = (nn_v8){0};
+#pragma GCC unroll 2
+    for (int k = 0; k < taps; k++, w += 8) {
+        const float *at = x + offsets[k];
+
+#pragma GCC unroll 8
+        for (int r = 0; r < count; r++)
+#pragma GCC unroll 2
+            for (int p = 0; p < panels; p++)
+                sum[r][p] += at[(size_t)r * step] * nn_load(w + (size_t)p * panel);
+    }
+#pragma GCC unroll 2
+    for (int p = 0; p < panels; p++) {
+        const nn_v8 bias = t->b ? nn_load(t->b + (size_t)p * 8) : (nn_v8){0};
+
+#pragma GCC unroll 8
+        for (int r = 0; r < count; r++)
+            store_cut(t->y + (size_t)p * plane + (size_t)r * 8, sum[r][p] + bias, t->relu);
+    }
+}
+
+static void outputs_run(const struct image *m, const struct outputs *t, int count, int panels)
+{
+#define CASE(number)                             \
+    case number:                                 \
+        if (panels == 1)                         \
+            outputs_of(m, t, number, 1);         \
+        else                                     \
+            outputs_of(m, t, number, NN_PANELS); \
+        break;
+    switch (count) {
+        CASE(1)
+        CASE(2)
+        CASE(3)
+        CASE(4)
+        CASE(5)
+        CASE(NN_ROWS)
+    }
+#undef CASE
+}
+
+/* y of up to NN_PANELS channel blocks of an image; rows are cut into tiles of equal size. */
+static void image_forward(const struct image *m, struct outputs t, int panels)
+{
+    const struct nn_conv_shape *s = m->l->s;
+    const int tiles = (s->out.w + NN_ROWS - 1) / NN_ROWS;
+
+    for (int row = 0; row < s->out.h; row++) {
+        t.x = m->x + (size_t)(row * s->stride[0]) * (size_t)m->l->w;
+        for (int tile = 0; tile < tiles; tile++) {
+            const int count = s->out.w * (tile + 1) / tiles - s->out.w * tile / tiles;
+
+            outputs_run(m, &t, count, panels);
+            t.x += count * s->stride[1];
+            t.y += (size_t)count * 8;
+        }
+    }
 }
 
 /* x (n,C,H,W), w [O8][K][8], b (O) -> y (n,O8,HO,WO,8) */
-static void forward(const struct nn_conv_shape *shape, int threads, int n, const float *x,
-                    const float *w, const float *b, float *y, float *scratch)
+static void forward_with(const struct nn_conv_shape *shape, int threads, int n, const float *x,
+                         const float *w, const float *b, bool relu, float *y, float *scratch)
 {
     const struct layout l = layout_of(shape);
-    const size_t image = nn_shape_floats(shape->in);
+    const size_t image = nn_shape_floats(shape->in), panel = (size_t)l.taps * 8;
+    int offsets[NN_DIRECT_TAPS];
 
+    find_offsets(&l, offsets);
 #pragma omp parallel for collapse(2) schedule(static) num_threads(threads)
     for (int i = 0; i < n; i++)
-        for (int band = 0; band < l.bands; band++) {
-            float *col = scratch + (size_t)nn_thread() * l.mine;
+        for (int first = 0; first < l.o8; first += MANY) {
+            const struct image m = {
+                .l = &l, .x = pad_image(&l, x + (size_t)i * image, scratch), .offsets = offsets};
+            const int end = least(first + MANY, l.o8);
 
-            gather(&l, x + (size_t)i * image, band, col);
-            nn_gemm((struct nn_tile){.a = col,
-                                     .b = w,
-                                     .bias = b,
-                                     .c = y + band_at(&l, i, band),
-                                     .a_row = 1,
-                                     .a_step = l.row,
-                                     .b_step = 8,
-                                     .b_panel = (size_t)l.taps * 8,
-                                     .c_row = 8,
-                                     .c_panel = (size_t)l.pixels * 8,
-                                     .depth = l.taps},
-                    band_pixels(&l, band), l.o8);
+            for (int o = first; o < end; o += NN_PANELS)
+                image_forward(
+                    &m,
+                    (struct outputs){.w = w + (size_t)o * panel,
+                                     .b = b ? b + (size_t)o * 8 : NULL,
+                                     .y = y + (size_t)(i * l.o8 + o) * (size_t)l.pixels * 8,
+                                     .relu = relu},
+                    least(NN_PANELS, end - o));
         }
 }
 
-/* Sums of one group of images, [O8][K+1][8]: the last tap is always one, its sum is db. */
-static void group_sums(const struct layout *l, int begin, int end, const float *x, const float *dy,
-                       float *col, float *sums)
+/* ---- backward ---- */
+
+/* What `rows` rows of output from `row` on add to the sums of taps k … */
+struct sums {
+    int k, row, rows;
+    const float *dy, *y; /* of the rows, in the first of the panels */
+    float *to;           /* [panel][K+1][8], from tap k on */
+    bool add;
+};
+
+/* dy where y > 0 */
+NN_INLINE nn_v8 load_masked(const float *dy, const float *y)
 {
-    const size_t image = nn_shape_floats(l->s->in);
+    union {
+        nn_v8 whole;
+        nn_lanes part[8 / NN_LANES];
+    } value;
 
-    if (begin == end)
-        memset(sums, 0, l->partial * sizeof *sums);
-    for (int i = begin; i < end; i++)
-        for (int band = 0; band < l->bands; band++) {
-            const int pixels = band_pixels(l, band);
+    for (int i = 0; i < 8 / NN_LANES; i++) {
+        const nn_masks alive = nn_lanes_load(y + i * NN_LANES) > 0;
 
-            gather(l, x + (size_t)i * image, band, col);
-            for (int j = 0; j < pixels; j++)
-                col[(size_t)l->taps * l->row + (size_t)j] = 1;
-            nn_gemm((struct nn_tile){.a = col,
-                                     .b = dy + band_at(l, i, band),
-                                     .c = sums,
-                                     .a_row = l->row,
-                                     .a_step = 1,
-                                     .b_step = 8,
-                                     .b_panel = (size_t)l->pixels * 8,
-                                     .c_row = 8,
-                                     .c_panel = (size_t)(l->taps + 1) * 8,
-                                     .depth = pixels,
-                                     .add = i > begin || band > 0},
-                    l->taps + 1, l->o8);
+        value.part[i] = (nn_lanes)(alive & (nn_masks)nn_lanes_load(dy + i * NN_LANES));
+    }
+    return value.whole;
+}
+
+/* Taps behind the last read ones: the first of them gives the bias's sum, the rest is dropped. */
+NN_INLINE void sums_of(const struct image *m, const struct sums *t, int count, int panels,
+                       bool masked)
+{
+    const struct layout *l = m->l;
+    const size_t step = (size_t)l->s->stride[1], plane = (size_t)l->pixels * 8;
+    const size_t panel = (size_t)(l->taps + 1) * 8;
+    const int columns = l->s->out.w;
+    const float *tap[TAPS], *dy = t->dy, *y = t->y;
+    nn_v8 sum[TAPS][NN_PANELS];
+
+    for (int r = 0; r < count; r++)
+        for (int p = 0; p < panels; p++)
+            sum[r][p] = (nn_v8){0};
+    for (int row = t->row; row < t->row + t->rows; row++) {
+        for (int r = 0; r < count; r++)
+            tap[r] = t->k + r < l->taps ? m->x + m->offsets[t->k + r] +
+                                              (size_t)(row * l->s->stride[0]) * (size_t)l->w
+                                        : m->ones;
+        for (size_t at = 0; at < (size_t)columns * step; at += step, dy += 8, y += masked ? 8 : 0) {
+            nn_v8 grad[NN_PANELS];
+
+#pragma GCC unroll 2
+            for (int p = 0; p < panels; p++)
+                grad[p] = masked ? load_masked(dy + (size_t)p * plane, y + (size_t)p * plane)
+                                 : nn_load(dy + (size_t)p * plane);
+#pragma GCC unroll 8
+            for (int r = 0; r < count; r++)
+#pragma GCC unroll 2
+                for (int p = 0; p < panels; p++)
+                    sum[r][p] += tap[r][at] * grad[p];
+        }
+    }
+    for (int p = 0; p < panels; p++)
+        for (int r = 0; r < count && t->k + r <= l->taps; r++) {
+            float *to = t->to + (size_t)p * panel + (size_t)r * 8;
+
+            nn_store(to, t->add ? nn_load(to) + sum[r][p] : sum[r][p]);
+        }
+}
+
+NN_INLINE void sums_through(const struct image *m, const struct sums *t, int count, int panels)
+{
+    if (m->y)
+        sums_of(m, t, count, panels, true);
+    else
+        sums_of(m, t, count, panels, false);
+}
+
+static void sums_run(const struct image *m, const struct sums *t, int count, int panels)
+{
+    if (count == TAPS && panels == 1)
+        sums_through(m, t, TAPS, 1);
+    else if (count == TAPS)
+        sums_through(m, t, TAPS, NN_PANELS);
+    else if (panels == 1)
+        sums_through(m, t, TAPS - 1, 1);
+    else
+        sums_through(m, t, TAPS - 1, NN_PANELS);
+}
+
+/* Taps of a tile, for K+1 of them. */
+static int tile_taps(int all)
+{
+    const int wide = (all + TAPS - 1) / TAPS * TAPS, narrow = (all + TAPS - 2) / (TAPS - 1);
+
+    return wide <= narrow * (TAPS - 1) ? TAPS : TAPS - 1;
+}
+
+/* Adds an image to sums [O8][K+1][8]. */
+static void image_sums(const struct image *m, bool add, float *sums)
+{
+    const struct layout *l = m->l;
+    const int all = l->taps + 1, count = tile_taps(all);
+
+    for (int row = 0; row < l->s->out.h; row += l->rows)
+        for (int o = 0; o < l->o8; o += NN_PANELS) {
+            const size_t at = ((size_t)o * (size_t)l->pixels + (size_t)(row * l->s->out.w)) * 8;
+
+            for (int k = 0; k < all; k += count)
+                sums_run(m,
+                         &(struct sums){.k = k,
+                                        .row = row,
+                                        .rows = least(l->rows, l->s->out.h - row),
+                                        .dy = m->dy + at,
+                                        .y = m->y ? m->y + at : NULL,
+                                        .to = sums + ((size_t)o * (size_t)all + (size_t)k) * 8,
+                                        .add = add || row > 0},
+                         count, least(NN_PANELS, l->o8 - o));
         }
 }
 
@@ -182,82 +351,57 @@ static void add_groups(const struct layout *l, const float *sums, float *dw, flo
         }
 }
 
-/* w [O8][K][8] -> [K/8][O][8], zeros behind K */
-static void turn(const struct layout *l, const float *w, float *turned)
+/* x (n,C,H,W), dy, y (n,O8,HO,WO,8) -> dw [O8][K][8], db (O); y NULL: no ReLU */
+static void backward_with(const struct nn_conv_shape *shape, int threads, int n, const float *x,
+                          const float *y, const float *dy, float *dw, float *db, float *scratch)
 {
-    memset(turned, 0, l->turned * sizeof *turned);
-    for (int o = 0; o < l->o8 * 8; o++)
-        for (int k = 0; k < l->taps; k++)
-            turned[((size_t)(k / 8) * (size_t)l->o8 * 8 + (size_t)o) * 8 + (size_t)(k % 8)] =
-                w[((size_t)(o / 8) * (size_t)l->taps + (size_t)k) * 8 + (size_t)(o % 8)];
-}
+    const struct layout l = layout_of(shape);
+    const size_t in = nn_shape_floats(shape->in), out = nn_shape_floats(shape->out);
+    float *ones = scratch + (size_t)threads * l.mine, *partial = ones + l.ones;
+    int offsets[NN_DIRECT_TAPS];
 
-/* Adds the gradient of one pixel's taps to the inputs they read. */
-static void scatter(const struct nn_conv_shape *s, int row, int column, const float *taps,
-                    float *dx)
-{
-    for (int h = 0; h < s->kernel[0]; h++)
-        for (int w = 0; w < s->kernel[1]; w++)
-            for (int i = 0; i < s->in.c; i++, taps++) {
-                const int r = row * s->stride[0] - s->pad[0] + h;
-                const int c = column * s->stride[1] - s->pad[1] + w;
+    find_offsets(&l, offsets);
+    for (size_t i = 0; i < l.ones; i++)
+        ones[i] = 1;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    for (int g = 0; g < GROUPS; g++) {
+        const int begin = n * g / GROUPS, end = n * (g + 1) / GROUPS;
+        float *sums = partial + (size_t)g * l.partial;
 
-                if (r >= 0 && r < s->in.h && c >= 0 && c < s->in.w)
-                    dx[nn_shape_at(s->in, i, r, c)] += *taps;
-            }
-}
-
-/* dx (C,H,W) of an image; `taps` is room for the gradients of a band, [pixels][K/8*8] */
-static void image_back(const struct layout *l, int image, const float *dy, const float *turned,
-                       float *taps, float *dx)
-{
-    const size_t row = (size_t)nn_pad8(l->taps);
-
-    memset(dx, 0, nn_shape_floats(l->s->in) * sizeof *dx);
-    for (int band = 0; band < l->bands; band++) {
-        const int pixels = band_pixels(l, band);
-
-        for (int k = 0; k < (int)row / 8; k += NN_PANELS)
-            nn_gemm_rows((struct nn_tile){.a = dy + band_at(l, image, band),
-                                          .b = turned + (size_t)k * (size_t)l->o8 * 64,
-                                          .c = taps + (size_t)k * 8,
-                                          .a_row = 8,
-                                          .a_step = 1,
-                                          .a_block = (size_t)l->pixels * 8,
-                                          .b_step = 8,
-                                          .b_block = 64,
-                                          .b_panel = (size_t)l->o8 * 64,
-                                          .c_row = row,
-                                          .c_panel = 8,
-                                          .depth = 8,
-                                          .blocks = l->o8},
-                         pixels, least(NN_PANELS, (int)row / 8 - k));
-        for (int j = 0; j < pixels; j++)
-            scatter(l->s, band * l->rows + j / l->s->out.w, j % l->s->out.w, taps + (size_t)j * row,
-                    dx);
+        if (begin == end)
+            memset(sums, 0, l.partial * sizeof *sums);
+        for (int i = begin; i < end; i++)
+            image_sums(&(struct image){.l = &l,
+                                       .x = pad_image(&l, x + (size_t)i * in, scratch),
+                                       .offsets = offsets,
+                                       .dy = dy + (size_t)i * out,
+                                       .y = y ? y + (size_t)i * out : NULL,
+                                       .ones = ones},
+                       i > begin, sums);
     }
+    add_groups(&l, partial, dw, db);
 }
 
-/* x (n,C,H,W), dy (n,O8,HO,WO,8), w -> dw, db (O), dx (n,C,H,W) */
+static void forward(const struct nn_conv_shape *shape, int threads, int n, const float *x,
+                    const float *w, const float *b, float *y, float *scratch)
+{
+    forward_with(shape, threads, n, x, w, b, false, y, scratch);
+}
+
 static void backward(const struct nn_conv_shape *shape, int threads, int n, const float *x,
                      const float *dy, const float *w, float *dw, float *db, float *dx,
                      float *scratch)
 {
-    const struct layout l = layout_of(shape);
-    float *shared = scratch + (size_t)threads * l.mine;
-
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (int g = 0; g < GROUPS; g++)
-        group_sums(&l, n * g / GROUPS, n * (g + 1) / GROUPS, x, dy,
-                   scratch + (size_t)nn_thread() * l.mine, shared + (size_t)g * l.partial);
-    add_groups(&l, shared, dw, db);
-    if (!dx)
-        return;
-    turn(&l, w, shared);
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int i = 0; i < n; i++)
-        image_back(&l, i, dy, shared, scratch + (size_t)nn_thread() * l.mine,
-                   dx + (size_t)i * nn_shape_floats(shape->in));
+    (void)w;
+    (void)dx;
+    backward_with(shape, threads, n, x, NULL, dy, dw, db, scratch);
 }
 
-const struct nn_simd_conv NN_LEVEL(direct) = {scratch_bytes, forward, backward};
+static void forward_relu(const struct nn_conv_shape *shape, int threads, int n, const float *x,
+                         const float *w, const float *b, float *y, float *scratch)
+{
+    forward_with(shape, threads, n, x, w, b, true, y, scratch);
+}
+
+const struct nn_simd_conv NN_LEVEL(direct) = {scratch_bytes, forward, backward, forward_relu,
+                                              backward_with};

@@ -27,6 +27,11 @@ static const char plain[] = "input 3x8x8\nclasses 4\n"
                             "conv 24 3x3 pad=1\nrelu\nmaxpool 2\ndropout .3\nflatten\n"
                             "dense 9\nbn\nrelu\ndense classes\n";
 
+/* A first convolution whose ReLU goes with it; the second one's does not. */
+static const char starting[] = "input 1x9x8\nclasses 4\n"
+                               "conv 12 3x3\nrelu\nconv 10 3x3\nrelu\ndense 9\nrelu\n"
+                               "dense classes\n";
+
 static const char residual[] = "input 3x8x8\nclasses 4\n"
                                "conv 12 3x3 pad=1\nbn\nrelu\nsave a\nmaxpool 2\nsave p\nload a\n"
                                "conv 12 3x3 pad=1 stride=2 bias=off\nbn\nrelu\nadd p\nsave b\n"
@@ -86,6 +91,9 @@ static void groups_are_found(void **state)
                  "conv bn+relu+maxpool . . conv bn+relu . conv relu+maxpool+dropout . . "
                  "flatten "
                  "dense bn+relu . dense softmax");
+    check_groups(starting, 0, 0, "conv+relu . conv relu dense relu dense softmax");
+    check_groups("input 1x9x8\nclasses 4\nconv 8 2x1\nrelu\nmaxpool 2\ndense classes\n", 0, 0,
+                 "conv relu+maxpool . dense softmax");
     check_image("4x4", "relu\nmaxpool 2\nbn\nrelu\nbn\n", 0, 0, "relu+maxpool . bn+relu . bn");
     check_image("4x4", "relu\nmaxpool 2\ndropout 0\n", 0, 0, "relu+maxpool . dropout");
 }
@@ -229,7 +237,7 @@ static void check_same(const struct nn_graph *graph, int cut)
 
 static void results_are_those_of_the_layers_apart(void **state)
 {
-    const char *const texts[] = {plain, residual, first};
+    const char *const texts[] = {plain, starting, residual, first};
 
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The candidate of a convolution layer: nn/convlayer.h.
+ */
+#include "nn/convlayer.h"
+
+#include "base/mem.h"
+
+void nn_convlayer_shape(const struct nn_node *node, struct nn_conv_shape *shape)
+{
+    const struct nn_convlayer_config *c = node->config;
+
+    shape->in = node->in;
+    shape->out = node->out;
+    for (int i = 0; i < 2; i++) {
+        shape->kernel[i] = c->kernel[i];
+        shape->stride[i] = c->stride[i];
+        shape->pad[i] = c->pad[i];
+    }
+    shape->groups = c->groups;
+    shape->bias = c->bias;
+}
+
+base_status nn_convlayer_open(const struct nn_node *node, struct nn_open *open, void **state_p)
+{
+    base_status st = BASE_OK;
+    struct nn_conv_shape shape = {
+        .n_max = open->n_max, .training = open->training, .want_dx = open->want_dx};
+    struct nn_convlayer *s = base_calloc(1, sizeof *s);
+
+    *state_p = NULL;
+    nn_convlayer_shape(node, &shape);
+    TRY(nn_conv_choose(open->kernel, &shape, &s->conv));
+    TRY(s->conv->open(&shape, &s->scratch_bytes, &s->state));
+    s->scratch_bytes = (s->scratch_bytes + BASE_ALIGN - 1) / BASE_ALIGN * BASE_ALIGN;
+    open->scratch_bytes = s->scratch_bytes;
+    open->chosen = s->conv->name;
+    *state_p = s;
+    s = NULL;
+out:
+    nn_convlayer_close(s);
+    return st;
+}
+
+void nn_convlayer_close(void *state)
+{
+    struct nn_convlayer *s = state;
+
+    if (s != NULL && s->conv != NULL)
+        s->conv->close(s->state);
+    base_free(s);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What conv and the groups that begin with it share: the layer's line and its candidate.
+ */
+#ifndef NN_CONVLAYER_H
+#define NN_CONVLAYER_H
+
+#include "nn/conv.h"
+#include "nn/layer.h"
+
+struct nn_convlayer_config {
+    int out, kernel[2], stride[2], pad[2], groups;
+    bool bias;
+};
+
+/* The state of such a layer. */
+struct nn_convlayer {
+    const struct nn_conv *conv;
+    void *state;
+    size_t scratch_bytes; /* of the candidate; whole lines of memory */
+};
+
+/* As struct nn_layer's convolution, open and close. */
+void nn_convlayer_shape(const struct nn_node *node, struct nn_conv_shape *shape);
+base_status nn_convlayer_open(const struct nn_node *node, struct nn_open *open, void **state_p);
+void nn_convlayer_close(void *state);
+
+#endif
