@@ -6,12 +6,22 @@
 
 #include "base/mem.h"
 
+struct nn_shape nn_convlayer_out(const struct nn_node *node)
+{
+    const struct nn_convlayer_config *c = node->config;
+    int h = node->in.h + 2 * c->pad[0], w = node->in.w + 2 * c->pad[1];
+
+    return (struct nn_shape){.c = c->out,
+                             .h = (h - c->kernel[0]) / c->stride[0] + 1,
+                             .w = (w - c->kernel[1]) / c->stride[1] + 1};
+}
+
 void nn_convlayer_shape(const struct nn_node *node, struct nn_conv_shape *shape)
 {
     const struct nn_convlayer_config *c = node->config;
 
     shape->in = node->in;
-    shape->out = node->out;
+    shape->out = nn_convlayer_out(node);
     for (int i = 0; i < 2; i++) {
         shape->kernel[i] = c->kernel[i];
         shape->stride[i] = c->stride[i];

@@ -20,6 +20,9 @@ struct nn_convlayer {
     size_t scratch_bytes; /* of the candidate; whole lines of memory */
 };
 
+/* The convolution's output; in a group, node->out is another's. */
+struct nn_shape nn_convlayer_out(const struct nn_node *node);
+
 /* As struct nn_layer's convolution, open and close. */
 void nn_convlayer_shape(const struct nn_node *node, struct nn_conv_shape *shape);
 base_status nn_convlayer_open(const struct nn_node *node, struct nn_open *open, void **state_p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Dropout on the samples of a pass: nn/dropout.h.
+ * Dropout on samples of a batch: nn/dropout.h.
  */
 #include "nn/dropout.h"
 
@@ -13,12 +13,11 @@ float nn_dropout_factor(const struct nn_node *node)
     return 1.0f / (1.0f - (float)c->rate);
 }
 
-void nn_dropout(const struct nn_pass *p, const struct nn_node *node, const float *from, float *to,
-                uint8_t *marks)
+void nn_dropout(const struct nn_node *node, const struct nn_samples *samples, int n,
+                const uint32_t *ids, const float *from, float *to, uint8_t *marks)
 {
     const struct nn_dropout_config *c = node->config;
-    const struct nn_samples *s = p->samples;
 
-    nn_simd()->dropout(p->n, nn_shape_floats(node->in), (float)c->rate, s->seed,
-                       (uint32_t)node->index, s->epoch, s->ids, from, to, marks);
+    nn_simd()->dropout(n, nn_shape_floats(node->in), (float)c->rate, samples->seed,
+                       (uint32_t)node->index, samples->epoch, ids, from, to, marks);
 }

@@ -14,9 +14,9 @@ struct nn_dropout_config {
 /* 1 / (1 - rate): what the living are multiplied by. */
 float nn_dropout_factor(const struct nn_node *node);
 
-/* The dropout layer `node` on the samples of the pass: to (n) x node->out; may be `from`. marks
- * (the same size), or NULL, says NN_POOL_DEAD where an element dies. */
-void nn_dropout(const struct nn_pass *p, const struct nn_node *node, const float *from, float *to,
-                uint8_t *marks);
+/* The dropout layer `node` on n samples of a batch, ids (n) among them: to (n) x node->out; may be
+ * `from`. marks (the same size), or NULL, says NN_POOL_DEAD where an element dies. */
+void nn_dropout(const struct nn_node *node, const struct nn_samples *samples, int n,
+                const uint32_t *ids, const float *from, float *to, uint8_t *marks);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * The first convolution of few channels, with its ReLU: outputs many times its inputs, so a pass
  * over them counts. Candidates that know nothing of a ReLU get one before or behind them. Not for
- * other convolutions, nor where ReLU and max-pooling are one pass (relu-maxpool.c).
+ * other convolutions, nor where a pool follows that the ReLU goes with (relu-maxpool.c).
  */
 #include <string.h>
 

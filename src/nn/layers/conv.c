@@ -47,9 +47,7 @@ static base_status describe(struct nn_node *node)
                          c->groups, in.c, c->out);
     if (c->groups > 1 || in.c >= NN_BLOCK)
         node->in.planar = in.planar = false;
-    node->out = (struct nn_shape){.c = c->out,
-                                  .h = (h - c->kernel[0]) / c->stride[0] + 1,
-                                  .w = (w - c->kernel[1]) / c->stride[1] + 1};
+    node->out = nn_convlayer_out(node);
     nn_node_param(node, "weight",
                   (struct nn_tensor){
                       .order = c->groups > 1 ? NN_PLAIN

@@ -27,7 +27,7 @@ static base_status describe(struct nn_node *node)
 static base_status forward(struct nn_pass *p)
 {
     if (p->training)
-        nn_dropout(p, p->node, p->x, p->y, NULL);
+        nn_dropout(p->node, p->samples, p->n, p->samples->ids, p->x, p->y, NULL);
     else if (p->y != p->x)
         memcpy(p->y, p->x, (size_t)p->n * nn_shape_floats(p->node->in) * sizeof *p->y);
     return BASE_OK;
@@ -35,7 +35,7 @@ static base_status forward(struct nn_pass *p)
 
 static base_status backward(struct nn_pass *p)
 {
-    nn_dropout(p, p->node, p->dy, p->dx, NULL);
+    nn_dropout(p->node, p->samples, p->n, p->samples->ids, p->dy, p->dx, NULL);
     return BASE_OK;
 }
 

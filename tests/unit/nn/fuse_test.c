@@ -32,6 +32,11 @@ static const char starting[] = "input 1x9x8\nclasses 4\n"
                                "conv 12 3x3\nrelu\nconv 10 3x3\nrelu\ndense 9\nrelu\n"
                                "dense classes\n";
 
+/* Convolutions whose outputs outweigh their weights, pooled. */
+static const char pooled[] = "input 1x18x18\nclasses 4\n"
+                             "conv 9 3x3\nrelu\nmaxpool 2\nconv 12 1x1 bias=off\nrelu\n"
+                             "maxpool 2\ndropout .3\ndense classes\n";
+
 static const char residual[] = "input 3x8x8\nclasses 4\n"
                                "conv 12 3x3 pad=1\nbn\nrelu\nsave a\nmaxpool 2\nsave p\nload a\n"
                                "conv 12 3x3 pad=1 stride=2 bias=off\nbn\nrelu\nadd p\nsave b\n"
@@ -88,12 +93,14 @@ static void groups_are_found(void **state)
 {
     (void)state;
     check_groups(plain, 0, 0,
-                 "conv bn+relu+maxpool . . conv bn+relu . conv relu+maxpool+dropout . . "
-                 "flatten "
+                 "conv bn+relu+maxpool . . conv bn+relu . conv relu+maxpool . dropout flatten "
+                 ""
                  "dense bn+relu . dense softmax");
     check_groups(starting, 0, 0, "conv+relu . conv relu dense relu dense softmax");
+    check_groups(pooled, 0, 0,
+                 "conv+relu+maxpool . . conv+relu+maxpool+dropout . . . dense softmax");
     check_groups("input 1x9x8\nclasses 4\nconv 8 2x1\nrelu\nmaxpool 2\ndense classes\n", 0, 0,
-                 "conv relu+maxpool . dense softmax");
+                 "conv+relu+maxpool . . dense softmax");
     check_image("4x4", "relu\nmaxpool 2\nbn\nrelu\nbn\n", 0, 0, "relu+maxpool . bn+relu . bn");
     check_image("4x4", "relu\nmaxpool 2\ndropout 0\n", 0, 0, "relu+maxpool . dropout");
 }
@@ -237,7 +244,7 @@ static void check_same(const struct nn_graph *graph, int cut)
 
 static void results_are_those_of_the_layers_apart(void **state)
 {
-    const char *const texts[] = {plain, starting, residual, first};
+    const char *const texts[] = {plain, starting, pooled, residual, first};
 
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -247,6 +254,43 @@ static void results_are_those_of_the_layers_apart(void **state)
             check_same(graph, cut);
         nn_graph_free(graph);
     }
+}
+
+static double distance(const struct nn_tensor *t, const float *a, const float *b)
+{
+    double wrong = 0, norm = 0;
+
+    for (size_t e = t->offset; e < t->offset + t->floats; e++) {
+        wrong += pow((double)a[e] - (double)b[e], 2);
+        norm += pow((double)b[e], 2);
+    }
+    return sqrt(wrong / norm);
+}
+
+/* A batch that is computed in several parts, the last a short one: the sums of gradients have
+ * another order, nothing is lost or counted twice. */
+static void parts_of_a_batch_add_up(void **state)
+{
+    struct nn_graph *graph = support_graph("input 1x130x130\nclasses 4\nconv 8 3x3 pad=1\nrelu\n"
+                                           "maxpool 2\ndropout .3\nmaxpool 5\ndense classes\n");
+    struct side fused, apart;
+    struct support_batch b;
+
+    (void)state;
+    check_groups("input 1x130x130\nclasses 4\nconv 8 3x3 pad=1\nrelu\nmaxpool 2\ndropout .3\n"
+                 "maxpool 5\ndense classes\n",
+                 0, 0, "conv+relu+maxpool+dropout . . . maxpool dense softmax");
+    side_init(&fused, graph, 0, false);
+    side_init(&apart, graph, 0, true);
+    support_batch_init(&b, graph, N, 3);
+    assert_true(step(&fused, &b.batch, true) == step(&apart, &b.batch, true));
+    for (size_t i = 0; i < nn_graph_params(graph); i++)
+        assert_true(distance(nn_graph_param(graph, i), fused.gradients, apart.gradients) < 1e-6);
+    assert_true(step(&fused, &b.batch, false) == step(&apart, &b.batch, false));
+    support_batch_fini(&b);
+    side_fini(&fused);
+    side_fini(&apart);
+    nn_graph_free(graph);
 }
 
 static int seen_as[4];
@@ -349,6 +393,7 @@ int main(void)
         cmocka_unit_test(other_windows_are_not_fused),
         cmocka_unit_test(groups_lie_inside_the_range),
         cmocka_unit_test(results_are_those_of_the_layers_apart),
+        cmocka_unit_test(parts_of_a_batch_add_up),
         cmocka_unit_test(outputs_inside_a_group_are_not_told),
         cmocka_unit_test(bad_ranges_are_refused),
         cmocka_unit_test(fusing_saves_memory),

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Convolution, ReLU and maxpool 2x2: nn/convpool.h.
+ */
+#include "nn/convpool.h"
+#include "nn/fuse.h"
+
+static base_status forward(struct nn_pass *p)
+{
+    return nn_convpool_forward(p, NULL);
+}
+
+static base_status backward(struct nn_pass *p)
+{
+    return nn_convpool_backward(p, NULL);
+}
+
+const struct nn_fused nn_fused_conv_relu_maxpool = {
+    .layer =
+        {
+            .name = "conv+relu+maxpool",
+            .help = "a convolution that is pooled while its outputs are in the caches",
+            .examples = (const char *const[]){"input 3x6x8\nconv 10 3x3 pad=1\nrelu\nmaxpool 2\n"
+                                              "dense 3\nmse",
+                                              "input 9x6x6\nconv 10 1x1 bias=off\nrelu\nmaxpool 2\n"
+                                              "dense 3\nmse",
+                                              NULL},
+            .open = nn_convpool_open,
+            .close = nn_convpool_close,
+            .forward = forward,
+            .backward = backward,
+            .takes_planar = true,
+            .needs_x = true,
+        },
+    .fits = nn_convpool_fits,
+};
