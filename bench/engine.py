@@ -4,11 +4,13 @@
 
     engine.py PATH-OF-PACELINE [--rounds N] [--only MODEL:BATCH:THREADS] [--json FILE] [--table FILE]
 
-The sides take turns, a step each: paceline, PyTorch in NCHW, PyTorch in channels_last; the faster
-of the two layouts counts in every round. A ratio is taken in each round, and the median of the
-rounds is reported with its quartiles, so that what disturbs the machine disturbs both. Memory is
-what a step needs beside the program: peak after the rounds minus peak before the first step
-(before the model is made, for paceline, so its weights count too)."""
+The sides take turns: paceline, PyTorch in NCHW, PyTorch in channels_last. A turn is a burst of
+steps: one that warms up, then as many as fit a third of a second, of which the median counts; a
+step after a pause can take twice as long, and training does not pause. The faster of the two
+layouts counts in every round. A ratio is taken in each round, and the median of the rounds is
+reported with its quartiles, so that what disturbs the machine disturbs both. Memory is what a step
+needs beside the program: peak after the rounds minus peak before the first step (before the model
+is made, for paceline, so its weights count too)."""
 import argparse
 import json
 import pathlib
@@ -21,6 +23,10 @@ CASES = [("vgg11", 16), ("vgg11", 64), ("vgg11", 256), ("mnist-cnn", 64), ("resn
 HERE = pathlib.Path(__file__).resolve().parent
 
 
+BURST = 0.3  # seconds
+MOST = 40  # steps of a burst
+
+
 class Side:
     """A program that does one step for each line it is sent."""
 
@@ -29,14 +35,23 @@ class Side:
                                         text=True)
         self.before = json.loads(self.process.stdout.readline())["peak_memory_bytes"]
         self.peak = self.before
+        self.count = 1
 
-    def step(self):
-        time.sleep(0.02)  # the other side's waiting threads go to sleep
-        self.process.stdin.write("\n")
+    def steps(self, count):
+        """Seconds of `count` steps without a pause between them."""
+        self.process.stdin.write(count * "\n")
         self.process.stdin.flush()
-        answer = json.loads(self.process.stdout.readline())
-        self.peak = answer["peak_memory_bytes"]
-        return answer["seconds"]
+        answers = [json.loads(self.process.stdout.readline()) for _ in range(count)]
+        self.peak = answers[-1]["peak_memory_bytes"]
+        return [answer["seconds"] for answer in answers]
+
+    def prepare(self):
+        """First steps, which set things up, and how many make a burst."""
+        self.count = max(1, min(MOST, round(BURST / min(self.steps(2)))))
+
+    def burst(self):
+        time.sleep(0.02)  # the other side's waiting threads go to sleep
+        return statistics.median(self.steps(1 + self.count)[1:])
 
     def memory(self):
         return self.peak - self.before
@@ -55,12 +70,11 @@ def measure(program, model, batch, threads, rounds):
     ours = Side([program, "bench", "step", model, "--batch", str(batch), "--threads", str(threads),
                  "--paced"])
     plain, last = Side(torch + ["nchw"]), Side(torch + ["channels_last"])
-    times = []
-    for number in range(rounds + 1):
-        row = (ours.step(), plain.step(), last.step())
-        if number > 0:
-            times.append(row)
-    for side in (ours, plain, last):
+    sides = (ours, plain, last)
+    for side in sides:
+        side.prepare()
+    times = [tuple(side.burst() for side in sides) for _ in range(rounds)]
+    for side in sides:
         side.close()
     ratios = sorted(min(p, c) / o for o, p, c in times)
     quartiles = statistics.quantiles(ratios, n=4)
@@ -69,6 +83,7 @@ def measure(program, model, batch, threads, rounds):
     executed = about["executed_flops"] * about["seconds"]["median"]
     return {
         "model": model, "batch": batch, "threads": threads, "rounds": rounds,
+        "steps_per_round": ours.count,
         "ratio": statistics.median(ratios), "quartiles": [quartiles[0], quartiles[2]],
         "seconds": median, "torch_seconds": statistics.median(min(r[1:]) for r in times),
         "nominal_flops": flops / median, "executed_flops": executed / median,
@@ -93,7 +108,7 @@ def row(r):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--only", action="append", help="MODEL:BATCH:THREADS")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--table", type=pathlib.Path)

@@ -195,7 +195,7 @@ static void forward_with(const struct nn_conv_shape *shape, int threads, int n, 
 {
     const struct layout l = layout_of(shape);
     const size_t image = nn_shape_floats(shape->in), panel = (size_t)l.taps * 8;
-    int offsets[NN_DIRECT_TAPS];
+    int offsets[NN_DIRECT_TAPS] = {0};
 
     find_offsets(&l, offsets);
 #pragma omp parallel for collapse(2) schedule(static) num_threads(threads)
@@ -358,7 +358,7 @@ static void backward_with(const struct nn_conv_shape *shape, int threads, int n,
     const struct layout l = layout_of(shape);
     const size_t in = nn_shape_floats(shape->in), out = nn_shape_floats(shape->out);
     float *ones = scratch + (size_t)threads * l.mine, *partial = ones + l.ones;
-    int offsets[NN_DIRECT_TAPS];
+    int offsets[NN_DIRECT_TAPS] = {0};
 
     find_offsets(&l, offsets);
     for (size_t i = 0; i < l.ones; i++)
