@@ -69,8 +69,9 @@ const char *nn_ownconv_implementation(const void *state)
     return nn_simd()->name;
 }
 
-bool nn_ownconv_winograd_serves(const struct nn_conv_shape *s)
+bool nn_ownconv_winograd_serves(const struct nn_conv_shape *s, int stride)
 {
-    return s->kernel[0] == 3 && s->kernel[1] == 3 && s->stride[0] == 1 && s->stride[1] == 1 &&
-           s->pad[0] <= 1 && s->pad[1] <= 1 && s->groups == 1 && !s->in.planar;
+    return s->kernel[0] == 3 && s->kernel[1] == 3 && s->stride[0] == stride &&
+           s->stride[1] == stride && s->pad[0] <= 1 && s->pad[1] <= 1 && s->groups == 1 &&
+           !s->in.planar;
 }

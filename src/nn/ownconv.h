@@ -21,7 +21,7 @@ base_status nn_ownconv_backward_relu(void *state, int n, const float *x, const f
                                      const float *dy, float *dw, float *db, void *scratch);
 const char *nn_ownconv_implementation(const void *state);
 
-/* 3x3, stride 1, padding 0 or 1, one group, blocked input: what Winograd's forms compute. */
-bool nn_ownconv_winograd_serves(const struct nn_conv_shape *shape);
+/* 3x3, that stride, padding 0 or 1, one group, blocked input: what a Winograd form computes. */
+bool nn_ownconv_winograd_serves(const struct nn_conv_shape *shape, int stride);
 
 #endif

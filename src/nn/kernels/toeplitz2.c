@@ -7,7 +7,7 @@
 
 static bool serves(const struct nn_conv_shape *s)
 {
-    return nn_ownconv_winograd_serves(s) && s->pad[0] == 1 && s->pad[1] == 1 && s->in.h == 2 &&
+    return nn_ownconv_winograd_serves(s, 1) && s->pad[0] == 1 && s->pad[1] == 1 && s->in.h == 2 &&
            s->in.w == 2;
 }
 

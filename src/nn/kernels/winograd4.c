@@ -5,6 +5,11 @@
 #include "nn/ownconv.h"
 #include "nn/simd/simd.h"
 
+static bool serves(const struct nn_conv_shape *s)
+{
+    return nn_ownconv_winograd_serves(s, 1);
+}
+
 static base_status open_conv(const struct nn_conv_shape *shape, size_t *scratch_bytes_p,
                              void **state_p)
 {
@@ -16,7 +21,7 @@ const struct nn_conv nn_conv_winograd4 = {
     .name = "winograd4",
     .help = "Winograd F(4x4,3x3): 3x3, stride 1, padding 0 or 1",
     .share = 36.0 / 144,
-    .serves = nn_ownconv_winograd_serves,
+    .serves = serves,
     .open = open_conv,
     .close = nn_ownconv_close,
     .forward = nn_ownconv_forward,

@@ -74,7 +74,8 @@ struct nn_simd {
     void (*avgpool_backward)(int n, const struct nn_pool_shape *shape, const float *dy, float *dx);
 
     /* Convolutions (nn/simd/conv.h), by the names of their candidates. */
-    const struct nn_simd_conv *winograd4, *winograd2, *toeplitz2, *direct, *gemm1x1;
+    const struct nn_simd_conv *winograd4, *winograd2, *winograd4s2, *winograd2s2, *toeplitz2,
+        *direct, *gemm1x1;
 
     /* Fused with batch-norm (scale, shift, mean, b, c per channel) and ReLU, as if one by one: a
      * NaN passes forward, and back goes nothing where y is not above 0. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What winograd.c (who does what, where things lie) and the forms (winograd4.c, winograd2.c,
- * toeplitz2.c: the arithmetic of one tile) have in common; private to nn/simd.
+ * What winograd.c (who does what, where things lie) and the forms (winograd4.c, winograd2.c, with
+ * stride 2 winograd4s2.c, winograd2s2.c, and toeplitz2.c: the arithmetic of one tile) have in
+ * common; private to nn/simd.
  *
  * A form F(m,3) computes tiles of m x m outputs with α x α products:
  *     Y = Aᵀ [ (G g Gᵀ) ⊙ (Bᵀ d B) ] A
@@ -18,7 +19,7 @@
 struct nn_tiling {
     int h, w, ho, wo; /* of input and output */
     int rows, columns;
-    int top, left; /* tile (i,j) reads from input row i*m - top, column j*m - left */
+    int top, left; /* tile (i,j) reads from input row i*m*stride - top, column j*m*stride - left */
 };
 
 /* One side of the products: position p of tile t, channel c is at p*position + t*tile + c. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * The transforms of a Winograd form as straight-line vector code. The file that includes this
- * defines M (edge of an output tile), INPUT (edge of an input tile), POINTS (α), HALO, SUM and
- * the matrices BT[POINTS][INPUT], AT[M][POINTS], G[POINTS][3] as static const: everything is
- * inlined and unrolled, so zeros vanish and ones cost no multiplication. Not a header of
- * declarations: it defines FORM and is included once by a file.
+ * defines M (edge of an output tile), INPUT (edge of an input tile), STEP (from one input tile to
+ * the next: M times the stride), POINTS (α), HALO, SUM and the matrices BT[POINTS][INPUT],
+ * AT[M][POINTS], G[POINTS][3] as static const: everything is inlined and unrolled, so zeros vanish
+ * and ones cost no multiplication. Not a header of declarations: it defines FORM and is included
+ * once by a file.
  */
 #include <string.h>
 
@@ -32,16 +33,16 @@ NN_INLINE void tile_load(const float *plane, int width, int row, int column, str
     const float *from = plane + ((ptrdiff_t)row * width + column) * 8;
 
     if (whole(r, c, size)) {
-#pragma GCC unroll 8
+#pragma GCC unroll 9
         for (int i = 0; i < size; i++)
-#pragma GCC unroll 8
+#pragma GCC unroll 9
             for (int j = 0; j < size; j++)
                 tile[i * size + j] = nn_load(from + ((ptrdiff_t)i * width + j) * 8);
         return;
     }
-#pragma GCC unroll 8
+#pragma GCC unroll 9
     for (int i = 0; i < size; i++)
-#pragma GCC unroll 8
+#pragma GCC unroll 9
         for (int j = 0; j < size; j++)
             tile[i * size + j] = i >= r.begin && i < r.end && j >= c.begin && j < c.end
                                      ? nn_load(from + ((ptrdiff_t)i * width + j) * 8)
@@ -53,9 +54,9 @@ NN_INLINE void tile_fetch(const float *plane, int width, int row, int column, in
 {
     const float *from = plane + ((ptrdiff_t)row * width + column) * 8;
 
-#pragma GCC unroll 8
+#pragma GCC unroll 9
     for (int i = 0; i < size; i++)
-#pragma GCC unroll 8
+#pragma GCC unroll 9
         for (int j = 0; j < size; j += 2)
             __builtin_prefetch(from + ((ptrdiff_t)i * width + j) * 8);
 }
@@ -64,7 +65,7 @@ NN_INLINE void tile_fetch(const float *plane, int width, int row, int column, in
 #define WEIGHTED(sum, count, coefficient, value)                                              \
     do {                                                                                      \
         (sum) = (nn_v8){0};                                                                   \
-        _Pragma("GCC unroll 8") for (int i_ = 0; i_ < (count); i_++) if ((coefficient) != 0)( \
+        _Pragma("GCC unroll 9") for (int i_ = 0; i_ < (count); i_++) if ((coefficient) != 0)( \
             sum) += (coefficient) * (value);                                                  \
     } while (0)
 
@@ -74,7 +75,8 @@ static void input(const struct nn_tiling *t, int c8, const float *x, struct nn_p
     const size_t plane = (size_t)t->h * (size_t)t->w * 8;
 
     for (int tile = 0; tile < t->rows * t->columns; tile++) {
-        const int row = tile / t->columns * M - t->top, column = tile % t->columns * M - t->left;
+        const int row = tile / t->columns * STEP - t->top;
+        const int column = tile % t->columns * STEP - t->left;
         const struct span r = inside(row, INPUT, t->h), c = inside(column, INPUT, t->w);
         float *to = v.at + (size_t)tile * v.tile;
 
@@ -83,16 +85,16 @@ static void input(const struct nn_tiling *t, int c8, const float *x, struct nn_p
 
             tile_load(x + (size_t)block * plane, t->w, row, column, r, c, INPUT, d);
             tile_fetch(x + (size_t)(block + 1) * plane, t->w, row, column, INPUT);
-#pragma GCC unroll 8
+#pragma GCC unroll 9
             for (int j = 0; j < INPUT; j++)
-#pragma GCC unroll 8
+#pragma GCC unroll 9
                 for (int a = 0; a < POINTS; a++) {
                     WEIGHTED(sum, INPUT, BT[a][i_], d[i_ * INPUT + j]);
                     half[a][j] = sum;
                 }
-#pragma GCC unroll 8
+#pragma GCC unroll 9
             for (int a = 0; a < POINTS; a++)
-#pragma GCC unroll 8
+#pragma GCC unroll 9
                 for (int b = 0; b < POINTS; b++) {
                     WEIGHTED(sum, INPUT, BT[b][i_], half[a][i_]);
                     nn_store(to + (size_t)(a * POINTS + b) * v.position, sum);
@@ -107,22 +109,22 @@ NN_INLINE void input_back_tile(const float *from, size_t position, int width, st
 {
     nn_v8 half[INPUT][POINTS], sum;
 
-#pragma GCC unroll 8
+#pragma GCC unroll 9
     for (int b = 0; b < POINTS; b++) {
         nn_v8 d[POINTS];
 
-#pragma GCC unroll 8
+#pragma GCC unroll 9
         for (int a = 0; a < POINTS; a++)
             d[a] = nn_load(from + (size_t)(a * POINTS + b) * position);
-#pragma GCC unroll 8
+#pragma GCC unroll 9
         for (int i = 0; i < INPUT; i++) {
             WEIGHTED(sum, POINTS, BT[i_][i], d[i_]);
             half[i][b] = sum;
         }
     }
-#pragma GCC unroll 8
+#pragma GCC unroll 9
     for (int i = 0; i < INPUT; i++)
-#pragma GCC unroll 8
+#pragma GCC unroll 9
         for (int j = 0; j < INPUT; j++) {
             float *cell = to + ((ptrdiff_t)i * width + j) * 8;
 
@@ -140,7 +142,8 @@ static void input_back(const struct nn_tiling *t, int c8, struct nn_products v, 
 
     memset(dx, 0, (size_t)c8 * plane * sizeof *dx);
     for (int tile = 0; tile < t->rows * t->columns; tile++) {
-        const int row = tile / t->columns * M - t->top, column = tile % t->columns * M - t->left;
+        const int row = tile / t->columns * STEP - t->top;
+        const int column = tile % t->columns * STEP - t->left;
         const struct span r = inside(row, INPUT, t->h), c = inside(column, INPUT, t->w);
         const float *from = v.at + (size_t)tile * v.tile;
         float *to = dx + ((ptrdiff_t)row * t->w + column) * 8;
@@ -159,22 +162,22 @@ NN_INLINE void output_tile(const float *from, size_t position, nn_v8 bias, int w
 {
     nn_v8 half[M][POINTS], sum;
 
-#pragma GCC unroll 8
+#pragma GCC unroll 9
     for (int p = 0; p < POINTS; p++) {
         nn_v8 d[POINTS];
 
-#pragma GCC unroll 8
+#pragma GCC unroll 9
         for (int a = 0; a < POINTS; a++)
             d[a] = nn_load(from + (size_t)(a * POINTS + p) * position);
-#pragma GCC unroll 8
+#pragma GCC unroll 9
         for (int i = 0; i < M; i++) {
             WEIGHTED(sum, POINTS, AT[i][i_], d[i_]);
             half[i][p] = sum;
         }
     }
-#pragma GCC unroll 8
+#pragma GCC unroll 9
     for (int i = 0; i < M; i++)
-#pragma GCC unroll 8
+#pragma GCC unroll 9
         for (int j = 0; j < M; j++) {
             if (!full && (i >= r.end || j >= c.end))
                 continue;
@@ -221,16 +224,16 @@ static void output_back(const struct nn_tiling *t, int c8, const float *dy, stru
 
             tile_load(dy + (size_t)block * plane, t->wo, row, column, r, c, M, d);
             tile_fetch(dy + (size_t)(block + 1) * plane, t->wo, row, column, M);
-#pragma GCC unroll 8
+#pragma GCC unroll 9
             for (int j = 0; j < M; j++)
-#pragma GCC unroll 8
+#pragma GCC unroll 9
                 for (int a = 0; a < POINTS; a++) {
                     WEIGHTED(sum, M, AT[i_][a], d[i_ * M + j]);
                     half[a][j] = sum;
                 }
-#pragma GCC unroll 8
+#pragma GCC unroll 9
             for (int a = 0; a < POINTS; a++)
-#pragma GCC unroll 8
+#pragma GCC unroll 9
                 for (int b = 0; b < POINTS; b++) {
                     WEIGHTED(sum, M, AT[i_][b], half[a][i_]);
                     nn_store(to + (size_t)(a * POINTS + b) * m.position, sum);
@@ -245,20 +248,20 @@ static void weights(const float *w, size_t position, float *u)
     for (int row = 0; row < 8; row++, w += 8, u += 8) {
         nn_v8 half[POINTS][3], sum;
 
-#pragma GCC unroll 8
+#pragma GCC unroll 9
         for (int j = 0; j < 3; j++) {
             const nn_v8 g[3] = {nn_load(w + (size_t)j * 64), nn_load(w + (size_t)(3 + j) * 64),
                                 nn_load(w + (size_t)(6 + j) * 64)};
 
-#pragma GCC unroll 8
+#pragma GCC unroll 9
             for (int a = 0; a < POINTS; a++) {
                 WEIGHTED(sum, 3, G[a][i_], g[i_]);
                 half[a][j] = sum;
             }
         }
-#pragma GCC unroll 8
+#pragma GCC unroll 9
         for (int a = 0; a < POINTS; a++)
-#pragma GCC unroll 8
+#pragma GCC unroll 9
             for (int b = 0; b < POINTS; b++) {
                 WEIGHTED(sum, 3, G[b][i_], half[a][i_]);
                 nn_store(u + (size_t)(a * POINTS + b) * position, sum);
@@ -272,22 +275,22 @@ static void weights_back(const float *du, size_t position, bool add, float *dw)
     for (int row = 0; row < 8; row++, du += 8, dw += 8) {
         nn_v8 half[3][POINTS], sum;
 
-#pragma GCC unroll 8
+#pragma GCC unroll 9
         for (int b = 0; b < POINTS; b++) {
             nn_v8 d[POINTS];
 
-#pragma GCC unroll 8
+#pragma GCC unroll 9
             for (int a = 0; a < POINTS; a++)
                 d[a] = nn_load(du + (size_t)(a * POINTS + b) * position);
-#pragma GCC unroll 8
+#pragma GCC unroll 9
             for (int i = 0; i < 3; i++) {
                 WEIGHTED(sum, POINTS, G[i_][i], d[i_]);
                 half[i][b] = sum;
             }
         }
-#pragma GCC unroll 8
+#pragma GCC unroll 9
         for (int i = 0; i < 3; i++)
-#pragma GCC unroll 8
+#pragma GCC unroll 9
             for (int j = 0; j < 3; j++) {
                 float *to = dw + (size_t)(i * 3 + j) * 64;
 

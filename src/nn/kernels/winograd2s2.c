@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * 3x3 convolutions with stride 2 by Winograd's method, tiles of 2x2: nn/simd/winograd2s2.c.
+ */
+#include "nn/ownconv.h"
+#include "nn/simd/simd.h"
+
+static bool serves(const struct nn_conv_shape *s)
+{
+    return nn_ownconv_winograd_serves(s, 2);
+}
+
+static base_status open_conv(const struct nn_conv_shape *shape, size_t *scratch_bytes_p,
+                             void **state_p)
+{
+    return nn_ownconv_open(nn_simd()->winograd2s2, shape, scratch_bytes_p, state_p);
+}
+
+extern const struct nn_conv nn_conv_winograd2s2;
+const struct nn_conv nn_conv_winograd2s2 = {
+    .name = "winograd2s2",
+    .help = "Winograd in tiles of 2x2: 3x3, stride 2, padding 0 or 1",
+    .share = 25.0 / 36,
+    .serves = serves,
+    .open = open_conv,
+    .close = nn_ownconv_close,
+    .forward = nn_ownconv_forward,
+    .backward = nn_ownconv_backward,
+    .implementation = nn_ownconv_implementation,
+};
