@@ -303,14 +303,19 @@ static void cpu_name(char *name, size_t size)
         fclose(file);
 }
 
-/* Times are of this CPU, level, number of threads and program. */
+/* Times are of this CPU, level, number of threads and program, and the choice was between these
+ * candidates: a new one is tried. */
 static char *machine_of(void)
 {
+    struct base_str machine = {0};
     char name[128];
 
     cpu_name(name, sizeof name);
-    return base_format("%s, %s, %d threads, %s", name, nn_simd()->name, nn_threads(),
-                       PACELINE_VERSION);
+    base_str_add(&machine, "%s, %s, %d threads, %s:", name, nn_simd()->name, nn_threads(),
+                 PACELINE_VERSION);
+    for (size_t i = 0; i < nn_conv_count; i++)
+        base_str_add(&machine, " %s", nn_conv_registry[i]->name);
+    return base_str_take(&machine);
 }
 
 /* The part of the cache about this machine, made if absent; a cache that does not parse is

@@ -102,17 +102,23 @@ static void test_refused(void **state)
     assert_non_null(strstr(base_message(), "serves no convolution"));
 }
 
+static size_t remembered_choices(const struct fixture *f, char **bytes_p)
+{
+    size_t count = 0, lines = 0;
+
+    assert_int_equal(base_file_read(f->cache, 1 << 20, bytes_p, &count), BASE_OK);
+    for (const char *at = *bytes_p; (at = strstr(at, " train")) != NULL; at++)
+        lines++;
+    return lines;
+}
+
 /* What was timed once is not timed again: a choice written into the cache by hand is taken. */
 static void test_remembered(void **state)
 {
     struct fixture *f = *state;
     char *made = plan(f, "auto", f->cache), *again, *edited, *found, *bytes = NULL;
-    size_t count = 0, lines = 0;
 
-    assert_int_equal(base_file_read(f->cache, 1 << 20, &bytes, &count), BASE_OK);
-    for (const char *at = bytes; (at = strstr(at, " train")) != NULL; at++)
-        lines++;
-    assert_int_equal(lines, 3); /* second and third are one shape */
+    assert_int_equal(remembered_choices(f, &bytes), 3); /* second and third are one shape */
     again = plan(f, "auto", f->cache);
     assert_string_equal(again, made);
     found = strstr(bytes, "16x12x12 16x12x12");
@@ -129,6 +135,25 @@ static void test_remembered(void **state)
     base_free(bytes);
     base_free(again);
     base_free(made);
+}
+
+/* Choices between other candidates are not taken over: a new one has its chance. */
+static void test_new_candidate(void **state)
+{
+    struct fixture *f = *state;
+    char *fewer, *found, *bytes = NULL;
+
+    base_free(plan(f, "auto", f->cache));
+    assert_int_equal(remembered_choices(f, &bytes), 3); /* second and third are one shape */
+    found = strstr(bytes, " winograd4");
+    assert_non_null(found);
+    fewer = base_format("%.*s%s", (int)(found - bytes), bytes, found + strlen(" winograd4"));
+    assert_int_equal(base_file_replace(f->cache, fewer, strlen(fewer)), BASE_OK);
+    base_free(bytes);
+    base_free(plan(f, "auto", f->cache));
+    assert_int_equal(remembered_choices(f, &bytes), 6);
+    base_free(bytes);
+    base_free(fewer);
 }
 
 static void test_broken_memory(void **state)
@@ -154,6 +179,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_forced, make, unmake),
         cmocka_unit_test_setup_teardown(test_refused, make, unmake),
         cmocka_unit_test_setup_teardown(test_remembered, make, unmake),
+        cmocka_unit_test_setup_teardown(test_new_candidate, make, unmake),
         cmocka_unit_test_setup_teardown(test_broken_memory, make, unmake),
     };
 
