@@ -19,7 +19,9 @@ enum BASE_MUST_USE base_code {
     BASE_ERR_DATA,        /* bytes from outside are not what they should be */
     BASE_ERR_MODEL,       /* a model does not parse, or does not fit its data */
     BASE_ERR_MEMORY,      /* something sized by input did not fit */
-    BASE_ERR_NETWORK,     /* a download or a peer failed */
+    BASE_ERR_NETWORK,     /* a download failed, a connection was refused */
+    BASE_ERR_PEER_LOST,   /* a worker of the group is gone; comm/group.h says which */
+    BASE_ERR_TIMEOUT,     /* a deadline passed */
     BASE_ERR_DIVERGED,    /* the loss is no longer a number */
     BASE_ERR_INTERRUPTED, /* the person asked to stop */
     BASE_ERR_INTERNAL,    /* our own bug, reported instead of crashing */

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A worker process, seen from inside: its control connection to the agent (a thread of its own
+ * that also holds the robust word, sends heartbeats and hears of views and losses), its endpoint,
+ * and the view it is in. The program it runs gets a `struct cluster_worker` and nothing else.
+ */
+#ifndef CLUSTER_WORKER_H
+#define CLUSTER_WORKER_H
+
+#include "base/json.h"
+#include "comm/group.h"
+
+struct cluster_worker;
+
+/* What workers can be started for; the job's "program" names one. */
+struct cluster_program {
+    const char *name;
+    /* `job`: the job's body. *result_p: handed to whoever started the job (rank 0's counts). */
+    base_status (*run)(struct cluster_worker *worker, const json_t *job, json_t **result_p);
+};
+
+/* Runs as a worker on the control connection `fd` until the program returns or the agent goes. */
+base_status cluster_worker_run(int fd, const struct cluster_program *const *programs);
+
+uint32_t cluster_worker_id(const struct cluster_worker *worker);
+struct comm_endpoint *cluster_worker_endpoint(const struct cluster_worker *worker);
+
+/* Waits for a view newer than `after` of which this worker is a member. */
+base_status cluster_worker_view(struct cluster_worker *worker, uint32_t after, double deadline,
+                                struct comm_view *view_p);
+
+/* For heartbeats: this worker has done `step`. Costs two relaxed stores. */
+void cluster_worker_step(struct cluster_worker *worker, int64_t step);
+
+/* A link to `peer` does not work: the coordinator decides who stays. */
+void cluster_worker_suspect(struct cluster_worker *worker, uint32_t view, uint32_t peer);
+
+bool cluster_worker_stopping(const struct cluster_worker *worker); /* CLUSTER_STOP has come */
+
+#endif

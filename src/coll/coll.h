@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Collective operations of a group. Every rank calls the same operations with the same counts in
+ * the same order; tags catch a rank that does not. Reductions are of float, in fp32, with an order
+ * of summation that depends on the ranks and the algorithm alone: the same ranks in the same order
+ * give the same bits.
+ *
+ * Failures are those of comm/group.h; behind one the buffers hold anything and the group is void.
+ */
+#ifndef COLL_COLL_H
+#define COLL_COLL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "comm/group.h"
+
+enum coll_kind {
+    COLL_BROADCAST,
+    COLL_GATHER,
+    COLL_SCATTER,
+    COLL_REDUCE_SCATTER,
+    COLL_ALL_GATHER,
+    COLL_ALL_REDUCE,
+    COLL_BARRIER,
+    COLL_KINDS
+};
+extern const char *const coll_kind_names[COLL_KINDS]; /* "broadcast", "all-reduce", … */
+
+enum coll_wire { COLL_FP32, COLL_BF16 }; /* what travels; sums are fp32 either way */
+
+struct coll;
+
+/* forced: NULL, or algorithms by name, "ring" or "all-reduce=ring broadcast=tree": where a name
+ * does not serve the group, an error says why. */
+base_status coll_open(struct comm_group *group, const char *forced, struct coll **coll_p);
+void coll_close(struct coll *coll); /* accepts NULL */
+struct comm_group *coll_group(const struct coll *coll);
+
+/* Seconds that any one operation may take; default 60. */
+void coll_patience(struct coll *coll, double seconds);
+
+/* Σ scale[r]·x[r]; scale NULL: the sum. For a sample-weighted mean scale[r] = n[r] / Σn: every
+ * rank must pass the same numbers. */
+struct coll_sum {
+    const float *scale; /* one a rank */
+    enum coll_wire wire;
+};
+
+/* Slices: rank r's part of `count` elements. Multiples of 16 floats but for the last. */
+void coll_slice(size_t count, int rank, int size, size_t *offset_p, size_t *count_p);
+
+base_status coll_broadcast(struct coll *c, int root, void *bytes, size_t count);
+/* root's `all` has size·count bytes, rank by rank; others pass NULL. */
+base_status coll_gather(struct coll *c, int root, const void *mine, size_t count, void *all);
+base_status coll_scatter(struct coll *c, int root, const void *all, size_t count, void *mine);
+base_status coll_all_gather(struct coll *c, const void *mine, size_t count, void *all);
+/* In place: behind it x's slice of this rank (coll_slice) holds the sum; the rest holds anything. */
+base_status coll_reduce_scatter(struct coll *c, float *x, size_t count, const struct coll_sum *sum);
+/* In place; every slice is known to its own rank before, to all behind it. */
+base_status coll_all_gather_slices(struct coll *c, float *x, size_t count);
+base_status coll_all_reduce(struct coll *c, float *x, size_t count, const struct coll_sum *sum);
+base_status coll_barrier(struct coll *c);
+
+/* A space: buffers of `floats` that live in shared memory where ranks share a host, one for each
+ * rank, and one for results. Gradients that live here are summed at memory speed: nobody copies
+ * in or out. Where ranks do not share memory it is private memory and the calls still work. */
+struct coll_space;
+base_status coll_space_open(struct coll *c, const char *key, size_t floats,
+                            struct coll_space **space_p);
+void coll_space_close(struct coll_space *space); /* accepts NULL */
+float *coll_space_mine(struct coll_space *space);
+float *coll_space_of(struct coll_space *space, int rank); /* NULL: of another host */
+/* The sum of everybody's [offset, offset + count) is at *result_p + 0 … count until the next call
+ * on this space; it may be in the space's result or in the rank's own buffer. */
+base_status coll_space_all_reduce(struct coll *c, struct coll_space *space, size_t offset,
+                                  size_t count, const struct coll_sum *sum, float **result_p);
+
+/* Asynchronous: a communication thread runs what is started here, in the order it was started,
+ * which must be the same on every rank. From coll_async_begin to coll_async_end only that thread
+ * uses the group: the synchronous calls above are then refused. */
+base_status coll_async_begin(struct coll *c);
+base_status coll_start_all_reduce(struct coll *c, struct coll_space *space, size_t offset,
+                                  size_t count, const struct coll_sum *sum, uint64_t *ticket_p);
+/* Waits until the operation of that ticket and all before it are complete. */
+base_status coll_async_wait(struct coll *c, uint64_t ticket, float **result_p);
+/* Every started operation ends OK or with the group's failure; none survives. */
+base_status coll_async_end(struct coll *c);
+double coll_async_busy(const struct coll *c); /* seconds the thread has spent in operations */
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A group: the members of one view, connected, and messages between them. A group is used by one
+ * thread at a time. It lives as long as its view: after a loss it is closed and the next view's is
+ * opened; nothing of the old one, no message and no connection, reaches the new one.
+ *
+ * Messages between two ranks on one channel arrive in the order they were sent; channels do not
+ * wait for each other. The receiver must know the length; `tag` and length are checked, so that
+ * two ranks that disagree about what they are doing get an error and no wrong sum.
+ *
+ * Every wait has a deadline (base_now() seconds) and ends in
+ *   BASE_OK              all given requests are complete,
+ *   BASE_ERR_PEER_LOST   a worker left the view; comm_group_lost names it; the group is void,
+ *   BASE_ERR_TIMEOUT     the deadline passed; the group is void,
+ *   BASE_ERR_DATA        a peer sent what it should not have; the group is void,
+ *   BASE_ERR_INTERRUPTED the job ends.
+ * A void group fails every further call with the same code at once.
+ */
+#ifndef COMM_GROUP_H
+#define COMM_GROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "comm/endpoint.h"
+#include "comm/view.h"
+
+enum comm_channel { /* one for each kind of traffic that must not wait for another */
+    COMM_COLLECTIVES,
+    COMM_FORWARD,
+    COMM_BACKWARD,
+    COMM_CALLS,
+    COMM_CHANNELS
+};
+
+struct comm_group;
+
+/* transport: a name of the registry for all peers, or NULL: for each peer the first that reaches it
+ * (shm, then tcp). Returns when every rank of the view is connected. `endpoint` must outlive it. */
+base_status comm_group_open(struct comm_endpoint *endpoint, const struct comm_view *view,
+                            const char *transport, double deadline, struct comm_group **group_p);
+void comm_group_close(struct comm_group *group); /* accepts NULL */
+
+int comm_group_rank(const struct comm_group *group);
+int comm_group_size(const struct comm_group *group);
+const struct comm_view *comm_group_view(const struct comm_group *group);
+uint32_t comm_group_lost(const struct comm_group *group); /* id of a lost worker; 0: none known */
+/* comm_can flags (comm/transport.h) that hold between this rank and `rank`, or for all ranks. */
+unsigned comm_group_can(const struct comm_group *group, int rank);
+unsigned comm_group_can_all(const struct comm_group *group);
+
+/* Caller-owned; its memory and the buffer must stay until comm_wait returned. */
+struct comm_request {
+    enum comm_channel channel;
+    int peer;
+    bool sends;
+    uint32_t tag;
+    void *bytes; /* not written to when `sends` */
+    size_t count, moved;
+    bool done;
+    struct comm_request *next; /* the transport's queue */
+};
+
+/* Begin. Requests to one peer on one channel complete in order. Zero bytes are a message, too. */
+void comm_send(struct comm_group *group, int to, enum comm_channel channel, uint32_t tag,
+               const void *bytes, size_t count, struct comm_request *request);
+void comm_receive(struct comm_group *group, int from, enum comm_channel channel, uint32_t tag,
+                  void *bytes, size_t count, struct comm_request *request);
+
+/* Waits until all of `requests` are done / at least one of them is. NULL entries are skipped. */
+base_status comm_wait(struct comm_group *group, struct comm_request *const *requests, int count,
+                      double deadline);
+base_status comm_wait_any(struct comm_group *group, struct comm_request *const *requests, int count,
+                          double deadline);
+
+/* A barrier of the ranks of this host (COMM_CAN_SHARE between them). */
+base_status comm_local_barrier(struct comm_group *group, double deadline);
+
+/* Ranks of this rank's host, ascending; the first is the host's leader. */
+int comm_group_locals(const struct comm_group *group, int ranks[COMM_MAX_WORKERS]);
+int comm_group_leaders(const struct comm_group *group, int ranks[COMM_MAX_WORKERS]);
+
+uint64_t comm_group_bytes_sent(const struct comm_group *group); /* payload and framing */
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The words that workers and agent of one host share: a memfd that the agent makes and each of its
+ * workers maps at start. It lives as long as the agent and knows no views.
+ *
+ * Death is seen before its memory is torn down: every worker holds a robust futex word (its
+ * "alive" word), registered on a thread that lives as long as the process. The kernel marks it when
+ * the worker dies, however it dies. The agent alone watches those words (comm_host_watch); it
+ * writes who was lost, bumps `alarm` and wakes everyone. A worker that waits in shared memory waits
+ * on {what it waits for, alarm} (futex_waitv), so any loss, of this host or of another, ends the
+ * wait at once.
+ */
+#ifndef COMM_HOST_H
+#define COMM_HOST_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum { COMM_HOST_SLOTS = 64 };
+
+struct comm_host;
+
+/* The agent's side. */
+base_status comm_host_create(struct comm_host **host_p);
+int comm_host_fd(const struct comm_host *host); /* to hand to a worker at its start */
+
+/* Waits until an alive word dies or `deadline` (base_now) passes. *slot_p: whose, or -1. Each death
+ * is reported once. Called by one thread; comm_host_poke makes it return early with -1. */
+base_status comm_host_watch(struct comm_host *host, double deadline, int *slot_p);
+void comm_host_poke(struct comm_host *host);
+
+/* Tells every waiting worker of this host that worker `id` is no longer of view `view`: the waits
+ * of groups of that view and of older ones end in BASE_ERR_PEER_LOST. */
+void comm_host_alarm(struct comm_host *host, uint32_t view, uint32_t id);
+
+/* The agent may give a slot away again once its worker was reaped. */
+void comm_host_clear(struct comm_host *host, int slot);
+
+/* The worker's side: maps the words and takes the slot; `attach` must be called on the thread that
+ * lives longest (its robust list is replaced). */
+base_status comm_host_attach(int fd, int slot, struct comm_host **host_p);
+
+/* Either side. */
+void comm_host_close(struct comm_host *host); /* accepts NULL; a worker's word becomes free */
+_Atomic uint32_t *comm_host_alarm_word(struct comm_host *host);
+/* The last worker lost from view `view` or a later one, 0: none. */
+uint32_t comm_host_lost(struct comm_host *host, uint32_t view);
+
+#endif

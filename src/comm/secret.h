@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The job's secret: 32 random bytes, written as a token of 64 hexadecimal digits behind "pl1-". It
+ * comes from a file that only its owner can read, or from PACELINE_TOKEN; it is never an argument,
+ * and children get it through their control connection, not their environment.
+ */
+#ifndef COMM_SECRET_H
+#define COMM_SECRET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum { COMM_SECRET_BYTES = 32, COMM_TOKEN_TEXT = 4 + 2 * COMM_SECRET_BYTES + 1 };
+
+struct comm_secret {
+    uint8_t key[COMM_SECRET_BYTES];
+};
+
+base_status comm_secret_new(struct comm_secret *secret_p);
+void comm_secret_text(const struct comm_secret *secret, char token[COMM_TOKEN_TEXT]);
+base_status comm_secret_parse(const char *token, struct comm_secret *secret_p);
+
+/* A file that others may read is refused. */
+base_status comm_secret_load(const char *path, struct comm_secret *secret_p);
+base_status comm_secret_save(const struct comm_secret *secret, const char *path); /* 0600, new */
+
+/* --token-file, else PACELINE_TOKEN (which is then removed from the environment), else *found_p is
+ * false. */
+base_status comm_secret_find(const char *path, struct comm_secret *secret_p, bool *found_p);
+
+#endif

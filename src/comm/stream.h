@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A connected byte stream that never blocks: a socket, plain or under TLS 1.3 with the job's secret
+ * as external PSK (TLS_AES_128_GCM_SHA256, psk_dhe_ke, no tickets, no early data; RFC 9257). Both
+ * control and data connections are streams. Also: making them, with every step under a deadline.
+ */
+#ifndef COMM_STREAM_H
+#define COMM_STREAM_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/json.h"
+#include "base/status.h"
+#include "comm/secret.h"
+
+struct comm_stream;
+
+/* Of an own pair of sockets (agent and worker). */
+base_status comm_stream_of(int fd, struct comm_stream **stream_p);
+void comm_stream_close(struct comm_stream *stream); /* accepts NULL */
+int comm_stream_fd(const struct comm_stream *stream);
+bool comm_stream_encrypted(const struct comm_stream *stream);
+const char *comm_stream_peer(const struct comm_stream *stream); /* "10.0.0.2:4711", for messages */
+
+/* Bytes moved; 0: would block (comm_stream_events says for what to poll). A closed or broken
+ * connection is BASE_ERR_PEER_LOST. */
+base_status comm_stream_read(struct comm_stream *stream, void *bytes, size_t count, size_t *moved_p);
+base_status comm_stream_write(struct comm_stream *stream, const void *bytes, size_t count,
+                              size_t *moved_p);
+bool comm_stream_pending(const struct comm_stream *stream); /* decrypted bytes wait to be read */
+short comm_stream_events(const struct comm_stream *stream, bool reads, bool writes);
+
+/* Who connects and for what: first frame of the side that connects, inside TLS. */
+struct comm_hello {
+    char job[40];       /* every job has a random name; connections of another are refused */
+    char role[16];      /* "agent", "data", "join" */
+    uint32_t from, to;  /* worker ids of a data connection; hosts of a control connection */
+    uint32_t view;      /* of a data connection; 0 otherwise */
+    uint16_t channel;   /* of a data connection */
+};
+json_t *comm_hello_to_json(const struct comm_hello *hello);
+base_status comm_hello_from_json(const json_t *object, struct comm_hello *hello_p);
+
+/* Connects, TLS and hello, and waits for the welcome. secret NULL: plain, loopback only. */
+base_status comm_connect(const char *address, uint16_t port, const struct comm_secret *secret,
+                         const struct comm_hello *hello, double deadline,
+                         struct comm_stream **stream_p);
+
+/* A listener accepts in the background of somebody's poll loop: at most `COMM_MAX_HANDSHAKES` at a
+ * time, each within a few seconds, a refusal logged once per address and minute. It refuses any
+ * address but loopback without a secret. */
+struct comm_listener;
+enum { COMM_MAX_HANDSHAKES = 32 };
+base_status comm_listen(const char *address, uint16_t port, const struct comm_secret *secret,
+                        struct comm_listener **listener_p);
+void comm_listener_close(struct comm_listener *listener); /* accepts NULL */
+uint16_t comm_listener_port(const struct comm_listener *listener);
+int comm_listener_watch(struct comm_listener *listener, struct pollfd *fds, int room);
+/* Moves every handshake on; *stream_p: one that has said hello, or NULL. The caller looks at the
+ * hello and answers with comm_welcome or closes the stream. */
+base_status comm_accept(struct comm_listener *listener, struct comm_hello *hello_p,
+                        struct comm_stream **stream_p);
+base_status comm_welcome(struct comm_stream *stream, double deadline);
+
+/* Whole control messages over a stream: buffers of their own on both sides, no blocking. */
+struct comm_mailbox;
+struct comm_mailbox *comm_mailbox_new(struct comm_stream *stream); /* takes the stream over */
+void comm_mailbox_free(struct comm_mailbox *box);                  /* accepts NULL */
+struct comm_stream *comm_mailbox_stream(struct comm_mailbox *box);
+void comm_mailbox_send(struct comm_mailbox *box, const json_t *message); /* queues */
+/* Moves both ways; *message_p: the next whole message or NULL. Call until NULL. */
+base_status comm_mailbox_move(struct comm_mailbox *box, json_t **message_p);
+short comm_mailbox_events(const struct comm_mailbox *box);
+/* Queued bytes written or the deadline passed. */
+base_status comm_mailbox_flush(struct comm_mailbox *box, double deadline);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a file in comm/transports/ provides: `const struct comm_transport comm_transport_NAME`. A
+ * group asks each transport which peers it reaches, opens the ones it needs, and moves requests
+ * through them; it sleeps where the transport says. The transport knows nothing of collectives.
+ */
+#ifndef COMM_TRANSPORT_H
+#define COMM_TRANSPORT_H
+
+#include <poll.h>
+
+#include "comm/group.h"
+
+enum comm_can {
+    COMM_CAN_SHARE = 1,   /* memory of comm_shared_open, comm_local_barrier */
+    COMM_CAN_RECOVER = 2, /* a loss leaves the survivors able to open the next view */
+    COMM_CAN_NATIVE = 4,  /* brings its own collectives (comm/transports/mpi.h) */
+};
+
+struct comm_transport {
+    const char *name, *help;
+    unsigned can;
+    int rank; /* order of preference, lowest first */
+    /* Does this rank reach `peer` through it? No side effects. */
+    bool (*reaches)(const struct comm_group *group, int peer);
+    /* Connects with all `peers[0 … count)`; returns when they are connected. */
+    base_status (*open)(struct comm_group *group, const int *peers, int count, double deadline,
+                        void **state_p);
+    void (*close)(void *state); /* accepts NULL and half-built */
+    /* Takes a request over; `progress` moves it. */
+    void (*post)(void *state, struct comm_request *request);
+    /* Moves what can be moved without waiting; *moved_p: something was. Fails when a connection
+     * did: the group turns that into the right code. */
+    base_status (*progress)(void *state, bool *moved_p);
+    /* Sleeps until there may be progress, an alarm, or the deadline (used when it is the group's
+     * only transport). */
+    void (*sleep)(void *state, double deadline);
+    /* Sockets to watch when several transports wait together; NULL or 0: none, the group then
+     * sleeps for half a millisecond at most. */
+    int (*watch)(void *state, struct pollfd *fds, int room);
+    base_status (*barrier)(void *state, double deadline); /* COMM_CAN_SHARE only */
+    uint64_t (*bytes_sent)(const void *state);
+};
+
+extern const struct comm_transport *const comm_transport_registry[];
+extern const size_t comm_transport_count;
+
+#endif
