@@ -8,6 +8,7 @@
 #ifndef CLUSTER_AGENT_H
 #define CLUSTER_AGENT_H
 
+#include "base/events.h"
 #include "base/json.h"
 #include "cluster/launch.h"
 

@@ -29,12 +29,12 @@ enum cluster_type {
     CLUSTER_TYPES
 };
 
-struct cluster_load {  /* of a worker or of a host */
-    double cpu;        /* share of one core, of a host: of all its cores */
-    double memory;     /* bytes resident; of a host: used */
-    double load;       /* load average of one minute, of a host */
-    double step_rate;  /* steps a second */
-    int64_t step;      /* last step done; -1: none */
+struct cluster_load { /* of a worker or of a host */
+    double cpu;       /* share of one core, of a host: of all its cores */
+    double memory;    /* bytes resident; of a host: used */
+    double load;      /* load average of one minute, of a host */
+    double step_rate; /* steps a second */
+    int64_t step;     /* last step done; -1: none */
 };
 
 struct cluster_message {
@@ -45,14 +45,14 @@ struct cluster_message {
     uint32_t view; /* number */
     uint16_t port, slot;
     int64_t pid;
-    int code, signal;       /* EXITED */
+    int code, signal; /* EXITED */
     struct cluster_load load;
-    struct comm_view members;  /* VIEW */
-    char key[64];              /* REGION */
-    uint64_t bytes;            /* REGION */
-    int workers;               /* JOIN */
-    char text[1024];           /* reason, last words, host name */
-    json_t *body;              /* JOB, RESULT; owned: cluster_message_fini */
+    struct comm_view members; /* VIEW */
+    char key[64];             /* REGION */
+    uint64_t bytes;           /* REGION */
+    int workers;              /* JOIN */
+    char text[1024];          /* reason, last words, host name */
+    json_t *body;             /* JOB, RESULT; owned: cluster_message_fini */
 };
 
 json_t *cluster_message_to_json(const struct cluster_message *message);

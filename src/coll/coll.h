@@ -57,7 +57,8 @@ base_status coll_broadcast(struct coll *c, int root, void *bytes, size_t count);
 base_status coll_gather(struct coll *c, int root, const void *mine, size_t count, void *all);
 base_status coll_scatter(struct coll *c, int root, const void *all, size_t count, void *mine);
 base_status coll_all_gather(struct coll *c, const void *mine, size_t count, void *all);
-/* In place: behind it x's slice of this rank (coll_slice) holds the sum; the rest holds anything. */
+/* In place: behind it x's slice of this rank (coll_slice) holds the sum; the rest holds anything.
+ */
 base_status coll_reduce_scatter(struct coll *c, float *x, size_t count, const struct coll_sum *sum);
 /* In place; every slice is known to its own rank before, to all behind it. */
 base_status coll_all_gather_slices(struct coll *c, float *x, size_t count);

@@ -18,8 +18,9 @@ struct comm_secret; /* comm/secret.h */
 
 struct comm_endpoint_setup {
     uint32_t id;
-    struct comm_host *host;           /* NULL: no shared memory (mpi, or alone) */
-    const char *listen;               /* numeric address for data connections; NULL: none */
+    const char *job;        /* the job's random name: other jobs' connections are refused */
+    struct comm_host *host; /* NULL: no shared memory (mpi, or alone) */
+    const char *listen;     /* numeric address for data connections; NULL: none */
     const struct comm_secret *secret; /* NULL: plain tcp, which is allowed on loopback only */
     /* A file descriptor of the shared memory that this host's workers know as `key`, made with
      * `bytes` by whoever asks first (zeroed). Keys "view/N/…" die with view N. */
@@ -39,7 +40,8 @@ uint16_t comm_endpoint_port(const struct comm_endpoint *endpoint); /* 0: does no
  * one ends in BASE_ERR_PEER_LOST. Waits in shared memory are ended by comm_host_alarm; this ends
  * the ones that sleep on sockets. */
 void comm_endpoint_lost(struct comm_endpoint *endpoint, uint32_t view, uint32_t id);
-/* The same without a worker that could be named: the job ends. Waits end in BASE_ERR_INTERRUPTED. */
+/* The same without a worker that could be named: the job ends. Waits end in BASE_ERR_INTERRUPTED.
+ */
 void comm_endpoint_cancel(struct comm_endpoint *endpoint);
 
 /* Memory that all workers of this host see under `key`. Who asks first sizes it; asking for another

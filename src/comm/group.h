@@ -28,11 +28,11 @@
 #include "comm/view.h"
 
 enum comm_channel { /* one for each kind of traffic that must not wait for another */
-    COMM_COLLECTIVES,
-    COMM_FORWARD,
-    COMM_BACKWARD,
-    COMM_CALLS,
-    COMM_CHANNELS
+                    COMM_COLLECTIVES,
+                    COMM_FORWARD,
+                    COMM_BACKWARD,
+                    COMM_CALLS,
+                    COMM_CHANNELS
 };
 
 struct comm_group;

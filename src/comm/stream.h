@@ -28,7 +28,8 @@ const char *comm_stream_peer(const struct comm_stream *stream); /* "10.0.0.2:471
 
 /* Bytes moved; 0: would block (comm_stream_events says for what to poll). A closed or broken
  * connection is BASE_ERR_PEER_LOST. */
-base_status comm_stream_read(struct comm_stream *stream, void *bytes, size_t count, size_t *moved_p);
+base_status comm_stream_read(struct comm_stream *stream, void *bytes, size_t count,
+                             size_t *moved_p);
 base_status comm_stream_write(struct comm_stream *stream, const void *bytes, size_t count,
                               size_t *moved_p);
 bool comm_stream_pending(const struct comm_stream *stream); /* decrypted bytes wait to be read */
@@ -36,11 +37,11 @@ short comm_stream_events(const struct comm_stream *stream, bool reads, bool writ
 
 /* Who connects and for what: first frame of the side that connects, inside TLS. */
 struct comm_hello {
-    char job[40];       /* every job has a random name; connections of another are refused */
-    char role[16];      /* "agent", "data", "join" */
-    uint32_t from, to;  /* worker ids of a data connection; hosts of a control connection */
-    uint32_t view;      /* of a data connection; 0 otherwise */
-    uint16_t channel;   /* of a data connection */
+    char job[40];      /* every job has a random name; connections of another are refused */
+    char role[16];     /* "agent", "data", "join" */
+    uint32_t from, to; /* worker ids of a data connection; hosts of a control connection */
+    uint32_t view;     /* of a data connection; 0 otherwise */
+    uint16_t channel;  /* of a data connection */
 };
 json_t *comm_hello_to_json(const struct comm_hello *hello);
 base_status comm_hello_from_json(const json_t *object, struct comm_hello *hello_p);

@@ -14,10 +14,10 @@
 enum { COMM_MAX_WORKERS = 64, COMM_ADDRESS_TEXT = 64 };
 
 struct comm_member {
-    uint32_t id;   /* for life, from 1, never reused */
-    uint16_t host; /* index of its agent */
-    uint16_t slot; /* its words in the host's shared memory (comm/host.h) */
-    uint16_t port; /* where its data listener accepts; 0: same host only */
+    uint32_t id;                     /* for life, from 1, never reused */
+    uint16_t host;                   /* index of its agent */
+    uint16_t slot;                   /* its words in the host's shared memory (comm/host.h) */
+    uint16_t port;                   /* where its data listener accepts; 0: same host only */
     char address[COMM_ADDRESS_TEXT]; /* numeric IPv4 or IPv6 */
 };
 

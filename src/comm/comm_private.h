@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of comm/ share: the insides of an endpoint and of a group.
+ */
+#ifndef COMM_COMM_PRIVATE_H
+#define COMM_COMM_PRIVATE_H
+
+#include <stdatomic.h>
+
+#include "comm/host.h"
+#include "comm/stream.h"
+#include "comm/transport.h"
+
+enum { COMM_MAX_TRANSPORTS = 4 };
+
+struct comm_endpoint {
+    struct comm_endpoint_setup setup;
+    char job[40];
+    struct comm_secret secret;
+    struct comm_listener *listener; /* NULL: does not listen */
+    int bell;              /* eventfd: readable once somebody was lost or it is cancelled */
+    _Atomic uint64_t lost; /* view << 32 | id, of the last loss */
+    _Atomic bool cancelled;
+};
+
+struct comm_group {
+    struct comm_endpoint *endpoint;
+    struct comm_view view;
+    int rank;
+    struct {
+        const struct comm_transport *ops;
+        void *state;
+    } open[COMM_MAX_TRANSPORTS];
+    int open_count;
+    int8_t through[COMM_MAX_WORKERS]; /* peer → index in `open`; -1: this rank itself */
+    base_status failure;              /* BASE_OK, or why the group is void */
+    uint32_t lost;
+};
+
+/* BASE_OK, or the code of a loss or an end that was heard of: transports ask it when a sleep ends
+ * and before they blame a peer for a closed connection. */
+base_status comm_group_check(struct comm_group *group);
+
+#endif
