@@ -32,6 +32,14 @@ base_status base_cursor_u8(struct base_cursor *c, uint8_t *value_p)
     return take(c, value_p, 1);
 }
 
+base_status base_cursor_le16(struct base_cursor *c, uint16_t *value_p)
+{
+    base_status st = take(c, value_p, 2);
+
+    *value_p = le16toh(*value_p);
+    return st;
+}
+
 base_status base_cursor_be32(struct base_cursor *c, uint32_t *value_p)
 {
     base_status st = take(c, value_p, 4);

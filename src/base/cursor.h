@@ -30,6 +30,7 @@ static inline size_t base_cursor_left(const struct base_cursor *c)
 
 base_status base_cursor_skip(struct base_cursor *c, size_t count, const uint8_t **bytes_p);
 base_status base_cursor_u8(struct base_cursor *c, uint8_t *value_p);
+base_status base_cursor_le16(struct base_cursor *c, uint16_t *value_p);
 base_status base_cursor_be32(struct base_cursor *c, uint32_t *value_p);
 base_status base_cursor_le32(struct base_cursor *c, uint32_t *value_p);
 base_status base_cursor_le64(struct base_cursor *c, uint64_t *value_p);

@@ -21,9 +21,13 @@ static void test_reads(void **state)
     const uint8_t *at = NULL;
     uint64_t wide;
     uint32_t word;
+    uint16_t half;
     uint8_t byte;
 
     (void)state;
+    assert_int_equal(base_cursor_le16(&c, &half), BASE_OK);
+    assert_int_equal(half, 0x0201);
+    c = base_cursor_of(bytes, sizeof bytes);
     assert_int_equal(base_cursor_be32(&c, &word), BASE_OK);
     assert_int_equal(word, 0x01020304);
     c = base_cursor_of(bytes, sizeof bytes);
@@ -47,6 +51,7 @@ static void test_past_the_end(void **state)
     const uint8_t *at = bytes;
     uint64_t wide = 77;
     uint32_t word = 77;
+    uint16_t half = 77;
     uint8_t byte = 77;
 
     (void)state;
@@ -63,7 +68,10 @@ static void test_past_the_end(void **state)
     word = 77;
     assert_int_equal(base_cursor_le32(&c, &word), BASE_ERR_DATA);
     assert_int_equal(word, 0);
-    assert_int_equal(base_cursor_skip(&c, 3, &at), BASE_OK);
+    assert_int_equal(base_cursor_skip(&c, 2, &at), BASE_OK);
+    assert_int_equal(base_cursor_le16(&c, &half), BASE_ERR_DATA);
+    assert_int_equal(half, 0);
+    assert_int_equal(base_cursor_skip(&c, 1, &at), BASE_OK);
     assert_int_equal(base_cursor_u8(&c, &byte), BASE_ERR_DATA);
     assert_int_equal(byte, 0);
 }
