@@ -3,9 +3,9 @@
  * The one frame that control and data connections carry: a header of 32 bytes, little endian, and
  * its payload. docs/protocol.md has the table.
  *
- *    0 u32 magic "PLF1"      12 u32 tag              24 u32 CRC32C of the payload, 0: not given
- *    4 u16 type              16 u64 payload bytes    28 u32 CRC32C of bytes 0 … 27
- *    6 u16 channel            8 u32 view
+ *    0 u32 magic "PLF1"      8 u32 view               24 u32 CRC32C of the payload; 0 under TLS
+ *    4 u16 type              12 u32 tag               28 u32 CRC32C of bytes 0 … 27
+ *    6 u16 channel           16 u64 payload bytes
  */
 #ifndef COMM_FRAME_H
 #define COMM_FRAME_H
@@ -19,14 +19,16 @@
 enum { COMM_FRAME_BYTES = 32 };
 enum comm_limit {
     COMM_MAX_CONTROL = 1 << 20, /* payload of a control frame */
-    COMM_MAX_DATA = 64 << 20,   /* of a data frame; longer messages are several frames */
+    COMM_MAX_DATA = 1 << 20,    /* of a data frame; longer messages are several frames */
 };
 
 enum comm_frame_type {
     COMM_FRAME_HELLO = 1, /* JSON: who connects, and for what */
     COMM_FRAME_WELCOME,   /* JSON: accepted */
-    COMM_FRAME_CONTROL,   /* JSON: cluster/message.h */
-    COMM_FRAME_DATA,      /* bytes of a request */
+    COMM_FRAME_CONTROL,   /* JSON: cluster/message.h; tag 1: a file descriptor comes along */
+    COMM_FRAME_PART,      /* bytes of a message that goes on in the next frame */
+    COMM_FRAME_DATA,      /* the last or only bytes of a message */
+    COMM_FRAME_TYPES
 };
 
 struct comm_frame {
@@ -39,8 +41,11 @@ struct comm_frame {
 void comm_frame_write(const struct comm_frame *frame, uint8_t header[COMM_FRAME_BYTES]);
 /* Checks magic, header CRC, type, channel and that count is at most `limit`. */
 base_status comm_frame_read(struct base_cursor *cursor, uint64_t limit, struct comm_frame *frame_p);
+/* Is this the payload that was announced? Only asked of connections without TLS. */
+base_status comm_frame_check(const struct comm_frame *frame, uint32_t crc);
 
 /* Continues a CRC32C (start with 0). */
 uint32_t comm_crc32c(uint32_t crc, const void *bytes, size_t count);
+uint32_t comm_crc32c_portable(uint32_t crc, const void *bytes, size_t count); /* for its test */
 
 #endif

@@ -34,6 +34,17 @@ base_status comm_stream_write(struct comm_stream *stream, const void *bytes, siz
                               size_t *moved_p);
 bool comm_stream_pending(const struct comm_stream *stream); /* decrypted bytes wait to be read */
 short comm_stream_events(const struct comm_stream *stream, bool reads, bool writes);
+/* Writes a frame's header and (the rest of) its payload in one go. */
+base_status comm_stream_write_two(struct comm_stream *stream, const void *head, size_t head_count,
+                                  const void *bytes, size_t count, size_t *moved_p);
+/* Unix sockets: a descriptor goes along with the first byte; the oldest one that came, or -1. The
+ * caller owns what it takes. */
+base_status comm_stream_write_fd(struct comm_stream *stream, const void *bytes, size_t count,
+                                 int fd, size_t *moved_p);
+int comm_stream_take_fd(struct comm_stream *stream);
+/* Sleeps until it may be read or written, or until the deadline, which is BASE_ERR_TIMEOUT. */
+base_status comm_stream_wait(const struct comm_stream *stream, bool reads, bool writes,
+                             double deadline);
 
 /* Who connects and for what: first frame of the side that connects, inside TLS. */
 struct comm_hello {
@@ -66,17 +77,5 @@ int comm_listener_watch(struct comm_listener *listener, struct pollfd *fds, int 
 base_status comm_accept(struct comm_listener *listener, struct comm_hello *hello_p,
                         struct comm_stream **stream_p);
 base_status comm_welcome(struct comm_stream *stream, double deadline);
-
-/* Whole control messages over a stream: buffers of their own on both sides, no blocking. */
-struct comm_mailbox;
-struct comm_mailbox *comm_mailbox_new(struct comm_stream *stream); /* takes the stream over */
-void comm_mailbox_free(struct comm_mailbox *box);                  /* accepts NULL */
-struct comm_stream *comm_mailbox_stream(struct comm_mailbox *box);
-void comm_mailbox_send(struct comm_mailbox *box, const json_t *message); /* queues */
-/* Moves both ways; *message_p: the next whole message or NULL. Call until NULL. */
-base_status comm_mailbox_move(struct comm_mailbox *box, json_t **message_p);
-short comm_mailbox_events(const struct comm_mailbox *box);
-/* Queued bytes written or the deadline passed. */
-base_status comm_mailbox_flush(struct comm_mailbox *box, double deadline);
 
 #endif
