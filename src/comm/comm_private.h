@@ -19,9 +19,13 @@ struct comm_endpoint {
     struct comm_secret secret;
     struct comm_listener *listener; /* NULL: does not listen */
     int bell;              /* eventfd: readable once somebody was lost or it is cancelled */
+    _Atomic bool rung;     /* … and nobody has looked since */
     _Atomic uint64_t lost; /* view << 32 | id, of the last loss */
     _Atomic bool cancelled;
 };
+
+/* Silences the bell. What it rang for is in `lost` and `cancelled`: look there afterwards. */
+void comm_endpoint_hush(struct comm_endpoint *endpoint);
 
 struct comm_group {
     struct comm_endpoint *endpoint;
@@ -34,11 +38,13 @@ struct comm_group {
     int open_count;
     int8_t through[COMM_MAX_WORKERS]; /* peer → index in `open`; -1: this rank itself */
     base_status failure;              /* BASE_OK, or why the group is void */
-    uint32_t lost;
+    uint32_t lost; /* a transport that sees a peer go before anybody is told puts its id here */
 };
 
-/* BASE_OK, or the code of a loss or an end that was heard of: transports ask it when a sleep ends
- * and before they blame a peer for a closed connection. */
+/* BASE_OK, or the code of a loss or an end that was heard of: transports ask it when a sleep ends.
+ * It silences the endpoint's bell. A transport whose connection broke returns BASE_ERR_PEER_LOST,
+ * with the peer's id in group->lost: the group waits a moment for the word of somebody who knows,
+ * since a survivor that leaves the group closes its connections, too. */
 base_status comm_group_check(struct comm_group *group);
 
 #endif

@@ -44,6 +44,9 @@ void comm_endpoint_lost(struct comm_endpoint *endpoint, uint32_t view, uint32_t 
  */
 void comm_endpoint_cancel(struct comm_endpoint *endpoint);
 
+/* The last worker lost from view `view` or a later one, by either way; 0: none. */
+uint32_t comm_endpoint_last_lost(const struct comm_endpoint *endpoint, uint32_t view);
+
 /* Memory that all workers of this host see under `key`. Who asks first sizes it; asking for another
  * size is an error. */
 struct comm_shared {

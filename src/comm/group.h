@@ -2,7 +2,8 @@
  *
  * A group: the members of one view, connected, and messages between them. A group is used by one
  * thread at a time. It lives as long as its view: after a loss it is closed and the next view's is
- * opened; nothing of the old one, no message and no connection, reaches the new one.
+ * opened; nothing of the old one, no message and no connection, reaches the new one. A process
+ * opens one group a view.
  *
  * Messages between two ranks on one channel arrive in the order they were sent; channels do not
  * wait for each other. The receiver must know the length; `tag` and length are checked, so that
@@ -75,7 +76,8 @@ base_status comm_wait(struct comm_group *group, struct comm_request *const *requ
 base_status comm_wait_any(struct comm_group *group, struct comm_request *const *requests, int count,
                           double deadline);
 
-/* A barrier of the ranks of this host (COMM_CAN_SHARE between them). */
+/* A barrier of the ranks of this host (COMM_CAN_SHARE between them). Requests under way rest
+ * meanwhile: wait for them first. */
 base_status comm_local_barrier(struct comm_group *group, double deadline);
 
 /* Ranks of this rank's host, ascending; the first is the host's leader. */

@@ -38,12 +38,14 @@ void comm_host_alarm(struct comm_host *host, uint32_t view, uint32_t id);
 /* The agent may give a slot away again once its worker was reaped. */
 void comm_host_clear(struct comm_host *host, int slot);
 
-/* The worker's side: maps the words and takes the slot; `attach` must be called on the thread that
- * lives longest (its robust list is replaced). */
+/* The worker's side: maps the words and takes the slot. The worker counts as dead when the thread
+ * that called this ends without comm_host_close: it must be the one that lives longest. */
 base_status comm_host_attach(int fd, int slot, struct comm_host **host_p);
 
-/* Either side. */
-void comm_host_close(struct comm_host *host); /* accepts NULL; a worker's word becomes free */
+/* Either side. A worker closes on the thread that attached; its word becomes free. */
+void comm_host_close(struct comm_host *host); /* accepts NULL */
+/* Wakes every waiting worker of this host to look for news; says none. */
+void comm_host_rouse(struct comm_host *host);
 _Atomic uint32_t *comm_host_alarm_word(struct comm_host *host);
 /* The last worker lost from view `view` or a later one, 0: none. */
 uint32_t comm_host_lost(struct comm_host *host, uint32_t view);

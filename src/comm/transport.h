@@ -29,11 +29,12 @@ struct comm_transport {
     void (*close)(void *state); /* accepts NULL and half-built */
     /* Takes a request over; `progress` moves it. */
     void (*post)(void *state, struct comm_request *request);
+    bool (*busy)(const void *state); /* requests are under way; NULL: assumed. Others can rest. */
     /* Moves what can be moved without waiting; *moved_p: something was. Fails when a connection
      * did: the group turns that into the right code. */
     base_status (*progress)(void *state, bool *moved_p);
-    /* Sleeps until there may be progress, an alarm, or the deadline (used when it is the group's
-     * only transport). */
+    /* Sleeps until there may be progress, an alarm, or the deadline (used when no other transport
+     * of the group is busy). */
     void (*sleep)(void *state, double deadline);
     /* Sockets to watch when several transports wait together; NULL or 0: none, the group then
      * sleeps for half a millisecond at most. */

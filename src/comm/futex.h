@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sleeping on words of shared memory: futexes between processes, several at a time.
+ */
+#ifndef COMM_FUTEX_H
+#define COMM_FUTEX_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum { COMM_FUTEX_WORDS = 128 }; /* the kernel's limit of one wait */
+
+struct comm_futex {
+    _Atomic uint32_t *word;
+    uint32_t seen; /* no sleep when *word differs already */
+};
+
+/* Sleeps until somebody wakes one of the words or `deadline` (base_now) passes. It may also return
+ * for no reason: the caller looks for itself. */
+void comm_futex_wait(const struct comm_futex *words, int count, double deadline);
+void comm_futex_wake(_Atomic uint32_t *word); /* everyone */
+
+base_status comm_futex_check(void); /* fails, with the remedy, where the kernel is too old */
+
+/* One turn of a spin: tells the CPU, and nobody else. */
+static inline void comm_relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+#endif

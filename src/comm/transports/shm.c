@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Messages between workers of one host through shared memory: for each ordered pair of ranks and
+ * each channel a ring of bytes in the view's region "view/N/mail" (memory that is never used is
+ * never there). A message is a record: a head of 16 bytes, the payload, padding to 16. One larger
+ * than the ring streams through it. `put` is written by the sender alone, `taken` by the receiver
+ * alone; both only grow.
+ *
+ * Waiting costs no one else anything for about a microsecond (spinning), then gives the core away
+ * (sched_yield), then sleeps on a futex together with the host's alarm. Who moves bytes wakes a
+ * sleeping peer: `asleep` is set before the last look at the rings and read behind the move.
+ */
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "comm/comm_private.h"
+#include "comm/futex.h"
+
+enum {
+    RING = 256 << 10,
+    CHUNK = 64 << 10, /* is published at once: the other side works on one while the next comes */
+    SPINS = 40,
+    YIELDS = 100
+};
+
+struct head {
+    uint32_t tag, reserved;
+    uint64_t count;
+};
+
+struct ring {
+    _Alignas(64) _Atomic uint64_t put;
+    _Alignas(64) _Atomic uint64_t taken;
+};
+
+struct mail {
+    _Alignas(64) _Atomic uint32_t arrived; /* at the barrier */
+    _Alignas(64) _Atomic uint32_t turn;    /* of the barrier: a futex */
+    _Atomic uint32_t sleepers;             /* on `turn` */
+    struct {
+        _Alignas(64) _Atomic uint32_t asleep; /* a futex */
+        _Atomic uint32_t opened;
+    } boxes[COMM_MAX_WORKERS];
+    struct ring rings[]; /* from, to, channel; behind them, in the same order, their bytes */
+};
+
+/* One direction of one channel with one peer, seen from this rank. */
+struct queue {
+    struct comm_request *first, *last;
+    struct ring *ring;
+    uint8_t *bytes;
+    uint64_t at; /* this side's position in the ring */
+    int peer;    /* index among the host's ranks */
+};
+
+struct shm {
+    struct comm_group *group;
+    struct comm_shared shared;
+    struct mail *mail;
+    _Atomic uint32_t *alarm;
+    int count, me; /* ranks of this host, this one's index */
+    int8_t index_of[COMM_MAX_WORKERS];
+    struct queue *queues; /* peer, channel, sends */
+    struct queue **active;
+    int active_count;
+    uint64_t bytes_sent;
+};
+
+/* --- the region ---------------------------------------------------------------------------- */
+
+static size_t ring_count(int count)
+{
+    return (size_t)count * (size_t)count * COMM_CHANNELS;
+}
+
+static size_t bytes_offset(int count)
+{
+    const size_t page = 4096;
+    size_t end = sizeof(struct mail) + ring_count(count) * sizeof(struct ring);
+
+    return (end + page - 1) / page * page;
+}
+
+static struct queue *queue_of(struct shm *s, int peer, enum comm_channel channel, bool sends)
+{
+    return &s->queues[(peer * COMM_CHANNELS + (int)channel) * 2 + sends];
+}
+
+static void init_queue(struct shm *s, int peer, int channel, bool sends)
+{
+    struct queue *q = queue_of(s, peer, (enum comm_channel)channel, sends);
+    int from = sends ? s->me : peer, to = sends ? peer : s->me;
+    size_t index = (size_t)((from * s->count + to) * COMM_CHANNELS + channel);
+
+    q->peer = peer;
+    q->ring = &s->mail->rings[index];
+    q->bytes = (uint8_t *)s->mail + bytes_offset(s->count) + index * RING;
+}
+
+static void init_queues(struct shm *s)
+{
+    size_t count = (size_t)s->count * COMM_CHANNELS * 2;
+
+    s->queues = base_calloc(count, sizeof *s->queues);
+    s->active = base_calloc(count, sizeof *s->active);
+    for (int peer = 0; peer < s->count; peer++)
+        for (int channel = 0; channel < COMM_CHANNELS; channel++)
+            for (int sends = 0; sends < 2; sends++)
+                init_queue(s, peer, channel, sends);
+}
+
+static bool shm_reaches(const struct comm_group *group, int peer)
+{
+    const struct comm_member *members = group->view.members;
+
+    return group->endpoint->setup.host != NULL && group->endpoint->setup.region != NULL &&
+           members[peer].host == members[group->rank].host;
+}
+
+static void shm_close(void *state)
+{
+    struct shm *s = state;
+
+    if (s == NULL)
+        return;
+    comm_shared_close(&s->shared);
+    base_free(s->queues);
+    base_free(s->active);
+    base_free(s);
+}
+
+static base_status shm_barrier(void *state, double deadline);
+
+static base_status shm_open(struct comm_group *group, const int *peers, int count, double deadline,
+                            void **state_p)
+{
+    struct shm *s = base_calloc(1, sizeof *s);
+    char key[32];
+    base_status st;
+    int ranks[COMM_MAX_WORKERS];
+
+    (void)peers, (void)count; /* all of this host: reaches() */
+    *state_p = NULL;
+    s->group = group;
+    s->count = comm_group_locals(group, ranks);
+    s->alarm = comm_host_alarm_word(group->endpoint->setup.host);
+    for (int i = 0; i < s->count; i++)
+        s->index_of[ranks[i]] = (int8_t)i;
+    s->me = s->index_of[group->rank];
+    snprintf(key, sizeof key, "view/%u/mail", group->view.number);
+    TRY(comm_shared_open(group->endpoint, key, bytes_offset(s->count) + ring_count(s->count) * RING,
+                         &s->shared));
+    s->mail = s->shared.at;
+    init_queues(s);
+    if (atomic_exchange(&s->mail->boxes[s->me].opened, 1) != 0)
+        TRY(base_fail(BASE_ERR_INTERNAL, "the group of view %u was opened before",
+                      group->view.number));
+    TRY(shm_barrier(s, deadline));
+    *state_p = s;
+    s = NULL;
+out:
+    shm_close(s);
+    return st;
+}
+
+/* --- moving bytes -------------------------------------------------------------------------- */
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t record_size(const struct comm_request *r)
+{
+    return sizeof(struct head) + (r->count + 15) / 16 * 16;
+}
+
+/* The part of a copy between ring and buffer: of `take` bytes of the record from r->moved on, those
+ * that are payload. Rings wrap around. */
+static void copy(struct queue *q, struct comm_request *r, size_t take)
+{
+    size_t from = r->moved - sizeof(struct head), offset = q->at % RING;
+    size_t count = from < r->count ? least(take, r->count - from) : 0;
+    size_t straight = least(count, RING - offset);
+    uint8_t *bytes = (uint8_t *)r->bytes + from;
+
+    if (count == 0)
+        return;
+    if (r->sends) {
+        memcpy(q->bytes + offset, bytes, straight);
+        memcpy(q->bytes, bytes + straight, count - straight);
+    } else {
+        memcpy(bytes, q->bytes + offset, straight);
+        memcpy(bytes + straight, q->bytes, count - straight);
+    }
+}
+
+static void advance(struct queue *q, struct comm_request *r, size_t take)
+{
+    q->at += take;
+    r->moved += take;
+}
+
+/* Free bytes when it sends, bytes to read when it receives. */
+static uint64_t room_of(const struct queue *q, bool sends)
+{
+    if (sends)
+        return RING - (q->at - atomic_load_explicit(&q->ring->taken, memory_order_acquire));
+    return atomic_load_explicit(&q->ring->put, memory_order_acquire) - q->at;
+}
+
+static bool is_ready(const struct queue *q)
+{
+    return room_of(q, q->first->sends) >= (q->first->moved == 0 ? sizeof(struct head) : 1);
+}
+
+/* Heads never wrap: records and RING are multiples of their size. */
+static base_status move_head(struct shm *s, struct queue *q, struct comm_request *r)
+{
+    struct head *in_ring = (struct head *)(q->bytes + q->at % RING), head = {0};
+
+    if (r->sends) {
+        *in_ring = (struct head){.tag = r->tag, .count = r->count};
+    } else {
+        head = *in_ring;
+        if (head.tag != r->tag || head.count != r->count)
+            return base_fail(BASE_ERR_DATA,
+                             "worker %u sent %llu bytes with tag %u where %zu with tag %u were "
+                             "expected",
+                             s->group->view.members[r->peer].id, (unsigned long long)head.count,
+                             head.tag, r->count, r->tag);
+    }
+    advance(q, r, sizeof head);
+    return BASE_OK;
+}
+
+/* Lets the peer know. The fence is the sleeper's other half: it sees the move, or we see it asleep.
+ */
+static void publish(struct shm *s, struct queue *q, bool sends)
+{
+    _Atomic uint32_t *asleep = &s->mail->boxes[q->peer].asleep;
+
+    atomic_store_explicit(sends ? &q->ring->put : &q->ring->taken, q->at, memory_order_release);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(asleep, memory_order_relaxed) != 0 && atomic_exchange(asleep, 0) != 0)
+        comm_futex_wake(asleep);
+}
+
+/* Moves one chunk of the queue's first request. */
+static base_status move_some(struct shm *s, struct queue *q, bool *moved_p)
+{
+    struct comm_request *r = q->first;
+    uint64_t room = room_of(q, r->sends), start = q->at;
+    size_t take;
+    base_status st = BASE_OK;
+
+    *moved_p = false;
+    if (room > RING)
+        return base_fail(BASE_ERR_DATA, "the mailbox of worker %u is broken",
+                         s->group->view.members[r->peer].id);
+    if (r->moved == 0) {
+        if (room < sizeof(struct head))
+            return BASE_OK;
+        TRY(move_head(s, q, r));
+        room -= sizeof(struct head);
+    }
+    take = least(least(room, CHUNK), record_size(r) - r->moved);
+    copy(q, r, take);
+    advance(q, r, take);
+    *moved_p = q->at != start;
+    if (!*moved_p)
+        return BASE_OK;
+    s->bytes_sent += r->sends ? q->at - start : 0;
+    publish(s, q, r->sends);
+    if (r->moved == record_size(r)) {
+        q->first = r->next;
+        r->done = true;
+    }
+out:
+    return st;
+}
+
+static base_status shm_progress(void *state, bool *moved_p)
+{
+    struct shm *s = state;
+    base_status st;
+    bool moved;
+
+    *moved_p = false;
+    for (int i = 0; i < s->active_count;) {
+        struct queue *q = s->active[i];
+
+        TRY(move_some(s, q, &moved));
+        *moved_p |= moved;
+        if (q->first == NULL)
+            s->active[i] = s->active[--s->active_count];
+        else
+            i++;
+    }
+    return BASE_OK;
+out:
+    return st;
+}
+
+/* What fits into the ring goes at once: whoever sends and computes on need not wait first. */
+static void send_ahead(struct shm *s, struct queue *q)
+{
+    bool moved = true;
+
+    while (q->first != NULL && moved)
+        if (move_some(s, q, &moved) != BASE_OK)
+            return; /* shm_progress meets the same failure and says so */
+}
+
+static void shm_post(void *state, struct comm_request *request)
+{
+    struct shm *s = state;
+    struct queue *q = queue_of(s, s->index_of[request->peer], request->channel, request->sends);
+
+    if (q->first != NULL) {
+        q->last = q->last->next = request;
+        return;
+    }
+    q->first = q->last = request;
+    if (request->sends)
+        send_ahead(s, q);
+    if (q->first != NULL)
+        s->active[s->active_count++] = q;
+}
+
+static bool shm_busy(const void *state)
+{
+    return ((const struct shm *)state)->active_count > 0;
+}
+
+static uint64_t shm_bytes_sent(const void *state)
+{
+    return ((const struct shm *)state)->bytes_sent;
+}
+
+/* --- waiting ------------------------------------------------------------------------------- */
+
+static bool any_ready(const struct shm *s)
+{
+    for (int i = 0; i < s->active_count; i++)
+        if (is_ready(s->active[i]))
+            return true;
+    return false;
+}
+
+static void shm_sleep(void *state, double deadline)
+{
+    struct shm *s = state;
+    _Atomic uint32_t *asleep = &s->mail->boxes[s->me].asleep;
+    uint32_t alarm;
+
+    for (int i = 0; i < SPINS + YIELDS; i++) {
+        if (any_ready(s))
+            return;
+        if (i < SPINS)
+            comm_relax();
+        else
+            sched_yield();
+    }
+    alarm = atomic_load(s->alarm);
+    if (comm_group_check(s->group) != BASE_OK)
+        return; /* the group asks again and says so */
+    atomic_store(asleep, 1);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (!any_ready(s))
+        comm_futex_wait((struct comm_futex[]){{asleep, 1}, {s->alarm, alarm}}, 2, deadline);
+    atomic_store(asleep, 0);
+}
+
+/* Sleeps until the barrier's turn is no longer `turn`. */
+static base_status sleep_turn(struct shm *s, uint32_t turn, double deadline)
+{
+    base_status st = BASE_OK;
+
+    atomic_fetch_add(&s->mail->sleepers, 1);
+    while (atomic_load(&s->mail->turn) == turn) {
+        uint32_t alarm = atomic_load(s->alarm);
+
+        TRY(comm_group_check(s->group));
+        if (base_now() >= deadline)
+            TRY(base_fail(BASE_ERR_TIMEOUT, "a worker did not come to the barrier of view %u",
+                          s->group->view.number));
+        comm_futex_wait((struct comm_futex[]){{&s->mail->turn, turn}, {s->alarm, alarm}}, 2,
+                        deadline);
+    }
+out:
+    atomic_fetch_sub(&s->mail->sleepers, 1);
+    return st;
+}
+
+static base_status shm_barrier(void *state, double deadline)
+{
+    struct shm *s = state;
+    struct mail *mail = s->mail;
+    uint32_t turn = atomic_load(&mail->turn);
+
+    if (atomic_fetch_add(&mail->arrived, 1) + 1 == (uint32_t)s->count) {
+        atomic_store(&mail->arrived, 0);
+        atomic_store(&mail->turn, turn + 1);
+        if (atomic_load(&mail->sleepers) != 0)
+            comm_futex_wake(&mail->turn);
+        return BASE_OK;
+    }
+    for (int i = 0; i < SPINS + YIELDS; i++) {
+        if (atomic_load_explicit(&mail->turn, memory_order_acquire) != turn)
+            return BASE_OK;
+        if (i < SPINS)
+            comm_relax();
+        else
+            sched_yield();
+    }
+    return sleep_turn(s, turn, deadline);
+}
+
+const struct comm_transport comm_transport_shm = {
+    .name = "shm",
+    .help = "shared memory, between workers of one host",
+    .can = COMM_CAN_SHARE | COMM_CAN_RECOVER,
+    .rank = 0,
+    .reaches = shm_reaches,
+    .open = shm_open,
+    .close = shm_close,
+    .post = shm_post,
+    .busy = shm_busy,
+    .progress = shm_progress,
+    .sleep = shm_sleep,
+    .barrier = shm_barrier,
+    .bytes_sent = shm_bytes_sent,
+};

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Messages of a group: requests are handed to the transport of their peer. While a wait lasts,
+ * every transport that has requests under way is moved on. What ends a wait otherwise than well is
+ * decided here, once; the group is void from then on.
+ */
+#include <assert.h>
+#include <math.h>
+#include <poll.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "comm/comm_private.h"
+
+enum { WATCHES = 2 * COMM_MAX_WORKERS * COMM_CHANNELS };
+
+static const double word_comes_within = 0.25; /* seconds, from a host's agent to everybody */
+
+static void post(struct comm_group *group, struct comm_request *request)
+{
+    int through;
+
+    assert(request->peer >= 0 && request->peer < (int)group->view.size);
+    through = group->through[request->peer];
+    assert(through >= 0); /* nobody sends to itself */
+    if (group->failure == BASE_OK)
+        group->open[through].ops->post(group->open[through].state, request);
+}
+
+void comm_send(struct comm_group *group, int to, enum comm_channel channel, uint32_t tag,
+               const void *bytes, size_t count, struct comm_request *request)
+{
+    *request = (struct comm_request){.channel = channel,
+                                     .peer = to,
+                                     .sends = true,
+                                     .tag = tag,
+                                     .bytes = (void *)bytes,
+                                     .count = count};
+    post(group, request);
+}
+
+void comm_receive(struct comm_group *group, int from, enum comm_channel channel, uint32_t tag,
+                  void *bytes, size_t count, struct comm_request *request)
+{
+    *request = (struct comm_request){
+        .channel = channel, .peer = from, .tag = tag, .bytes = bytes, .count = count};
+    post(group, request);
+}
+
+base_status comm_group_check(struct comm_group *group)
+{
+    struct comm_endpoint *endpoint = group->endpoint;
+    uint32_t id;
+
+    comm_endpoint_hush(endpoint);
+    if (atomic_load(&endpoint->cancelled))
+        return base_fail(BASE_ERR_INTERRUPTED, "the job ends");
+    id = comm_endpoint_last_lost(endpoint, group->view.number);
+    if (id == 0)
+        return BASE_OK;
+    group->lost = id;
+    return base_fail(BASE_ERR_PEER_LOST, "worker %u was lost from view %u", id, group->view.number);
+}
+
+/* A broken connection does not tell who is gone: a survivor that left the group closes its
+ * connections, too. So whoever knows is given a moment to say it. */
+static base_status find_lost(struct comm_group *group, double deadline)
+{
+    double until = fmin(deadline, base_now() + word_comes_within);
+    struct pollfd bell = {.fd = group->endpoint->bell, .events = POLLIN};
+    base_status st = BASE_OK;
+
+    while ((st = comm_group_check(group)) == BASE_OK && base_now() < until)
+        poll(&bell, 1, 5);
+    return st;
+}
+
+/* What a transport or a wait ended in becomes the group's end. */
+static base_status give_up(struct comm_group *group, base_status st, double deadline)
+{
+    base_status told = st == BASE_ERR_PEER_LOST ? find_lost(group, deadline) : BASE_OK;
+
+    group->failure = told != BASE_OK ? told : st;
+    return group->failure;
+}
+
+static base_status check_void(const struct comm_group *group)
+{
+    if (group->failure == BASE_OK)
+        return BASE_OK;
+    return base_fail(group->failure, "the group of view %u has ended (%s)", group->view.number,
+                     base_code_name(group->failure));
+}
+
+static bool is_busy(const struct comm_group *group, int index)
+{
+    const struct comm_transport *ops = group->open[index].ops;
+
+    return ops->busy == NULL || ops->busy(group->open[index].state);
+}
+
+static base_status move(struct comm_group *group, bool *moved_p)
+{
+    base_status st = BASE_OK;
+
+    *moved_p = false;
+    for (int i = 0; i < group->open_count && st == BASE_OK; i++) {
+        bool moved = false;
+
+        if (is_busy(group, i))
+            st = group->open[i].ops->progress(group->open[i].state, &moved);
+        *moved_p |= moved;
+    }
+    return st;
+}
+
+/* Several transports at once: one poll over all their sockets. Shared memory has none, so the sleep
+ * is short where it takes part. */
+static void sleep_mixed(struct comm_group *group, double deadline)
+{
+    struct pollfd fds[WATCHES];
+    double until = deadline, seconds;
+    int count = 0;
+
+    fds[count++] = (struct pollfd){.fd = group->endpoint->bell, .events = POLLIN};
+    for (int i = 0; i < group->open_count; i++) {
+        const struct comm_transport *ops = group->open[i].ops;
+        int more = 0;
+
+        if (!is_busy(group, i))
+            continue;
+        if (ops->watch != NULL)
+            more = ops->watch(group->open[i].state, fds + count, WATCHES - count);
+        if (more == 0)
+            until = fmin(until, base_now() + 0.5e-3);
+        count += more;
+    }
+    seconds = fmin(fmax(until - base_now(), 0), 3600);
+    ppoll(fds, (nfds_t)count,
+          &(struct timespec){.tv_sec = (time_t)seconds,
+                             .tv_nsec = (long)(1e9 * (seconds - floor(seconds)))},
+          NULL);
+}
+
+static void rest(struct comm_group *group, double deadline)
+{
+    int busy = 0, only = 0;
+
+    for (int i = 0; i < group->open_count; i++) {
+        if (is_busy(group, i)) {
+            busy++;
+            only = i;
+        }
+    }
+    if (busy == 1)
+        group->open[only].ops->sleep(group->open[only].state, deadline);
+    else
+        sleep_mixed(group, deadline);
+}
+
+static bool is_enough(struct comm_request *const *requests, int count, bool any)
+{
+    bool open = false;
+
+    for (int i = 0; i < count; i++) {
+        if (requests[i] == NULL)
+            continue;
+        if (requests[i]->done && any)
+            return true;
+        open |= !requests[i]->done;
+    }
+    return !open;
+}
+
+static base_status wait_for(struct comm_group *group, struct comm_request *const *requests,
+                            int count, bool any, double deadline)
+{
+    base_status st = check_void(group);
+    bool moved;
+
+    if (st != BASE_OK)
+        return st;
+    while (!is_enough(requests, count, any)) {
+        TRY(move(group, &moved));
+        if (moved)
+            continue;
+        TRY(comm_group_check(group));
+        if (base_now() >= deadline)
+            TRY(base_fail(BASE_ERR_TIMEOUT, "no message came in time in view %u",
+                          group->view.number));
+        rest(group, deadline);
+    }
+out:
+    return st == BASE_OK ? st : give_up(group, st, deadline);
+}
+
+base_status comm_wait(struct comm_group *group, struct comm_request *const *requests, int count,
+                      double deadline)
+{
+    return wait_for(group, requests, count, false, deadline);
+}
+
+base_status comm_wait_any(struct comm_group *group, struct comm_request *const *requests, int count,
+                          double deadline)
+{
+    return wait_for(group, requests, count, true, deadline);
+}
+
+base_status comm_local_barrier(struct comm_group *group, double deadline)
+{
+    int ranks[COMM_MAX_WORKERS];
+    base_status st = check_void(group);
+
+    if (st != BASE_OK)
+        return st;
+    for (int i = 0; i < group->open_count; i++) {
+        if ((group->open[i].ops->can & COMM_CAN_SHARE) == 0)
+            continue;
+        st = group->open[i].ops->barrier(group->open[i].state, deadline);
+        return st == BASE_OK ? st : give_up(group, st, deadline);
+    }
+    if (comm_group_locals(group, ranks) > 1)
+        return base_fail(BASE_ERR_INTERNAL, "a local barrier needs shared memory");
+    return BASE_OK;
+}
