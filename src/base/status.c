@@ -54,8 +54,6 @@ const char *base_code_name(base_code code)
         [BASE_ERR_NETWORK] = "network",
         [BASE_ERR_PEER_LOST] = "peer-lost",
         [BASE_ERR_TIMEOUT] = "timeout",
-        [BASE_ERR_PEER_LOST] = "peer_lost",
-        [BASE_ERR_TIMEOUT] = "timeout",
         [BASE_ERR_DIVERGED] = "diverged",
         [BASE_ERR_INTERRUPTED] = "interrupted",
         [BASE_ERR_INTERNAL] = "internal",
