@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The insides of a stream, for the files that make streams.
+ * The insides of streams, for the files that make them: addresses, TLS, greetings.
  */
 #ifndef COMM_COMM_STREAM_PRIVATE_H
 #define COMM_COMM_STREAM_PRIVATE_H
@@ -8,9 +8,10 @@
 #include <openssl/types.h>
 #include <sys/socket.h>
 
+#include "comm/frame.h"
 #include "comm/stream.h"
 
-enum { COMM_STREAM_FDS = 4, COMM_PEER_TEXT = 72 };
+enum { COMM_STREAM_FDS = 4, COMM_PEER_TEXT = 72, COMM_MAX_HELLO = 1024 };
 
 struct comm_stream {
     int fd;
@@ -22,7 +23,51 @@ struct comm_stream {
     char peer[COMM_PEER_TEXT];
 };
 
+/* poll until something happens or the deadline, which is BASE_ERR_TIMEOUT: `peer` is silent. */
+base_status comm_poll(struct pollfd *fds, int count, double deadline, const char *peer);
+
+/* comm/address.c: numeric addresses and the options of every socket. */
+struct comm_address {
+    struct sockaddr_storage at;
+    socklen_t length;
+};
+base_status comm_address_parse(const char *text, uint16_t port, struct comm_address *address_p);
+bool comm_address_loopback(const struct comm_address *address);
 /* "10.0.0.2:4711", "[::1]:4711" */
-void comm_address_text(const struct sockaddr_storage *address, char text[COMM_PEER_TEXT]);
+void comm_address_text(const struct comm_address *address, char text[COMM_PEER_TEXT]);
+/* Beyond loopback only with a secret. verb: "listening on", "connecting to". */
+base_status comm_address_allowed(const struct comm_address *address, const char *text,
+                                 const char *verb, const struct comm_secret *secret);
+base_status comm_socket_new(const struct comm_address *address, int *fd_p);
+void comm_socket_tune(int fd); /* of a connection */
+
+/* comm/tls.c: what connections of one side share. */
+struct comm_tls;
+base_status comm_tls_new(const struct comm_secret *secret, bool accepts, struct comm_tls **tls_p);
+void comm_tls_free(struct comm_tls *tls); /* accepts NULL; its streams live on */
+base_status comm_tls_begin(struct comm_tls *tls, struct comm_stream *stream);
+base_status comm_tls_handshake(struct comm_stream *stream, bool *done_p);
+void comm_tls_end(struct comm_stream *stream); /* accepts a plain one */
+base_status comm_tls_read(struct comm_stream *stream, void *bytes, size_t count, size_t *moved_p);
+base_status comm_tls_write(struct comm_stream *stream, const void *head, size_t head_count,
+                           const void *bytes, size_t count, size_t *moved_p);
+
+/* comm/hello.c: one frame that comes or goes before a connection is in use, moved byte by byte;
+ * never a byte more is read than belongs to it. Begin with moved = 0. */
+struct comm_greeting {
+    uint8_t bytes[COMM_FRAME_BYTES + COMM_MAX_HELLO];
+    size_t moved, count;
+};
+void comm_greeting_hello(struct comm_greeting *greeting, const struct comm_hello *hello,
+                         bool encrypted);
+void comm_greeting_welcome(struct comm_greeting *greeting);
+base_status comm_greeting_write(struct comm_greeting *greeting, struct comm_stream *stream,
+                                bool *done_p);
+base_status comm_greeting_read(struct comm_greeting *greeting, struct comm_stream *stream,
+                               bool *done_p);
+/* What was read. */
+base_status comm_greeting_to_hello(const struct comm_greeting *greeting, bool encrypted,
+                                   struct comm_hello *hello_p);
+base_status comm_greeting_is_welcome(const struct comm_greeting *greeting);
 
 #endif

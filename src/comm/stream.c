@@ -5,12 +5,9 @@
  */
 #include "comm/stream.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <netinet/in.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -19,40 +16,20 @@
 #include "base/mem.h"
 #include "comm/comm_stream_private.h"
 
-void comm_address_text(const struct sockaddr_storage *address, char text[COMM_PEER_TEXT])
-{
-    char host[INET6_ADDRSTRLEN] = "?";
-
-    if (address->ss_family == AF_INET) {
-        const struct sockaddr_in *v4 = (const void *)address;
-
-        inet_ntop(AF_INET, &v4->sin_addr, host, sizeof host);
-        snprintf(text, COMM_PEER_TEXT, "%s:%u", host, ntohs(v4->sin_port));
-    } else if (address->ss_family == AF_INET6) {
-        const struct sockaddr_in6 *v6 = (const void *)address;
-
-        inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof host);
-        snprintf(text, COMM_PEER_TEXT, "[%s]:%u", host, ntohs(v6->sin6_port));
-    } else {
-        snprintf(text, COMM_PEER_TEXT, "a process of this host");
-    }
-}
-
 base_status comm_stream_of(int fd, struct comm_stream **stream_p)
 {
-    struct sockaddr_storage address = {0};
-    socklen_t length = sizeof address;
+    struct comm_address address = {.length = sizeof address.at};
     struct comm_stream *s;
 
     *stream_p = NULL;
-    if (getpeername(fd, (struct sockaddr *)&address, &length) != 0)
+    if (getpeername(fd, (struct sockaddr *)&address.at, &address.length) != 0)
         return base_fail(BASE_ERR_PEER_LOST, "descriptor %d is not connected: %m", fd);
     if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) != 0 ||
         fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
         return base_fail(BASE_ERR_IO, "cannot set up a connection: %m");
     s = base_calloc(1, sizeof *s);
     s->fd = fd;
-    s->local = address.ss_family == AF_UNIX;
+    s->local = address.at.ss_family == AF_UNIX;
     s->read_wants = POLLIN;
     s->write_wants = POLLOUT;
     comm_address_text(&address, s->peer);
@@ -66,6 +43,7 @@ void comm_stream_close(struct comm_stream *stream)
         return;
     for (int i = 0; i < stream->fd_count; i++)
         close(stream->fds[i]);
+    comm_tls_end(stream);
     close(stream->fd);
     base_free(stream);
 }
@@ -140,6 +118,8 @@ base_status comm_stream_read(struct comm_stream *stream, void *bytes, size_t cou
     *moved_p = 0;
     if (count == 0)
         return BASE_OK;
+    if (stream->tls != NULL)
+        return comm_tls_read(stream, bytes, count, moved_p);
     moved = receive(stream, bytes, count);
     if (moved == 0)
         return base_fail(BASE_ERR_PEER_LOST, "%s closed the connection", stream->peer);
@@ -149,7 +129,7 @@ base_status comm_stream_read(struct comm_stream *stream, void *bytes, size_t cou
 base_status comm_stream_write(struct comm_stream *stream, const void *bytes, size_t count,
                               size_t *moved_p)
 {
-    return comm_stream_write_two(stream, bytes, count, NULL, 0, moved_p);
+    return comm_stream_write_two(stream, NULL, 0, bytes, count, moved_p);
 }
 
 base_status comm_stream_write_two(struct comm_stream *stream, const void *head, size_t head_count,
@@ -159,6 +139,8 @@ base_status comm_stream_write_two(struct comm_stream *stream, const void *head, 
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
 
     *moved_p = 0;
+    if (stream->tls != NULL)
+        return comm_tls_write(stream, head, head_count, bytes, count, moved_p);
     return outcome(stream, sendmsg(stream->fd, &message, MSG_NOSIGNAL), moved_p);
 }
 
@@ -194,26 +176,26 @@ int comm_stream_take_fd(struct comm_stream *stream)
     return fd;
 }
 
-bool comm_stream_pending(const struct comm_stream *stream)
-{
-    (void)stream;
-    return false;
-}
-
 short comm_stream_events(const struct comm_stream *stream, bool reads, bool writes)
 {
     return (short)((reads ? stream->read_wants : 0) | (writes ? stream->write_wants : 0));
+}
+
+base_status comm_poll(struct pollfd *fds, int count, double deadline, const char *peer)
+{
+    double left = deadline - base_now();
+
+    if (left <= 0)
+        return base_fail(BASE_ERR_TIMEOUT, "%s does not answer", peer);
+    if (poll(fds, (nfds_t)count, (int)ceil(fmin(left, 3600) * 1000)) < 0 && errno != EINTR)
+        return base_fail(BASE_ERR_IO, "cannot wait for %s: %m", peer);
+    return BASE_OK;
 }
 
 base_status comm_stream_wait(const struct comm_stream *stream, bool reads, bool writes,
                              double deadline)
 {
     struct pollfd fd = {.fd = stream->fd, .events = comm_stream_events(stream, reads, writes)};
-    double left = deadline - base_now();
 
-    if (left <= 0)
-        return base_fail(BASE_ERR_TIMEOUT, "%s does not answer", stream->peer);
-    if (poll(&fd, 1, (int)ceil(fmin(left, 3600) * 1000)) < 0 && errno != EINTR)
-        return base_fail(BASE_ERR_IO, "cannot wait for %s: %m", stream->peer);
-    return BASE_OK;
+    return comm_poll(&fd, 1, deadline, stream->peer);
 }

@@ -27,12 +27,12 @@ bool comm_stream_encrypted(const struct comm_stream *stream);
 const char *comm_stream_peer(const struct comm_stream *stream); /* "10.0.0.2:4711", for messages */
 
 /* Bytes moved; 0: would block (comm_stream_events says for what to poll). A closed or broken
- * connection is BASE_ERR_PEER_LOST. */
+ * connection is BASE_ERR_PEER_LOST, bytes that were damaged under TLS are BASE_ERR_DATA. After a
+ * short write the rest must be offered next (more may follow it). */
 base_status comm_stream_read(struct comm_stream *stream, void *bytes, size_t count,
                              size_t *moved_p);
 base_status comm_stream_write(struct comm_stream *stream, const void *bytes, size_t count,
                               size_t *moved_p);
-bool comm_stream_pending(const struct comm_stream *stream); /* decrypted bytes wait to be read */
 short comm_stream_events(const struct comm_stream *stream, bool reads, bool writes);
 /* Writes a frame's header and (the rest of) its payload in one go. */
 base_status comm_stream_write_two(struct comm_stream *stream, const void *head, size_t head_count,
@@ -47,35 +47,49 @@ base_status comm_stream_wait(const struct comm_stream *stream, bool reads, bool 
                              double deadline);
 
 /* Who connects and for what: first frame of the side that connects, inside TLS. */
+enum { COMM_PROTOCOL = 1 };
 struct comm_hello {
-    char job[40];      /* every job has a random name; connections of another are refused */
+    char job[40];      /* every job has a random name; "" for who does not know it yet */
     char role[16];     /* "agent", "data", "join" */
     uint32_t from, to; /* worker ids of a data connection; hosts of a control connection */
     uint32_t view;     /* of a data connection; 0 otherwise */
-    uint16_t channel;  /* of a data connection */
+    uint16_t channel;  /* of a data connection; 0 otherwise */
 };
 json_t *comm_hello_to_json(const struct comm_hello *hello);
 base_status comm_hello_from_json(const json_t *object, struct comm_hello *hello_p);
 
-/* Connects, TLS and hello, and waits for the welcome. secret NULL: plain, loopback only. */
+/* Connects, TLS and hello, and waits for the welcome. `address` is numeric; secret NULL: plain,
+ * loopback only. Nobody listening, a refusal or a wrong token is BASE_ERR_NETWORK. */
 base_status comm_connect(const char *address, uint16_t port, const struct comm_secret *secret,
                          const struct comm_hello *hello, double deadline,
                          struct comm_stream **stream_p);
+/* The same for several at a time in somebody's poll loop. A step moves it on; *stream_p: done. */
+struct comm_connecting;
+base_status comm_connecting_new(const char *address, uint16_t port,
+                                const struct comm_secret *secret, const struct comm_hello *hello,
+                                struct comm_connecting **connecting_p);
+void comm_connecting_free(struct comm_connecting *connecting); /* accepts NULL */
+base_status comm_connecting_step(struct comm_connecting *connecting, struct comm_stream **stream_p);
+struct pollfd comm_connecting_watch(const struct comm_connecting *connecting);
 
-/* A listener accepts in the background of somebody's poll loop: at most `COMM_MAX_HANDSHAKES` at a
- * time, each within a few seconds, a refusal logged once per address and minute. It refuses any
- * address but loopback without a secret. */
+/* A listener accepts in the background of somebody's poll loop: at most COMM_MAX_HANDSHAKES at a
+ * time, each within COMM_HANDSHAKE_SECONDS. What is refused is logged once per address and minute;
+ * an address that was refused often keeps a few handshakes only, a newer one pushing out its
+ * oldest. It refuses any address but loopback without a secret. */
 struct comm_listener;
-enum { COMM_MAX_HANDSHAKES = 32 };
+enum { COMM_MAX_HANDSHAKES = 32, COMM_HANDSHAKE_SECONDS = 5 };
 base_status comm_listen(const char *address, uint16_t port, const struct comm_secret *secret,
                         struct comm_listener **listener_p);
 void comm_listener_close(struct comm_listener *listener); /* accepts NULL */
 uint16_t comm_listener_port(const struct comm_listener *listener);
+/* Sockets to poll, at most COMM_MAX_HANDSHAKES + 1. Poll for a second at most: slow handshakes end
+ * in comm_accept. */
 int comm_listener_watch(struct comm_listener *listener, struct pollfd *fds, int room);
-/* Moves every handshake on; *stream_p: one that has said hello, or NULL. The caller looks at the
- * hello and answers with comm_welcome or closes the stream. */
+/* Moves every handshake on; *stream_p: one that has said hello, or NULL: call until NULL. The
+ * caller looks at the hello and answers with comm_welcome or comm_refuse. */
 base_status comm_accept(struct comm_listener *listener, struct comm_hello *hello_p,
                         struct comm_stream **stream_p);
 base_status comm_welcome(struct comm_stream *stream, double deadline);
+void comm_refuse(struct comm_listener *listener, struct comm_stream *stream, const char *why);
 
 #endif
