@@ -12,10 +12,10 @@
 /* One call, as the algorithm sees it. There are at least two ranks and one byte. */
 struct coll_call {
     int root;
-    const void *in; /* gather, scatter: one rank's part, or all */
-    void *out;      /* all-gather: all parts, this rank's is in place */
-    float *x;       /* reductions, in place; all-gather of slices */
-    size_t count;   /* bytes, or floats of x */
+    const void *in;           /* gather, scatter: one rank's part, or all */
+    void *out;                /* all-gather: all parts, this rank's is in place */
+    float *x;                 /* reductions, in place; all-gather of slices */
+    size_t count;             /* bytes, or floats of x */
     struct coll_space *space; /* x lives there, NULL: private */
     size_t offset;            /* in the space */
     const struct coll_sum *sum;

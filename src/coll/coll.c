@@ -12,12 +12,9 @@
 #include "base/mem.h"
 
 const char *const coll_kind_names[COLL_KINDS] = {
-    [COLL_BROADCAST] = "broadcast",
-    [COLL_GATHER] = "gather",
-    [COLL_SCATTER] = "scatter",
-    [COLL_REDUCE_SCATTER] = "reduce-scatter",
-    [COLL_ALL_GATHER] = "all-gather",
-    [COLL_ALL_REDUCE] = "all-reduce",
+    [COLL_BROADCAST] = "broadcast",   [COLL_GATHER] = "gather",
+    [COLL_SCATTER] = "scatter",       [COLL_REDUCE_SCATTER] = "reduce-scatter",
+    [COLL_ALL_GATHER] = "all-gather", [COLL_ALL_REDUCE] = "all-reduce",
     [COLL_BARRIER] = "barrier",
 };
 

@@ -15,9 +15,10 @@
 #include "coll/kernels.h"
 
 enum {
-    COLL_CHUNK = 256 << 10, /* bytes of a message: small enough to stream, large enough to be cheap */
-    COLL_WINDOW = 4,        /* messages under way to or from a peer */
-    COLL_SMALL = 16 << 10,  /* bytes up to which every rank sums everything by itself */
+    COLL_CHUNK =
+        256 << 10,   /* bytes of a message: small enough to stream, large enough to be cheap */
+    COLL_WINDOW = 4, /* messages under way to or from a peer */
+    COLL_SMALL = 16 << 10, /* bytes up to which every rank sums everything by itself */
 };
 
 /* The ranks that take part, in the order of their sums. */
@@ -86,7 +87,9 @@ base_status coll_choose_open(struct coll *c, const char *forced);
 void coll_choose_close(struct coll *c);
 const struct coll_algorithm *coll_choose(const struct coll *c, enum coll_kind kind,
                                          const struct coll_call *call);
-/* Collective: which ranks share memory; what messages cost. */
+
+/* ---- cost.c; the first two are collective */
+
 base_status coll_find_teams(struct coll *c);
 base_status coll_cost_measure(struct coll *c);
 /* Of algorithms: why they do not serve (NULL: they do). */
@@ -94,7 +97,7 @@ const char *coll_unfit_apart(const struct coll *c); /* not all ranks share memor
 const char *coll_unfit_flat(const struct coll *c);  /* not several hosts with workers that share */
 
 /* For estimates. */
-double coll_log2(int n); /* rounded up */
+double coll_log2(int n);                                                  /* rounded up */
 double coll_bytes_of(const struct coll *c, const struct coll_call *call); /* of all blocks */
 /* Seconds of barriers, and of bytes that the busiest rank reads and writes. */
 double coll_local_cost(const struct coll *c, double barriers, double bytes);
@@ -161,8 +164,8 @@ uint8_t *coll_local_seen(struct coll *c, int member);
 base_status coll_local_meet(struct coll *c, const struct coll_call *call);
 base_status coll_local_barrier(struct coll *c, const struct coll_call *call);
 /* Bytes of member `from` to all. */
-base_status coll_local_broadcast(struct coll *c, const struct coll_call *call, int from, void *bytes,
-                                 size_t count);
+base_status coll_local_broadcast(struct coll *c, const struct coll_call *call, int from,
+                                 void *bytes, size_t count);
 /* Σ scale·sources in rank order, sources[i] of member i. */
 void coll_local_sum(struct coll *c, const struct coll_call *call, const float *const *sources,
                     size_t count, int outs, float *const *y, bool stream);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Everybody talks to everybody. REDUCE: a member's block of everybody comes to it and is summed in
- * the order of the team, message by message; GATHER: a message goes to all as soon as it was summed.
- * Between two members the messages of REDUCE come first.
+ * the order of the team, message by message; GATHER: a message goes to all as soon as it was
+ * summed. Between two members the messages of REDUCE come first.
  *
  * With bf16 on the wire others' blocks are packed where they lie: REDUCE leaves them behind.
  */
@@ -16,9 +16,9 @@ struct direct {
     const struct coll_team *team;
     const struct coll_blocks *blocks;
     unsigned phases;
-    bool packed;    /* bf16 travels */
-    size_t summed;  /* messages of the own block */
-    size_t to_sum;  /* of REDUCE: all messages of the own block; otherwise 0 */
+    bool packed;   /* bf16 travels */
+    size_t summed; /* messages of the own block */
+    size_t to_sum; /* of REDUCE: all messages of the own block; otherwise 0 */
     float scale[COMM_MAX_WORKERS];
     uint8_t *results; /* COLL_WINDOW packed messages of the own block */
 };
@@ -91,8 +91,7 @@ static bool post_send(struct direct *d, struct peer p)
     size_t ready = d->phases & COLL_PHASE_REDUCE ? d->summed : chunks_of(d, d->team->me);
     uint8_t *from;
 
-    if (!coll_flow_room(p.out) ||
-        next >= of_peer + (d->phases & COLL_PHASE_GATHER ? ready : 0))
+    if (!coll_flow_room(p.out) || next >= of_peer + (d->phases & COLL_PHASE_GATHER ? ready : 0))
         return false;
     if (next < of_peer) {
         from = message(d, p.member, next, &bytes);

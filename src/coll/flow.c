@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Runs of messages to or from one peer. A message is at most COLL_CHUNK long, so that its receiver
- * can go on with the first bytes while later ones travel; COLL_WINDOW of them are under way, so that
- * the link does not wait for anybody.
+ * can go on with the first bytes while later ones travel; COLL_WINDOW of them are under way, so
+ * that the link does not wait for anybody.
  */
 #include <assert.h>
 
@@ -64,8 +64,8 @@ base_status coll_flow_move(struct coll *c, const struct coll_call *call, struct 
         for (int i = 0; i < count; i++) {
             struct coll_flow *flow = &flows[i];
 
-            for (size_t from; coll_flow_room(flow) &&
-                              (from = (size_t)flow->posted * COLL_CHUNK) < counts[i];) {
+            for (size_t from;
+                 coll_flow_room(flow) && (from = (size_t)flow->posted * COLL_CHUNK) < counts[i];) {
                 size_t left = counts[i] - from;
 
                 coll_flow_post(c, call, flow, (uint8_t *)bytes[i] + from,

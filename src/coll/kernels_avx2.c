@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernels for AVX2 (x86-64 only; built with -mavx2). Products and sums are separate instructions: fused ones would
- * round otherwise than the portable kernels.
+ * The kernels for AVX2 (x86-64 only; built with -mavx2). Products and sums are separate
+ * instructions: fused ones would round otherwise than the portable kernels.
  */
 #include "coll/kernels.h"
 
 #if defined(__x86_64__)
 
-#include <immintrin.h>
-#include <string.h>
+#    include <immintrin.h>
+#    include <string.h>
 
 enum { LANES = 8, BLOCK = 4 * LANES };
 
@@ -62,11 +62,16 @@ static inline __attribute__((always_inline)) size_t by_sources(const struct job 
                                                                size_t to, bool scaled, bool stream)
 {
     switch (j->sources) {
-    case 1: return blocks(j, from, to, 1, scaled, stream);
-    case 2: return blocks(j, from, to, 2, scaled, stream);
-    case 3: return blocks(j, from, to, 3, scaled, stream);
-    case 4: return blocks(j, from, to, 4, scaled, stream);
-    default: return blocks(j, from, to, j->sources, scaled, stream);
+    case 1:
+        return blocks(j, from, to, 1, scaled, stream);
+    case 2:
+        return blocks(j, from, to, 2, scaled, stream);
+    case 3:
+        return blocks(j, from, to, 3, scaled, stream);
+    case 4:
+        return blocks(j, from, to, 4, scaled, stream);
+    default:
+        return blocks(j, from, to, j->sources, scaled, stream);
     }
 }
 

@@ -137,8 +137,8 @@ out:
     return st;
 }
 
-base_status coll_local_broadcast(struct coll *c, const struct coll_call *call, int from, void *bytes,
-                                 size_t count)
+base_status coll_local_broadcast(struct coll *c, const struct coll_call *call, int from,
+                                 void *bytes, size_t count)
 {
     base_status st = BASE_OK;
     uint8_t *at = bytes;

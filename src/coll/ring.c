@@ -58,8 +58,8 @@ static uint8_t *message(const struct ring *r, const struct cursor *at, int behin
 
 static uint8_t *slot(const struct ring *r, const struct coll_flow *flow, unsigned index)
 {
-    return r->c->stage + (size_t)(index % COLL_WINDOW + (flow == r->out ? COLL_WINDOW : 0)) *
-                             COLL_CHUNK;
+    return r->c->stage +
+           (size_t)(index % COLL_WINDOW + (flow == r->out ? COLL_WINDOW : 0)) * COLL_CHUNK;
 }
 
 static void post_receive(struct ring *r)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Through shared memory. Slices of a buffer that lives in a space are copied from their owners' buffers;
- * anything else goes through the staging halves.
+ * Through shared memory. Slices of a buffer that lives in a space are copied from their owners'
+ * buffers; anything else goes through the staging halves.
  */
 #include <string.h>
 
@@ -9,8 +9,8 @@
 
 static double estimate(const struct coll *c, const struct coll_call *call)
 {
-    double bytes = call->x != NULL ? (double)call->count * sizeof(float)
-                                   : (double)call->count * coll_size(c);
+    double bytes =
+        call->x != NULL ? (double)call->count * sizeof(float) : (double)call->count * coll_size(c);
     double pieces = 1 + bytes / coll_size(c) / (double)coll_local_half();
 
     return coll_local_cost(c, pieces, 2 * bytes);

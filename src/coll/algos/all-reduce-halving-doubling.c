@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Recursive halving and doubling (Rabenseifner 2004): partners at distance p/2, p/4, …, 1 exchange half
- * of what they still have and add; then the way back. 2 log2(p) steps and the fewest bytes, for p ranks,
- * the largest power of two; the others add theirs to ranks 0, 1, … first and get the sum at the end.
+ * Recursive halving and doubling (Rabenseifner 2004): partners at distance p/2, p/4, …, 1 exchange
+ * half of what they still have and add; then the way back. 2 log2(p) steps and the fewest bytes,
+ * for p ranks, the largest power of two; the others add theirs to ranks 0, 1, … first and get the
+ * sum at the end.
  */
 #include "coll/coll_private.h"
 
@@ -48,8 +49,7 @@ static base_status exchange(struct coll *c, const struct coll_call *call, int pa
             break;
         if (coll_flow_reap(gets)) {
             size_t count = coll_least(piece, in.to - got);
-            float *slot =
-                (float *)(c->stage + (gets->done - 1) % COLL_WINDOW * (size_t)COLL_CHUNK);
+            float *slot = (float *)(c->stage + (gets->done - 1) % COLL_WINDOW * (size_t)COLL_CHUNK);
 
             if (packed)
                 coll_kernels()->unpack(count, (uint16_t *)slot + count,

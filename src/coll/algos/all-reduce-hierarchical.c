@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shared memory inside a host, messages between the hosts' leaders: the network carries a buffer a host
- * and not one a worker. Ranks of a host are added in order, then hosts in the order of their leaders.
+ * Shared memory inside a host, messages between the hosts' leaders: the network carries a buffer a
+ * host and not one a worker. Ranks of a host are added in order, then hosts in the order of their
+ * leaders.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every rank passes on to the next what it has got, message by message: long buffers take the time of
- * one link, short ones that of n - 1 steps.
+ * Every rank passes on to the next what it has got, message by message: long buffers take the time
+ * of one link, short ones that of n - 1 steps.
  */
 #include "coll/coll_private.h"
 

@@ -9,8 +9,7 @@ static double estimate(const struct coll *c, const struct coll_call *call)
     double hosts = (double)c->leaders.size - 1, bytes = (double)call->count;
     double pieces = 1 + bytes / (double)coll_local_half();
 
-    return coll_cost_of(c, hosts,
-                        bytes + (hosts - 1) * (bytes < COLL_CHUNK ? bytes : COLL_CHUNK)) +
+    return coll_cost_of(c, hosts, bytes + (hosts - 1) * (bytes < COLL_CHUNK ? bytes : COLL_CHUNK)) +
            coll_local_cost(c, pieces, 2 * bytes);
 }
 
@@ -20,7 +19,7 @@ static base_status run(struct coll *c, struct coll_call *call)
     const struct comm_member *members = comm_group_view(c->group)->members;
     int hosts = c->leaders.size, home = 0, my_host = 0;
     int from = coll_team_find(&c->locals, call->root); /* where the bytes enter this host */
-    int rank[COMM_MAX_WORKERS], parent, next;
+    int rank[COMM_MAX_WORKERS] = {0}, parent, next;
 
     for (int i = 0; i < hosts; i++) { /* the root stands in for the leader of its host */
         uint16_t host = members[c->leaders.rank[i]].host;

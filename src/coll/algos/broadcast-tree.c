@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A binomial tree: rank v, counted from the root, has got it from v without its lowest bit. The fewest
- * steps, but the root sends the whole log2(n) times.
+ * A binomial tree: rank v, counted from the root, has got it from v without its lowest bit. The
+ * fewest steps, but the root sends the whole log2(n) times.
  */
 #include "coll/coll_private.h"
 

@@ -26,8 +26,8 @@ static base_status run(struct coll *c, struct coll_call *call)
         TRY(coll_local_meet(c, call));
         for (int i = 0; me == call->root && i < c->locals.size; i++)
             if (i != me)
-                memcpy((uint8_t *)call->out + call->count * (size_t)i + done,
-                       coll_local_seen(c, i), piece);
+                memcpy((uint8_t *)call->out + call->count * (size_t)i + done, coll_local_seen(c, i),
+                       piece);
     }
 out:
     return st;

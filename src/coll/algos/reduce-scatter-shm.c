@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Through shared memory: everybody sums its own slice of everybody's buffer. Private buffers go through
- * the staging halves, which then hold an equal part of every slice, so that all have the same work.
+ * Through shared memory: everybody sums its own slice of everybody's buffer. Private buffers go
+ * through the staging halves, which then hold an equal part of every slice, so that all have the
+ * same work.
  */
 #include <string.h>
 
