@@ -31,7 +31,8 @@ static bool same_name(const char *known, const char *name, size_t length)
 int base_option_find(const struct base_option *options, const char *name, size_t length)
 {
     for (size_t i = 0; i < base_options_count(options); i++)
-        if (same_name(options[i].name, name, length))
+        if (same_name(options[i].name, name, length) ||
+            (options[i].alias != NULL && same_name(options[i].alias, name, length)))
             return (int)i;
     return -1;
 }

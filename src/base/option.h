@@ -39,11 +39,12 @@ struct base_option {
     /* Names it takes, shown by --help: a registry (cmake/registry.cmake) and its count. */
     const void *choices;
     const size_t *choice_count;
+    const char *alias; /* another name people know it by ("nnodes"), or NULL */
 };
 
 size_t base_options_count(const struct base_option *options); /* ended by a NULL name */
 
-/* Index of an option by name, hyphens and underscores alike, or -1. */
+/* Index of an option by name or alias, hyphens and underscores alike, or -1. */
 int base_option_find(const struct base_option *options, const char *name, size_t length);
 
 /* Sets one field from text ("true" and "false" for flags). Text is borrowed. */

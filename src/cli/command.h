@@ -28,6 +28,7 @@ struct cli_command {
     size_t args_size;                  /* of the argument struct; 0 without options */
     const void *defaults;              /* its initial value */
     int min_positional, max_positional;
+    bool hidden; /* for the program itself, not for people: in no help */
     /* Failures come back as a status; main prints the message, as JSON too where the argument
      * struct has a flag option named "json" that is set. */
     base_status (*run)(void *args, const struct cli_positional *positional);

@@ -17,7 +17,9 @@ void cli_help_overview(FILE *out)
 {
     fprintf(out, "%s\nusage: paceline COMMAND [arguments]\n\nCommands:\n", intro);
     for (size_t i = 0; i < cli_command_count; i++)
-        fprintf(out, "  %-12s %s\n", cli_command_registry[i]->name, cli_command_registry[i]->help);
+        if (!cli_command_registry[i]->hidden)
+            fprintf(out, "  %-12s %s\n", cli_command_registry[i]->name,
+                    cli_command_registry[i]->help);
     fputs("\nExamples:\n"
           "  paceline train --model mnist-cnn --data fashion-mnist --epochs 2\n"
           "  paceline eval runs/mnist-cnn-fashion-mnist-1 --data fashion-mnist\n"
@@ -36,6 +38,8 @@ static void option_line(FILE *out, const struct cli_command *command,
     fprintf(out, "  %-24s %s", name, option->help);
     for (size_t i = 0; option->choices != NULL && i < *option->choice_count; i++)
         fprintf(out, "%s%s", i == 0 ? ": " : ", ", base_registry_name(option->choices, i));
+    if (option->alias != NULL)
+        fprintf(out, " (also --%s)", option->alias);
     if (value != NULL && value[0] != '\0' && strcmp(value, "off") != 0)
         fprintf(out, " [%s]", value);
     fputc('\n', out);
@@ -103,10 +107,12 @@ void cli_help_man(FILE *out)
           ".SH SYNOPSIS\n.B paceline\nCOMMAND [arguments]\n.SH COMMANDS\n",
           out);
     for (size_t i = 0; i < cli_command_count; i++)
-        man_command(out, cli_command_registry[i]);
+        if (!cli_command_registry[i]->hidden)
+            man_command(out, cli_command_registry[i]);
     fputs(".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 128+n ended by signal n.\n"
           ".SH ENVIRONMENT\n.TP\n.B PACELINE_DATA\nwhere data sets are kept "
           "(default: the user's cache directory).\n"
+          ".TP\n.B PACELINE_TOKEN\nthe job's token, where there is no \\-\\-token\\-file.\n"
           ".TP\n.B PACELINE_CPU\nkernel level to use: portable or avx2.\n"
           ".TP\n.B NO_COLOR\nno colours.\n",
           out);
@@ -118,11 +124,14 @@ static void bash_completion(FILE *out)
           "    if [ \"$COMP_CWORD\" = 1 ]; then\n        words=\"",
           out);
     for (size_t i = 0; i < cli_command_count; i++)
-        fprintf(out, "%s ", cli_command_registry[i]->name);
+        if (!cli_command_registry[i]->hidden)
+            fprintf(out, "%s ", cli_command_registry[i]->name);
     fputs("--help --version\"\n    else\n        case ${COMP_WORDS[1]} in\n", out);
     for (size_t i = 0; i < cli_command_count; i++) {
         const struct cli_command *command = cli_command_registry[i];
 
+        if (command->hidden)
+            continue;
         fprintf(out, "        %s) words=\"", command->name);
         for (const char *const *verb = command->verbs; verb != NULL && *verb != NULL; verb++)
             fprintf(out, "%s ", *verb);
@@ -141,6 +150,8 @@ static void fish_completion(FILE *out)
     for (size_t i = 0; i < cli_command_count; i++) {
         const struct cli_command *command = cli_command_registry[i];
 
+        if (command->hidden)
+            continue;
         fprintf(out, "complete -c paceline -n __fish_use_subcommand -a %s -d \"%s\"\n",
                 command->name, command->help);
         for (const char *const *verb = command->verbs; verb != NULL && *verb != NULL; verb++)
