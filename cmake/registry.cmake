@@ -21,8 +21,9 @@ const struct ${prefix} *const ${prefix}_registry[] = {
 ${entries}    0};
 const size_t ${prefix}_count = ${count};
 " @ONLY)
-  set(REGISTRY_${prefix} ${out} PARENT_SCOPE)
-  if(NOT prefix STREQUAL cli_command)
+  if(dir MATCHES "^cli/")
+    set(CLI_REGISTRY_SOURCES ${CLI_REGISTRY_SOURCES} ${out} PARENT_SCOPE)
+  else()
     set(REGISTRY_SOURCES ${REGISTRY_SOURCES} ${out} PARENT_SCOPE)
   endif()
 endfunction()

@@ -16,12 +16,18 @@ struct cluster_setup {
     struct cluster_launch launch;
     const char *program; /* of cluster/worker.h */
     json_t *job;         /* host 0's is the one that counts; others may pass NULL */
+    bool joins;          /* the program takes workers that come later */
     const char *status;  /* path of the Unix socket that answers `paceline status`; NULL: none */
-    struct base_events *events; /* NULL: none */
+    struct base_events *events; /* host 0: the coordinator's; written by this thread; NULL: none */
 };
 
-/* From start to end of the job on this host. result_p (host 0): rank 0's result. A failure names
- * the first failed worker, its host, pid, exit code or signal, and its last log lines. */
+/* From start to end of the job on this host; on the main thread, whose death ends the workers.
+ * result_p (host 0): that of rank 0, the caller's; NULL elsewhere. A failure names the first failed
+ * worker, its host, pid, exit code or signal, and its last log lines. Where another process of this
+ * host is the agent (launch.idle) there is nothing to do. */
 base_status cluster_agent_run(const struct cluster_setup *setup, json_t **result_p);
+
+/* Adds this host's workers to the job whose host 0 listens at launch.master and launch.port. */
+base_status cluster_agent_join(const struct cluster_launch *launch);
 
 #endif

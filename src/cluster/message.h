@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Control messages: JSON objects with a "type", carried in COMM_FRAME_CONTROL frames between
- * worker and agent (a socket pair) and between agent and coordinator (tcp, under TLS unless it is
- * loopback). docs/protocol.md lists every type with its fields. What arrives is checked here and
+ * worker and agent (a socket pair) and between agent and coordinator (tcp, under TLS where there is
+ * a token). docs/protocol.md lists every type with its fields. What arrives is checked here and
  * nowhere else; an unknown type or a wrong field is an error that ends the connection.
  */
 #ifndef CLUSTER_MESSAGE_H
@@ -11,21 +11,31 @@
 #include "base/json.h"
 #include "comm/view.h"
 
+enum {
+    CLUSTER_PROTOCOL = 1, /* of control messages; agents of another number are refused */
+    CLUSTER_MAX_HOSTS = 256,
+    CLUSTER_ANY_HOST = 65535, /* JOIN: the coordinator numbers the host */
+    CLUSTER_KEY_TEXT = 64,
+};
+
 enum cluster_type {
     /* up: worker → agent → coordinator */
     CLUSTER_READY,     /* worker: endpoint is open, on `port` */
-    CLUSTER_HEARTBEAT, /* worker and host: cpu, memory, load, step, step rate */
+    CLUSTER_HEARTBEAT, /* worker and host (id 0): cpu, memory, load, step, step rate */
     CLUSTER_SUSPECT,   /* worker: `peer` does not answer on this link */
     CLUSTER_RESULT,    /* worker: what it was started for is done; `body` */
-    CLUSTER_REGION,    /* worker → agent only: shared memory by key */
-    CLUSTER_EXITED,    /* agent: worker left: exit code or signal, last lines of its log */
-    CLUSTER_JOIN,      /* agent: wants in, with so many workers */
+    CLUSTER_REGION,    /* worker → agent and back: shared memory by key */
+    CLUSTER_EXITED,    /* agent: worker was reaped: exit code or signal, last lines of its log */
+    CLUSTER_JOIN,      /* agent: wants in, with so many workers; `body`: its idea of the job */
     /* down: coordinator → agent → worker */
     CLUSTER_JOB,  /* who you are, and the job's description: `body` */
     CLUSTER_VIEW, /* the next view */
-    CLUSTER_LOST, /* worker `peer` left view `view`: stop what you do with it */
     CLUSTER_KILL, /* agent: end worker `id`, reap it, report CLUSTER_EXITED */
-    CLUSTER_STOP, /* save and end; `reason` */
+    CLUSTER_END,  /* agent: the job is over, or you were refused; `code` (base_code), `text` */
+    /* both ways */
+    CLUSTER_LOST, /* up: worker `peer` is dead or silent; down: it left view `view` */
+    CLUSTER_STOP, /* up: a person asked; down: save and end. code 0: finish the step; else: groups
+                   * are void, every wait ends */
     CLUSTER_TYPES
 };
 
@@ -39,24 +49,31 @@ struct cluster_load { /* of a worker or of a host */
 
 struct cluster_message {
     enum cluster_type type;
-    uint32_t id;   /* worker it is about or for, 0: the host itself or everybody */
+    uint32_t id;   /* worker it is about or for, 0: the host itself or everybody; JOB: the first */
     uint32_t host; /* index of the host */
     uint32_t peer; /* SUSPECT, LOST */
     uint32_t view; /* number */
+    uint32_t version; /* JOIN: CLUSTER_PROTOCOL */
     uint16_t port, slot;
     int64_t pid;
-    int code, signal; /* EXITED */
+    int code, signal;
+    int workers; /* JOIN, JOB */
     struct cluster_load load;
-    struct comm_view members; /* VIEW */
-    char key[64];             /* REGION */
-    uint64_t bytes;           /* REGION */
-    int workers;              /* JOIN */
-    char text[1024];          /* reason, last words, host name */
-    json_t *body;             /* JOB, RESULT; owned: cluster_message_fini */
+    struct comm_view members;        /* VIEW */
+    char key[CLUSTER_KEY_TEXT];      /* REGION */
+    uint64_t bytes;                  /* REGION */
+    char address[COMM_ADDRESS_TEXT]; /* JOIN: where the host's workers listen */
+    char text[1024];                 /* reason, last words, host name */
+    json_t *body;                    /* JOIN, JOB, RESULT; owned: cluster_message_fini */
 };
 
 json_t *cluster_message_to_json(const struct cluster_message *message);
+/* Exactly the fields of the type, each within its bounds. */
 base_status cluster_message_from_json(const json_t *object, struct cluster_message *message_p);
 void cluster_message_fini(struct cluster_message *message);
+
+const char *cluster_type_name(enum cluster_type type); /* "ready", … */
+/* Sets `text`; what does not fit is cut off. */
+void cluster_message_text(struct cluster_message *message, const char *text);
 
 #endif

@@ -12,20 +12,32 @@
 
 struct cluster_worker;
 
-/* What workers can be started for; the job's "program" names one. */
+/* What workers can be started for; the job's "program" names one. A file of cli/programs provides
+ * `const struct cluster_program cluster_program_NAME`. */
 struct cluster_program {
-    const char *name;
+    const char *name, *help;
     /* `job`: the job's body. *result_p: handed to whoever started the job (rank 0's counts). */
     base_status (*run)(struct cluster_worker *worker, const json_t *job, json_t **result_p);
 };
 
-/* Runs as a worker on the control connection `fd` until the program returns or the agent goes. */
+extern const struct cluster_program *const cluster_program_registry[]; /* NULL-ended */
+extern const size_t cluster_program_count;
+
+/* Runs as a worker on the control connection `fd` until the program returns or the agent goes; the
+ * process is expected to end behind it. */
 base_status cluster_worker_run(int fd, const struct cluster_program *const *programs);
 
 uint32_t cluster_worker_id(const struct cluster_worker *worker);
 struct comm_endpoint *cluster_worker_endpoint(const struct cluster_worker *worker);
+const char *cluster_worker_transport(const struct cluster_worker *worker); /* NULL: automatic */
+int cluster_worker_threads(const struct cluster_worker *worker);           /* to compute with */
 
-/* Waits for a view newer than `after` of which this worker is a member. */
+/* The number of the newest view, 0 before the first. A program that lets hosts join looks at it
+ * now and then; views that differ by a loss are heard of anyway. */
+uint32_t cluster_worker_newest(const struct cluster_worker *worker);
+
+/* Waits for a view newer than `after` of which this worker is a member. BASE_ERR_INTERRUPTED: the
+ * job ends. */
 base_status cluster_worker_view(struct cluster_worker *worker, uint32_t after, double deadline,
                                 struct comm_view *view_p);
 

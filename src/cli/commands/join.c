@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * paceline join HOST:PORT: adds this host's workers to a running job.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/cli.h"
+#include "cluster/agent.h"
+
+struct args {
+    int64_t workers;
+    const char *token_file, *bind;
+};
+
+/* "host:port", "[::1]:port" */
+static base_status split(char *text, char **host_p, int64_t *port_p)
+{
+    char *colon = strrchr(text, ':'), *end = NULL;
+    size_t length = colon != NULL ? (size_t)(colon - text) : 0;
+
+    *host_p = text;
+    *port_p = colon != NULL ? strtol(colon + 1, &end, 10) : 0;
+    if (length == 0 || *end != '\0' || *port_p < 1 || *port_p > UINT16_MAX)
+        return base_fail(BASE_ERR_USAGE, "'%s' is not HOST:PORT of a job's host 0", text);
+    *colon = '\0';
+    if (text[0] == '[' && text[length - 1] == ']') {
+        text[length - 1] = '\0';
+        *host_p = text + 1;
+    }
+    return BASE_OK;
+}
+
+static base_status run(void *args, const struct cli_positional *positional)
+{
+    base_status st = BASE_OK;
+    const struct args *a = args;
+    struct cluster_flags flags = CLUSTER_FLAGS;
+    struct cluster_launch launch;
+    char *text = base_strdup(positional->at[0]), *host;
+
+    TRY(split(text, &host, &flags.port));
+    flags.master_ip = host;
+    flags.num_nodes = 2; /* no environment speaks for this one; its number is host 0's to give */
+    flags.rank = 1;
+    flags.workers = a->workers;
+    flags.token_file = a->token_file;
+    flags.bind = a->bind;
+    TRY(cluster_launch_find(&flags, &launch));
+    TRY(cluster_agent_join(&launch));
+out:
+    base_free(text);
+    return st;
+}
+
+#define AT(field) offsetof(struct args, field)
+
+static const struct base_option options[] = {
+    {"workers", "W", BASE_INT, AT(workers), 1, COMM_MAX_WORKERS, "worker processes to add", true,
+     .alias = "nproc-per-node"},
+    {"token-file", "FILE", BASE_TEXT, AT(token_file), 0, 0,
+     "the job's token; needed beyond loopback; else PACELINE_TOKEN", true},
+    {"bind", "IP", BASE_TEXT, AT(bind), 0, 0,
+     "numeric address this host listens on, where it has several", true},
+    {0},
+};
+
+const struct cli_command cli_command_join = {
+    .name = "join",
+    .help = "add workers to a running job",
+    .usage = "paceline join HOST:PORT [options]",
+    .examples = "  paceline join 10.0.0.1:7117 --workers 2 --token-file job.token\n",
+    .options = options,
+    .args_size = sizeof(struct args),
+    .defaults = &(const struct args){.workers = 1},
+    .min_positional = 1,
+    .max_positional = 1,
+    .run = run,
+};

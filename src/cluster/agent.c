@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Set-up, loop and end of an agent. One thread polls everything; a second one watches the robust
+ * words and raises the alarm by itself, so that waiting workers are free within microseconds of a
+ * death.
+ */
+#include "cluster/agent.h"
+
+#include <netdb.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/stop.h"
+#include "cluster/agent_private.h"
+
+enum { MAX_FDS = 640 };
+/* STALL: an agent that was asleep for longer (Ctrl-Z, a frozen machine) blames nobody. */
+static const double TURN = 0.1, STALL = 1.0, CONNECT_SECONDS = 6;
+
+/* ---- the watching thread ---- */
+
+static void *watch(void *argument)
+{
+    struct agent *a = argument;
+    int slot;
+
+    while (!atomic_load(&a->closing)) {
+        uint64_t bit;
+
+        if (comm_host_watch(a->words, base_now() + 3600, &slot) != BASE_OK || slot < 0)
+            continue;
+        bit = UINT64_C(1) << slot;
+        if ((atomic_fetch_and(&a->members, ~bit) & bit) != 0)
+            comm_host_alarm(a->words, atomic_load(&a->view_number), atomic_load(&a->ids[slot]));
+        atomic_fetch_or(&a->dead, bit);
+        (void)eventfd_write(a->bell, 1);
+    }
+    return NULL;
+}
+
+static base_status start_watching(struct agent *a)
+{
+    base_status st = BASE_OK;
+
+    TRY(comm_host_create(&a->words));
+    a->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (a->bell < 0 || pthread_create(&a->watcher, NULL, watch, a) != 0)
+        TRY(base_fail(BASE_ERR_MEMORY, "cannot start the agent's watching thread"));
+    a->watched = true;
+out:
+    return st;
+}
+
+/* ---- set-up ---- */
+
+/* The address by which this host reaches host 0 is the one by which it is reached. */
+static base_status own_address(struct agent *a)
+{
+    struct sockaddr_storage at;
+    socklen_t length = sizeof at;
+    int fd = comm_stream_fd(comm_mailbox_stream(a->up));
+
+    if (a->launch->bind[0] != '\0') {
+        snprintf(a->address, sizeof a->address, "%s", a->launch->bind);
+        return BASE_OK;
+    }
+    if (getsockname(fd, (struct sockaddr *)&at, &length) != 0 ||
+        getnameinfo((struct sockaddr *)&at, length, a->address, sizeof a->address, NULL, 0,
+                    NI_NUMERICHOST) != 0)
+        return base_fail(BASE_ERR_NETWORK, "cannot tell this host's address; give --bind");
+    return BASE_OK;
+}
+
+/* Host 0 may come up later than this one. */
+static base_status connect_up(struct agent *a, struct comm_stream **stream_p)
+{
+    const struct cluster_launch *l = a->launch;
+    struct comm_hello hello = {.role = "agent", .from = (uint32_t)l->host};
+    double deadline = base_now() + l->gather;
+    base_status st;
+
+    for (;;) {
+        double now = base_now();
+
+        st = comm_connect(l->master, l->port, l->has_secret ? &l->secret : NULL, &hello,
+                          now + CONNECT_SECONDS, stream_p);
+        /* Nobody there yet is worth another try; a refusal is not. */
+        if ((st != BASE_ERR_IO && st != BASE_ERR_TIMEOUT) || now > deadline ||
+            base_stop_signal() != 0)
+            return base_prefix(st, "host 0");
+        usleep(100 * 1000);
+    }
+}
+
+static base_status open_up(struct agent *a, const struct cluster_setup *setup)
+{
+    base_status st = BASE_OK;
+    struct comm_stream *stream = NULL;
+    int pair[2] = {-1, -1};
+
+    if (setup != NULL && a->launch->host == 0) {
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+            TRY(base_fail(BASE_ERR_IO, "cannot make a pair of sockets: %m"));
+        TRY(comm_stream_of(pair[0], &stream));
+        TRY(cluster_server_open(setup, pair[1], &a->server));
+    } else {
+        TRY(connect_up(a, &stream));
+    }
+    a->up = comm_mailbox_new(stream);
+    TRY(own_address(a));
+out:
+    return st;
+}
+
+static void say_join(struct agent *a, const struct cluster_setup *setup)
+{
+    struct cluster_message m = {.type = CLUSTER_JOIN,
+                                .version = CLUSTER_PROTOCOL,
+                                .host =
+                                    setup != NULL ? (uint32_t)a->launch->host : CLUSTER_ANY_HOST,
+                                .workers = a->launch->workers,
+                                .pid = getpid()};
+
+    gethostname(m.text, 64);
+    m.text[63] = '\0';
+    memcpy(m.address, a->address, sizeof m.address);
+    if (setup != NULL)
+        m.body = json_pack("{s:s, s:O?}", "program", setup->program, "job", setup->job);
+    agent_say(a, &m);
+    cluster_message_fini(&m);
+}
+
+/* Launchers bind each process to its cores; the agent's workers may use them all. */
+static void unbind(const struct cluster_launch *l)
+{
+    cpu_set_t all;
+
+    if (strcmp(l->source, "flags") == 0 || l->workers == 1)
+        return;
+    memset(&all, 0xff, sizeof all);
+    if (sched_setaffinity(0, sizeof all, &all) != 0)
+        base_warn("cannot use all cores: %m");
+}
+
+static base_status set_up(struct agent *a, const struct cluster_setup *setup)
+{
+    base_status st = BASE_OK;
+    const struct cluster_launch *l = a->launch;
+
+    base_stop_install();
+    unbind(l);
+    a->threads = l->threads > 0 ? l->threads : cluster_cores() / l->workers;
+    if (a->threads < 1)
+        a->threads = 1;
+    a->environment = cluster_environment_new(l->workers, a->threads);
+    a->silence = l->silence;
+    a->heard = a->last_turn = base_now();
+    TRY(start_watching(a));
+    TRY(open_up(a, setup));
+    a->heard = base_now();
+    say_join(a, setup);
+out:
+    return st;
+}
+
+static void tear_down(struct agent *a)
+{
+    for (int i = 0; i < COMM_MAX_WORKERS; i++)
+        cluster_process_close(a->workers[i]);
+    if (a->watched) {
+        atomic_store(&a->closing, true);
+        comm_host_poke(a->words);
+        pthread_join(a->watcher, NULL);
+    }
+    if (a->up != NULL)
+        base_ignore(comm_mailbox_flush(a->up, base_now() + 1));
+    comm_mailbox_free(a->up);
+    cluster_server_close(a->server);
+    comm_host_close(a->words);
+    cluster_regions_fini(&a->regions);
+    cluster_environment_free(a->environment);
+    json_decref(a->order);
+    if (a->bell >= 0)
+        close(a->bell);
+}
+
+/* ---- the loop ---- */
+
+static int watch_all(struct agent *a, struct pollfd *fds)
+{
+    int count = 0;
+
+    fds[count++] = (struct pollfd){a->bell, POLLIN, 0};
+    if (a->up != NULL)
+        fds[count++] = (struct pollfd){comm_stream_fd(comm_mailbox_stream(a->up)),
+                                       comm_mailbox_events(a->up), 0};
+    for (int i = 0; i < COMM_MAX_WORKERS; i++) {
+        struct cluster_process *p = a->workers[i];
+
+        if (p == NULL)
+            continue;
+        fds[count++] = (struct pollfd){p->alive, POLLIN, 0};
+        fds[count++] = (struct pollfd){p->output, POLLIN, 0}; /* -1 is skipped */
+        if (p->box != NULL)
+            fds[count++] = (struct pollfd){comm_stream_fd(comm_mailbox_stream(p->box)),
+                                           comm_mailbox_events(p->box), 0};
+    }
+    if (a->server != NULL)
+        count += cluster_server_watch(a->server, fds + count, MAX_FDS - count);
+    return count;
+}
+
+/* Every message that has come into `box`, to `hear`; with p NULL the coordinator's. */
+static base_status read_box(struct agent *a, struct comm_mailbox *box, struct cluster_process *p)
+{
+    base_status st = BASE_OK;
+    json_t *json = NULL;
+
+    for (;;) {
+        struct cluster_message m;
+
+        TRY(comm_mailbox_move(box, &json));
+        if (json == NULL)
+            break;
+        TRY(cluster_message_from_json(json, &m));
+        json_decref(json);
+        json = NULL;
+        st = p != NULL ? agent_hear_worker(a, p, &m) : agent_hear_coordinator(a, &m);
+        cluster_message_fini(&m);
+        TRY(st);
+    }
+out:
+    json_decref(json);
+    return st;
+}
+
+static void step_worker(struct agent *a, struct cluster_process *p, double now)
+{
+    char why[64];
+
+    if (p->output >= 0)
+        cluster_process_read(p);
+    if (p->box != NULL && read_box(a, p->box, p) != BASE_OK) {
+        /* It ends, or it talks nonsense: both end it. */
+        comm_mailbox_free(p->box);
+        p->box = NULL;
+        p->heard = now;
+        agent_lose(a, p, "closed its connection");
+    }
+    if (cluster_process_reap(p)) {
+        agent_bury(a, p);
+        return;
+    }
+    if (now - p->heard > a->silence) {
+        snprintf(why, sizeof why, "was silent for %.1f s", now - p->heard);
+        agent_lose(a, p, why);
+        cluster_process_kill(p);
+    }
+}
+
+static void send_heartbeats(struct agent *a, double now)
+{
+    struct cluster_message m = {.type = CLUSTER_HEARTBEAT, .view = a->view.number};
+
+    if (now < a->next_beat)
+        return;
+    a->next_beat = now + (a->silence / 8 > 0.5 ? 0.5 : a->silence / 8);
+    for (int i = 0; i < COMM_MAX_WORKERS; i++) {
+        struct cluster_process *p = a->workers[i];
+
+        if (p == NULL || p->pid <= 0)
+            continue;
+        cluster_monitor_process(&p->monitor, p->pid, now, &p->load);
+        cluster_monitor_step(&p->monitor, p->load.step, now, &p->load);
+        m.id = p->id;
+        m.load = p->load;
+        agent_say(a, &m);
+    }
+    m.id = 0;
+    m.load = (struct cluster_load){.step = -1};
+    cluster_monitor_host(&a->monitor, &m.load);
+    agent_say(a, &m);
+}
+
+static void hear_signals(struct agent *a)
+{
+    struct cluster_message m = {.type = CLUSTER_STOP};
+    int number = base_stop_signal();
+
+    if (number == 0 || a->told_stop)
+        return;
+    a->told_stop = true;
+    snprintf(m.text, sizeof m.text, "SIG%s on host %u", sigabbrev_np(number), a->host);
+    agent_say(a, &m);
+}
+
+/* What died since the last turn; whoever waited for it is free already. */
+static void hear_deaths(struct agent *a)
+{
+    uint64_t dead = atomic_exchange(&a->dead, 0);
+    eventfd_t rung;
+
+    (void)eventfd_read(a->bell, &rung);
+    for (int i = 0; i < COMM_MAX_WORKERS; i++)
+        if ((dead >> i & 1) != 0 && a->workers[i] != NULL)
+            agent_lose(a, a->workers[i], "was killed");
+}
+
+static void forgive(struct agent *a, double now)
+{
+    double asleep = now - a->last_turn - STALL;
+
+    a->last_turn = now;
+    if (asleep <= 0)
+        return;
+    a->heard += asleep;
+    for (int i = 0; i < COMM_MAX_WORKERS; i++)
+        if (a->workers[i] != NULL)
+            a->workers[i]->heard += asleep;
+}
+
+static base_status turn(struct agent *a)
+{
+    base_status st = BASE_OK;
+    double now = base_now();
+
+    forgive(a, now);
+    hear_deaths(a);
+    hear_signals(a);
+    for (int i = 0; i < COMM_MAX_WORKERS; i++)
+        if (a->workers[i] != NULL)
+            step_worker(a, a->workers[i], now);
+    send_heartbeats(a, now);
+    if (a->up != NULL && read_box(a, a->up, NULL) != BASE_OK && !a->ended)
+        agent_lose_coordinator(a, base_message());
+    if (a->up != NULL && a->order != NULL && now - a->heard > a->silence)
+        agent_lose_coordinator(a, "it is silent");
+    if (a->server != NULL) {
+        TRY(cluster_server_step(a->server));
+        if (a->up != NULL && read_box(a, a->up, NULL) != BASE_OK && !a->ended)
+            agent_lose_coordinator(a, base_message());
+    }
+    for (int i = 0; i < COMM_MAX_WORKERS; i++) /* what was queued is on its way */
+        if (a->workers[i] != NULL && a->workers[i]->box != NULL)
+            base_ignore(comm_mailbox_flush(a->workers[i]->box, 0));
+    if (a->up != NULL)
+        base_ignore(comm_mailbox_flush(a->up, 0));
+out:
+    return st;
+}
+
+static bool is_over(const struct agent *a)
+{
+    if (a->ended || (a->alone && base_now() > a->alone_until))
+        return true;
+    for (int i = 0; i < COMM_MAX_WORKERS; i++)
+        if (a->workers[i] != NULL)
+            return false;
+    return a->alone;
+}
+
+static base_status run(const struct cluster_launch *launch, const struct cluster_setup *setup,
+                       json_t **result_p)
+{
+    struct agent *a = base_calloc(1, sizeof *a);
+    struct pollfd fds[MAX_FDS];
+    base_status st = BASE_OK;
+
+    *result_p = NULL;
+    a->launch = launch;
+    a->bell = -1;
+    TRY(set_up(a, setup));
+    while (!is_over(a)) {
+        TRY(turn(a));
+        if (!is_over(a))
+            poll(fds, (nfds_t)watch_all(a, fds), (int)(1e3 * TURN));
+    }
+    if (a->server != NULL && a->code == BASE_OK)
+        *result_p = json_deep_copy(cluster_server_result(a->server));
+    if (a->code != BASE_OK)
+        TRY(base_fail(a->code, "%s", a->words_of_end));
+out:
+    tear_down(a);
+    base_free(a);
+    return st;
+}
+
+base_status cluster_agent_run(const struct cluster_setup *setup, json_t **result_p)
+{
+    *result_p = NULL;
+    if (setup->launch.idle)
+        return BASE_OK;
+    return run(&setup->launch, setup, result_p);
+}
+
+base_status cluster_agent_join(const struct cluster_launch *launch)
+{
+    json_t *none;
+
+    return run(launch, NULL, &none);
+}

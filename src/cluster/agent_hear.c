@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cluster/agent_private.h"
+
+/* Workers may take so long to save when the coordinator is gone. */
+static const double SAVING = 30.0;
+
+void agent_say(struct agent *a, const struct cluster_message *m)
+{
+    json_t *json;
+
+    if (a->up == NULL)
+        return;
+    json = cluster_message_to_json(m);
+    comm_mailbox_send(a->up, json);
+    json_decref(json);
+}
+
+static void tell_workers(struct agent *a, const struct cluster_message *m)
+{
+    json_t *json = cluster_message_to_json(m);
+
+    for (int i = 0; i < COMM_MAX_WORKERS; i++)
+        if (a->workers[i] != NULL && a->workers[i]->box != NULL)
+            comm_mailbox_send(a->workers[i]->box, json);
+    json_decref(json);
+}
+
+void agent_lose(struct agent *a, struct cluster_process *p, const char *why)
+{
+    struct cluster_message m = {.type = CLUSTER_LOST, .peer = p->id, .view = a->view.number};
+    uint64_t bit = UINT64_C(1) << p->slot;
+
+    if (p->lost || p->done)
+        return;
+    p->lost = true;
+    if ((atomic_fetch_and(&a->members, ~bit) & bit) != 0)
+        comm_host_alarm(a->words, a->view.number, p->id);
+    cluster_message_text(&m, why);
+    agent_say(a, &m);
+}
+
+void agent_bury(struct agent *a, struct cluster_process *p)
+{
+    struct cluster_message m = {.type = CLUSTER_EXITED,
+                                .id = p->id,
+                                .pid = p->pid < 0 ? -p->pid : p->pid,
+                                .code = p->code,
+                                .signal = p->signal};
+
+    cluster_message_text(&m, cluster_process_tail(p));
+    agent_lose(a, p,
+               p->signal != 0 ? "was killed"
+               : p->code != 0 ? "failed"
+                              : "ended without a result");
+    agent_say(a, &m);
+    atomic_store(&a->ids[p->slot], 0);
+    comm_host_clear(a->words, p->slot);
+    a->workers[p->slot] = NULL;
+    cluster_process_close(p);
+}
+
+/* ---- workers ---- */
+
+static void give_region(struct agent *a, struct cluster_process *p, const struct cluster_message *m)
+{
+    struct cluster_message answer = {.type = CLUSTER_REGION, .bytes = m->bytes};
+    json_t *json;
+    int fd;
+
+    memcpy(answer.key, m->key, sizeof answer.key);
+    answer.code = (int)cluster_regions_get(&a->regions, m->key, m->bytes, &fd);
+    if (answer.code != BASE_OK)
+        cluster_message_text(&answer, base_message());
+    json = cluster_message_to_json(&answer);
+    if (answer.code == BASE_OK)
+        comm_mailbox_send_fd(p->box, json, fd);
+    else
+        comm_mailbox_send(p->box, json);
+    json_decref(json);
+}
+
+/* Shared memory of views in which no worker of this host works any more. */
+static void forget_regions(struct agent *a)
+{
+    uint32_t oldest = a->view.number;
+
+    for (int i = 0; i < COMM_MAX_WORKERS; i++)
+        if (a->workers[i] != NULL && a->workers[i]->view != 0 && a->workers[i]->view < oldest)
+            oldest = a->workers[i]->view;
+    cluster_regions_forget(&a->regions, oldest);
+}
+
+base_status agent_hear_worker(struct agent *a, struct cluster_process *p,
+                              const struct cluster_message *m)
+{
+    p->heard = base_now();
+    switch (m->type) {
+    case CLUSTER_HEARTBEAT: /* goes on with the agent's next one */
+        p->view = m->view;
+        p->load.step = m->load.step;
+        forget_regions(a);
+        return BASE_OK;
+    case CLUSTER_REGION:
+        give_region(a, p, m);
+        return BASE_OK;
+    case CLUSTER_RESULT:
+        p->done = true;
+        atomic_fetch_and(&a->members, ~(UINT64_C(1) << p->slot));
+        break;
+    case CLUSTER_READY:
+    case CLUSTER_SUSPECT:
+        break;
+    default:
+        return base_fail(BASE_ERR_DATA, "a worker does not say '%s'", cluster_type_name(m->type));
+    }
+    if (m->id != p->id)
+        return base_fail(BASE_ERR_DATA, "worker %u speaks for worker %u", p->id, m->id);
+    agent_say(a, m);
+    return BASE_OK;
+}
+
+/* ---- the coordinator ---- */
+
+static base_status start_worker(struct agent *a, uint32_t id, const json_t *body)
+{
+    base_status st = BASE_OK;
+    struct cluster_message m = {.type = CLUSTER_JOB, .id = id, .host = a->host, .workers = 1};
+    struct cluster_process *p;
+    json_t *json;
+    int slot = 0;
+
+    while (slot < COMM_MAX_WORKERS && a->workers[slot] != NULL)
+        slot++;
+    if (slot == COMM_MAX_WORKERS)
+        TRY(base_fail(BASE_ERR_DATA, "more than %d workers on a host", COMM_MAX_WORKERS));
+    TRY(cluster_process_start(id, slot, a->environment, &p));
+    a->workers[slot] = p;
+    atomic_store(&a->ids[slot], id);
+    p->heard = base_now();
+    m.slot = (uint16_t)slot;
+    m.body = (json_t *)(uintptr_t)body;
+    json = cluster_message_to_json(&m);
+    comm_mailbox_send_fd(p->box, json, comm_host_fd(a->words));
+    json_decref(json);
+out:
+    return st;
+}
+
+static base_status hear_job(struct agent *a, const struct cluster_message *m)
+{
+    base_status st = BASE_OK;
+    json_t *body = json_copy(m->body);
+    char token[COMM_TOKEN_TEXT];
+
+    if (a->order != NULL || m->body == NULL)
+        TRY(base_fail(BASE_ERR_DATA, "the coordinator sent no job, or two"));
+    a->order = json_incref(m->body);
+    a->host = m->host;
+    TRY(base_json_real(m->body, "silence", &a->silence));
+    json_object_set_new(body, "listen", json_string(a->address));
+    json_object_set_new(body, "threads", json_integer(a->threads));
+    if (a->launch->has_secret) {
+        comm_secret_text(&a->launch->secret, token);
+        json_object_set_new(body, "token", json_string(token));
+        explicit_bzero(token, sizeof token);
+    }
+    for (int i = 0; i < m->workers; i++)
+        TRY(start_worker(a, m->id + (uint32_t)i, body));
+out:
+    json_decref(body);
+    return st;
+}
+
+static void hear_view(struct agent *a, const struct cluster_message *m)
+{
+    uint64_t members = 0;
+
+    a->view = m->members;
+    for (int i = 0; i < COMM_MAX_WORKERS; i++) {
+        const struct cluster_process *p = a->workers[i];
+
+        if (p != NULL && !p->lost && !p->done && comm_view_rank(&a->view, p->id) >= 0)
+            members |= UINT64_C(1) << i;
+    }
+    atomic_store(&a->view_number, a->view.number);
+    atomic_store(&a->members, members);
+    tell_workers(a, m);
+}
+
+static void hear_kill(struct agent *a, const struct cluster_message *m)
+{
+    for (int i = 0; i < COMM_MAX_WORKERS; i++)
+        if (a->workers[i] != NULL && a->workers[i]->id == m->id)
+            cluster_process_kill(a->workers[i]);
+}
+
+static void hear_end(struct agent *a, const struct cluster_message *m)
+{
+    a->ended = true;
+    a->code = m->code <= BASE_ERR_INTERNAL ? (base_code)m->code : BASE_ERR_INTERNAL;
+    snprintf(a->words_of_end, sizeof a->words_of_end, "%s", m->text);
+}
+
+base_status agent_hear_coordinator(struct agent *a, const struct cluster_message *m)
+{
+    a->heard = base_now();
+    switch (m->type) {
+    case CLUSTER_HEARTBEAT:
+        return BASE_OK;
+    case CLUSTER_JOB:
+        return hear_job(a, m);
+    case CLUSTER_VIEW:
+        hear_view(a, m);
+        return BASE_OK;
+    case CLUSTER_LOST:
+        comm_host_alarm(a->words, m->view, m->peer);
+        tell_workers(a, m);
+        return BASE_OK;
+    case CLUSTER_KILL:
+        hear_kill(a, m);
+        return BASE_OK;
+    case CLUSTER_STOP:
+        base_info("%s: %s", m->code == 0 ? "stopping" : "the job has failed", m->text);
+        tell_workers(a, m);
+        return BASE_OK;
+    case CLUSTER_END:
+        hear_end(a, m);
+        return BASE_OK;
+    default:
+        return base_fail(BASE_ERR_DATA, "a coordinator does not say '%s'",
+                         cluster_type_name(m->type));
+    }
+}
+
+void agent_lose_coordinator(struct agent *a, const char *why)
+{
+    struct cluster_message m = {.type = CLUSTER_STOP, .code = 1};
+
+    comm_mailbox_free(a->up);
+    a->up = NULL;
+    a->alone = true;
+    a->alone_until = base_now() + SAVING;
+    a->code = BASE_ERR_PEER_LOST;
+    snprintf(a->words_of_end, sizeof a->words_of_end,
+             "the coordinator on host 0 (%s:%u) is gone, the job cannot go on: %s",
+             a->launch->master, a->launch->port, why);
+    cluster_message_text(&m, a->words_of_end);
+    tell_workers(a, &m);
+}

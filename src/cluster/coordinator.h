@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The coordinator as a state machine: messages of agents and the passing of time in, messages to
+ * agents and events out. No sockets, no threads, no clock: cluster/server.c gives it those.
+ *
+ * It gathers the hosts, numbers the workers, and publishes views. A worker that is lost is told to
+ * everyone at once; the next view waits until its agent has reaped it (shared memory cannot be
+ * fenced otherwise) or its whole host is gone. docs/protocol.md has the rules.
+ */
+#ifndef CLUSTER_COORDINATOR_H
+#define CLUSTER_COORDINATOR_H
+
+#include "cluster/message.h"
+
+struct cluster_coordinator;
+
+struct cluster_coordinator_setup {
+    const char *name;       /* the job's random name */
+    const char *program;    /* of cluster/worker.h */
+    const json_t *job;      /* its description */
+    const char *transport;  /* NULL: automatic */
+    int hosts;              /* that must be there before the first view */
+    int min_workers;        /* fewer end the job; 0: all that were there first */
+    bool joins;             /* hosts may come later */
+    double silence, gather; /* seconds; cluster/launch.h */
+};
+
+struct cluster_coordinator *cluster_coordinator_new(const struct cluster_coordinator_setup *setup,
+                                                    double now);
+void cluster_coordinator_free(struct cluster_coordinator *c); /* accepts NULL */
+
+/* A message of the agent on connection `link`, a number of the caller's choice. A failure means
+ * that this agent must be cut off (cluster_coordinator_gone). */
+base_status cluster_coordinator_hear(struct cluster_coordinator *c, int link,
+                                     const struct cluster_message *message, double now);
+void cluster_coordinator_gone(struct cluster_coordinator *c, int link, const char *why, double now);
+void cluster_coordinator_tick(struct cluster_coordinator *c, double now); /* a few times a second */
+
+/* What it wants sent, in order: false when there is nothing. The message is the caller's. */
+bool cluster_coordinator_next(struct cluster_coordinator *c, int *link_p,
+                              struct cluster_message *message_p);
+json_t *cluster_coordinator_event(struct cluster_coordinator *c); /* the caller's; NULL: none */
+
+bool cluster_coordinator_over(const struct cluster_coordinator *c);
+const json_t *cluster_coordinator_result(const struct cluster_coordinator *c); /* or NULL */
+json_t *cluster_coordinator_status(const struct cluster_coordinator *c, double now);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The coordinator's state, shared by its files: coordinator.c hears and decides, coordinator_say.c
+ * words messages, events and status.
+ */
+#ifndef CLUSTER_COORDINATOR_PRIVATE_H
+#define CLUSTER_COORDINATOR_PRIVATE_H
+
+#include "cluster/coordinator.h"
+
+enum phase { GATHERING, STARTING_UP, RUNNING, STOPPING, FAILING, OVER };
+
+enum worker_state {
+    WORKER_STARTING, /* its process was ordered */
+    WORKER_READY,    /* can be in a view */
+    WORKER_LEAVING,  /* told lost; its agent has not reaped it yet */
+    WORKER_DONE,     /* has given its result */
+};
+
+struct worker {
+    uint32_t id; /* 0: free entry */
+    int host;
+    enum worker_state state;
+    bool member; /* of the current view */
+    uint16_t slot, port;
+    int64_t pid;
+    double since; /* when it was ordered */
+    struct cluster_load load;
+    double told;      /* last heartbeat event */
+    uint64_t accuses; /* bits: entries of this table */
+    double suspected; /* since when; 0: not */
+};
+
+struct host {
+    bool here;
+    int link;
+    int workers;
+    int64_t pid;
+    char name[64], address[COMM_ADDRESS_TEXT];
+    double heard;
+    struct cluster_load load;
+    double told;
+};
+
+struct failure { /* the first one */
+    uint32_t id;
+    int64_t pid;
+    char host[64];
+    char why[256];
+    bool exited;
+    int code, signal;
+    char lines[640];
+};
+
+struct letter {
+    int link;
+    struct cluster_message message;
+    struct letter *next;
+};
+
+struct cluster_coordinator {
+    struct cluster_coordinator_setup setup;
+    char name[40];
+    char *program, *transport;
+    json_t *job;
+    enum phase phase;
+    double born, last_tick, next_beat;
+    double deadline; /* of gathering, starting, failing */
+    struct host hosts[CLUSTER_MAX_HOSTS];
+    int host_count;
+    struct worker workers[COMM_MAX_WORKERS];
+    uint32_t last_id;
+    int min_workers, finished; /* finished: done and gone */
+    struct comm_view view;
+    bool changed; /* the next view differs */
+    struct failure failure;
+    base_code end_code;
+    char end_text[1024];
+    json_t *result;
+    uint32_t result_id;
+    struct letter *first, *last;
+    json_t *events;
+};
+
+extern const char *const cluster_phase_names[];
+
+/* Queues a message; *message is consumed. To everyone: all hosts that are here. */
+void cluster_say(struct cluster_coordinator *c, int link, struct cluster_message *message);
+void cluster_say_all(struct cluster_coordinator *c, const struct cluster_message *message);
+/* Takes `event` over and adds the time. */
+void cluster_tell(struct cluster_coordinator *c, double now, json_t *event);
+void cluster_tell_load(struct cluster_coordinator *c, double now, uint32_t id, int host,
+                       const struct cluster_load *load);
+/* One sentence on the first failed worker and its last lines. */
+void cluster_last_words(const struct failure *failure, char *text, size_t room);
+
+#endif

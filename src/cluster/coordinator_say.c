@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the coordinator says: the queue of messages, the events, the status, the last words.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cluster/coordinator_private.h"
+
+const char *const cluster_phase_names[] = {
+    [GATHERING] = "gathering", [STARTING_UP] = "starting", [RUNNING] = "running",
+    [STOPPING] = "stopping",   [FAILING] = "failing",      [OVER] = "over",
+};
+
+static const char *const state_names[] = {
+    [WORKER_STARTING] = "starting",
+    [WORKER_READY] = "ready",
+    [WORKER_LEAVING] = "leaving",
+    [WORKER_DONE] = "done",
+};
+
+void cluster_say(struct cluster_coordinator *c, int link, struct cluster_message *message)
+{
+    struct letter *letter = base_calloc(1, sizeof *letter);
+
+    letter->link = link;
+    letter->message = *message;
+    message->body = NULL;
+    if (c->last != NULL)
+        c->last->next = letter;
+    else
+        c->first = letter;
+    c->last = letter;
+}
+
+void cluster_say_all(struct cluster_coordinator *c, const struct cluster_message *message)
+{
+    for (int i = 0; i < c->host_count; i++) {
+        struct cluster_message copy = *message;
+
+        json_incref(copy.body);
+        if (c->hosts[i].here)
+            cluster_say(c, c->hosts[i].link, &copy);
+        cluster_message_fini(&copy);
+    }
+}
+
+bool cluster_coordinator_next(struct cluster_coordinator *c, int *link_p,
+                              struct cluster_message *message_p)
+{
+    struct letter *letter = c->first;
+
+    if (letter == NULL)
+        return false;
+    *link_p = letter->link;
+    *message_p = letter->message;
+    c->first = letter->next;
+    if (c->first == NULL)
+        c->last = NULL;
+    base_free(letter);
+    return true;
+}
+
+void cluster_tell(struct cluster_coordinator *c, double now, json_t *event)
+{
+    json_object_set_new(event, "time", json_real(now - c->born));
+    json_array_append_new(c->events, event);
+}
+
+void cluster_tell_load(struct cluster_coordinator *c, double now, uint32_t id, int host,
+                       const struct cluster_load *l)
+{
+    json_t *event = json_pack("{s:s, s:I, s:i, s:f, s:f}", "event", "heartbeat", "id",
+                              (json_int_t)id, "host", host, "cpu", l->cpu, "memory", l->memory);
+
+    if (id == 0) {
+        json_object_set_new(event, "load", json_real(l->load));
+    } else {
+        json_object_set_new(event, "step", json_integer(l->step));
+        json_object_set_new(event, "step_rate", json_real(l->step_rate));
+    }
+    cluster_tell(c, now, event);
+}
+
+json_t *cluster_coordinator_event(struct cluster_coordinator *c)
+{
+    json_t *event = json_array_get(c->events, 0);
+
+    json_incref(event);
+    json_array_remove(c->events, 0);
+    return event;
+}
+
+void cluster_last_words(const struct failure *f, char *text, size_t room)
+{
+    char how[320];
+
+    if (f->exited && f->signal != 0)
+        snprintf(how, sizeof how, "%s (signal %d, SIG%s)", f->why, f->signal,
+                 sigabbrev_np(f->signal) != NULL ? sigabbrev_np(f->signal) : "?");
+    else if (f->exited)
+        snprintf(how, sizeof how, "ended with exit code %d", f->code);
+    else
+        snprintf(how, sizeof how, "%s", f->why);
+    snprintf(text, room, "worker %u on host %s (pid %lld) %s%s%s", f->id, f->host,
+             (long long)f->pid, how, f->lines[0] != '\0' ? "; its last lines:\n" : "", f->lines);
+}
+
+static json_t *host_json(const struct cluster_coordinator *c, int index, double now)
+{
+    const struct host *h = &c->hosts[index];
+
+    return json_pack("{s:i, s:o, s:s, s:i, s:I, s:f, s:f, s:f, s:f}", "host", index, "name",
+                     base_json_text(h->name), "address", h->address, "workers", h->workers, "pid",
+                     (json_int_t)h->pid, "cpu", h->load.cpu, "memory", h->load.memory, "load",
+                     h->load.load, "silent_seconds", now - h->heard);
+}
+
+static json_t *worker_json(const struct cluster_coordinator *c, const struct worker *w)
+{
+    json_t *object = json_pack("{s:I, s:i, s:I, s:s, s:f, s:f, s:I, s:f}", "id", (json_int_t)w->id,
+                               "host", w->host, "pid", (json_int_t)w->pid, "state",
+                               state_names[w->state], "cpu", w->load.cpu, "memory", w->load.memory,
+                               "step", (json_int_t)w->load.step, "step_rate", w->load.step_rate);
+
+    json_object_set_new(object, "rank",
+                        w->member ? json_integer(comm_view_rank(&c->view, w->id)) : json_null());
+    return object;
+}
+
+json_t *cluster_coordinator_status(const struct cluster_coordinator *c, double now)
+{
+    json_t *hosts = json_array(), *workers = json_array();
+
+    for (int i = 0; i < c->host_count; i++)
+        if (c->hosts[i].here)
+            json_array_append_new(hosts, host_json(c, i, now));
+    for (int i = 0; i < COMM_MAX_WORKERS; i++)
+        if (c->workers[i].id != 0)
+            json_array_append_new(workers, worker_json(c, &c->workers[i]));
+    return json_pack("{s:i, s:s, s:s, s:s, s:I, s:f, s:o, s:o}", "schema", 1, "job", c->name,
+                     "program", c->program, "phase", cluster_phase_names[c->phase], "view",
+                     (json_int_t)c->view.number, "seconds", now - c->born, "hosts", hosts,
+                     "workers", workers);
+}

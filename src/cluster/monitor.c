@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#include "cluster/monitor.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *read_text(const char *path, char *text, size_t room)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t count = fd >= 0 ? read(fd, text, room - 1) : -1;
+
+    if (fd >= 0)
+        close(fd);
+    text[count > 0 ? count : 0] = '\0';
+    return text;
+}
+
+static double ticks(double count)
+{
+    return count / (double)sysconf(_SC_CLK_TCK);
+}
+
+double cluster_monitor_parse_stat(const char *text)
+{
+    const char *at = strrchr(text, ')'); /* the name before it may hold anything */
+    unsigned long long user, system;
+
+    /* Behind it: state, and ten fields until utime and stime. */
+    if (at == NULL || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu",
+                             &user, &system) != 2)
+        return -1;
+    return ticks((double)(user + system));
+}
+
+double cluster_monitor_parse_cpu(const char *text, double *all_p)
+{
+    unsigned long long t[8];
+    double all = 0;
+
+    *all_p = 0;
+    if (sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1], &t[2], &t[3],
+               &t[4], &t[5], &t[6], &t[7]) != 8)
+        return -1;
+    for (int i = 0; i < 8; i++)
+        all += (double)t[i];
+    *all_p = ticks(all);
+    return ticks(all - (double)t[3] - (double)t[4]); /* all but idle and waiting for disks */
+}
+
+double cluster_monitor_parse_memory(const char *text)
+{
+    const char *total = strstr(text, "MemTotal:"), *free = strstr(text, "MemAvailable:");
+    unsigned long long a, b;
+
+    if (total == NULL || free == NULL || sscanf(total, "MemTotal: %llu kB", &a) != 1 ||
+        sscanf(free, "MemAvailable: %llu kB", &b) != 1 || a < b)
+        return -1;
+    return 1024.0 * (double)(a - b);
+}
+
+/* Share of `passed` that was busy since the last look. */
+static double share(struct cluster_monitor *m, double busy, double passed)
+{
+    double used = busy - m->busy;
+
+    m->busy = busy;
+    return passed > 0 && used > 0 ? used / passed : 0;
+}
+
+void cluster_monitor_process(struct cluster_monitor *m, int pid, double now,
+                             struct cluster_load *load)
+{
+    char path[64], text[1024];
+    unsigned long long pages = 0;
+    double busy;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    busy = cluster_monitor_parse_stat(read_text(path, text, sizeof text));
+    load->cpu = busy >= 0 ? share(m, busy, m->at > 0 ? now - m->at : 0) : 0;
+    m->at = now;
+    snprintf(path, sizeof path, "/proc/%d/statm", pid);
+    if (sscanf(read_text(path, text, sizeof text), "%*u %llu", &pages) != 1)
+        pages = 0;
+    load->memory = (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+void cluster_monitor_host(struct cluster_monitor *m, struct cluster_load *load)
+{
+    char text[4096];
+    double all, busy = cluster_monitor_parse_cpu(read_text("/proc/stat", text, sizeof text), &all);
+
+    load->cpu = busy >= 0 ? share(m, busy, m->all > 0 ? all - m->all : 0) : 0;
+    m->all = all;
+    load->memory = cluster_monitor_parse_memory(read_text("/proc/meminfo", text, sizeof text));
+    if (load->memory < 0)
+        load->memory = 0;
+    load->load = strtod(read_text("/proc/loadavg", text, sizeof text), NULL);
+}
+
+void cluster_monitor_step(struct cluster_monitor *m, int64_t step, double now,
+                          struct cluster_load *load)
+{
+    if (m->step_at > 0 && now > m->step_at && step >= m->step)
+        m->step_rate = (double)(step - m->step) / (now - m->step_at);
+    m->step = step;
+    m->step_at = now;
+    load->step = step;
+    load->step_rate = m->step_rate;
+}

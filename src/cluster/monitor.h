@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What processes and the host are doing, read from /proc: CPU time used between two looks, resident
+ * memory, load. A look costs a few small reads; nothing runs in between.
+ */
+#ifndef CLUSTER_MONITOR_H
+#define CLUSTER_MONITOR_H
+
+#include <stdint.h>
+
+#include "cluster/message.h"
+
+struct cluster_monitor { /* of one process or of the host; starts as zeros */
+    double at;           /* of the last look; 0: there was none */
+    double busy, all;    /* CPU seconds until then, of a host: of all its cores */
+    int64_t step;
+    double step_rate;
+    double step_at;
+};
+
+/* Sets cpu and memory of `load`; cpu is 0 at the first look. A process that is gone is zeros. */
+void cluster_monitor_process(struct cluster_monitor *monitor, int pid, double now,
+                             struct cluster_load *load);
+/* Sets cpu, memory and load. */
+void cluster_monitor_host(struct cluster_monitor *monitor, struct cluster_load *load);
+
+/* Steps a second, from the steps of two looks; sets step and step_rate. */
+void cluster_monitor_step(struct cluster_monitor *monitor, int64_t step, double now,
+                          struct cluster_load *load);
+
+/* The texts of /proc, apart for tests: CPU seconds of /proc/PID/stat; busy and all of /proc/stat's
+ * first line; used bytes of /proc/meminfo. Wrong text is -1. */
+double cluster_monitor_parse_stat(const char *text);
+double cluster_monitor_parse_cpu(const char *text, double *all_p);
+double cluster_monitor_parse_memory(const char *text);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A worker's process, seen from its agent: started by fork+exec of this very program as
+ * `paceline worker ID` with its control connection as descriptor 3, its output read line by line,
+ * ended and reaped. It dies with the thread that started it (PR_SET_PDEATHSIG): that must be the
+ * agent's main thread.
+ */
+#ifndef CLUSTER_PROCESS_H
+#define CLUSTER_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cluster/monitor.h"
+#include "comm/mailbox.h"
+
+enum { CLUSTER_CONTROL_FD = 3, CLUSTER_TAIL = 640 };
+
+struct cluster_process {
+    uint32_t id;
+    int slot, pid;
+    struct comm_mailbox *box;
+    int alive;  /* pidfd: readable once it has ended */
+    int output; /* what it prints */
+    char line[1024], tail[CLUSTER_TAIL];
+    size_t line_used, tail_used;
+    bool stopped;     /* by SIGSTOP and the like */
+    int code, signal; /* once reaped */
+    /* Kept for the agent: */
+    struct cluster_monitor monitor;
+    struct cluster_load load;
+    double heard;  /* last sign of life */
+    uint32_t view; /* it works in */
+    bool lost;     /* the coordinator was told that it is */
+    bool done;     /* has given its result */
+};
+
+/* `environment`: of the child, NULL-ended. */
+base_status cluster_process_start(uint32_t id, int slot, char *const *environment,
+                                  struct cluster_process **process_p);
+/* Ends it if it lives, reaps it, frees; accepts NULL. */
+void cluster_process_close(struct cluster_process *process);
+
+/* Passes on what it has printed, each line labelled with its id, and keeps the last ones. */
+void cluster_process_read(struct cluster_process *process);
+const char *cluster_process_tail(struct cluster_process *process); /* whole lines */
+
+/* Looks without waiting: true once it has ended; notes stops. */
+bool cluster_process_reap(struct cluster_process *process);
+void cluster_process_kill(struct cluster_process *process); /* SIGKILL works on stopped ones */
+
+/* The environment of this host's workers: this one, with so many compute threads each, which sleep
+ * while they wait where all of them together are more than the cores. A NULL-ended list;
+ * cluster_environment_free. */
+char **cluster_environment_new(int workers, int threads);
+void cluster_environment_free(char **environment);
+/* Cores this process may use. */
+int cluster_cores(void);
+
+#endif

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Two threads: the control thread owns the mailbox and the robust word; the program's thread only
+ * queues messages for it and waits for what it hears (`lock`, `changed`).
+ */
+#include "cluster/worker.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/registry.h"
+#include "cluster/message.h"
+#include "comm/host.h"
+#include "comm/mailbox.h"
+#include "comm/secret.h"
+
+/* Seconds: until the agent has told what to do; until it has answered for a region. */
+static const double START_SECONDS = 60, REGION_SECONDS = 60;
+
+enum stage { WAITING, STARTED, GONE }; /* GONE: the control connection, or it never came up */
+
+struct cluster_worker {
+    struct comm_mailbox *box;
+    int bell;
+    pthread_t control;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    /* Under `lock`: */
+    enum stage stage;
+    base_status failure; /* GONE: why */
+    char words[1024];    /* of the failure, or why the job stops */
+    bool closing;
+    json_t *queue; /* to be sent */
+    struct comm_view view;
+    struct cluster_message region;
+    bool region_waits;
+    int region_fd;
+    struct comm_endpoint *endpoint;
+    /* Set once, before STARTED: */
+    struct cluster_message order;
+    struct comm_host *host;
+    double beat;
+    /* Anybody's: */
+    _Atomic uint32_t newest, working; /* views */
+    _Atomic bool stopping, cancelled;
+    _Atomic int64_t step;
+};
+
+/* ---- the control thread ---- */
+
+static void send_message(struct cluster_worker *w, const struct cluster_message *m)
+{
+    json_t *json = cluster_message_to_json(m);
+
+    pthread_mutex_lock(&w->lock);
+    json_array_append_new(w->queue, json);
+    pthread_mutex_unlock(&w->lock);
+    (void)eventfd_write(w->bell, 1);
+}
+
+static void hear_job(struct cluster_worker *w, struct cluster_message *m)
+{
+    base_status st = BASE_OK;
+    double silence = 0;
+    int fd = comm_mailbox_take_fd(w->box);
+
+    if (w->stage != WAITING)
+        TRY(base_fail(BASE_ERR_DATA, "a second job"));
+    TRY(base_json_real(m->body, "silence", &silence));
+    TRY(comm_host_attach(fd, m->slot, &w->host));
+    w->order = *m;
+    m->body = NULL;
+    w->beat = silence / 8 > 0.5 ? 0.5 : silence / 8;
+    w->stage = STARTED;
+out:
+    if (fd >= 0)
+        close(fd);
+    if (st != BASE_OK) {
+        w->stage = GONE;
+        w->failure = st;
+        snprintf(w->words, sizeof w->words, "%s", base_message());
+    }
+}
+
+static void cancel(struct cluster_worker *w)
+{
+    atomic_store(&w->cancelled, true);
+    atomic_store(&w->stopping, true);
+    if (w->endpoint != NULL)
+        comm_endpoint_cancel(w->endpoint);
+}
+
+static void hear(struct cluster_worker *w, struct cluster_message *m)
+{
+    switch (m->type) {
+    case CLUSTER_JOB:
+        hear_job(w, m);
+        break;
+    case CLUSTER_VIEW:
+        w->view = m->members;
+        atomic_store(&w->newest, m->members.number);
+        break;
+    case CLUSTER_LOST:
+        if (w->endpoint != NULL)
+            comm_endpoint_lost(w->endpoint, m->view, m->peer);
+        break;
+    case CLUSTER_STOP:
+        snprintf(w->words, sizeof w->words, "%s", m->text);
+        if (m->code != 0)
+            cancel(w);
+        atomic_store(&w->stopping, true);
+        break;
+    case CLUSTER_REGION:
+        w->region = *m;
+        w->region_fd = comm_mailbox_take_fd(w->box);
+        w->region_waits = false;
+        break;
+    default: /* not for workers */
+        break;
+    }
+}
+
+/* Everything that has come; under the lock. */
+static base_status read_box(struct cluster_worker *w)
+{
+    base_status st = BASE_OK;
+    json_t *json = NULL;
+
+    for (;;) {
+        struct cluster_message m;
+
+        TRY(comm_mailbox_move(w->box, &json));
+        if (json == NULL)
+            break;
+        TRY(cluster_message_from_json(json, &m));
+        hear(w, &m);
+        cluster_message_fini(&m);
+        json_decref(json);
+    }
+out:
+    json_decref(json);
+    return st;
+}
+
+static void send_queue(struct cluster_worker *w)
+{
+    size_t index;
+    json_t *json;
+
+    json_array_foreach(w->queue, index, json)
+    {
+        comm_mailbox_send(w->box, json);
+    }
+    json_array_clear(w->queue);
+}
+
+static void send_heartbeat(struct cluster_worker *w)
+{
+    struct cluster_message m = {.type = CLUSTER_HEARTBEAT,
+                                .id = w->order.id,
+                                .view = atomic_load(&w->working),
+                                .load.step = atomic_load(&w->step)};
+    json_t *json = cluster_message_to_json(&m);
+
+    comm_mailbox_send(w->box, json);
+    json_decref(json);
+}
+
+/* One turn; *beat_p: when the next heartbeat is due; `deadline`: of the job's coming. */
+static base_status turn(struct cluster_worker *w, double *beat_p, double deadline)
+{
+    base_status st = BASE_OK;
+    double now = base_now();
+
+    pthread_mutex_lock(&w->lock);
+    send_queue(w);
+    if (w->stage == STARTED && now >= *beat_p) {
+        send_heartbeat(w);
+        *beat_p = now + w->beat;
+    }
+    st = read_box(w);
+    if (st == BASE_OK && w->stage == WAITING && now > deadline)
+        st = base_fail(BASE_ERR_TIMEOUT, "the agent does not say what to do");
+    if (st != BASE_OK) {
+        w->stage = GONE;
+        w->failure = st;
+        snprintf(w->words, sizeof w->words, "the agent is gone: %s", base_message());
+        cancel(w);
+    }
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    return st;
+}
+
+/* The program's thread wants it to end, and all it queued is on its way. */
+static bool ends(struct cluster_worker *w)
+{
+    bool yes;
+
+    pthread_mutex_lock(&w->lock);
+    yes = w->closing && json_array_size(w->queue) == 0;
+    pthread_mutex_unlock(&w->lock);
+    return yes;
+}
+
+static void *control(void *argument)
+{
+    struct cluster_worker *w = argument;
+    double beat = 0, deadline = base_now() + START_SECONDS;
+
+    while (turn(w, &beat, deadline) == BASE_OK && !ends(w)) {
+        double left = w->stage == STARTED ? beat - base_now() : 0.25;
+        struct pollfd fds[2] = {{.fd = w->bell, .events = POLLIN},
+                                {.fd = comm_stream_fd(comm_mailbox_stream(w->box)),
+                                 .events = comm_mailbox_events(w->box)}};
+        eventfd_t rung;
+
+        poll(fds, 2, left > 0 ? 1 + (int)(1e3 * left) : 0);
+        (void)eventfd_read(w->bell, &rung);
+    }
+    pthread_mutex_lock(&w->lock);
+    while (!w->closing) /* without an agent it only waits for the program's end */
+        pthread_cond_wait(&w->changed, &w->lock);
+    if (w->stage == STARTED)
+        base_ignore(comm_mailbox_flush(w->box, base_now() + 5));
+    pthread_mutex_unlock(&w->lock);
+    comm_host_close(w->host); /* on the thread that attached: a clean end is no alarm */
+    return NULL;
+}
+
+/* ---- the program's thread ---- */
+
+static void wait_changed(struct cluster_worker *w, double deadline)
+{
+    struct timespec until = {.tv_sec = (time_t)deadline};
+
+    until.tv_nsec = (long)(1e9 * (deadline - (double)until.tv_sec));
+    pthread_cond_timedwait(&w->changed, &w->lock, &until);
+}
+
+/* Under the lock; the control thread's failure becomes this thread's. */
+static base_status why_gone(const struct cluster_worker *w)
+{
+    return base_fail(w->failure, "%s", w->words);
+}
+
+static base_status get_region(void *context, const char *key, size_t bytes, int *fd_p)
+{
+    struct cluster_worker *w = context;
+    struct cluster_message m = {.type = CLUSTER_REGION, .bytes = bytes};
+    double deadline = base_now() + REGION_SECONDS;
+    base_status st = BASE_OK;
+
+    *fd_p = -1;
+    snprintf(m.key, sizeof m.key, "%s", key);
+    pthread_mutex_lock(&w->lock);
+    w->region_waits = true; /* one thread asks at a time */
+    pthread_mutex_unlock(&w->lock);
+    send_message(w, &m);
+    pthread_mutex_lock(&w->lock);
+    while (w->region_waits && w->stage != GONE && base_now() < deadline)
+        wait_changed(w, deadline);
+    if (w->stage == GONE)
+        TRY(why_gone(w));
+    if (w->region_waits)
+        TRY(base_fail(BASE_ERR_TIMEOUT, "the agent does not give shared memory %s", key));
+    if (w->region.code != 0)
+        TRY(base_fail((base_code)w->region.code, "%s", w->region.text));
+    *fd_p = w->region_fd;
+out:
+    pthread_mutex_unlock(&w->lock);
+    return st;
+}
+
+static base_status begin(struct cluster_worker *w)
+{
+    base_status st = BASE_OK;
+    double deadline = base_now() + START_SECONDS;
+
+    pthread_mutex_lock(&w->lock);
+    while (w->stage == WAITING && base_now() < deadline)
+        wait_changed(w, deadline);
+    if (w->stage == GONE)
+        TRY(why_gone(w));
+    if (w->stage == WAITING)
+        TRY(base_fail(BASE_ERR_TIMEOUT, "the agent does not say what to do"));
+out:
+    pthread_mutex_unlock(&w->lock);
+    return st;
+}
+
+static base_status open_endpoint(struct cluster_worker *w)
+{
+    base_status st = BASE_OK;
+    struct cluster_message ready = {
+        .type = CLUSTER_READY, .id = w->order.id, .slot = w->order.slot, .pid = getpid()};
+    struct comm_endpoint_setup setup = {
+        .id = w->order.id, .host = w->host, .region = get_region, .context = w};
+    const char *token = json_string_value(json_object_get(w->order.body, "token"));
+    struct comm_endpoint *endpoint = NULL;
+    struct comm_secret secret;
+
+    TRY(base_json_string(w->order.body, "name", &setup.job));
+    TRY(base_json_string(w->order.body, "listen", &setup.listen));
+    if (token != NULL) {
+        TRY(comm_secret_parse(token, &secret));
+        setup.secret = &secret;
+    }
+    TRY(comm_endpoint_open(&setup, &endpoint));
+    pthread_mutex_lock(&w->lock);
+    w->endpoint = endpoint;
+    pthread_mutex_unlock(&w->lock);
+    ready.port = comm_endpoint_port(endpoint);
+    send_message(w, &ready);
+out:
+    explicit_bzero(&secret, sizeof secret);
+    return st;
+}
+
+static base_status run_program(struct cluster_worker *w, const struct cluster_program *const *list)
+{
+    base_status st = BASE_OK;
+    struct cluster_message result = {.type = CLUSTER_RESULT, .id = w->order.id};
+    const char *name;
+    size_t count = 0;
+    const struct cluster_program *program;
+
+    while (list[count] != NULL)
+        count++;
+    TRY(base_json_string(w->order.body, "program", &name));
+    TRY(base_registry_find("program", name, list, count, &program));
+    TRY(program->run(w, json_object_get(w->order.body, "job"), &result.body));
+    send_message(w, &result);
+out:
+    cluster_message_fini(&result);
+    return st;
+}
+
+static void finish(struct cluster_worker *w)
+{
+    struct comm_endpoint *endpoint;
+
+    pthread_mutex_lock(&w->lock);
+    endpoint = w->endpoint;
+    w->endpoint = NULL;
+    w->closing = true;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    (void)eventfd_write(w->bell, 1);
+    pthread_join(w->control, NULL);
+    comm_endpoint_close(endpoint);
+}
+
+static void init(struct cluster_worker *w)
+{
+    pthread_condattr_t monotonic;
+
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    w->queue = json_array();
+    w->region_fd = -1;
+    atomic_store(&w->step, -1);
+}
+
+static void fini(struct cluster_worker *w)
+{
+    cluster_message_fini(&w->order);
+    comm_mailbox_free(w->box);
+    json_decref(w->queue);
+    pthread_cond_destroy(&w->changed);
+    pthread_mutex_destroy(&w->lock);
+    if (w->bell >= 0)
+        close(w->bell);
+}
+
+base_status cluster_worker_run(int fd, const struct cluster_program *const *programs)
+{
+    base_status st = BASE_OK;
+    struct cluster_worker worker = {.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)}, *w = &worker;
+    struct comm_stream *stream = NULL;
+    bool running = false;
+
+    init(w);
+    TRY(comm_stream_of(fd, &stream));
+    w->box = comm_mailbox_new(stream);
+    if (w->bell < 0 || pthread_create(&w->control, NULL, control, w) != 0)
+        TRY(base_fail(BASE_ERR_MEMORY, "cannot start the worker's control thread"));
+    running = true;
+    TRY(begin(w));
+    TRY(open_endpoint(w));
+    TRY(run_program(w, programs));
+out:
+    if (running)
+        finish(w);
+    fini(w);
+    return st;
+}
+
+uint32_t cluster_worker_id(const struct cluster_worker *w)
+{
+    return w->order.id;
+}
+
+struct comm_endpoint *cluster_worker_endpoint(const struct cluster_worker *w)
+{
+    return w->endpoint;
+}
+
+const char *cluster_worker_transport(const struct cluster_worker *w)
+{
+    return json_string_value(json_object_get(w->order.body, "transport"));
+}
+
+int cluster_worker_threads(const struct cluster_worker *w)
+{
+    return (int)json_integer_value(json_object_get(w->order.body, "threads"));
+}
+
+uint32_t cluster_worker_newest(const struct cluster_worker *w)
+{
+    return atomic_load(&w->newest);
+}
+
+base_status cluster_worker_view(struct cluster_worker *w, uint32_t after, double deadline,
+                                struct comm_view *view_p)
+{
+    base_status st = BASE_OK;
+
+    pthread_mutex_lock(&w->lock);
+    for (;;) {
+        if (atomic_load(&w->cancelled))
+            TRY(base_fail(BASE_ERR_INTERRUPTED, "the job ends: %s", w->words));
+        if (w->view.number > after && comm_view_rank(&w->view, w->order.id) >= 0)
+            break;
+        if (base_now() >= deadline)
+            TRY(base_fail(BASE_ERR_TIMEOUT, "no view came after view %u", after));
+        wait_changed(w, deadline);
+    }
+    *view_p = w->view;
+    atomic_store(&w->working, w->view.number);
+out:
+    pthread_mutex_unlock(&w->lock);
+    return st;
+}
+
+void cluster_worker_step(struct cluster_worker *w, int64_t step)
+{
+    atomic_store_explicit(&w->step, step, memory_order_relaxed);
+}
+
+void cluster_worker_suspect(struct cluster_worker *w, uint32_t view, uint32_t peer)
+{
+    struct cluster_message m = {
+        .type = CLUSTER_SUSPECT, .id = w->order.id, .peer = peer, .view = view};
+
+    send_message(w, &m);
+}
+
+bool cluster_worker_stopping(const struct cluster_worker *w)
+{
+    return atomic_load(&w->stopping);
+}
