@@ -144,6 +144,11 @@ const struct comm_view *comm_group_view(const struct comm_group *group)
     return &group->view;
 }
 
+struct comm_endpoint *comm_group_endpoint(const struct comm_group *group)
+{
+    return group->endpoint;
+}
+
 uint32_t comm_group_lost(const struct comm_group *group)
 {
     return group->lost;

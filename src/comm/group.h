@@ -47,6 +47,7 @@ void comm_group_close(struct comm_group *group); /* accepts NULL */
 int comm_group_rank(const struct comm_group *group);
 int comm_group_size(const struct comm_group *group);
 const struct comm_view *comm_group_view(const struct comm_group *group);
+struct comm_endpoint *comm_group_endpoint(const struct comm_group *group);
 uint32_t comm_group_lost(const struct comm_group *group); /* id of a lost worker; 0: none known */
 /* comm_can flags (comm/transport.h) that hold between this rank and `rank`, or for all ranks. */
 unsigned comm_group_can(const struct comm_group *group, int rank);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The root copies into shared memory, the others out of it, half by half.
+ */
+#include "coll/coll_private.h"
+
+static double estimate(const struct coll *c, const struct coll_call *call)
+{
+    double pieces = 1 + (double)call->count / (double)coll_local_half();
+
+    return coll_local_cost(c, pieces, 2.0 * (double)call->count);
+}
+
+static base_status run(struct coll *c, struct coll_call *call)
+{
+    return coll_local_broadcast(c, call, call->root, call->out, call->count);
+}
+
+const struct coll_algorithm coll_algorithm_broadcast_shm = {
+    .name = "shm",
+    .help = "through shared memory",
+    .kind = COLL_BROADCAST,
+    .unfit = coll_unfit_apart,
+    .estimate = estimate,
+    .run = run,
+};

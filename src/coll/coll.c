@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The operations as they are called: arguments checked and put into a `struct coll_call`, what one
+ * rank alone or nothing to move makes trivial done at once, the rest given to an algorithm.
+ */
+#include "coll/coll_private.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+const char *const coll_kind_names[COLL_KINDS] = {
+    [COLL_BROADCAST] = "broadcast",   [COLL_GATHER] = "gather",
+    [COLL_SCATTER] = "scatter",       [COLL_REDUCE_SCATTER] = "reduce-scatter",
+    [COLL_ALL_GATHER] = "all-gather", [COLL_ALL_REDUCE] = "all-reduce",
+    [COLL_BARRIER] = "barrier",
+};
+
+static const struct coll_sum plain_sum = {.scale = NULL, .wire = COLL_FP32};
+
+static size_t last_cache(void)
+{
+    long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+
+    return bytes > 0 ? (size_t)bytes : 8u << 20;
+}
+
+static base_status open_group(struct coll *c)
+{
+    base_status st = BASE_OK;
+    size_t n = (size_t)c->world.size, chunks = 2 * (n - 1) + COLL_WINDOW;
+
+    c->flows = base_calloc(2 * n, sizeof *c->flows);
+    chunks = chunks < 2 * COLL_WINDOW ? 2 * COLL_WINDOW : chunks;
+    TRY(base_tensor(chunks, COLL_CHUNK, "messages of collectives", &c->stage));
+    TRY(coll_find_teams(c));
+    if (c->locals.size > 1)
+        TRY(coll_local_open(c));
+    TRY(coll_cost_measure(c));
+out:
+    return st;
+}
+
+base_status coll_open(struct comm_group *group, const char *forced, struct coll **coll_p)
+{
+    base_status st = BASE_OK;
+    struct coll *c = base_calloc(1, sizeof *c);
+
+    *coll_p = NULL;
+    c->group = group;
+    c->patience = 60;
+    c->cache = last_cache();
+    c->world.size = comm_group_size(group);
+    c->world.me = comm_group_rank(group);
+    for (int i = 0; i < c->world.size; i++)
+        c->world.rank[i] = i;
+    c->locals = c->leaders = c->world;
+    if (c->world.size > 1)
+        TRY(open_group(c));
+    TRY(coll_choose_open(c, forced));
+    *coll_p = c;
+    c = NULL;
+out:
+    coll_close(c);
+    return st;
+}
+
+void coll_close(struct coll *c)
+{
+    if (c == NULL)
+        return;
+    if (c->async != NULL)
+        base_ignore(coll_async_end(c));
+    coll_choose_close(c);
+    coll_local_close(c->local);
+    base_free(c->stage);
+    base_free(c->flows);
+    base_free(c);
+}
+
+struct comm_group *coll_group(const struct coll *c)
+{
+    return c->group;
+}
+
+void coll_patience(struct coll *c, double seconds)
+{
+    c->patience = seconds;
+}
+
+double coll_deadline(const struct coll *c)
+{
+    return base_now() + c->patience;
+}
+
+int coll_size(const struct coll *c)
+{
+    return c->world.size;
+}
+
+int coll_rank(const struct coll *c)
+{
+    return c->world.me;
+}
+
+bool coll_shares(const struct coll *c)
+{
+    return c->locals.size == c->world.size;
+}
+
+float coll_scale_of(const struct coll_call *call, int rank)
+{
+    return call->sum->scale != NULL ? call->sum->scale[rank] : 1.0f;
+}
+
+base_status coll_run(struct coll *c, enum coll_kind kind, struct coll_call *call)
+{
+    call->tag = (uint32_t)kind << 24 | (c->sequence++ & 0xffffff);
+    call->deadline = coll_deadline(c);
+    return coll_choose(c, kind, call)->run(c, call);
+}
+
+/* `trivial`: nothing moves between ranks. */
+static base_status begin(struct coll *c, enum coll_kind kind, struct coll_call *call)
+{
+    if (c->async != NULL)
+        return base_fail(BASE_ERR_INTERNAL,
+                         "%s while the communication thread has the group (coll_async_end)",
+                         coll_kind_names[kind]);
+    if (c->world.size == 1 || (call->count == 0 && kind != COLL_BARRIER))
+        return BASE_OK;
+    return coll_run(c, kind, call);
+}
+
+base_status coll_broadcast(struct coll *c, int root, void *bytes, size_t count)
+{
+    struct coll_call call = {.root = root, .out = bytes, .count = count};
+
+    return begin(c, COLL_BROADCAST, &call);
+}
+
+base_status coll_gather(struct coll *c, int root, const void *mine, size_t count, void *all)
+{
+    struct coll_call call = {.root = root, .in = mine, .out = all, .count = count};
+
+    if (c->world.me == root && count > 0)
+        memcpy((uint8_t *)all + count * (size_t)root, mine, count);
+    return begin(c, COLL_GATHER, &call);
+}
+
+base_status coll_scatter(struct coll *c, int root, const void *all, size_t count, void *mine)
+{
+    struct coll_call call = {.root = root, .in = all, .out = mine, .count = count};
+
+    if (c->world.me == root && count > 0)
+        memcpy(mine, (const uint8_t *)all + count * (size_t)root, count);
+    return begin(c, COLL_SCATTER, &call);
+}
+
+base_status coll_all_gather(struct coll *c, const void *mine, size_t count, void *all)
+{
+    struct coll_call call = {.out = all, .count = count};
+
+    if (count > 0)
+        memcpy((uint8_t *)all + count * (size_t)c->world.me, mine, count);
+    return begin(c, COLL_ALL_GATHER, &call);
+}
+
+static struct coll_call reduction(struct coll *c, float *x, size_t count,
+                                  const struct coll_sum *sum)
+{
+    struct coll_call call = {.x = x,
+                             .count = count,
+                             .sum = sum != NULL ? sum : &plain_sum,
+                             .in_place = true,
+                             .result = x};
+
+    call.space = coll_space_find(c, x, count, &call.offset);
+    if (c->world.size == 1 && call.sum->scale != NULL)
+        coll_scale(count, call.sum->scale[0], x);
+    return call;
+}
+
+base_status coll_reduce_scatter(struct coll *c, float *x, size_t count, const struct coll_sum *sum)
+{
+    struct coll_call call = reduction(c, x, count, sum);
+
+    return begin(c, COLL_REDUCE_SCATTER, &call);
+}
+
+base_status coll_all_gather_slices(struct coll *c, float *x, size_t count)
+{
+    struct coll_call call = {.x = x, .count = count};
+
+    call.space = coll_space_find(c, x, count, &call.offset);
+    return begin(c, COLL_ALL_GATHER, &call);
+}
+
+base_status coll_all_reduce(struct coll *c, float *x, size_t count, const struct coll_sum *sum)
+{
+    struct coll_call call = reduction(c, x, count, sum);
+
+    return begin(c, COLL_ALL_REDUCE, &call);
+}
+
+base_status coll_barrier(struct coll *c)
+{
+    struct coll_call call = {0};
+
+    return begin(c, COLL_BARRIER, &call);
+}
+
+base_status coll_space_call(struct coll_space *space, size_t offset, size_t count,
+                            const struct coll_sum *sum, struct coll_call *call_p)
+{
+    float *x = coll_space_mine(space) + offset;
+
+    if (offset > space->floats || count > space->floats - offset)
+        return base_fail(BASE_ERR_INTERNAL, "[%zu, %zu + %zu) is not inside a space of %zu floats",
+                         offset, offset, count, space->floats);
+    *call_p = (struct coll_call){.x = x,
+                                 .count = count,
+                                 .space = space->memory == NULL ? space : NULL,
+                                 .offset = offset,
+                                 .sum = sum != NULL ? sum : &plain_sum,
+                                 .result = x};
+    return BASE_OK;
+}
+
+base_status coll_space_all_reduce(struct coll *c, struct coll_space *space, size_t offset,
+                                  size_t count, const struct coll_sum *sum, float **result_p)
+{
+    base_status st = BASE_OK;
+    struct coll_call call;
+
+    *result_p = NULL;
+    TRY(coll_space_call(space, offset, count, sum, &call));
+    TRY(begin(c, COLL_ALL_REDUCE, &call));
+    *result_p = call.result;
+out:
+    return st;
+}

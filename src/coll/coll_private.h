@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of coll/ share: the insides of a `struct coll`, and the parts algorithms are made
+ * of. A file of coll/algos says who talks to whom; the moving of bytes is in
+ *   flow.c    messages of at most COLL_CHUNK, a few under way, to or from one peer
+ *   ring.c, direct.c, relay.c    the three patterns of such messages
+ *   local.c   memory that the ranks of one host share, half by half
+ */
+#ifndef COLL_COLL_PRIVATE_H
+#define COLL_COLL_PRIVATE_H
+
+#include <stdio.h>
+
+#include "coll/algorithm.h"
+#include "coll/kernels.h"
+
+enum {
+    COLL_CHUNK =
+        256 << 10,   /* bytes of a message: small enough to stream, large enough to be cheap */
+    COLL_WINDOW = 4, /* messages under way to or from a peer */
+    COLL_SMALL = 16 << 10, /* bytes up to which every rank sums everything by itself */
+};
+
+/* The ranks that take part, in the order of their sums. */
+struct coll_team {
+    int size, me; /* me: index of this rank, -1: is not of it */
+    int rank[COMM_MAX_WORKERS];
+};
+
+/* One part of a buffer for each member of a team, in bytes. */
+struct coll_blocks {
+    uint8_t *base;
+    size_t offset[COMM_MAX_WORKERS], bytes[COMM_MAX_WORKERS];
+};
+
+/* Measured when the group was opened, the same numbers on every rank. */
+struct coll_cost {
+    double message; /* seconds a message takes however short it is */
+    double byte;    /* seconds a byte adds, while all ranks send to their neighbours */
+};
+
+/* Many senders at one receiver: what it costs more than a ring's one (1.05 at 1 Gbit/s). */
+#define COLL_CROWD 1.05
+
+struct coll_async;
+struct coll_local;
+
+struct coll {
+    struct comm_group *group;
+    struct coll_team world;
+    struct coll_team locals;  /* ranks that share memory with this one, itself included */
+    struct coll_team leaders; /* the first of the locals of every host */
+    const struct coll_algorithm *forced[COLL_KINDS]; /* NULL: auto */
+    const struct coll_algorithm **fit[COLL_KINDS];   /* NULL-ended: those that serve this group */
+    struct coll_cost cost;
+    size_t cache; /* bytes of the last level */
+    double patience;
+    uint32_t sequence;        /* of the operations, the same on every rank */
+    struct coll_flow *flows;  /* two a rank, for the algorithm that runs */
+    uint8_t *stage;           /* COLL_WINDOW chunks a rank, and COLL_WINDOW more */
+    struct coll_local *local; /* NULL: shares memory with nobody */
+    struct coll_space *spaces;
+    struct coll_async *async; /* NULL: synchronous */
+};
+
+int coll_size(const struct coll *c);
+int coll_rank(const struct coll *c);
+bool coll_shares(const struct coll *c); /* all ranks share memory */
+
+/* Runs one operation with the algorithm that is forced or estimated best. */
+base_status coll_run(struct coll *c, enum coll_kind kind, struct coll_call *call);
+static inline size_t coll_least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+double coll_deadline(const struct coll *c); /* of what begins now */
+/* The scale of a rank in a sum, 1 without. */
+float coll_scale_of(const struct coll_call *call, int rank);
+
+/* A checked call of an all-reduce in a space. */
+base_status coll_space_call(struct coll_space *space, size_t offset, size_t count,
+                            const struct coll_sum *sum, struct coll_call *call_p);
+
+/* ---- choose.c */
+
+base_status coll_choose_open(struct coll *c, const char *forced);
+void coll_choose_close(struct coll *c);
+const struct coll_algorithm *coll_choose(const struct coll *c, enum coll_kind kind,
+                                         const struct coll_call *call);
+
+/* ---- cost.c; the first two are collective */
+
+base_status coll_find_teams(struct coll *c);
+base_status coll_cost_measure(struct coll *c);
+/* Of algorithms: why they do not serve (NULL: they do). */
+const char *coll_unfit_apart(const struct coll *c); /* not all ranks share memory */
+const char *coll_unfit_flat(const struct coll *c);  /* not several hosts with workers that share */
+
+/* For estimates. */
+double coll_log2(int n);                                                  /* rounded up */
+double coll_bytes_of(const struct coll *c, const struct coll_call *call); /* of all blocks */
+/* Seconds of barriers, and of bytes that the busiest rank reads and writes. */
+double coll_local_cost(const struct coll *c, double barriers, double bytes);
+/* Seconds of messages that wait for each other and of bytes through one link. */
+double coll_cost_of(const struct coll *c, double messages, double bytes);
+
+/* ---- flow.c: a run of messages to or from one peer */
+
+struct coll_flow {
+    int peer;
+    bool sends;
+    unsigned posted, done;
+    struct comm_request requests[COLL_WINDOW];
+};
+
+void coll_flow_init(struct coll_flow *flow, int peer, bool sends);
+bool coll_flow_room(const struct coll_flow *flow);
+void coll_flow_post(struct coll *c, const struct coll_call *call, struct coll_flow *flow,
+                    void *bytes, size_t count); /* there is room */
+bool coll_flow_reap(struct coll_flow *flow);    /* one more is done; in order */
+/* Until one of them can be reaped. */
+base_status coll_flow_wait(struct coll *c, const struct coll_call *call,
+                           const struct coll_flow *flows, int count);
+/* Whole buffers through as many flows. */
+base_status coll_flow_move(struct coll *c, const struct coll_call *call, struct coll_flow *flows,
+                           void *const *bytes, const size_t *counts, int count);
+
+size_t coll_chunks(size_t bytes); /* messages that many bytes are */
+
+/* ---- patterns */
+
+enum coll_phase { COLL_PHASE_REDUCE = 1, COLL_PHASE_GATHER = 2 };
+
+/* The blocks of a call: slices of x, or `count` bytes a rank at `out`. */
+void coll_blocks_of(const struct coll_call *call, const struct coll_team *team,
+                    struct coll_blocks *blocks_p);
+
+/* REDUCE: behind it every member's own block holds the sum, starting with the next member's, in
+ * order around the ring, its own last. GATHER: everybody's own block goes to all. */
+base_status coll_ring(struct coll *c, const struct coll_call *call, const struct coll_team *team,
+                      const struct coll_blocks *blocks, unsigned phases);
+/* The same with everybody talking to everybody; sums in the order of the team. */
+base_status coll_direct(struct coll *c, const struct coll_call *call, const struct coll_team *team,
+                        const struct coll_blocks *blocks, unsigned phases);
+/* Bytes that come from `parent` (-1: they are here) go on to `children`. */
+base_status coll_relay(struct coll *c, const struct coll_call *call, int parent,
+                       const int *children, int count, void *bytes, size_t total);
+int coll_team_find(const struct coll_team *team, int rank); /* or -1 */
+
+/* ---- local.c: ranks of one host; all of them call, with the same counts */
+
+/* Memory under a key of this view, all of it present: one rank makes the pages, then the others map
+ * them, because many that make them at once get into each other's way. */
+base_status coll_share(struct coll *c, const char *key, size_t bytes, struct comm_shared *shared_p);
+
+base_status coll_local_open(struct coll *c);
+void coll_local_close(struct coll_local *local); /* accepts NULL */
+size_t coll_local_half(void); /* bytes of the half of a member's staging memory */
+/* The next half to write to. What was written is seen by all behind coll_local_meet, and may be
+ * read until the next coll_local_meet. */
+uint8_t *coll_local_next(struct coll *c, int member);
+uint8_t *coll_local_seen(struct coll *c, int member);
+/* A barrier that also tells whether all are in the same call. */
+base_status coll_local_meet(struct coll *c, const struct coll_call *call);
+base_status coll_local_barrier(struct coll *c, const struct coll_call *call);
+/* Bytes of member `from` to all. */
+base_status coll_local_broadcast(struct coll *c, const struct coll_call *call, int from,
+                                 void *bytes, size_t count);
+/* Σ scale·sources in rank order, sources[i] of member i. */
+void coll_local_sum(struct coll *c, const struct coll_call *call, const float *const *sources,
+                    size_t count, int outs, float *const *y, bool stream);
+/* x = Σ scale·x of the locals' x; `everyone`, or the leader alone gets it. */
+base_status coll_local_reduce(struct coll *c, const struct coll_call *call, bool everyone);
+
+/* ---- space.c */
+
+struct coll_space {
+    struct coll_space *next; /* of the same struct coll */
+    struct coll *coll;
+    struct comm_shared shared;
+    float *memory; /* private, where nothing is shared */
+    size_t floats, stride;
+};
+
+float *coll_space_result(struct coll_space *space);
+/* The space whose own buffer holds x[0 … count), or NULL. */
+struct coll_space *coll_space_find(struct coll *c, const float *x, size_t count, size_t *offset_p);
+/* Sources of a sum of [offset …) of every local, in rank order. */
+void coll_space_sources(struct coll_space *space, size_t offset, const float **sources);
+
+#endif

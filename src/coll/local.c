@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Staging memory that the ranks of one host share: two halves for each of them and two for results.
+ * Everybody writes into the next half, meets, and reads what was written; meanwhile the other half
+ * may be filled. That is enough: whoever writes into a half again has met twice since, and the
+ * others came to the second meeting after they had read it. So one barrier a piece will do.
+ *
+ * A meeting also compares what the ranks are doing: shared memory has no messages whose tags would
+ * tell.
+ */
+#include "coll/coll_private.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/mem.h"
+
+enum { LINE = 64 };
+
+struct head { /* what a rank is doing, in a cache line of its own */
+    _Atomic uint64_t call;
+    char pad[LINE - sizeof(uint64_t)];
+};
+
+struct coll_local {
+    struct comm_shared shared;
+    struct head *heads; /* [half][member] */
+    uint8_t *halves;    /* [member and results][half] */
+    unsigned turn;      /* meetings so far, the same for all */
+};
+
+static const size_t half_bytes = 256 << 10;
+
+static base_status populate(void *memory, size_t bytes, bool first)
+{
+    volatile uint8_t *at = memory;
+
+    (void)madvise(memory, bytes, MADV_HUGEPAGE); /* where the system has them for shared memory */
+    if (madvise(memory, bytes, MADV_POPULATE_WRITE) == 0)
+        return BASE_OK;
+    if (errno != EINVAL)
+        return base_fail(BASE_ERR_MEMORY, "no shared memory for %.1f MB: %m", (double)bytes / 1e6);
+    if (first) /* a kernel before 5.14 */
+        for (size_t i = 0; i < bytes; i += 4096)
+            at[i] = 0;
+    return BASE_OK;
+}
+
+base_status coll_share(struct coll *c, const char *key, size_t bytes, struct comm_shared *shared_p)
+{
+    base_status st = BASE_OK;
+    double deadline = coll_deadline(c);
+    bool first = c->locals.me == 0;
+    char name[64];
+
+    if ((size_t)snprintf(name, sizeof name, "view/%u/%s", comm_group_view(c->group)->number, key) >=
+        sizeof name)
+        TRY(base_fail(BASE_ERR_INTERNAL, "the key '%s' of shared memory is too long", key));
+    TRY(comm_shared_open(comm_group_endpoint(c->group), name, bytes, shared_p));
+    if (first)
+        TRY(populate(shared_p->at, bytes, true));
+    TRY(comm_local_barrier(c->group, deadline));
+    if (!first)
+        TRY(populate(shared_p->at, bytes, false));
+    TRY(comm_local_barrier(c->group, deadline));
+out:
+    return st;
+}
+
+base_status coll_local_open(struct coll *c)
+{
+    base_status st = BASE_OK;
+    struct coll_local *local = base_calloc(1, sizeof *local);
+    size_t members = (size_t)c->locals.size, heads = 2 * members * sizeof(struct head);
+
+    heads = (heads + 4095) / 4096 * 4096;
+    TRY(coll_share(c, "coll", heads + 2 * (members + 1) * half_bytes, &local->shared));
+    local->heads = local->shared.at;
+    local->halves = (uint8_t *)local->shared.at + heads;
+    c->local = local;
+    local = NULL;
+out:
+    coll_local_close(local);
+    return st;
+}
+
+void coll_local_close(struct coll_local *local)
+{
+    if (local == NULL)
+        return;
+    comm_shared_close(&local->shared);
+    base_free(local);
+}
+
+size_t coll_local_half(void)
+{
+    return half_bytes;
+}
+
+static uint8_t *half(const struct coll_local *local, int member, unsigned turn)
+{
+    return local->halves + (2 * (size_t)member + turn % 2) * half_bytes;
+}
+
+uint8_t *coll_local_next(struct coll *c, int member)
+{
+    return half(c->local, member, c->local->turn + 1);
+}
+
+uint8_t *coll_local_seen(struct coll *c, int member)
+{
+    return half(c->local, member, c->local->turn);
+}
+
+base_status coll_local_barrier(struct coll *c, const struct coll_call *call)
+{
+    return comm_local_barrier(c->group, call->deadline);
+}
+
+base_status coll_local_meet(struct coll *c, const struct coll_call *call)
+{
+    base_status st = BASE_OK;
+    struct coll_local *local = c->local;
+    uint64_t mine = (uint64_t)call->tag << 32 | (uint32_t)call->count;
+    struct head *heads = local->heads + (local->turn + 1) % 2 * (size_t)c->locals.size;
+
+    atomic_store_explicit(&heads[c->locals.me].call, mine, memory_order_relaxed);
+    TRY(comm_local_barrier(c->group, call->deadline));
+    local->turn++;
+    for (int i = 0; i < c->locals.size; i++)
+        if (atomic_load_explicit(&heads[i].call, memory_order_relaxed) != mine)
+            TRY(base_fail(BASE_ERR_DATA, "ranks %d and %d are not in the same collective operation",
+                          c->locals.rank[c->locals.me], c->locals.rank[i]));
+out:
+    return st;
+}
+
+base_status coll_local_broadcast(struct coll *c, const struct coll_call *call, int from,
+                                 void *bytes, size_t count)
+{
+    base_status st = BASE_OK;
+    uint8_t *at = bytes;
+
+    for (size_t done = 0; done < count; done += half_bytes) {
+        size_t piece = count - done < half_bytes ? count - done : half_bytes;
+
+        if (c->locals.me == from)
+            memcpy(coll_local_next(c, from), at + done, piece);
+        TRY(coll_local_meet(c, call));
+        if (c->locals.me != from)
+            memcpy(at + done, coll_local_seen(c, from), piece);
+    }
+out:
+    return st;
+}
+
+void coll_local_sum(struct coll *c, const struct coll_call *call, const float *const *sources,
+                    size_t count, int outs, float *const *y, bool stream)
+{
+    float scale[COMM_MAX_WORKERS];
+
+    for (int i = 0; i < c->locals.size; i++)
+        scale[i] = coll_scale_of(call, c->locals.rank[i]);
+    coll_kernels()->sum(count, c->locals.size, sources, call->sum->scale ? scale : NULL, outs, y,
+                        stream);
+}
+
+static void sum_seen(struct coll *c, const struct coll_call *call, size_t from, size_t count,
+                     float *to)
+{
+    const float *sources[COMM_MAX_WORKERS];
+
+    for (int i = 0; i < c->locals.size; i++)
+        sources[i] = (const float *)coll_local_seen(c, i) + from;
+    coll_local_sum(c, call, sources, count, 1, &to, false);
+}
+
+static base_status reduce_small(struct coll *c, const struct coll_call *call, bool everyone)
+{
+    base_status st = BASE_OK;
+
+    memcpy(coll_local_next(c, c->locals.me), call->x, call->count * sizeof *call->x);
+    TRY(coll_local_meet(c, call));
+    if (everyone || c->locals.me == 0)
+        sum_seen(c, call, 0, call->count, call->x);
+out:
+    return st;
+}
+
+/* A pipeline: while piece t is copied in, t - 1 is summed, everybody a slice, and t - 2 is copied
+ * out. */
+base_status coll_local_reduce(struct coll *c, const struct coll_call *call, bool everyone)
+{
+    base_status st = BASE_OK;
+    const size_t piece = half_bytes / sizeof *call->x;
+    size_t pieces = call->count / piece + (call->count % piece != 0);
+
+    if (call->count * sizeof *call->x <= COLL_SMALL)
+        return reduce_small(c, call, everyone);
+    for (size_t t = 0; t < pieces + 2; t++) {
+        size_t from = t * piece, left = call->count - from, offset, count;
+
+        if (t < pieces)
+            memcpy(coll_local_next(c, c->locals.me), call->x + from,
+                   (left < piece ? left : piece) * sizeof *call->x);
+        if (t >= 1 && t - 1 < pieces) {
+            left = call->count - (t - 1) * piece;
+            coll_slice(left < piece ? left : piece, c->locals.me, c->locals.size, &offset, &count);
+            sum_seen(c, call, offset, count, (float *)coll_local_next(c, c->locals.size) + offset);
+        }
+        if (t >= 2 && (everyone || c->locals.me == 0)) {
+            from = (t - 2) * piece;
+            left = call->count - from;
+            memcpy(call->x + from, coll_local_seen(c, c->locals.size),
+                   (left < piece ? left : piece) * sizeof *call->x);
+        }
+        if (t < pieces + 1)
+            TRY(coll_local_meet(c, call));
+    }
+out:
+    return st;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The ring: everybody sends to the next member and receives from the one before, n - 1 steps to
+ * reduce and n - 1 to gather (Patarasuk & Yuan 2009). In step t member m sends block m - t - 1 and
+ * receives block m - t - 2: in the last step of reducing its own. Steps are no barriers: a message
+ * goes on as soon as it was added, so all links are busy all the time.
+ *
+ * A block's memory is written by GATHER after it was sent by REDUCE: what arrives has gone around
+ * the ring, the earlier sending of the same bytes included.
+ */
+#include "coll/coll_private.h"
+
+struct cursor { /* a message in the order of steps */
+    int step;
+    size_t chunk;
+};
+
+struct ring {
+    struct coll *c;
+    const struct coll_call *call;
+    const struct coll_team *team;
+    const struct coll_blocks *blocks;
+    bool packed; /* bf16 travels */
+    float scale;
+    int end; /* step */
+    struct coll_flow *in, *out;
+    struct cursor send, receive, take; /* next to be posted, posted, looked at */
+    size_t ready;                      /* messages that may be sent */
+};
+
+/* Distance of the block behind this member: 1 for what it sends, 2 for what it receives. */
+static int block_at(const struct ring *r, int step, int behind)
+{
+    int n = r->team->size;
+
+    return ((r->team->me - step - behind) % n + 2 * n) % n;
+}
+
+/* The cursor's message, or the next one there is; blocks may be empty. */
+static bool settle(const struct ring *r, struct cursor *at, int behind)
+{
+    while (at->step < r->end &&
+           at->chunk >= coll_chunks(r->blocks->bytes[block_at(r, at->step, behind)])) {
+        at->step++;
+        at->chunk = 0;
+    }
+    return at->step < r->end;
+}
+
+static uint8_t *message(const struct ring *r, const struct cursor *at, int behind, size_t *bytes_p)
+{
+    int block = block_at(r, at->step, behind);
+    size_t from = at->chunk * COLL_CHUNK, left = r->blocks->bytes[block] - from;
+
+    *bytes_p = left < COLL_CHUNK ? left : COLL_CHUNK;
+    return r->blocks->base + r->blocks->offset[block] + from;
+}
+
+static uint8_t *slot(const struct ring *r, const struct coll_flow *flow, unsigned index)
+{
+    return r->c->stage +
+           (size_t)(index % COLL_WINDOW + (flow == r->out ? COLL_WINDOW : 0)) * COLL_CHUNK;
+}
+
+static void post_receive(struct ring *r)
+{
+    size_t bytes;
+    uint8_t *to = message(r, &r->receive, 2, &bytes), *staged = slot(r, r->in, r->in->posted);
+
+    if (r->packed) /* into the upper half: it is unpacked in place */
+        coll_flow_post(r->c, r->call, r->in, staged + bytes / 2, bytes / 2);
+    else
+        coll_flow_post(r->c, r->call, r->in, r->receive.step < r->team->size - 1 ? staged : to,
+                       bytes);
+    r->receive.chunk++;
+}
+
+static void post_send(struct ring *r)
+{
+    size_t bytes, count;
+    uint8_t *from = message(r, &r->send, 1, &bytes), *staged = slot(r, r->out, r->out->posted);
+
+    count = bytes / sizeof(float);
+    if (r->send.step == 0 && r->scale != 1.0f)
+        coll_scale(count, r->scale, (float *)from);
+    if (r->packed) {
+        coll_kernels()->pack(count, (const float *)from, (uint16_t *)staged);
+        if (r->send.step == r->team->size - 1) /* the owner keeps what the others get */
+            coll_kernels()->unpack(count, (const uint16_t *)staged, (float *)from);
+        coll_flow_post(r->c, r->call, r->out, staged, bytes / 2);
+    } else {
+        coll_flow_post(r->c, r->call, r->out, from, bytes);
+    }
+    r->send.chunk++;
+}
+
+static void take(struct ring *r)
+{
+    size_t bytes, count;
+    float *x, *staged = (float *)slot(r, r->in, r->in->done - 1);
+
+    settle(r, &r->take, 2);
+    x = (float *)message(r, &r->take, 2, &bytes);
+    count = bytes / sizeof *x;
+    if (r->take.step < r->team->size - 1) {
+        if (r->packed)
+            coll_kernels()->unpack(count, (const uint16_t *)staged + count, staged);
+        coll_add(count, staged, r->scale, x);
+    } else if (r->packed) {
+        coll_kernels()->unpack(count, (const uint16_t *)staged + count, x);
+    }
+    r->take.chunk++;
+    r->ready++;
+}
+
+base_status coll_ring(struct coll *c, const struct coll_call *call, const struct coll_team *team,
+                      const struct coll_blocks *blocks, unsigned phases)
+{
+    base_status st = BASE_OK;
+    int n = team->size, first = phases & COLL_PHASE_REDUCE ? 0 : n - 1;
+    struct cursor start = {.step = first};
+    struct ring r = {.c = c,
+                     .call = call,
+                     .team = team,
+                     .blocks = blocks,
+                     .packed = first == 0 && call->sum->wire == COLL_BF16,
+                     .scale = first == 0 ? coll_scale_of(call, team->rank[team->me]) : 1.0f,
+                     .end = phases & COLL_PHASE_GATHER ? 2 * (n - 1) : n - 1,
+                     .in = &c->flows[0],
+                     .out = &c->flows[1],
+                     .send = start,
+                     .receive = start,
+                     .take = start};
+
+    coll_flow_init(r.in, team->rank[(team->me + n - 1) % n], false);
+    coll_flow_init(r.out, team->rank[(team->me + 1) % n], true);
+    r.ready = coll_chunks(blocks->bytes[block_at(&r, first, 1)]);
+    for (;;) {
+        while (coll_flow_room(r.in) && settle(&r, &r.receive, 2))
+            post_receive(&r);
+        while (coll_flow_room(r.out) && r.out->posted < r.ready && settle(&r, &r.send, 1))
+            post_send(&r);
+        if (r.in->posted == r.in->done && r.out->posted == r.out->done)
+            break;
+        if (coll_flow_reap(r.in))
+            take(&r);
+        else if (!coll_flow_reap(r.out))
+            TRY(coll_flow_wait(c, call, c->flows, 2));
+    }
+out:
+    return st;
+}

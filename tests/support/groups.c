@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "comm/secret.h"
+#include "support/groups.h"
+
+static const struct comm_secret secret = {.key = {1, 2, 3}};
+
+int groups_ways(struct groups_way ways[GROUPS_WAYS])
+{
+    bool sockets = false;
+    int count = 0;
+
+    for (size_t i = 0; i < comm_transport_count; i++) {
+        const struct comm_transport *t = comm_transport_registry[i];
+        bool listens = (t->can & COMM_CAN_SHARE) == 0;
+
+        if ((t->can & COMM_CAN_NATIVE) != 0)
+            continue; /* comes with its own launcher */
+        sockets |= listens;
+        for (int with_secret = 0; with_secret <= (int)listens; with_secret++) {
+            struct groups_way *way = &ways[count++];
+
+            *way = (struct groups_way){.transport = t->name,
+                                       .hosts = 1,
+                                       .listens = listens,
+                                       .secret = with_secret,
+                                       .can = t->can};
+            snprintf(way->name, sizeof way->name, "%s%s", t->name, with_secret ? "+tls" : "");
+        }
+    }
+    if (sockets)
+        ways[count++] = (struct groups_way){
+            .name = "mixed", .hosts = 2, .listens = true, .can = COMM_CAN_RECOVER};
+    return count;
+}
+
+double groups_soon(void)
+{
+    return base_now() + GROUPS_PATIENCE;
+}
+
+struct comm_group *groups_open(struct crew_worker *me, uint32_t after)
+{
+    const struct groups_way *way = me->argument;
+    struct comm_group *group;
+    struct comm_view view;
+
+    crew_view(me, after, &view);
+    crew_check(comm_group_open(me->endpoint, &view, way->transport, groups_soon(), &group) ==
+               BASE_OK);
+    return group;
+}
+
+struct crew *groups_start(const struct groups_way *way, int workers, crew_body *body)
+{
+    return crew_start(&(struct crew_setup){.workers = workers,
+                                           .hosts = way->hosts < workers ? way->hosts : workers,
+                                           .listen = way->listens ? "127.0.0.1" : NULL,
+                                           .secret = way->secret ? &secret : NULL,
+                                           .board_bytes = sizeof(struct groups_board),
+                                           .body = body,
+                                           .argument = (void *)way});
+}
+
+void groups_run(const struct groups_way *way, int workers, crew_body *body)
+{
+    struct crew *crew = groups_start(way, workers, body);
+
+    assert_int_equal(crew_finish(crew, base_now() + 2 * GROUPS_PATIENCE), 0);
+}

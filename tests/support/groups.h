@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The ways in which groups of a crew (support/crew.h) can be connected, for suites that go over all
+ * of them: every transport of the registry, encrypted where it has sockets, and hosts mixed.
+ */
+#ifndef SUPPORT_GROUPS_H
+#define SUPPORT_GROUPS_H
+
+#include <stdatomic.h>
+
+#include "comm/transport.h"
+#include "support/crew.h"
+
+enum { GROUPS_WAYS = 2 * 4 + 1, GROUPS_PATIENCE = 60 };
+
+struct groups_way {
+    char name[40];
+    const char *transport; /* NULL: automatic */
+    int hosts;
+    bool listens, secret;
+    unsigned can; /* between all */
+    uint64_t seed;
+    const void *argument;
+};
+
+struct groups_board { /* what bodies and test share */
+    _Atomic int ready, go, counter[COMM_MAX_WORKERS];
+    _Atomic uint32_t victim;
+};
+
+int groups_ways(struct groups_way ways[GROUPS_WAYS]);
+double groups_soon(void);
+
+/* In the child: the group of the first view newer than `after`. */
+struct comm_group *groups_open(struct crew_worker *me, uint32_t after);
+
+struct crew *groups_start(const struct groups_way *way, int workers, crew_body *body);
+void groups_run(const struct groups_way *way, int workers, crew_body *body);
+
+#endif
