@@ -76,7 +76,7 @@ static base_status finish_connect(struct comm_connecting *c, bool *done_p)
         return comm_stream_of(c->fd, &c->stream);
     if (errno == EINPROGRESS || errno == EALREADY || errno == EINTR)
         return BASE_OK;
-    return base_fail(BASE_ERR_NETWORK, "cannot connect to %s: %m", c->peer);
+    return base_fail(BASE_ERR_IO, "cannot connect to %s: %m", c->peer);
 }
 
 static base_status step(struct comm_connecting *c, bool *done_p)

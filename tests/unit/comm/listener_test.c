@@ -235,7 +235,7 @@ static void test_nobody_there(void **state)
     uint16_t port = comm_listener_port(e.listener);
     comm_listener_close(e.listener);
     assert_int_equal(comm_connect("127.0.0.1", port, NULL, &hello, base_now() + 5, &stream),
-                     BASE_ERR_NETWORK);
+                     BASE_ERR_IO);
     assert_null(stream);
 }
 
