@@ -93,9 +93,10 @@ static base_status connect_up(struct agent *a, struct comm_stream **stream_p)
         st = comm_connect(l->master, l->port, l->has_secret ? &l->secret : NULL, &hello,
                           now + CONNECT_SECONDS, stream_p);
         /* Nobody there yet is worth another try; a refusal is not. */
-        if ((st != BASE_ERR_IO && st != BASE_ERR_TIMEOUT) || now > deadline ||
-            base_stop_signal() != 0)
+        if ((st != BASE_ERR_IO && st != BASE_ERR_TIMEOUT) || base_stop_signal() != 0)
             return base_prefix(st, "host 0");
+        if (now > deadline)
+            return base_prefix(BASE_ERR_NETWORK, "host 0 did not come within %g s", l->gather);
         usleep(100 * 1000);
     }
 }

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The monitor: texts of /proc, wrong ones too, and this very process.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cluster/monitor.h"
+
+static void assert_near(double a, double b)
+{
+    assert_true(fabs(a - b) < 1e-9);
+}
+
+static void test_stat(void **state)
+{
+    double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
+
+    (void)state;
+    assert_near(cluster_monitor_parse_stat(
+                    "12 (a b) c) R 1 2 3 4 5 4194304 100 0 2 0 150 50 0 0 20 0 1 0 9"),
+                200 * tick);
+    assert_true(cluster_monitor_parse_stat("") < 0);
+    assert_true(cluster_monitor_parse_stat("12 (x) R 1 2 3") < 0);
+    assert_true(cluster_monitor_parse_stat("12 x R 1 2 3 4 5 6 7 8 9 10 11 12 13") < 0);
+}
+
+static void test_cpu(void **state)
+{
+    double tick = 1.0 / (double)sysconf(_SC_CLK_TCK), all;
+
+    (void)state;
+    assert_near(cluster_monitor_parse_cpu("cpu  10 0 20 60 5 1 2 2 0 0\ncpu0 1 2", &all),
+                35 * tick);
+    assert_near(all, 100 * tick);
+    assert_true(cluster_monitor_parse_cpu("cpu 1 2", &all) < 0);
+    assert_true(cluster_monitor_parse_cpu("", &all) < 0);
+}
+
+static void test_memory(void **state)
+{
+    (void)state;
+    assert_near(cluster_monitor_parse_memory("MemTotal: 100 kB\nMemFree: 1 kB\n"
+                                             "MemAvailable:      40 kB\n"),
+                60 * 1024);
+    assert_true(cluster_monitor_parse_memory("MemTotal: 100 kB\n") < 0);
+    assert_true(cluster_monitor_parse_memory("MemTotal: 1 kB\nMemAvailable: 2 kB\n") < 0);
+}
+
+static void test_process(void **state)
+{
+    struct cluster_monitor m = {0};
+    struct cluster_load load = {0};
+    double start = base_now();
+    volatile double sum = 0;
+
+    (void)state;
+    cluster_monitor_process(&m, getpid(), start, &load);
+    assert_true(load.cpu == 0 && load.memory > 1e5);
+    while (base_thread_cpu() < 0.2)
+        sum += 1;
+    cluster_monitor_process(&m, getpid(), base_now(), &load);
+    assert_true(load.cpu > 0 && load.cpu < 1.5);
+    cluster_monitor_process(&m, -1, base_now() + 1, &load);
+    assert_true(load.cpu == 0 && load.memory == 0);
+}
+
+static void test_host(void **state)
+{
+    struct cluster_monitor m = {0};
+    struct cluster_load load = {0};
+
+    (void)state;
+    cluster_monitor_host(&m, &load);
+    assert_true(load.cpu == 0 && load.memory > 1e6 && load.load >= 0);
+}
+
+static void test_step(void **state)
+{
+    struct cluster_monitor m = {0};
+    struct cluster_load load = {0};
+
+    (void)state;
+    cluster_monitor_step(&m, -1, 10.0, &load);
+    assert_true(load.step == -1 && load.step_rate == 0);
+    cluster_monitor_step(&m, 4, 12.0, &load);
+    assert_near(load.step_rate, 2.5);
+    cluster_monitor_step(&m, 2, 13.0, &load); /* a step that goes back has no rate of its own */
+    assert_true(load.step == 2 && load.step_rate == 2.5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stat),    cmocka_unit_test(test_cpu),  cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_process), cmocka_unit_test(test_host), cmocka_unit_test(test_step),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
