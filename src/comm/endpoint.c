@@ -18,6 +18,7 @@ base_status comm_endpoint_open(const struct comm_endpoint_setup *setup,
     base_status st = BASE_OK;
 
     *endpoint_p = NULL;
+    e->bell = -1;
     e->setup = *setup;
     snprintf(e->job, sizeof e->job, "%s", setup->job);
     e->setup.job = e->job;
@@ -26,6 +27,8 @@ base_status comm_endpoint_open(const struct comm_endpoint_setup *setup,
         e->setup.secret = &e->secret;
     }
     e->setup.listen = NULL;
+    if (setup->listen != NULL)
+        TRY(comm_listen(setup->listen, 0, e->setup.secret, &e->listener));
     if ((e->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
         TRY(base_fail(BASE_ERR_IO, "cannot make an eventfd: %m"));
     *endpoint_p = e;
@@ -41,14 +44,14 @@ void comm_endpoint_close(struct comm_endpoint *endpoint)
         return;
     if (endpoint->bell >= 0)
         close(endpoint->bell);
+    comm_listener_close(endpoint->listener);
     explicit_bzero(&endpoint->secret, sizeof endpoint->secret);
     base_free(endpoint);
 }
 
 uint16_t comm_endpoint_port(const struct comm_endpoint *endpoint)
 {
-    (void)endpoint;
-    return 0;
+    return endpoint->listener != NULL ? comm_listener_port(endpoint->listener) : 0;
 }
 
 /* The bell rings before `rung` says so: who silences it in between finds it ringing and looks

@@ -20,7 +20,7 @@ enum {
     NEW_A_CALL = 16,      /* so that the owner of the poll loop gets its turn */
     VISITORS = 64,        /* addresses remembered; the one longest not seen is forgotten */
     FAILURES = 16,        /* refusals within a minute that make an address a suspicious one */
-    SUSPICIOUS_SHARE = 4, /* handshakes it may then have under way */
+    SUSPICIOUS_SHARE = 8, /* handshakes it may then have under way */
     LINES_A_MINUTE = 8,   /* in the log, over all addresses */
 };
 
@@ -266,7 +266,9 @@ base_status comm_accept(struct comm_listener *listener, struct comm_hello *hello
 
         if (st == BASE_OK && done)
             st = comm_greeting_to_hello(&h->greeting, encrypted, hello_p);
-        if (st != BASE_OK)
+        if (st == BASE_ERR_PEER_LOST) /* it thought better of it, as ours do when a view ends */
+            comm_stream_close(take_out(listener, i));
+        else if (st != BASE_OK)
             refuse(listener, i, base_message());
         else if (done)
             *stream_p = take_out(listener, i);
