@@ -8,6 +8,7 @@
 #include <string.h>
 
 static _Thread_local char message[1024];
+static _Thread_local unsigned blamed;
 
 void base_keep_message(const char *format, ...)
 {
@@ -16,6 +17,18 @@ void base_keep_message(const char *format, ...)
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
+    blamed = 0;
+}
+
+base_status base_blame(base_status st, unsigned worker)
+{
+    blamed = worker;
+    return st;
+}
+
+unsigned base_blamed(void)
+{
+    return blamed;
 }
 
 base_status base_prefix(base_status st, const char *format, ...)

@@ -53,6 +53,10 @@ static inline base_status base_failed(base_code code)
 base_status base_prefix(base_status st, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Names the worker that the kept message is about, until the next base_fail; 0: none. */
+base_status base_blame(base_status st, unsigned worker);
+unsigned base_blamed(void);
+
 const char *base_message(void);             /* of the last base_fail of this thread, or "" */
 const char *base_code_name(base_code code); /* "usage", "io", …: the "code" of JSON errors */
 int base_exit_code(base_code code);         /* 0, 1 or 2 */

@@ -38,9 +38,10 @@ static void print_failure(base_status st, bool json)
     if (!json)
         return;
     gethostname(host, sizeof host - 1);
-    json_t *error =
-        json_pack("{s:i, s:{s:s, s:o, s:n, s:o}}", "schema", 1, "error", "code", base_code_name(st),
-                  "message", base_json_text(base_message()), "id", "host", base_json_text(host));
+    json_t *error = json_pack("{s:i, s:{s:s, s:o, s:o, s:o}}", "schema", 1, "error", "code",
+                              base_code_name(st), "message", base_json_text(base_message()), "id",
+                              base_blamed() != 0 ? json_integer(base_blamed()) : json_null(),
+                              "host", base_json_text(host));
 
     base_ignore(base_json_print(error));
     json_decref(error);

@@ -312,7 +312,7 @@ static void hear_deaths(struct agent *a)
     (void)eventfd_read(a->bell, &rung);
     for (int i = 0; i < COMM_MAX_WORKERS; i++)
         if ((dead >> i & 1) != 0 && a->workers[i] != NULL)
-            agent_lose(a, a->workers[i], "was killed");
+            agent_lose(a, a->workers[i], "died");
 }
 
 static void forgive(struct agent *a, double now)
@@ -387,7 +387,7 @@ static base_status run(const struct cluster_launch *launch, const struct cluster
     if (a->server != NULL && a->code == BASE_OK)
         *result_p = json_deep_copy(cluster_server_result(a->server));
     if (a->code != BASE_OK)
-        TRY(base_fail(a->code, "%s", a->words_of_end));
+        TRY(base_blame(base_fail(a->code, "%s", a->words_of_end), a->blamed));
 out:
     tear_down(a);
     base_free(a);

@@ -55,10 +55,7 @@ void agent_bury(struct agent *a, struct cluster_process *p)
                                 .signal = p->signal};
 
     cluster_message_text(&m, cluster_process_tail(p));
-    agent_lose(a, p,
-               p->signal != 0 ? "was killed"
-               : p->code != 0 ? "failed"
-                              : "ended without a result");
+    agent_lose(a, p, "died");
     agent_say(a, &m);
     atomic_store(&a->ids[p->slot], 0);
     comm_host_clear(a->words, p->slot);
@@ -204,6 +201,7 @@ static void hear_kill(struct agent *a, const struct cluster_message *m)
 static void hear_end(struct agent *a, const struct cluster_message *m)
 {
     a->ended = true;
+    a->blamed = m->id;
     a->code = m->code <= BASE_ERR_INTERNAL ? (base_code)m->code : BASE_ERR_INTERNAL;
     snprintf(a->words_of_end, sizeof a->words_of_end, "%s", m->text);
 }

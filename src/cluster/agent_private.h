@@ -35,6 +35,7 @@ struct agent {
     double alone_until;
     bool ended;
     base_code code;
+    uint32_t blamed; /* the first failed worker */
     char words_of_end[1024];
     /* Shared with the watching thread: */
     pthread_t watcher;

@@ -433,13 +433,9 @@ static void hear_exit(struct cluster_coordinator *c, struct worker *w,
     if (w->state == WORKER_DONE)
         c->finished++;
     else
-        lose(c, w,
-             m->signal != 0 ? "was killed"
-             : m->code != 0 ? "failed"
-                            : "ended without a result",
-             now);
+        lose(c, w, "died", now);
     if (f->id == w->id && !f->exited) {
-        f->exited = m->code != 0 || m->signal != 0;
+        f->exited = true;
         f->pid = m->pid;
         f->code = m->code;
         f->signal = m->signal;
@@ -552,6 +548,8 @@ base_status cluster_coordinator_hear(struct cluster_coordinator *c, int link,
     for (int i = 0; i < c->host_count; i++)
         if (c->hosts[i].here && c->hosts[i].link == link)
             host = i;
+    if (host < 0 && m->type == CLUSTER_HEARTBEAT)
+        return BASE_OK; /* one that was refused and has not read it yet */
     if (host < 0 && m->type != CLUSTER_JOIN)
         return base_fail(BASE_ERR_DATA, "it says '%s' before it has joined",
                          cluster_type_name(m->type));

@@ -100,7 +100,8 @@ void cluster_last_words(const struct failure *f, char *text, size_t room)
         snprintf(how, sizeof how, "%s (signal %d, SIG%s)", f->why, f->signal,
                  sigabbrev_np(f->signal) != NULL ? sigabbrev_np(f->signal) : "?");
     else if (f->exited)
-        snprintf(how, sizeof how, "ended with exit code %d", f->code);
+        snprintf(how, sizeof how, "ended %s (exit code %d)",
+                 f->code == 0 ? "without a result" : "with a failure", f->code);
     else
         snprintf(how, sizeof how, "%s", f->why);
     snprintf(text, room, "worker %u on host %s (pid %lld) %s%s%s", f->id, f->host,

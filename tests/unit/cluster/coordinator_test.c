@@ -292,7 +292,8 @@ static void test_failed_workers_may_save(void **state)
     pass_alive(29, 2);
     assert_false(cluster_coordinator_over(lab.c));
     pass_alive(2, 2);
-    assert_end(BASE_ERR_PEER_LOST, "worker 1 on host host-0 (pid 101) ended with exit code 3");
+    assert_end(BASE_ERR_PEER_LOST,
+               "worker 1 on host host-0 (pid 101) ended with a failure (exit code 3)");
 }
 
 static void test_mutual_suspicion(void **state)
