@@ -37,13 +37,26 @@ keep show 0 model show mlp:8x1 --json
 keep list 0 data list --json
 keep info 0 data info synthetic:train=64,test=16 --json
 keep failure 2 train --dta x --json
+keep ping 0 ping --workers 2 --count 10 --json
+"$paceline" ping --workers 2 --count 100000000 --interval 0.01 --events ping.events --status ping.status \
+    --json >objects/lost.json 2>err &
+ping=$!
+for _ in $(seq 500); do # until everything there is to see was seen
+    "$paceline" status ping.status --json >objects/status.json 2>/dev/null &&
+        grep -q '"rank":1' objects/status.json && grep -q '"event":"heartbeat","id":2' ping.events && break
+    sleep 0.02
+done
+kill -KILL "$(/usr/bin/python3 -c "
+import json
+print(json.load(open('objects/status.json'))['workers'][1]['pid'])")"
+wait $ping
 cp runs/one/run.json objects/run.json
 cp runs/one/checkpoints/step-4/manifest.json objects/manifest.json
 /usr/bin/python3 - "$docs"/{json,files}.md <<'PY' || fail "the documentation of JSON is not complete"
 import glob, json, re, sys
 text = "".join(open(path).read() for path in sys.argv[1:])
 words = {word for span in re.findall(r"`([^`\n]+)`", text) for word in re.split(r"[^\w-]+", span)}
-events = [json.loads(line) for line in open("runs/one/events.jsonl")]
+events = [json.loads(line) for path in ("runs/one/events.jsonl", "ping.events") for line in open(path)]
 missing = {e["event"] for e in events} - words
 
 def look(value, path):
@@ -63,6 +76,7 @@ for name in glob.glob("objects/*.json"):
 for event in events:
     look(event, ["events", event["event"]])
 kinds = {"start", "resume", "step", "epoch", "checkpoint", "activations"}
+kinds |= {"join", "view", "lost", "exit", "stop", "heartbeat"}
 assert {e["event"] for e in events} == kinds, "not every event was seen"
 if missing:
     sys.exit("not in docs/json.md or docs/files.md: " + ", ".join(sorted(missing)))
