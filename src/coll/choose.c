@@ -78,11 +78,12 @@ static base_status force_word(struct coll *c, const char *word)
     return base_unknown(BASE_ERR_USAGE, "kind of collective", word, coll_kind_names, COLL_KINDS);
 }
 
-static base_status force_words(struct coll *c, const char *forced)
+base_status coll_force(struct coll *c, const char *forced)
 {
     base_status st = BASE_OK;
-    char *copy = base_strdup(forced), *rest = NULL;
+    char *copy = base_strdup(forced != NULL ? forced : "auto"), *rest = NULL;
 
+    memset(c->forced, 0, sizeof c->forced);
     for (char *word = strtok_r(copy, " ,", &rest); word; word = strtok_r(NULL, " ,", &rest))
         if (strcmp(word, "auto") != 0)
             TRY(force_word(c, word));
@@ -95,8 +96,7 @@ base_status coll_choose_open(struct coll *c, const char *forced)
 {
     base_status st = BASE_OK;
 
-    if (forced != NULL)
-        TRY(force_words(c, forced));
+    TRY(coll_force(c, forced));
     for (int kind = 0; kind < COLL_KINDS; kind++) {
         size_t count = 0;
 

@@ -36,7 +36,9 @@ struct coll;
 /* forced: NULL, or algorithms by name, "ring" or "all-reduce=ring broadcast=tree": where a name
  * does not serve the group, an error says why. */
 base_status coll_open(struct comm_group *group, const char *forced, struct coll **coll_p);
-void coll_close(struct coll *coll); /* accepts NULL */
+void coll_close(struct coll *coll); /* accepts NULL; close its spaces first */
+/* From now on; every rank must do so between the same operations. */
+base_status coll_force(struct coll *c, const char *forced);
 struct comm_group *coll_group(const struct coll *coll);
 
 /* Seconds that any one operation may take; default 60. */
@@ -75,7 +77,8 @@ void coll_space_close(struct coll_space *space); /* accepts NULL */
 float *coll_space_mine(struct coll_space *space);
 float *coll_space_of(struct coll_space *space, int rank); /* NULL: of another host */
 /* The sum of everybody's [offset, offset + count) is at *result_p + 0 … count until the next call
- * on this space; it may be in the space's result or in the rank's own buffer. */
+ * for any of that range; it may be in the space's result, which is everybody's and must not be
+ * written to, or in the rank's own buffer. */
 base_status coll_space_all_reduce(struct coll *c, struct coll_space *space, size_t offset,
                                   size_t count, const struct coll_sum *sum, float **result_p);
 

@@ -88,10 +88,12 @@ void coll_choose_close(struct coll *c);
 const struct coll_algorithm *coll_choose(const struct coll *c, enum coll_kind kind,
                                          const struct coll_call *call);
 
-/* ---- cost.c; the first two are collective */
+/* ---- cost.c; the first three are collective */
 
 base_status coll_find_teams(struct coll *c);
 base_status coll_cost_measure(struct coll *c);
+/* Bytes a second from every rank to the next. */
+base_status coll_cost_link(struct coll *c, double *rate_p);
 /* Of algorithms: why they do not serve (NULL: they do). */
 const char *coll_unfit_apart(const struct coll *c); /* not all ranks share memory */
 const char *coll_unfit_flat(const struct coll *c);  /* not several hosts with workers that share */

@@ -20,7 +20,7 @@ static base_status time_neighbours(struct coll *c, size_t count, int times, doub
     int n = c->world.size;
 
     *seconds_p = 1e9;
-    for (int i = 0; i <= times; i++) {
+    for (int i = 0; i <= times; i++) { /* the first one warms up */
         void *bytes[] = {c->stage, c->stage + COLL_WINDOW * (size_t)COLL_CHUNK};
         size_t counts[] = {count, count};
         double start = base_now(), seconds;
@@ -106,6 +106,18 @@ base_status coll_cost_measure(struct coll *c)
     seen.byte = many > few ? (many - few) / MANY : 0;
     TRY(agree(c, &seen));
     c->cost = (struct coll_cost){seen.message, seen.byte};
+out:
+    return st;
+}
+
+base_status coll_cost_link(struct coll *c, double *rate_p)
+{
+    enum { MANY = COLL_WINDOW * COLL_CHUNK };
+    base_status st = BASE_OK;
+    double seconds;
+
+    TRY(time_neighbours(c, MANY, 20, &seconds));
+    *rate_p = MANY / seconds;
 out:
     return st;
 }

@@ -189,34 +189,65 @@ out:
     return st;
 }
 
+/* Floats [from, from + count) of x, and whose slices of them are whose. */
+struct piece {
+    size_t from, count;
+};
+
+static struct piece piece_at(const struct coll_call *call, size_t index)
+{
+    const size_t most = half_bytes / sizeof *call->x;
+
+    return (struct piece){most * index, coll_least(call->count - most * index, most)};
+}
+
+/* Copies all of a piece but the own slice, which needs no copy. */
+static void copy_others(struct coll *c, struct piece p, float *to, const float *from)
+{
+    size_t mine, count;
+
+    coll_slice(p.count, c->locals.me, c->locals.size, &mine, &count);
+    memcpy(to, from, mine * sizeof *to);
+    memcpy(to + mine + count, from + mine + count, (p.count - mine - count) * sizeof *to);
+}
+
+static void sum_slice(struct coll *c, const struct coll_call *call, struct piece p)
+{
+    const float *sources[COMM_MAX_WORKERS];
+    size_t mine, count;
+    float *y[2];
+
+    coll_slice(p.count, c->locals.me, c->locals.size, &mine, &count);
+    for (int i = 0; i < c->locals.size; i++)
+        sources[i] = (const float *)coll_local_seen(c, i) + mine;
+    sources[c->locals.me] = y[0] = call->x + p.from + mine;
+    y[1] = (float *)coll_local_next(c, c->locals.size) + mine;
+    coll_local_sum(c, call, sources, count, 2, y, false);
+}
+
 /* A pipeline: while piece t is copied in, t - 1 is summed, everybody a slice, and t - 2 is copied
  * out. */
 base_status coll_local_reduce(struct coll *c, const struct coll_call *call, bool everyone)
 {
     base_status st = BASE_OK;
-    const size_t piece = half_bytes / sizeof *call->x;
-    size_t pieces = call->count / piece + (call->count % piece != 0);
+    size_t bytes = call->count * sizeof *call->x;
+    size_t pieces = bytes / half_bytes + (bytes % half_bytes != 0);
+    struct piece p;
 
-    if (call->count * sizeof *call->x <= COLL_SMALL)
+    if (bytes <= COLL_SMALL)
         return reduce_small(c, call, everyone);
     for (size_t t = 0; t < pieces + 2; t++) {
-        size_t from = t * piece, left = call->count - from, offset, count;
-
-        if (t < pieces)
-            memcpy(coll_local_next(c, c->locals.me), call->x + from,
-                   (left < piece ? left : piece) * sizeof *call->x);
-        if (t >= 1 && t - 1 < pieces) {
-            left = call->count - (t - 1) * piece;
-            coll_slice(left < piece ? left : piece, c->locals.me, c->locals.size, &offset, &count);
-            sum_seen(c, call, offset, count, (float *)coll_local_next(c, c->locals.size) + offset);
+        if (t < pieces) {
+            p = piece_at(call, t);
+            copy_others(c, p, (float *)coll_local_next(c, c->locals.me), call->x + p.from);
         }
+        if (t >= 1 && t <= pieces)
+            sum_slice(c, call, piece_at(call, t - 1));
         if (t >= 2 && (everyone || c->locals.me == 0)) {
-            from = (t - 2) * piece;
-            left = call->count - from;
-            memcpy(call->x + from, coll_local_seen(c, c->locals.size),
-                   (left < piece ? left : piece) * sizeof *call->x);
+            p = piece_at(call, t - 2);
+            copy_others(c, p, call->x + p.from, (const float *)coll_local_seen(c, c->locals.size));
         }
-        if (t < pieces + 1)
+        if (t <= pieces)
             TRY(coll_local_meet(c, call));
     }
 out:
