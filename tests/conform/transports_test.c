@@ -420,7 +420,8 @@ static void reopen(struct crew_worker *me)
         }
     }
     crew_check(open_files() == files);
-    /* malloc keeps some free chunks at hand; a hundred bytes lost a round would show all the same. */
+    /* malloc keeps some free chunks at hand; a hundred bytes lost a round would show all the same.
+     */
     crew_check(mallinfo2().uordblks <= memory + 65536);
 }
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * paceline bench layers|step MODEL: where the time of a training step goes, on random numbers.
+ * paceline bench collectives: how fast workers combine buffers.
  */
 #include <string.h>
 
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/bench_collectives.h"
 #include "cli/cli.h"
 #include "cli/shape.h"
+#include "comm/transport.h"
 #include "nn/tune.h"
 #include "train/measure.h"
 #include "train/pace.h"
@@ -17,6 +20,7 @@ struct args {
     const char *input, *kernels;
     int64_t classes, batch, threads, steps;
     bool paced, json;
+    struct cli_bench_collectives collectives;
 };
 
 /* Forward and backward cost three times the forward. */
@@ -149,11 +153,10 @@ out:
     return st;
 }
 
-static const char *const verbs[] = {"layers", "step", NULL};
+static const char *const verbs[] = {"layers", "step", "collectives", NULL};
 
-static base_status run(void *args, const struct cli_positional *positional)
+static base_status model(const struct args *a, const struct cli_positional *positional)
 {
-    const struct args *a = args;
     bool by_layer = strcmp(positional->at[0], "layers") == 0;
     struct train_measure *m = NULL;
     struct train_measure_setup setup = {.model = positional->at[1],
@@ -164,8 +167,8 @@ static base_status run(void *args, const struct cli_positional *positional)
     uint64_t before = base_peak_memory();
     base_status st = BASE_OK;
 
-    if (!by_layer && strcmp(positional->at[0], "step") != 0)
-        TRY(base_unknown(BASE_ERR_USAGE, "verb", positional->at[0], verbs, 2));
+    if (positional->count != 2)
+        TRY(base_fail(BASE_ERR_USAGE, "bench %s takes one model", positional->at[0]));
     TRY(cli_shape(a->input, &setup.input));
     TRY(train_measure_new(&setup, &m));
     if (by_layer)
@@ -177,6 +180,20 @@ static base_status run(void *args, const struct cli_positional *positional)
 out:
     train_measure_free(m);
     return st;
+}
+
+static base_status run(void *args, const struct cli_positional *positional)
+{
+    struct args *a = args;
+
+    if (strcmp(positional->at[0], "layers") == 0 || strcmp(positional->at[0], "step") == 0)
+        return model(a, positional);
+    if (strcmp(positional->at[0], "collectives") != 0)
+        return base_unknown(BASE_ERR_USAGE, "verb", positional->at[0], verbs, 3);
+    if (positional->count != 1)
+        return base_fail(BASE_ERR_USAGE, "bench collectives takes no model");
+    a->collectives.json = a->json;
+    return cli_bench_collectives(&a->collectives);
 }
 
 #define AT(field) offsetof(struct args, field)
@@ -191,22 +208,36 @@ static const struct base_option options[] = {
     {"classes", "N", BASE_INT, AT(classes), 0, 65536, "classes; 0: the model's own", true},
     {"paced", NULL, BASE_FLAG, AT(paced), 0, 0,
      "step: one step and one JSON line for each line of standard input", true},
+    {"collective", "C", BASE_TEXT, AT(collectives.collective), 0, 0,
+     "collectives: kinds, algorithms, or both, as in all-reduce=ring [every kind]", true},
+    {"bytes", "B", BASE_INT, AT(collectives.bytes), 0, 1e12,
+     "collectives: of the buffer; 0: from 4 B to 256 MB", true},
+    {"seconds", "S", BASE_REAL, AT(collectives.seconds), 1e-3, 3600,
+     "collectives: to measure each kind and size for", true},
+    {"every", NULL, BASE_FLAG, AT(collectives.every), 0, 0,
+     "collectives: also every algorithm that serves, in turns with the chosen one", true},
+    CLUSTER_OPTIONS(struct args, collectives.cluster),
     {"json", NULL, BASE_FLAG, AT(json), 0, 0, "one JSON object on standard output", true},
     {0},
 };
 
 const struct cli_command cli_command_bench = {
     .name = "bench",
-    .help = "measure a training step, whole or layer by layer",
-    .usage = "paceline bench layers|step MODEL [options]",
+    .help = "measure a training step, whole or layer by layer, or collectives",
+    .usage = "paceline bench layers|step MODEL [options]\n"
+             "       paceline bench collectives [options]",
     .examples = "  paceline bench layers vgg11 --batch 64\n"
                 "  paceline bench step mnist-cnn --threads 1 --json\n"
-                "  paceline bench step vgg11 --kernels onednn\n",
+                "  paceline bench step vgg11 --kernels onednn\n"
+                "  paceline bench collectives --workers 2 --collective all-reduce\n",
     .verbs = verbs,
     .options = options,
     .args_size = sizeof(struct args),
-    .defaults = &(const struct args){.batch = 64, .steps = 10, .kernels = "auto"},
-    .min_positional = 2,
+    .defaults = &(const struct args){.batch = 64,
+                                     .steps = 10,
+                                     .kernels = "auto",
+                                     .collectives = {.cluster = CLUSTER_FLAGS, .seconds = 0.2}},
+    .min_positional = 1,
     .max_positional = 2,
     .run = run,
 };
