@@ -185,7 +185,7 @@ struct coll_space {
 };
 
 float *coll_space_result(struct coll_space *space);
-/* The space whose own buffer holds x[0 … count), or NULL. */
+/* The shared space whose own buffer holds x[0 … count), or NULL. */
 struct coll_space *coll_space_find(struct coll *c, const float *x, size_t count, size_t *offset_p);
 /* Sources of a sum of [offset …) of every local, in rank order. */
 void coll_space_sources(struct coll_space *space, size_t offset, const float **sources);

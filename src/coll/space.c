@@ -83,7 +83,8 @@ struct coll_space *coll_space_find(struct coll *c, const float *x, size_t count,
     for (struct coll_space *space = c->spaces; space != NULL; space = space->next) {
         uintptr_t from = (uintptr_t)coll_space_mine(space), at = (uintptr_t)x;
 
-        if (at >= from && at + count * sizeof *x <= from + space->floats * sizeof *x) {
+        if (space->memory == NULL && at >= from &&
+            at + count * sizeof *x <= from + space->floats * sizeof *x) {
             *offset_p = (at - from) / sizeof *x;
             return space;
         }
