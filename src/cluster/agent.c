@@ -269,7 +269,7 @@ static void step_worker(struct agent *a, struct cluster_process *p, double now)
 
 static void send_heartbeats(struct agent *a, double now)
 {
-    struct cluster_message m = {.type = CLUSTER_HEARTBEAT, .view = a->view.number};
+    struct cluster_message m = {.type = CLUSTER_HEARTBEAT};
 
     if (now < a->next_beat)
         return;
@@ -282,10 +282,12 @@ static void send_heartbeats(struct agent *a, double now)
         cluster_monitor_process(&p->monitor, p->pid, now, &p->load);
         cluster_monitor_step(&p->monitor, p->load.step, now, &p->load);
         m.id = p->id;
+        m.view = p->view;
         m.load = p->load;
         agent_say(a, &m);
     }
     m.id = 0;
+    m.view = a->view.number;
     m.load = (struct cluster_load){.step = -1};
     cluster_monitor_host(&a->monitor, &m.load);
     agent_say(a, &m);

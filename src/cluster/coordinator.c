@@ -203,7 +203,7 @@ static void evict(struct cluster_coordinator *c, struct worker *w, const char *w
 
 static void forget(struct cluster_coordinator *c, struct worker *w)
 {
-    c->changed |= w->member && w->state == WORKER_LEAVING; /* one that is done leaves no gap */
+    c->gaps |= w->member && w->state == WORKER_LEAVING; /* one that is done leaves none */
     *w = (struct worker){0};
 }
 
@@ -265,7 +265,7 @@ static void publish(struct cluster_coordinator *c, double now)
     qsort(view->members, view->size, sizeof view->members[0], by_id);
     for (uint32_t i = 0; i < view->size; i++)
         json_array_append_new(ids, json_integer(view->members[i].id));
-    c->changed = false;
+    c->gaps = c->arrivals = false;
     m.members = *view;
     cluster_say_all(c, &m);
     cluster_tell(c, now,
@@ -313,6 +313,19 @@ static void start(struct cluster_coordinator *c, double now)
         fail(c, BASE_ERR_USAGE, now, "--min-workers %d of %d workers", c->min_workers, total);
 }
 
+/* Every member works in the current view. Before that, a view for the sake of arrivals could leave
+ * some who open a group that others have skipped; after a loss there is nobody left to wait for. */
+static bool settled(const struct cluster_coordinator *c)
+{
+    for (int i = 0; i < COMM_MAX_WORKERS; i++) {
+        const struct worker *w = &c->workers[i];
+
+        if (w->id != 0 && w->member && w->state == WORKER_READY && w->view != c->view.number)
+            return false;
+    }
+    return true;
+}
+
 /* Moves on whatever can move. */
 static void consider(struct cluster_coordinator *c, double now)
 {
@@ -325,7 +338,7 @@ static void consider(struct cluster_coordinator *c, double now)
     if ((c->phase != RUNNING && c->phase != STOPPING) || count(c, WORKER_LEAVING) > 0)
         return;
     if (alive(c) > 0) {
-        if (c->changed && count(c, WORKER_READY) > 0)
+        if ((c->gaps || (c->arrivals && settled(c))) && count(c, WORKER_READY) > 0)
             publish(c, now);
         return;
     }
@@ -470,6 +483,8 @@ static void hear_heartbeat(struct cluster_coordinator *c, int host, struct worke
 {
     double *told = w != NULL ? &w->told : &c->hosts[host].told;
 
+    if (w != NULL)
+        w->view = m->view;
     *(w != NULL ? &w->load : &c->hosts[host].load) = m->load;
     if (now - *told < 1.0)
         return;
@@ -518,7 +533,7 @@ static base_status hear_worker(struct cluster_coordinator *c, int host,
         w->slot = m->slot;
         w->port = m->port;
         w->pid = m->pid;
-        c->changed = true;
+        c->arrivals = true;
         break;
     case CLUSTER_LOST:
         if (w->state != WORKER_DONE)

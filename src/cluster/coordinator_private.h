@@ -21,7 +21,8 @@ struct worker {
     uint32_t id; /* 0: free entry */
     int host;
     enum worker_state state;
-    bool member; /* of the current view */
+    bool member;   /* of the current view */
+    uint32_t view; /* it works in */
     uint16_t slot, port;
     int64_t pid;
     double since; /* when it was ordered */
@@ -72,7 +73,8 @@ struct cluster_coordinator {
     uint32_t last_id;
     int min_workers, finished; /* finished: done and gone */
     struct comm_view view;
-    bool changed; /* the next view differs */
+    bool gaps;     /* a member of the view is gone: the next one is due */
+    bool arrivals; /* somebody waits to be in one */
     struct failure failure;
     base_code end_code;
     char end_text[1024];

@@ -137,6 +137,12 @@ static void result(int link, uint32_t id)
                                         .body = json_pack("{s:I}", "from", (json_int_t)id)});
 }
 
+static void works_in(int link, uint32_t id, uint32_t view)
+{
+    tell(link, (struct cluster_message){
+                   .type = CLUSTER_HEARTBEAT, .id = id, .view = view, .load.step = -1});
+}
+
 static void pass_alive(double seconds, int hosts) /* with everybody's heartbeats */
 {
     for (double end = lab.now + seconds; lab.now < end;) {
@@ -407,10 +413,28 @@ static void test_join(void **state)
     join(2, CLUSTER_ANY_HOST, 2);
     assert_int_equal(said(CLUSTER_JOB, 2, &m), 1);
     assert_true(m.id == 5 && m.host == 2);
+    for (uint32_t id = 1; id <= 4; id++)
+        works_in(id <= 2 ? 0 : 1, id, 1);
     ready(2, 5);
     assert_view(2, 5, 1, 2, 3, 4, 5);
-    ready(2, 6);
+    ready(2, 6); /* the next one when all have found this one */
+    for (uint32_t id = 1; id <= 5; id++) {
+        assert_view(2, 5, 1, 2, 3, 4, 5);
+        works_in(id <= 2 ? 0 : id <= 4 ? 1 : 2, id, 2);
+    }
     assert_view(3, 6, 1, 2, 3, 4, 5, 6);
+}
+
+static void test_join_and_loss(void **state)
+{
+    (void)state;
+    two_hosts(1, true);
+    join(2, CLUSTER_ANY_HOST, 1);
+    ready(2, 5); /* nobody works in view 1 yet */
+    assert_int_equal(said(CLUSTER_VIEW, 0, NULL), 1);
+    lost(0, 1);
+    exited(0, 1, 0, 9);
+    assert_view(2, 4, 2, 3, 4, 5);
 }
 
 static void test_join_waits_for_reaping(void **state)
@@ -620,6 +644,7 @@ int main(void)
         TEST(test_closed_connection),
         TEST(test_own_sleep),
         TEST(test_join),
+        TEST(test_join_and_loss),
         TEST(test_join_waits_for_reaping),
         TEST(test_coming_back),
         TEST(test_refusals),
