@@ -106,18 +106,22 @@ static base_status open_up(struct agent *a, const struct cluster_setup *setup)
     base_status st = BASE_OK;
     struct comm_stream *stream = NULL;
     int pair[2] = {-1, -1};
+    bool first = setup != NULL && a->launch->host == 0;
 
-    if (setup != NULL && a->launch->host == 0) {
+    if (!first) {
+        TRY(connect_up(a, &stream));
+    } else {
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
             TRY(base_fail(BASE_ERR_IO, "cannot make a pair of sockets: %m"));
-        TRY(comm_stream_of(pair[0], &stream));
         TRY(cluster_server_open(setup, pair[1], &a->server));
-    } else {
-        TRY(connect_up(a, &stream));
+        TRY(comm_stream_of(pair[0], &stream));
+        pair[0] = -1;
     }
     a->up = comm_mailbox_new(stream);
     TRY(own_address(a));
 out:
+    if (pair[0] >= 0)
+        close(pair[0]);
     return st;
 }
 
