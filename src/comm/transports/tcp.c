@@ -92,7 +92,8 @@ out:
         l->connecting = NULL;
     }
     l->retry_at = base_now() + retry_seconds;
-    return st == BASE_ERR_NETWORK ? BASE_OK : st;
+    /* Nobody there, or refused. */
+    return st == BASE_ERR_IO || st == BASE_ERR_NETWORK ? BASE_OK : st;
 }
 
 /* The link that a hello asks for, or NULL with a reason; "" for one that is only early or late. */
