@@ -351,20 +351,43 @@ static bool any_ready(const struct shm *s)
     return false;
 }
 
+/* Waiting without sleep. */
+struct linger {
+    int turns;
+    uint32_t alarm; /* as it was at the start */
+    double since;   /* of the first sched_yield */
+};
+
+static struct linger linger_of(const struct shm *s)
+{
+    return (struct linger){.alarm = atomic_load(s->alarm)};
+}
+
+/* One more turn; false: time to sleep. A yield that takes long has met somebody who computes: a
+ * sleeper is woken ahead of those, who yields waits for the end of their turns. */
+static bool linger(const struct shm *s, struct linger *l)
+{
+    if (l->turns++ < SPINS) {
+        comm_relax();
+        return true;
+    }
+    if (l->since == 0)
+        l->since = base_now();
+    sched_yield();
+    return l->turns < SPINS + YIELDS && base_now() < l->since + 0.2e-3 &&
+           atomic_load_explicit(s->alarm, memory_order_relaxed) == l->alarm;
+}
+
 static void shm_sleep(void *state, double deadline)
 {
     struct shm *s = state;
     _Atomic uint32_t *asleep = &s->mail->boxes[s->me].asleep;
+    struct linger l = linger_of(s);
     uint32_t alarm;
 
-    for (int i = 0; i < SPINS + YIELDS; i++) {
+    while (linger(s, &l))
         if (any_ready(s))
             return;
-        if (i < SPINS)
-            comm_relax();
-        else
-            sched_yield();
-    }
     alarm = atomic_load(s->alarm);
     if (comm_group_check(s->group) != BASE_OK)
         return; /* the group asks again and says so */
@@ -401,6 +424,7 @@ static base_status shm_barrier(void *state, double deadline)
     struct shm *s = state;
     struct mail *mail = s->mail;
     uint32_t turn = atomic_load(&mail->turn);
+    struct linger l = linger_of(s);
 
     if (atomic_fetch_add(&mail->arrived, 1) + 1 == (uint32_t)s->count) {
         atomic_store(&mail->arrived, 0);
@@ -409,14 +433,9 @@ static base_status shm_barrier(void *state, double deadline)
             comm_futex_wake(&mail->turn);
         return BASE_OK;
     }
-    for (int i = 0; i < SPINS + YIELDS; i++) {
+    while (linger(s, &l))
         if (atomic_load_explicit(&mail->turn, memory_order_acquire) != turn)
             return BASE_OK;
-        if (i < SPINS)
-            comm_relax();
-        else
-            sched_yield();
-    }
     return sleep_turn(s, turn, deadline);
 }
 
