@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The same suite for every transport of the registry, over real processes (support/crew.h), and for
- * groups that mix them. PACELINE_TEST_SEED repeats a run.
+ * groups that mix them. PACELINE_TEST_SEED repeats a run, an argument (shm, tcp, tcp+tls, mixed)
+ * picks one of them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -597,7 +598,7 @@ static int find_ways(struct work *works)
     return count;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct work works[2 * 4 + 1] = {0};
     int count = find_ways(works), failed = 0;
@@ -613,6 +614,9 @@ int main(void)
             cmocka_unit_test_prestate(test_losses, &works[i]),
         };
 
+        if (argc > 1 && strcmp(argv[1], works[i].way.name) != 0)
+            continue;
+        print_message("over %s\n", works[i].way.name);
         failed += cmocka_run_group_tests_name(works[i].way.name, tests, NULL, NULL);
     }
     return failed;
