@@ -349,6 +349,7 @@ static void start_worker(struct crew *crew, int index)
             .ask = ask[1], .news = news[1], .words = comm_host_fd(crew->hosts[seat->host])};
         struct crew_worker me = {.index = index,
                                  .id = (uint32_t)index + 1,
+                                 .workers = crew->setup.workers,
                                  .board = crew->board,
                                  .argument = crew->setup.argument};
 

@@ -18,6 +18,7 @@
 struct crew_worker { /* in the child */
     int index;       /* its rank in view 1 */
     uint32_t id;     /* index + 1 */
+    int workers;     /* at the start */
     struct comm_endpoint *endpoint;
     void *board; /* memory that the test and all workers share */
     void *argument;

@@ -33,13 +33,14 @@ int groups_ways(struct groups_way ways[GROUPS_WAYS])
                                        .hosts = 1,
                                        .listens = listens,
                                        .secret = with_secret,
-                                       .can = t->can};
+                                       .can = t->can,
+                                       .shares = !listens};
             snprintf(way->name, sizeof way->name, "%s%s", t->name, with_secret ? "+tls" : "");
         }
     }
     if (sockets)
         ways[count++] = (struct groups_way){
-            .name = "mixed", .hosts = 2, .listens = true, .can = COMM_CAN_RECOVER};
+            .name = "mixed", .hosts = 2, .listens = true, .can = COMM_CAN_RECOVER, .shares = true};
     return count;
 }
 

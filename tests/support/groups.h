@@ -19,7 +19,9 @@ struct groups_way {
     int hosts;
     bool listens, secret;
     unsigned can; /* between all */
+    bool shares;  /* ranks of one host do */
     uint64_t seed;
+    uint32_t victims; /* a set of ids, for tests of losses */
     const void *argument;
 };
 
