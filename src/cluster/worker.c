@@ -90,10 +90,10 @@ out:
     }
 }
 
+/* Every wait ends. No word of stopping: that is agreed on with the others, who may go on. */
 static void cancel(struct cluster_worker *w)
 {
     atomic_store(&w->cancelled, true);
-    atomic_store(&w->stopping, true);
     if (w->endpoint != NULL)
         comm_endpoint_cancel(w->endpoint);
 }
@@ -116,7 +116,8 @@ static void hear(struct cluster_worker *w, struct cluster_message *m)
         snprintf(w->words, sizeof w->words, "%s", m->text);
         if (m->code != 0)
             cancel(w);
-        atomic_store(&w->stopping, true);
+        else
+            atomic_store(&w->stopping, true);
         break;
     case CLUSTER_REGION:
         w->region = *m;
@@ -317,6 +318,8 @@ static base_status open_endpoint(struct cluster_worker *w)
     TRY(comm_endpoint_open(&setup, &endpoint));
     pthread_mutex_lock(&w->lock);
     w->endpoint = endpoint;
+    if (atomic_load(&w->cancelled)) /* before there was one */
+        comm_endpoint_cancel(endpoint);
     pthread_mutex_unlock(&w->lock);
     ready.port = comm_endpoint_port(endpoint);
     send_message(w, &ready);

@@ -47,6 +47,8 @@ void cluster_worker_step(struct cluster_worker *worker, int64_t step);
 /* A link to `peer` does not work: the coordinator decides who stays. */
 void cluster_worker_suspect(struct cluster_worker *worker, uint32_t view, uint32_t peer);
 
-bool cluster_worker_stopping(const struct cluster_worker *worker); /* CLUSTER_STOP has come */
+/* A person asked to stop: workers agree on the step after which they do. When a job fails there is
+ * nothing to agree on: every wait ends in BASE_ERR_INTERRUPTED. */
+bool cluster_worker_stopping(const struct cluster_worker *worker);
 
 #endif
