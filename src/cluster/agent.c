@@ -139,7 +139,7 @@ static void say_join(struct agent *a, const struct cluster_setup *setup)
     memcpy(m.address, a->address, sizeof m.address);
     if (setup != NULL)
         m.body = json_pack("{s:s, s:O?}", "program", setup->program, "job", setup->job);
-    agent_say(a, &m);
+    cluster_agent_say(a, &m);
     cluster_message_fini(&m);
 }
 
@@ -238,7 +238,8 @@ static base_status read_box(struct agent *a, struct comm_mailbox *box, struct cl
         TRY(cluster_message_from_json(json, &m));
         json_decref(json);
         json = NULL;
-        st = p != NULL ? agent_hear_worker(a, p, &m) : agent_hear_coordinator(a, &m);
+        st =
+            p != NULL ? cluster_agent_hear_worker(a, p, &m) : cluster_agent_hear_coordinator(a, &m);
         cluster_message_fini(&m);
         TRY(st);
     }
@@ -258,15 +259,15 @@ static void step_worker(struct agent *a, struct cluster_process *p, double now)
         comm_mailbox_free(p->box);
         p->box = NULL;
         p->heard = now;
-        agent_lose(a, p, "closed its connection");
+        cluster_agent_lose(a, p, "closed its connection");
     }
     if (cluster_process_reap(p)) {
-        agent_bury(a, p);
+        cluster_agent_bury(a, p);
         return;
     }
     if (now - p->heard > a->silence) {
         snprintf(why, sizeof why, "was silent for %.1f s", now - p->heard);
-        agent_lose(a, p, why);
+        cluster_agent_lose(a, p, why);
         cluster_process_kill(p);
     }
 }
@@ -288,13 +289,13 @@ static void send_heartbeats(struct agent *a, double now)
         m.id = p->id;
         m.view = p->view;
         m.load = p->load;
-        agent_say(a, &m);
+        cluster_agent_say(a, &m);
     }
     m.id = 0;
     m.view = a->view.number;
     m.load = (struct cluster_load){.step = -1};
     cluster_monitor_host(&a->monitor, &m.load);
-    agent_say(a, &m);
+    cluster_agent_say(a, &m);
 }
 
 static void hear_signals(struct agent *a)
@@ -306,7 +307,7 @@ static void hear_signals(struct agent *a)
         return;
     a->told_stop = true;
     snprintf(m.text, sizeof m.text, "SIG%s on host %u", sigabbrev_np(number), a->host);
-    agent_say(a, &m);
+    cluster_agent_say(a, &m);
 }
 
 /* What died since the last turn; whoever waited for it is free already. */
@@ -318,7 +319,7 @@ static void hear_deaths(struct agent *a)
     (void)eventfd_read(a->bell, &rung);
     for (int i = 0; i < COMM_MAX_WORKERS; i++)
         if ((dead >> i & 1) != 0 && a->workers[i] != NULL)
-            agent_lose(a, a->workers[i], "died");
+            cluster_agent_lose(a, a->workers[i], "died");
 }
 
 static void forgive(struct agent *a, double now)
@@ -347,13 +348,13 @@ static base_status turn(struct agent *a)
             step_worker(a, a->workers[i], now);
     send_heartbeats(a, now);
     if (a->up != NULL && read_box(a, a->up, NULL) != BASE_OK && !a->ended)
-        agent_lose_coordinator(a, base_message());
+        cluster_agent_lose_coordinator(a, base_message());
     if (a->up != NULL && a->order != NULL && now - a->heard > a->silence)
-        agent_lose_coordinator(a, "it is silent");
+        cluster_agent_lose_coordinator(a, "it is silent");
     if (a->server != NULL) {
         TRY(cluster_server_step(a->server));
         if (a->up != NULL && read_box(a, a->up, NULL) != BASE_OK && !a->ended)
-            agent_lose_coordinator(a, base_message());
+            cluster_agent_lose_coordinator(a, base_message());
     }
     for (int i = 0; i < COMM_MAX_WORKERS; i++) /* what was queued is on its way */
         if (a->workers[i] != NULL && a->workers[i]->box != NULL)

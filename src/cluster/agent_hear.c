@@ -11,7 +11,7 @@
 /* Workers may take so long to save when the coordinator is gone. */
 static const double SAVING = 30.0;
 
-void agent_say(struct agent *a, const struct cluster_message *m)
+void cluster_agent_say(struct agent *a, const struct cluster_message *m)
 {
     json_t *json;
 
@@ -32,7 +32,7 @@ static void tell_workers(struct agent *a, const struct cluster_message *m)
     json_decref(json);
 }
 
-void agent_lose(struct agent *a, struct cluster_process *p, const char *why)
+void cluster_agent_lose(struct agent *a, struct cluster_process *p, const char *why)
 {
     struct cluster_message m = {.type = CLUSTER_LOST, .peer = p->id, .view = a->view.number};
     uint64_t bit = UINT64_C(1) << p->slot;
@@ -43,10 +43,10 @@ void agent_lose(struct agent *a, struct cluster_process *p, const char *why)
     if ((atomic_fetch_and(&a->members, ~bit) & bit) != 0)
         comm_host_alarm(a->words, a->view.number, p->id);
     cluster_message_text(&m, why);
-    agent_say(a, &m);
+    cluster_agent_say(a, &m);
 }
 
-void agent_bury(struct agent *a, struct cluster_process *p)
+void cluster_agent_bury(struct agent *a, struct cluster_process *p)
 {
     struct cluster_message m = {.type = CLUSTER_EXITED,
                                 .id = p->id,
@@ -55,8 +55,8 @@ void agent_bury(struct agent *a, struct cluster_process *p)
                                 .signal = p->signal};
 
     cluster_message_text(&m, cluster_process_tail(p));
-    agent_lose(a, p, "died");
-    agent_say(a, &m);
+    cluster_agent_lose(a, p, "died");
+    cluster_agent_say(a, &m);
     atomic_store(&a->ids[p->slot], 0);
     comm_host_clear(a->words, p->slot);
     a->workers[p->slot] = NULL;
@@ -94,8 +94,8 @@ static void forget_regions(struct agent *a)
     cluster_regions_forget(&a->regions, oldest);
 }
 
-base_status agent_hear_worker(struct agent *a, struct cluster_process *p,
-                              const struct cluster_message *m)
+base_status cluster_agent_hear_worker(struct agent *a, struct cluster_process *p,
+                                      const struct cluster_message *m)
 {
     p->heard = base_now();
     switch (m->type) {
@@ -119,7 +119,7 @@ base_status agent_hear_worker(struct agent *a, struct cluster_process *p,
     }
     if (m->id != p->id)
         return base_fail(BASE_ERR_DATA, "worker %u speaks for worker %u", p->id, m->id);
-    agent_say(a, m);
+    cluster_agent_say(a, m);
     return BASE_OK;
 }
 
@@ -206,7 +206,7 @@ static void hear_end(struct agent *a, const struct cluster_message *m)
     snprintf(a->words_of_end, sizeof a->words_of_end, "%s", m->text);
 }
 
-base_status agent_hear_coordinator(struct agent *a, const struct cluster_message *m)
+base_status cluster_agent_hear_coordinator(struct agent *a, const struct cluster_message *m)
 {
     a->heard = base_now();
     switch (m->type) {
@@ -237,7 +237,7 @@ base_status agent_hear_coordinator(struct agent *a, const struct cluster_message
     }
 }
 
-void agent_lose_coordinator(struct agent *a, const char *why)
+void cluster_agent_lose_coordinator(struct agent *a, const char *why)
 {
     struct cluster_message m = {.type = CLUSTER_STOP, .code = 1};
 

@@ -49,15 +49,15 @@ struct agent {
 };
 
 /* Sends `m` to the coordinator, if there is one. */
-void agent_say(struct agent *a, const struct cluster_message *m);
-base_status agent_hear_coordinator(struct agent *a, const struct cluster_message *m);
-base_status agent_hear_worker(struct agent *a, struct cluster_process *p,
-                              const struct cluster_message *m);
+void cluster_agent_say(struct agent *a, const struct cluster_message *m);
+base_status cluster_agent_hear_coordinator(struct agent *a, const struct cluster_message *m);
+base_status cluster_agent_hear_worker(struct agent *a, struct cluster_process *p,
+                                      const struct cluster_message *m);
 /* Tells workers of this host and the coordinator that `p` is no more to be counted on. */
-void agent_lose(struct agent *a, struct cluster_process *p, const char *why);
+void cluster_agent_lose(struct agent *a, struct cluster_process *p, const char *why);
 /* `p` has ended: tells it, frees it and its slot. */
-void agent_bury(struct agent *a, struct cluster_process *p);
+void cluster_agent_bury(struct agent *a, struct cluster_process *p);
 /* The coordinator is gone: workers may save, then this host ends. */
-void agent_lose_coordinator(struct agent *a, const char *why);
+void cluster_agent_lose_coordinator(struct agent *a, const char *why);
 
 #endif

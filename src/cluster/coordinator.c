@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the coordinator hears and decides. Every input ends in `consider`, which moves the phase on
- * and publishes a view when one is due.
+ * What the coordinator hears: joining, messages of agents, time. Every input ends in
+ * cluster_coordinator_consider, which moves the phase on and publishes a view when one is due.
  */
 #include "cluster/coordinator.h"
 
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "cluster/coordinator_private.h"
 
 /* Seconds. GRACE: how long an accusation waits for its counterpart. QUIET: an accused worker's host
- * that is silent that long is gone, without waiting for the whole of `silence`. SAVING: workers may
- * take so long to save once the job has failed. */
-static const double GRACE = 0.75, QUIET = 1.25, SAVING = 30.0, STALL = 1.0;
+ * that is silent that long is gone, without waiting for the whole of `silence`. STALL: a
+ * coordinator that did not tick for so long was itself asleep. */
+static const double GRACE = 0.75, QUIET = 1.25, STALL = 1.0;
 
 struct cluster_coordinator *cluster_coordinator_new(const struct cluster_coordinator_setup *setup,
                                                     double now)
@@ -60,291 +58,6 @@ bool cluster_coordinator_over(const struct cluster_coordinator *c)
 const json_t *cluster_coordinator_result(const struct cluster_coordinator *c)
 {
     return c->result;
-}
-
-static struct worker *find(struct cluster_coordinator *c, uint32_t id)
-{
-    for (int i = 0; id != 0 && i < COMM_MAX_WORKERS; i++)
-        if (c->workers[i].id == id)
-            return &c->workers[i];
-    return NULL;
-}
-
-static int count(const struct cluster_coordinator *c, enum worker_state state)
-{
-    int n = 0;
-
-    for (int i = 0; i < COMM_MAX_WORKERS; i++)
-        n += c->workers[i].id != 0 && c->workers[i].state == state;
-    return n;
-}
-
-static int alive(const struct cluster_coordinator *c) /* processes not reaped yet */
-{
-    int n = 0;
-
-    for (int i = 0; i < COMM_MAX_WORKERS; i++)
-        n += c->workers[i].id != 0;
-    return n;
-}
-
-/* ---- the end ---- */
-
-static void stop_all(struct cluster_coordinator *c, int code, const char *reason, double now)
-{
-    struct cluster_message m = {.type = CLUSTER_STOP, .code = code};
-
-    cluster_message_text(&m, reason);
-    cluster_say_all(c, &m);
-    cluster_tell(c, now,
-                 json_pack("{s:s, s:b, s:o}", "event", "stop", "failed", code != 0, "reason",
-                           base_json_text(reason)));
-}
-
-/* The first cause counts; workers get a while to save. */
-static void fail(struct cluster_coordinator *c, base_code code, double now, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-static void fail(struct cluster_coordinator *c, base_code code, double now, const char *format, ...)
-{
-    va_list args;
-
-    if (c->phase == FAILING || c->phase == OVER)
-        return;
-    va_start(args, format);
-    vsnprintf(c->end_text, sizeof c->end_text, format, args);
-    va_end(args);
-    c->end_code = code;
-    c->phase = FAILING;
-    c->deadline = now + SAVING;
-    stop_all(c, 1, c->end_text, now);
-}
-
-static void end(struct cluster_coordinator *c)
-{
-    struct cluster_message m = {.type = CLUSTER_END, .code = (int)c->end_code};
-    const struct failure *f = &c->failure;
-
-    if (f->id != 0 && c->end_code != BASE_OK) {
-        m.id = f->id;
-        cluster_last_words(f, m.text, sizeof m.text);
-    } else {
-        cluster_message_text(&m, c->end_text);
-    }
-    c->phase = OVER;
-    cluster_say_all(c, &m);
-}
-
-/* ---- leaving ---- */
-
-static void forget_accusations(struct cluster_coordinator *c, const struct worker *of)
-{
-    for (int i = 0; i < COMM_MAX_WORKERS; i++) {
-        struct worker *w = &c->workers[i];
-        bool accused = false;
-
-        for (int j = 0; j < COMM_MAX_WORKERS; j++)
-            if (&c->workers[j] != of)
-                accused |= (c->workers[j].accuses >> i & 1) != 0;
-        if (!accused)
-            w->suspected = 0;
-    }
-}
-
-static void blame(struct cluster_coordinator *c, const struct worker *w, const char *why)
-{
-    struct failure *f = &c->failure;
-
-    if (f->id != 0)
-        return;
-    f->id = w->id;
-    f->pid = w->pid;
-    snprintf(f->host, sizeof f->host, "%s", c->hosts[w->host].name);
-    snprintf(f->why, sizeof f->why, "%s", why);
-}
-
-/* Tells everyone that `w` is lost; its entry stays until its agent has reaped it. */
-static void lose(struct cluster_coordinator *c, struct worker *w, const char *why, double now)
-{
-    struct cluster_message lost = {.type = CLUSTER_LOST, .peer = w->id, .view = c->view.number};
-    int left;
-
-    if (w->state == WORKER_LEAVING)
-        return;
-    blame(c, w, why);
-    w->state = WORKER_LEAVING;
-    w->accuses = 0;
-    forget_accusations(c, w);
-    cluster_message_text(&lost, why);
-    if (c->phase == FAILING) /* everyone leaves */
-        return;
-    if (w->member)
-        cluster_say_all(c, &lost);
-    cluster_tell(c, now,
-                 json_pack("{s:s, s:I, s:i, s:I, s:o}", "event", "lost", "id", (json_int_t)w->id,
-                           "host", w->host, "view", (json_int_t)c->view.number, "reason",
-                           base_json_text(why)));
-    left = count(c, WORKER_STARTING) + count(c, WORKER_READY) + count(c, WORKER_DONE) + c->finished;
-    if (left < c->min_workers)
-        fail(c, BASE_ERR_PEER_LOST, now, "%d of at least %d workers are left: worker %u %s", left,
-             c->min_workers, w->id, why);
-}
-
-/* The same for one whose agent takes it for healthy: it must be killed first. */
-static void evict(struct cluster_coordinator *c, struct worker *w, const char *why, double now)
-{
-    struct cluster_message kill = {.type = CLUSTER_KILL, .id = w->id};
-
-    if (w->state == WORKER_LEAVING)
-        return;
-    cluster_message_text(&kill, why);
-    cluster_say(c, c->hosts[w->host].link, &kill);
-    lose(c, w, why, now);
-}
-
-static void forget(struct cluster_coordinator *c, struct worker *w)
-{
-    c->gaps |= w->member && w->state == WORKER_LEAVING; /* one that is done leaves none */
-    *w = (struct worker){0};
-}
-
-static void lose_host(struct cluster_coordinator *c, int index, const char *why, double now)
-{
-    struct host *h = &c->hosts[index];
-    char text[256];
-
-    snprintf(text, sizeof text, "is on host %d (%s), which %s", index, h->name, why);
-    h->here = false;
-    for (int i = 0; i < COMM_MAX_WORKERS; i++) {
-        struct worker *w = &c->workers[i];
-
-        if (w->id == 0 || w->host != index)
-            continue;
-        if (w->state == WORKER_DONE)
-            c->finished++;
-        else
-            lose(c, w, text, now);
-        forget(c, w);
-    }
-    if (c->phase == GATHERING)
-        fail(c, BASE_ERR_PEER_LOST, now, "host %d (%s) %s", index, h->name, why);
-    else if (index == 0 && c->phase != OVER)
-        fail(c, BASE_ERR_PEER_LOST, now, "host 0 %s", why);
-}
-
-/* ---- views ---- */
-
-static int by_id(const void *a, const void *b)
-{
-    uint32_t x = ((const struct comm_member *)a)->id, y = ((const struct comm_member *)b)->id;
-
-    return (x > y) - (x < y);
-}
-
-static void publish(struct cluster_coordinator *c, double now)
-{
-    struct cluster_message m = {.type = CLUSTER_VIEW};
-    struct comm_view *view = &c->view;
-    json_t *ids = json_array();
-
-    view->number++;
-    view->size = 0;
-    for (int i = 0; i < COMM_MAX_WORKERS; i++) {
-        struct worker *w = &c->workers[i];
-        struct comm_member *member = &view->members[view->size];
-
-        w->accuses = 0;
-        w->suspected = 0;
-        w->member = w->id != 0 && w->state == WORKER_READY;
-        if (!w->member)
-            continue;
-        *member = (struct comm_member){
-            .id = w->id, .host = (uint16_t)w->host, .slot = w->slot, .port = w->port};
-        snprintf(member->address, sizeof member->address, "%s", c->hosts[w->host].address);
-        view->size++;
-    }
-    qsort(view->members, view->size, sizeof view->members[0], by_id);
-    for (uint32_t i = 0; i < view->size; i++)
-        json_array_append_new(ids, json_integer(view->members[i].id));
-    c->gaps = c->arrivals = false;
-    m.members = *view;
-    cluster_say_all(c, &m);
-    cluster_tell(c, now,
-                 json_pack("{s:s, s:I, s:o}", "event", "view", "view", (json_int_t)view->number,
-                           "members", ids));
-}
-
-/* ---- start ---- */
-
-static void order(struct cluster_coordinator *c, int index, double now)
-{
-    struct host *h = &c->hosts[index];
-    struct cluster_message m = {
-        .type = CLUSTER_JOB, .id = c->last_id + 1, .host = (uint32_t)index, .workers = h->workers};
-    int left = h->workers;
-
-    for (int i = 0; i < COMM_MAX_WORKERS && left > 0; i++) {
-        struct worker *w = &c->workers[i];
-
-        if (w->id != 0)
-            continue;
-        *w = (struct worker){.id = ++c->last_id, .host = index, .since = now, .load.step = -1};
-        left--;
-    }
-    m.body = json_pack("{s:s, s:s, s:O, s:s?, s:f}", "name", c->name, "program", c->program, "job",
-                       c->job, "transport", c->transport, "silence", c->setup.silence);
-    cluster_say(c, h->link, &m);
-}
-
-static void start(struct cluster_coordinator *c, double now)
-{
-    int total = 0;
-
-    for (int i = 0; i < c->host_count; i++) {
-        if (!c->hosts[i].here)
-            return;
-        total += c->hosts[i].workers;
-    }
-    c->phase = STARTING_UP;
-    c->deadline = now + c->setup.gather;
-    c->min_workers = c->setup.min_workers > 0 ? c->setup.min_workers : total;
-    for (int i = 0; i < c->host_count; i++)
-        order(c, i, now);
-    if (c->min_workers > total)
-        fail(c, BASE_ERR_USAGE, now, "--min-workers %d of %d workers", c->min_workers, total);
-}
-
-/* Every member works in the current view. Before that, a view for the sake of arrivals could leave
- * some who open a group that others have skipped; after a loss there is nobody left to wait for. */
-static bool settled(const struct cluster_coordinator *c)
-{
-    for (int i = 0; i < COMM_MAX_WORKERS; i++) {
-        const struct worker *w = &c->workers[i];
-
-        if (w->id != 0 && w->member && w->state == WORKER_READY && w->view != c->view.number)
-            return false;
-    }
-    return true;
-}
-
-/* Moves on whatever can move. */
-static void consider(struct cluster_coordinator *c, double now)
-{
-    if (c->phase == GATHERING)
-        start(c, now);
-    if (c->phase == STARTING_UP && count(c, WORKER_STARTING) == 0)
-        c->phase = RUNNING;
-    if (c->phase == FAILING && alive(c) == 0)
-        end(c);
-    if ((c->phase != RUNNING && c->phase != STOPPING) || count(c, WORKER_LEAVING) > 0)
-        return;
-    if (alive(c) > 0) {
-        if ((c->gaps || (c->arrivals && settled(c))) && count(c, WORKER_READY) > 0)
-            publish(c, now);
-        return;
-    }
-    if (c->result_id == 0)
-        fail(c, BASE_ERR_PEER_LOST, now, "no worker is left, and there is no result");
-    end(c);
 }
 
 /* ---- joining ---- */
@@ -413,7 +126,7 @@ static base_status hear_join(struct cluster_coordinator *c, int link,
     if (st != BASE_OK) { /* it is told why, and closes the connection itself */
         refusal.code = (int)st;
         cluster_message_text(&refusal, base_message());
-        cluster_say(c, link, &refusal);
+        cluster_coordinator_say(c, link, &refusal);
         return BASE_OK;
     }
     if (index == c->host_count)
@@ -423,11 +136,12 @@ static base_status hear_join(struct cluster_coordinator *c, int link,
         .here = true, .link = link, .workers = m->workers, .pid = m->pid, .heard = now};
     snprintf(h->name, sizeof h->name, "%.63s", m->text);
     snprintf(h->address, sizeof h->address, "%s", m->address);
-    cluster_tell(c, now,
-                 json_pack("{s:s, s:i, s:o, s:s, s:i}", "event", "join", "host", index, "name",
-                           base_json_text(h->name), "address", h->address, "workers", h->workers));
+    cluster_coordinator_tell(c, now,
+                             json_pack("{s:s, s:i, s:o, s:s, s:i}", "event", "join", "host", index,
+                                       "name", base_json_text(h->name), "address", h->address,
+                                       "workers", h->workers));
     if (c->phase != GATHERING)
-        order(c, index, now);
+        cluster_coordinator_order(c, index, now);
     return BASE_OK;
 }
 
@@ -438,15 +152,15 @@ static void hear_exit(struct cluster_coordinator *c, struct worker *w,
 {
     struct failure *f = &c->failure;
 
-    cluster_tell(c, now,
-                 json_pack("{s:s, s:I, s:i, s:I, s:i, s:i}", "event", "exit", "id",
-                           (json_int_t)w->id, "host", w->host, "pid", (json_int_t)m->pid, "code",
-                           m->code, "signal", m->signal));
+    cluster_coordinator_tell(c, now,
+                             json_pack("{s:s, s:I, s:i, s:I, s:i, s:i}", "event", "exit", "id",
+                                       (json_int_t)w->id, "host", w->host, "pid",
+                                       (json_int_t)m->pid, "code", m->code, "signal", m->signal));
     w->pid = m->pid;
     if (w->state == WORKER_DONE)
         c->finished++;
     else
-        lose(c, w, "died", now);
+        cluster_coordinator_lose(c, w, "died", now);
     if (f->id == w->id && !f->exited) {
         f->exited = true;
         f->pid = m->pid;
@@ -454,13 +168,13 @@ static void hear_exit(struct cluster_coordinator *c, struct worker *w,
         f->signal = m->signal;
         snprintf(f->lines, sizeof f->lines, "%.639s", m->text);
     }
-    forget(c, w);
+    cluster_coordinator_forget(c, w);
 }
 
 static void hear_suspicion(struct cluster_coordinator *c, struct worker *w,
                            const struct cluster_message *m, double now)
 {
-    struct worker *peer = find(c, m->peer);
+    struct worker *peer = cluster_coordinator_find(c, m->peer);
     char why[96];
 
     if (m->view != c->view.number || peer == NULL || peer == w || !w->member || !peer->member ||
@@ -472,7 +186,7 @@ static void hear_suspicion(struct cluster_coordinator *c, struct worker *w,
 
         snprintf(why, sizeof why, "and worker %u do not reach each other",
                  leaves == w ? peer->id : w->id);
-        evict(c, leaves, why, now);
+        cluster_coordinator_evict(c, leaves, why, now);
     } else if (peer->suspected <= 0) {
         peer->suspected = now;
     }
@@ -489,7 +203,7 @@ static void hear_heartbeat(struct cluster_coordinator *c, int host, struct worke
     if (now - *told < 1.0)
         return;
     *told = now;
-    cluster_tell_load(c, now, m->id, host, &m->load);
+    cluster_coordinator_tell_load(c, now, m->id, host, &m->load);
 }
 
 static void hear_result(struct cluster_coordinator *c, struct worker *w,
@@ -508,17 +222,17 @@ static void hear_result(struct cluster_coordinator *c, struct worker *w,
 static void hear_stop(struct cluster_coordinator *c, const struct cluster_message *m, double now)
 {
     if (c->phase == GATHERING || c->phase == STARTING_UP)
-        fail(c, BASE_ERR_INTERRUPTED, now, "%s", m->text);
+        cluster_coordinator_fail(c, BASE_ERR_INTERRUPTED, now, "%s", m->text);
     if (c->phase != RUNNING)
         return;
     c->phase = STOPPING;
-    stop_all(c, 0, m->text, now);
+    cluster_coordinator_stop_all(c, 0, m->text, now);
 }
 
 static base_status hear_worker(struct cluster_coordinator *c, int host,
                                const struct cluster_message *m, double now)
 {
-    struct worker *w = find(c, m->type == CLUSTER_LOST ? m->peer : m->id);
+    struct worker *w = cluster_coordinator_find(c, m->type == CLUSTER_LOST ? m->peer : m->id);
 
     if (w == NULL)
         return BASE_OK; /* gone in the meantime */
@@ -537,7 +251,7 @@ static base_status hear_worker(struct cluster_coordinator *c, int host,
         break;
     case CLUSTER_LOST:
         if (w->state != WORKER_DONE)
-            lose(c, w, m->text, now);
+            cluster_coordinator_lose(c, w, m->text, now);
         break;
     case CLUSTER_SUSPECT:
         hear_suspicion(c, w, m, now);
@@ -576,11 +290,12 @@ base_status cluster_coordinator_hear(struct cluster_coordinator *c, int link,
         st = hear_join(c, link, m, now);
     else if (m->type == CLUSTER_STOP)
         hear_stop(c, m, now);
-    else if (m->type == CLUSTER_HEARTBEAT && (m->id == 0 || find(c, m->id) != NULL))
-        hear_heartbeat(c, host, find(c, m->id), m, now);
+    else if (m->type == CLUSTER_HEARTBEAT &&
+             (m->id == 0 || cluster_coordinator_find(c, m->id) != NULL))
+        hear_heartbeat(c, host, cluster_coordinator_find(c, m->id), m, now);
     else if (m->type != CLUSTER_HEARTBEAT)
         st = hear_worker(c, host, m, now);
-    consider(c, now);
+    cluster_coordinator_consider(c, now);
     return st;
 }
 
@@ -588,8 +303,8 @@ void cluster_coordinator_gone(struct cluster_coordinator *c, int link, const cha
 {
     for (int i = 0; i < c->host_count; i++)
         if (c->hosts[i].here && c->hosts[i].link == link)
-            lose_host(c, i, why, now);
-    consider(c, now);
+            cluster_coordinator_lose_host(c, i, why, now);
+    cluster_coordinator_consider(c, now);
 }
 
 /* ---- time ---- */
@@ -603,7 +318,7 @@ static void tick_hosts(struct cluster_coordinator *c, double now)
 
         snprintf(why, sizeof why, "was silent for %.1f s", silent);
         if (c->hosts[i].here && silent > c->setup.silence)
-            lose_host(c, i, why, now);
+            cluster_coordinator_lose_host(c, i, why, now);
     }
 }
 
@@ -617,11 +332,11 @@ static void tick_workers(struct cluster_coordinator *c, double now)
 
         snprintf(why, sizeof why, "was silent for %.1f s", silent);
         if (w->id != 0 && w->suspected > 0 && now - w->suspected >= GRACE)
-            evict(c, w, "does not answer another worker", now);
+            cluster_coordinator_evict(c, w, "does not answer another worker", now);
         else if (w->id != 0 && w->state == WORKER_STARTING && now - w->since > c->setup.gather)
-            evict(c, w, "did not become ready", now);
+            cluster_coordinator_evict(c, w, "did not become ready", now);
         if (w->id != 0 && w->state == WORKER_LEAVING && silent > QUIET)
-            lose_host(c, w->host, why, now);
+            cluster_coordinator_lose_host(c, w->host, why, now);
     }
 }
 
@@ -634,8 +349,9 @@ static void name_absent(struct cluster_coordinator *c, double now)
         if (!c->hosts[i].here)
             used +=
                 (size_t)snprintf(list + used, sizeof list - used, "%s%d", used > 0 ? ", " : "", i);
-    fail(c, BASE_ERR_TIMEOUT, now, "host %s of %d did not come within %g s (--gather)", list,
-         c->setup.hosts, c->setup.gather);
+    cluster_coordinator_fail(c, BASE_ERR_TIMEOUT, now,
+                             "host %s of %d did not come within %g s (--gather)", list,
+                             c->setup.hosts, c->setup.gather);
 }
 
 void cluster_coordinator_tick(struct cluster_coordinator *c, double now)
@@ -645,7 +361,7 @@ void cluster_coordinator_tick(struct cluster_coordinator *c, double now)
 
     c->last_tick = now;
     if (now >= c->next_beat) { /* agents want to know that somebody is there, too */
-        cluster_say_all(c, &beat);
+        cluster_coordinator_say_all(c, &beat);
         c->next_beat = now + (c->setup.silence / 8 > 0.5 ? 0.5 : c->setup.silence / 8);
     }
     if (stalled > 0) /* it was itself asleep: nobody else is to blame */
@@ -656,6 +372,6 @@ void cluster_coordinator_tick(struct cluster_coordinator *c, double now)
     if (c->phase == GATHERING && now > c->deadline)
         name_absent(c, now);
     if (c->phase == FAILING && now > c->deadline)
-        end(c);
-    consider(c, now);
+        cluster_coordinator_end(c);
+    cluster_coordinator_consider(c, now);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The coordinator's state, shared by its files: coordinator.c hears and decides, coordinator_say.c
- * words messages, events and status.
+ * The coordinator's state, shared by its files: coordinator.c hears, coordinator_members.c decides
+ * who is in, coordinator_say.c words messages, events and status.
  */
 #ifndef CLUSTER_COORDINATOR_PRIVATE_H
 #define CLUSTER_COORDINATOR_PRIVATE_H
@@ -84,16 +84,47 @@ struct cluster_coordinator {
     json_t *events;
 };
 
-extern const char *const cluster_phase_names[];
+/* ---- coordinator_members.c ---- */
+
+struct worker *cluster_coordinator_find(struct cluster_coordinator *c, uint32_t id); /* or NULL */
+
+/* Orders the workers of a host that has come. */
+void cluster_coordinator_order(struct cluster_coordinator *c, int host, double now);
+
+/* Tells everyone that `w` is lost; its entry stays until its agent has reaped it. */
+void cluster_coordinator_lose(struct cluster_coordinator *c, struct worker *w, const char *why,
+                              double now);
+/* The same for one whose agent takes it for healthy: it must be killed first. */
+void cluster_coordinator_evict(struct cluster_coordinator *c, struct worker *w, const char *why,
+                               double now);
+/* It is reaped. */
+void cluster_coordinator_forget(struct cluster_coordinator *c, struct worker *w);
+/* Nobody there can confirm anything: its workers are gone with it. */
+void cluster_coordinator_lose_host(struct cluster_coordinator *c, int host, const char *why,
+                                   double now);
+
+void cluster_coordinator_stop_all(struct cluster_coordinator *c, int code, const char *reason,
+                                  double now);
+/* The first cause counts; workers get a while to save. */
+void cluster_coordinator_fail(struct cluster_coordinator *c, base_code code, double now,
+                              const char *format, ...) __attribute__((format(printf, 4, 5)));
+void cluster_coordinator_end(struct cluster_coordinator *c);
+
+/* Moves on whatever can move. */
+void cluster_coordinator_consider(struct cluster_coordinator *c, double now);
+
+/* ---- coordinator_say.c ---- */
 
 /* Queues a message; *message is consumed. To everyone: all hosts that are here. */
-void cluster_say(struct cluster_coordinator *c, int link, struct cluster_message *message);
-void cluster_say_all(struct cluster_coordinator *c, const struct cluster_message *message);
+void cluster_coordinator_say(struct cluster_coordinator *c, int link,
+                             struct cluster_message *message);
+void cluster_coordinator_say_all(struct cluster_coordinator *c,
+                                 const struct cluster_message *message);
 /* Takes `event` over and adds the time. */
-void cluster_tell(struct cluster_coordinator *c, double now, json_t *event);
-void cluster_tell_load(struct cluster_coordinator *c, double now, uint32_t id, int host,
-                       const struct cluster_load *load);
+void cluster_coordinator_tell(struct cluster_coordinator *c, double now, json_t *event);
+void cluster_coordinator_tell_load(struct cluster_coordinator *c, double now, uint32_t id, int host,
+                                   const struct cluster_load *load);
 /* One sentence on the first failed worker and its last lines. */
-void cluster_last_words(const struct failure *failure, char *text, size_t room);
+void cluster_coordinator_last_words(const struct failure *failure, char *text, size_t room);
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "cluster/coordinator_private.h"
 
-const char *const cluster_phase_names[] = {
+static const char *const phase_names[] = {
     [GATHERING] = "gathering", [STARTING_UP] = "starting", [RUNNING] = "running",
     [STOPPING] = "stopping",   [FAILING] = "failing",      [OVER] = "over",
 };
@@ -20,7 +20,8 @@ static const char *const state_names[] = {
     [WORKER_DONE] = "done",
 };
 
-void cluster_say(struct cluster_coordinator *c, int link, struct cluster_message *message)
+void cluster_coordinator_say(struct cluster_coordinator *c, int link,
+                             struct cluster_message *message)
 {
     struct letter *letter = base_calloc(1, sizeof *letter);
 
@@ -34,14 +35,15 @@ void cluster_say(struct cluster_coordinator *c, int link, struct cluster_message
     c->last = letter;
 }
 
-void cluster_say_all(struct cluster_coordinator *c, const struct cluster_message *message)
+void cluster_coordinator_say_all(struct cluster_coordinator *c,
+                                 const struct cluster_message *message)
 {
     for (int i = 0; i < c->host_count; i++) {
         struct cluster_message copy = *message;
 
         json_incref(copy.body);
         if (c->hosts[i].here)
-            cluster_say(c, c->hosts[i].link, &copy);
+            cluster_coordinator_say(c, c->hosts[i].link, &copy);
         cluster_message_fini(&copy);
     }
 }
@@ -62,14 +64,14 @@ bool cluster_coordinator_next(struct cluster_coordinator *c, int *link_p,
     return true;
 }
 
-void cluster_tell(struct cluster_coordinator *c, double now, json_t *event)
+void cluster_coordinator_tell(struct cluster_coordinator *c, double now, json_t *event)
 {
     json_object_set_new(event, "time", json_real(now - c->born));
     json_array_append_new(c->events, event);
 }
 
-void cluster_tell_load(struct cluster_coordinator *c, double now, uint32_t id, int host,
-                       const struct cluster_load *l)
+void cluster_coordinator_tell_load(struct cluster_coordinator *c, double now, uint32_t id, int host,
+                                   const struct cluster_load *l)
 {
     json_t *event = json_pack("{s:s, s:I, s:i, s:f, s:f}", "event", "heartbeat", "id",
                               (json_int_t)id, "host", host, "cpu", l->cpu, "memory", l->memory);
@@ -80,7 +82,7 @@ void cluster_tell_load(struct cluster_coordinator *c, double now, uint32_t id, i
         json_object_set_new(event, "step", json_integer(l->step));
         json_object_set_new(event, "step_rate", json_real(l->step_rate));
     }
-    cluster_tell(c, now, event);
+    cluster_coordinator_tell(c, now, event);
 }
 
 json_t *cluster_coordinator_event(struct cluster_coordinator *c)
@@ -92,7 +94,7 @@ json_t *cluster_coordinator_event(struct cluster_coordinator *c)
     return event;
 }
 
-void cluster_last_words(const struct failure *f, char *text, size_t room)
+void cluster_coordinator_last_words(const struct failure *f, char *text, size_t room)
 {
     char how[320];
 
@@ -141,7 +143,7 @@ json_t *cluster_coordinator_status(const struct cluster_coordinator *c, double n
         if (c->workers[i].id != 0)
             json_array_append_new(workers, worker_json(c, &c->workers[i]));
     return json_pack("{s:i, s:s, s:s, s:s, s:I, s:f, s:o, s:o}", "schema", 1, "job", c->name,
-                     "program", c->program, "phase", cluster_phase_names[c->phase], "view",
+                     "program", c->program, "phase", phase_names[c->phase], "view",
                      (json_int_t)c->view.number, "seconds", now - c->born, "hosts", hosts,
                      "workers", workers);
 }

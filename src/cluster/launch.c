@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/registry.h"
+#include "comm/transport.h"
 
 /* Names of variables; the first three must be there. Without local ones there is one process a
  * host. */
@@ -239,11 +241,15 @@ base_status cluster_launch_find(const struct cluster_flags *f, struct cluster_la
                                .min_workers = (int)f->min_workers,
                                .silence = f->silence,
                                .gather = f->gather};
+    const struct comm_transport *transport;
     char master[256] = "";
     int port = CLUSTER_PORT;
 
     *launch_p = l;
     TRY(check_flags(f));
+    if (f->transport != NULL) /* said here and not by every worker */
+        TRY(base_registry_find("transport", f->transport, comm_transport_registry,
+                               comm_transport_count, &transport));
     if (f->num_nodes > 0) {
         l.hosts = (int)f->num_nodes;
         l.host = f->rank > 0 ? (int)f->rank : 0;

@@ -94,6 +94,7 @@ static void test_flags_refused(void **state)
         "--num-nodes 2 --rank 1 --master-ip 127.0.0.1 --port 0",
         "--bind here",
         "--workers 65",
+        "--transport pigeons",
         "--silence 0",
         "--port 65536",
     };

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Who is in and who is out: ordering workers, losing them, the views that follow, and the end.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cluster/coordinator_private.h"
+
+/* Seconds that workers may take to save once the job has failed. */
+static const double SAVING = 30.0;
+
+struct worker *cluster_coordinator_find(struct cluster_coordinator *c, uint32_t id)
+{
+    for (int i = 0; id != 0 && i < COMM_MAX_WORKERS; i++)
+        if (c->workers[i].id == id)
+            return &c->workers[i];
+    return NULL;
+}
+
+static int count(const struct cluster_coordinator *c, enum worker_state state)
+{
+    int n = 0;
+
+    for (int i = 0; i < COMM_MAX_WORKERS; i++)
+        n += c->workers[i].id != 0 && c->workers[i].state == state;
+    return n;
+}
+
+static int alive(const struct cluster_coordinator *c) /* processes not reaped yet */
+{
+    int n = 0;
+
+    for (int i = 0; i < COMM_MAX_WORKERS; i++)
+        n += c->workers[i].id != 0;
+    return n;
+}
+
+/* ---- the end ---- */
+
+void cluster_coordinator_stop_all(struct cluster_coordinator *c, int code, const char *reason,
+                                  double now)
+{
+    struct cluster_message m = {.type = CLUSTER_STOP, .code = code};
+
+    cluster_message_text(&m, reason);
+    cluster_coordinator_say_all(c, &m);
+    cluster_coordinator_tell(c, now,
+                             json_pack("{s:s, s:b, s:o}", "event", "stop", "failed", code != 0,
+                                       "reason", base_json_text(reason)));
+}
+
+void cluster_coordinator_fail(struct cluster_coordinator *c, base_code code, double now,
+                              const char *format, ...)
+{
+    va_list args;
+
+    if (c->phase == FAILING || c->phase == OVER)
+        return;
+    va_start(args, format);
+    vsnprintf(c->end_text, sizeof c->end_text, format, args);
+    va_end(args);
+    c->end_code = code;
+    c->phase = FAILING;
+    c->deadline = now + SAVING;
+    cluster_coordinator_stop_all(c, 1, c->end_text, now);
+}
+
+void cluster_coordinator_end(struct cluster_coordinator *c)
+{
+    struct cluster_message m = {.type = CLUSTER_END, .code = (int)c->end_code};
+    const struct failure *f = &c->failure;
+
+    if (f->id != 0 && c->end_code != BASE_OK) {
+        m.id = f->id;
+        cluster_coordinator_last_words(f, m.text, sizeof m.text);
+    } else {
+        cluster_message_text(&m, c->end_text);
+    }
+    c->phase = OVER;
+    cluster_coordinator_say_all(c, &m);
+}
+
+/* ---- leaving ---- */
+
+static void forget_accusations(struct cluster_coordinator *c, const struct worker *of)
+{
+    for (int i = 0; i < COMM_MAX_WORKERS; i++) {
+        struct worker *w = &c->workers[i];
+        bool accused = false;
+
+        for (int j = 0; j < COMM_MAX_WORKERS; j++)
+            if (&c->workers[j] != of)
+                accused |= (c->workers[j].accuses >> i & 1) != 0;
+        if (!accused)
+            w->suspected = 0;
+    }
+}
+
+static void blame(struct cluster_coordinator *c, const struct worker *w, const char *why)
+{
+    struct failure *f = &c->failure;
+
+    if (f->id != 0)
+        return;
+    f->id = w->id;
+    f->pid = w->pid;
+    snprintf(f->host, sizeof f->host, "%s", c->hosts[w->host].name);
+    snprintf(f->why, sizeof f->why, "%s", why);
+}
+
+void cluster_coordinator_lose(struct cluster_coordinator *c, struct worker *w, const char *why,
+                              double now)
+{
+    struct cluster_message lost = {.type = CLUSTER_LOST, .peer = w->id, .view = c->view.number};
+    int left;
+
+    if (w->state == WORKER_LEAVING)
+        return;
+    blame(c, w, why);
+    w->state = WORKER_LEAVING;
+    w->accuses = 0;
+    forget_accusations(c, w);
+    cluster_message_text(&lost, why);
+    if (c->phase == FAILING) /* everyone leaves */
+        return;
+    if (w->member)
+        cluster_coordinator_say_all(c, &lost);
+    cluster_coordinator_tell(c, now,
+                             json_pack("{s:s, s:I, s:i, s:I, s:o}", "event", "lost", "id",
+                                       (json_int_t)w->id, "host", w->host, "view",
+                                       (json_int_t)c->view.number, "reason", base_json_text(why)));
+    left = count(c, WORKER_STARTING) + count(c, WORKER_READY) + count(c, WORKER_DONE) + c->finished;
+    if (left < c->min_workers)
+        cluster_coordinator_fail(c, BASE_ERR_PEER_LOST, now,
+                                 "%d of at least %d workers are left: worker %u %s", left,
+                                 c->min_workers, w->id, why);
+}
+
+void cluster_coordinator_evict(struct cluster_coordinator *c, struct worker *w, const char *why,
+                               double now)
+{
+    struct cluster_message kill = {.type = CLUSTER_KILL, .id = w->id};
+
+    if (w->state == WORKER_LEAVING)
+        return;
+    cluster_message_text(&kill, why);
+    cluster_coordinator_say(c, c->hosts[w->host].link, &kill);
+    cluster_coordinator_lose(c, w, why, now);
+}
+
+void cluster_coordinator_forget(struct cluster_coordinator *c, struct worker *w)
+{
+    c->gaps |= w->member && w->state == WORKER_LEAVING; /* one that is done leaves none */
+    *w = (struct worker){0};
+}
+
+void cluster_coordinator_lose_host(struct cluster_coordinator *c, int index, const char *why,
+                                   double now)
+{
+    struct host *h = &c->hosts[index];
+    char text[256];
+
+    snprintf(text, sizeof text, "is on host %d (%s), which %s", index, h->name, why);
+    h->here = false;
+    for (int i = 0; i < COMM_MAX_WORKERS; i++) {
+        struct worker *w = &c->workers[i];
+
+        if (w->id == 0 || w->host != index)
+            continue;
+        if (w->state == WORKER_DONE)
+            c->finished++;
+        else
+            cluster_coordinator_lose(c, w, text, now);
+        cluster_coordinator_forget(c, w);
+    }
+    if (c->phase == GATHERING)
+        cluster_coordinator_fail(c, BASE_ERR_PEER_LOST, now, "host %d (%s) %s", index, h->name,
+                                 why);
+    else if (index == 0 && c->phase != OVER)
+        cluster_coordinator_fail(c, BASE_ERR_PEER_LOST, now, "host 0 %s", why);
+}
+
+/* ---- views ---- */
+
+static int by_id(const void *a, const void *b)
+{
+    uint32_t x = ((const struct comm_member *)a)->id, y = ((const struct comm_member *)b)->id;
+
+    return (x > y) - (x < y);
+}
+
+static void publish(struct cluster_coordinator *c, double now)
+{
+    struct cluster_message m = {.type = CLUSTER_VIEW};
+    struct comm_view *view = &c->view;
+    json_t *ids = json_array();
+
+    view->number++;
+    view->size = 0;
+    for (int i = 0; i < COMM_MAX_WORKERS; i++) {
+        struct worker *w = &c->workers[i];
+        struct comm_member *member = &view->members[view->size];
+
+        w->accuses = 0;
+        w->suspected = 0;
+        w->member = w->id != 0 && w->state == WORKER_READY;
+        if (!w->member)
+            continue;
+        *member = (struct comm_member){
+            .id = w->id, .host = (uint16_t)w->host, .slot = w->slot, .port = w->port};
+        snprintf(member->address, sizeof member->address, "%s", c->hosts[w->host].address);
+        view->size++;
+    }
+    qsort(view->members, view->size, sizeof view->members[0], by_id);
+    for (uint32_t i = 0; i < view->size; i++)
+        json_array_append_new(ids, json_integer(view->members[i].id));
+    c->gaps = c->arrivals = false;
+    m.members = *view;
+    cluster_coordinator_say_all(c, &m);
+    cluster_coordinator_tell(c, now,
+                             json_pack("{s:s, s:I, s:o}", "event", "view", "view",
+                                       (json_int_t)view->number, "members", ids));
+}
+
+/* ---- start ---- */
+
+void cluster_coordinator_order(struct cluster_coordinator *c, int index, double now)
+{
+    struct host *h = &c->hosts[index];
+    struct cluster_message m = {
+        .type = CLUSTER_JOB, .id = c->last_id + 1, .host = (uint32_t)index, .workers = h->workers};
+    int left = h->workers;
+
+    for (int i = 0; i < COMM_MAX_WORKERS && left > 0; i++) {
+        struct worker *w = &c->workers[i];
+
+        if (w->id != 0)
+            continue;
+        *w = (struct worker){.id = ++c->last_id, .host = index, .since = now, .load.step = -1};
+        left--;
+    }
+    m.body = json_pack("{s:s, s:s, s:O, s:s?, s:f}", "name", c->name, "program", c->program, "job",
+                       c->job, "transport", c->transport, "silence", c->setup.silence);
+    cluster_coordinator_say(c, h->link, &m);
+}
+
+static void start(struct cluster_coordinator *c, double now)
+{
+    int total = 0;
+
+    for (int i = 0; i < c->host_count; i++) {
+        if (!c->hosts[i].here)
+            return;
+        total += c->hosts[i].workers;
+    }
+    c->phase = STARTING_UP;
+    c->deadline = now + c->setup.gather;
+    c->min_workers = c->setup.min_workers > 0 ? c->setup.min_workers : total;
+    for (int i = 0; i < c->host_count; i++)
+        cluster_coordinator_order(c, i, now);
+    if (c->min_workers > total)
+        cluster_coordinator_fail(c, BASE_ERR_USAGE, now, "--min-workers %d of %d workers",
+                                 c->min_workers, total);
+}
+
+/* Every member works in the current view. Before that, a view for the sake of arrivals could leave
+ * some who open a group that others have skipped; after a loss there is nobody left to wait for. */
+static bool settled(const struct cluster_coordinator *c)
+{
+    for (int i = 0; i < COMM_MAX_WORKERS; i++) {
+        const struct worker *w = &c->workers[i];
+
+        if (w->id != 0 && w->member && w->state == WORKER_READY && w->view != c->view.number)
+            return false;
+    }
+    return true;
+}
+
+void cluster_coordinator_consider(struct cluster_coordinator *c, double now)
+{
+    if (c->phase == GATHERING)
+        start(c, now);
+    if (c->phase == STARTING_UP && count(c, WORKER_STARTING) == 0)
+        c->phase = RUNNING;
+    if (c->phase == FAILING && alive(c) == 0)
+        cluster_coordinator_end(c);
+    if ((c->phase != RUNNING && c->phase != STOPPING) || count(c, WORKER_LEAVING) > 0)
+        return;
+    if (alive(c) > 0) {
+        if ((c->gaps || (c->arrivals && settled(c))) && count(c, WORKER_READY) > 0)
+            publish(c, now);
+        return;
+    }
+    if (c->result_id == 0)
+        cluster_coordinator_fail(c, BASE_ERR_PEER_LOST, now,
+                                 "no worker is left, and there is no result");
+    cluster_coordinator_end(c);
+}
