@@ -51,6 +51,7 @@ base_status coll_open(struct comm_group *group, const char *forced, struct coll 
     *coll_p = NULL;
     c->group = group;
     c->patience = 60;
+    c->small = 16 << 10;
     c->cache = last_cache();
     c->world.size = comm_group_size(group);
     c->world.me = comm_group_rank(group);

@@ -53,6 +53,7 @@ struct coll {
     const struct coll_algorithm *forced[COLL_KINDS]; /* NULL: auto */
     const struct coll_algorithm **fit[COLL_KINDS];   /* NULL-ended: those that serve this group */
     struct coll_cost cost;
+    size_t small; /* bytes up to which every rank sums everything by itself */
     size_t cache; /* bytes of the last level */
     double patience;
     uint32_t sequence;        /* of the operations, the same on every rank */

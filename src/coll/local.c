@@ -234,7 +234,7 @@ base_status coll_local_reduce(struct coll *c, const struct coll_call *call, bool
     size_t pieces = bytes / half_bytes + (bytes % half_bytes != 0);
     struct piece p;
 
-    if (bytes <= COLL_SMALL)
+    if (bytes <= c->small)
         return reduce_small(c, call, everyone);
     for (size_t t = 0; t < pieces + 2; t++) {
         if (t < pieces) {

@@ -40,7 +40,7 @@ static base_status run(struct coll *c, struct coll_call *call)
 {
     size_t bytes = call->count * sizeof *call->x;
 
-    if (call->space == NULL || bytes <= COLL_SMALL)
+    if (call->space == NULL || bytes <= c->small)
         return coll_local_reduce(c, call, true);
     return in_space(c, call, !call->in_place && bytes * (size_t)c->locals.size > c->cache);
 }
