@@ -36,6 +36,8 @@ static base_status open_group(struct coll *c)
     chunks = chunks < 2 * COLL_WINDOW ? 2 * COLL_WINDOW : chunks;
     TRY(base_tensor(chunks, COLL_CHUNK, "messages of collectives", &c->stage));
     TRY(coll_find_teams(c));
+    /* Where ranks must take turns at a core, a second barrier costs more than sums done twice. */
+    c->small = c->locals.size > sysconf(_SC_NPROCESSORS_ONLN) ? 8 << 10 : 1 << 10;
     if (c->locals.size > 1)
         TRY(coll_local_open(c));
     TRY(coll_cost_measure(c));
@@ -51,7 +53,6 @@ base_status coll_open(struct comm_group *group, const char *forced, struct coll 
     *coll_p = NULL;
     c->group = group;
     c->patience = 60;
-    c->small = 16 << 10;
     c->cache = last_cache();
     c->world.size = comm_group_size(group);
     c->world.me = comm_group_rank(group);

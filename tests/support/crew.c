@@ -151,7 +151,9 @@ static void *control(void *argument)
         pthread_cond_broadcast(&seat->changed);
         pthread_mutex_unlock(&seat->lock);
     }
+    pthread_mutex_lock(&seat->lock); /* the body is over: an order that sanitizers see */
     comm_host_close(seat->host);
+    pthread_mutex_unlock(&seat->lock);
     return NULL;
 }
 
@@ -190,7 +192,9 @@ static _Noreturn void run_child(const struct crew_setup *setup, struct crew_work
               -1);
     setup->body(me);
     send_note(seat->ask, &(struct note){.kind = BYE}, -1);
+    pthread_mutex_lock(&seat->lock);
     shutdown(seat->news, SHUT_RDWR);
+    pthread_mutex_unlock(&seat->lock);
     pthread_join(seat->thread, NULL);
     comm_endpoint_close(me->endpoint);
     _exit(0);

@@ -42,7 +42,8 @@ static base_status run(struct coll *c, struct coll_call *call)
 
     if (call->space == NULL || bytes <= c->small)
         return coll_local_reduce(c, call, true);
-    return in_space(c, call, !call->in_place && bytes * (size_t)c->locals.size > c->cache);
+    /* Measured with buffers that were just written: in the caches up to a quarter of the last. */
+    return in_space(c, call, !call->in_place && bytes * (size_t)c->locals.size > c->cache / 4);
 }
 
 const struct coll_algorithm coll_algorithm_all_reduce_shm = {
