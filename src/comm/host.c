@@ -187,9 +187,16 @@ void comm_host_rouse(struct comm_host *host)
     comm_futex_wake(&host->words->alarm);
 }
 
+/* As init_slot left it; but the watching thread may be reading the word, so it is only stored to.
+ */
 void comm_host_clear(struct comm_host *host, int slot)
 {
-    init_slot(host, slot);
+    struct __pthread_mutex_s *held = &host->words->slots[slot].held.__data;
+
+    held->__count = held->__nusers = 0;
+    held->__owner = 0;
+    held->__list = (__pthread_list_t){0};
+    atomic_store(alive_word(host, slot), 0);
     atomic_store(&host->reported[slot], false);
 }
 
