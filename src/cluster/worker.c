@@ -56,10 +56,12 @@ struct cluster_worker {
 
 /* ---- the control thread ---- */
 
-static void send_message(struct cluster_worker *w, const struct cluster_message *m)
+/* Consumes *m: what is queued belongs to the control thread alone. */
+static void send_message(struct cluster_worker *w, struct cluster_message *m)
 {
     json_t *json = cluster_message_to_json(m);
 
+    cluster_message_fini(m);
     pthread_mutex_lock(&w->lock);
     json_array_append_new(w->queue, json);
     pthread_mutex_unlock(&w->lock);

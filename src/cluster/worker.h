@@ -41,7 +41,7 @@ uint32_t cluster_worker_newest(const struct cluster_worker *worker);
 base_status cluster_worker_view(struct cluster_worker *worker, uint32_t after, double deadline,
                                 struct comm_view *view_p);
 
-/* For heartbeats: this worker has done `step`. Costs two relaxed stores. */
+/* For heartbeats: this worker has done `step`. Costs a relaxed store. */
 void cluster_worker_step(struct cluster_worker *worker, int64_t step);
 
 /* A link to `peer` does not work: the coordinator decides who stays. */

@@ -85,11 +85,11 @@ unset 'agents[agent]'
 job few --workers 3 --min-workers 0
 eventually in_view few 1
 victim=$(worker_pid few 2)
-kill -SEGV "$victim"
+kill -ABRT "$victim"
 ends few 1
 json "o['error']['code'] == 'peer-lost' and o['error']['id'] == 2"
 json "'worker 2 on host ' in o['error']['message'] and '(pid $victim)' in o['error']['message']"
-json "'SIGSEGV' in o['error']['message'] and 'view 1: rank 1 of 3' in o['error']['message']"
+json "'SIGABRT' in o['error']['message'] and 'view 1: rank 1 of 3' in o['error']['message']"
 has few "e['event'] == 'stop' and e['failed']" || fail "$(cat few.events)"
 
 # kill -9 while workers come up: as soon as there is a process. The job goes on without it.
