@@ -1,8 +1,12 @@
 # paceline_registry(PREFIX DIR HEADER): every file DIR/NAME.c defines `const PREFIX PREFIX_NAME`
 # (hyphens become underscores; HEADER declares the type and the array). The generated file lists
-# them, sorted by file name, so that adding a plug-in edits no list.
+# them, sorted by file name, so that adding a plug-in edits no list. Files that match LEFT_OUT need
+# what was not found.
 function(paceline_registry prefix dir header)
   file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${dir}/*.c)
+  if(LEFT_OUT)
+    list(FILTER files EXCLUDE REGEX ${LEFT_OUT})
+  endif()
   set(externs "")
   set(entries "")
   foreach(file ${files})

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
-#include "cluster/agent.h"
+#include "cli/cluster.h"
 
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -54,7 +54,7 @@ base_status cli_bench_collectives(const struct cli_bench_collectives *b)
     setup.job = json_pack("{s:s, s:I, s:f, s:b}", "collective",
                           b->collective != NULL ? b->collective : "auto", "bytes",
                           (json_int_t)b->bytes, "seconds", b->seconds, "every", (int)b->every);
-    TRY(cluster_agent_run(&setup, &result));
+    TRY(cli_cluster_run(&setup, &result));
     if (result != NULL && b->json)
         TRY(base_json_print(result));
     else if (result != NULL)

@@ -241,7 +241,7 @@ base_status cluster_launch_find(const struct cluster_flags *f, struct cluster_la
                                .min_workers = (int)f->min_workers,
                                .silence = f->silence,
                                .gather = f->gather};
-    const struct comm_transport *transport;
+    const struct comm_transport *transport = NULL;
     char master[256] = "";
     int port = CLUSTER_PORT;
 
@@ -261,6 +261,11 @@ base_status cluster_launch_find(const struct cluster_flags *f, struct cluster_la
     if (f->port >= 0)
         port = (int)f->port;
     l.port = (uint16_t)port;
+    if (transport != NULL && transport->start != NULL) { /* its launcher started all workers */
+        l.idle = false;
+        *launch_p = l;
+        return BASE_OK;
+    }
     TRY(find_master(&l, f, master));
     l.listens = l.hosts > 1 || f->port >= 0;
     if (f->bind != NULL)

@@ -21,6 +21,7 @@
 #include "comm/host.h"
 #include "comm/mailbox.h"
 #include "comm/secret.h"
+#include "comm/transport.h"
 
 /* Seconds: until the agent has told what to do; until it has answered for a region. */
 static const double START_SECONDS = 60, REGION_SECONDS = 60;
@@ -408,6 +409,35 @@ base_status cluster_worker_run(int fd, const struct cluster_program *const *prog
 out:
     if (running)
         finish(w);
+    fini(w);
+    return st;
+}
+
+base_status cluster_worker_run_native(const struct comm_transport *transport,
+                                      const struct cluster_program *program, const json_t *job,
+                                      int threads, json_t **result_p)
+{
+    base_status st = BASE_OK;
+    struct cluster_worker worker = {.bell = -1, .stage = STARTED}, *w = &worker;
+    struct comm_endpoint_setup setup = {.job = transport->name};
+    json_t *result = NULL;
+
+    *result_p = NULL;
+    init(w);
+    TRY(transport->start(&w->view, &w->order.id));
+    atomic_store(&w->newest, w->view.number);
+    w->order.body = json_pack("{s:s, s:i}", "transport", transport->name, "threads", threads);
+    setup.id = w->order.id;
+    TRY(comm_endpoint_open(&setup, &w->endpoint));
+    TRY(program->run(w, job, &result));
+    transport->end();
+    if (comm_view_rank(&w->view, w->order.id) == 0) {
+        *result_p = result;
+        result = NULL;
+    }
+out:
+    json_decref(result);
+    comm_endpoint_close(w->endpoint);
     fini(w);
     return st;
 }

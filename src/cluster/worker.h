@@ -27,6 +27,13 @@ extern const size_t cluster_program_count;
  * process is expected to end behind it. */
 base_status cluster_worker_run(int fd, const struct cluster_program *const *programs);
 
+/* The same without an agent: this process is a worker that the launcher of a transport with
+ * COMM_CAN_NATIVE started, and so is every other. *result_p: rank 0's. */
+struct comm_transport;
+base_status cluster_worker_run_native(const struct comm_transport *transport,
+                                      const struct cluster_program *program, const json_t *job,
+                                      int threads, json_t **result_p);
+
 uint32_t cluster_worker_id(const struct cluster_worker *worker);
 struct comm_endpoint *cluster_worker_endpoint(const struct cluster_worker *worker);
 const char *cluster_worker_transport(const struct cluster_worker *worker); /* NULL: automatic */

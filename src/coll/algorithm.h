@@ -32,6 +32,7 @@ enum coll_order {
     COLL_ORDER_RING,  /* of slice s: (x[s+1] + x[s+2]) + … + x[s], around the ring */
     COLL_ORDER_TREE,  /* ranks from p, the largest power of two, on are added to 0 …; then halves
                          of p are added to each other: x[r] += x[r + p/2], x[r + p/4] … */
+    COLL_ORDER_OTHER, /* a library's own; the same ranks give the same bits */
     COLL_ORDER_HOSTS, /* ranks of each host in order; then hosts in the order of their leaders */
 };
 

@@ -98,6 +98,7 @@ base_status coll_cost_link(struct coll *c, double *rate_p);
 /* Of algorithms: why they do not serve (NULL: they do). */
 const char *coll_unfit_apart(const struct coll *c); /* not all ranks share memory */
 const char *coll_unfit_flat(const struct coll *c);  /* not several hosts with workers that share */
+const char *coll_unfit_foreign(const struct coll *c); /* the transport has no collectives */
 
 /* For estimates. */
 double coll_log2(int n);                                                  /* rounded up */

@@ -159,3 +159,8 @@ const char *coll_unfit_flat(const struct coll *c)
         return NULL;
     return "needs several hosts, one of them with several workers that share memory";
 }
+
+const char *coll_unfit_foreign(const struct coll *c)
+{
+    return comm_group_can_all(c->group) & COMM_CAN_NATIVE ? NULL : "needs the transport mpi";
+}

@@ -21,6 +21,11 @@ struct comm_transport {
     const char *name, *help;
     unsigned can;
     int rank; /* order of preference, lowest first */
+    /* COMM_CAN_NATIVE only: this process is one of those that the transport's own launcher started
+     * (mpirun); the view of them all, and the id of this one. `end` only behind a success: who
+     * leaves without it fails, and the launcher ends the others. */
+    base_status (*start)(struct comm_view *view_p, uint32_t *id_p);
+    void (*end)(void);
     /* Does this rank reach `peer` through it? No side effects. */
     bool (*reaches)(const struct comm_group *group, int peer);
     /* Connects with all `peers[0 … count)`; returns when they are connected. */

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/cli.h"
-#include "cluster/agent.h"
+#include "cli/cluster.h"
 #include "comm/transport.h"
 
 struct args {
@@ -52,7 +52,7 @@ static base_status run(void *args, const struct cli_positional *positional)
         TRY(base_events_open(a->events, &setup.events));
     setup.job = json_pack("{s:I, s:I, s:f}", "count", (json_int_t)a->count, "bytes",
                           (json_int_t)a->bytes, "interval", a->interval);
-    TRY(cluster_agent_run(&setup, &result));
+    TRY(cli_cluster_run(&setup, &result));
     if (result != NULL)
         TRY(report(a, result));
 out:

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The MPI library's own all-reduce, in fp32 whatever the wire: values are scaled before. The order
+ * of its sums is the library's.
+ */
+#include "coll/coll_private.h"
+#include "comm/transports/mpi.h"
+
+static double estimate(const struct coll *c, const struct coll_call *call)
+{
+    double n = coll_size(c);
+
+    return coll_cost_of(c, coll_log2(coll_size(c)), 2 * (n - 1) / n * coll_bytes_of(c, call));
+}
+
+static base_status run(struct coll *c, struct coll_call *call)
+{
+    float scale = coll_scale_of(call, coll_rank(c));
+
+    if (scale != 1.0f)
+        coll_scale(call->count, scale, call->x);
+    return comm_mpi_all_reduce(c->group, call->x, call->count, call->deadline);
+}
+
+const struct coll_algorithm coll_algorithm_all_reduce_native = {
+    .name = "native",
+    .help = "the MPI library's own",
+    .kind = COLL_ALL_REDUCE,
+    .order = COLL_ORDER_OTHER,
+    .unfit = coll_unfit_foreign,
+    .estimate = estimate,
+    .run = run,
+};

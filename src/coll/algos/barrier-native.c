@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The MPI library's own barrier.
+ */
+#include "coll/coll_private.h"
+#include "comm/transports/mpi.h"
+
+static double estimate(const struct coll *c, const struct coll_call *call)
+{
+    (void)call;
+    return 0.5 * coll_cost_of(c, coll_log2(coll_size(c)), 0);
+}
+
+static base_status run(struct coll *c, struct coll_call *call)
+{
+    return comm_mpi_barrier(c->group, call->deadline);
+}
+
+const struct coll_algorithm coll_algorithm_barrier_native = {
+    .name = "native",
+    .help = "the MPI library's own",
+    .kind = COLL_BARRIER,
+    .unfit = coll_unfit_foreign,
+    .estimate = estimate,
+    .run = run,
+};
