@@ -303,15 +303,20 @@ static void test_timeout(void **state)
 
     groups_run(way, 2, silent_peer);
     groups_run(way, 4, silent_peer);
-    groups_run(way, 4, silent_at_join);
+    if ((way->can & COMM_CAN_RECOVER) != 0) /* a group opens behind it */
+        groups_run(way, 4, silent_at_join);
 }
 
 static void test_cancel(void **state)
 {
     struct groups_way *way = *state;
-    struct crew *crew = groups_start(way, 3, is_cancelled);
-    struct groups_board *board = crew_board(crew);
+    struct groups_board *board;
+    struct crew *crew;
 
+    if (way->launched)
+        skip();
+    crew = groups_start(way, 3, is_cancelled);
+    board = crew_board(crew);
     while (atomic_load(&board->ready) < 3)
         usleep(200);
     crew_cancel(crew);
@@ -320,7 +325,8 @@ static void test_cancel(void **state)
 
 static void test_reopen(void **state)
 {
-    groups_run(*state, 3, reopen);
+    groups_run(*state, 2, reopen);
+    groups_run(*state, 4, reopen);
 }
 
 int main(int argc, char **argv)

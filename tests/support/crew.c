@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "comm/host.h"
+#include "support/launched.h"
 
 enum { MAX_REGIONS = 256, MAX_HOSTS = 8 };
 enum kind { READY, REGION, BYE, VIEW, LOST, CANCEL };
@@ -159,6 +160,10 @@ static void *control(void *argument)
 
 void crew_view(struct crew_worker *me, uint32_t after, struct comm_view *view_p)
 {
+    if (me->seat == NULL) {
+        launched_view(view_p);
+        return;
+    }
     pthread_mutex_lock(&me->seat->lock);
     while (me->seat->view.number <= after)
         pthread_cond_wait(&me->seat->changed, &me->seat->lock);

@@ -22,7 +22,7 @@ struct crew_worker { /* in the child */
     struct comm_endpoint *endpoint;
     void *board; /* memory that the test and all workers share */
     void *argument;
-    struct crew_seat *seat;
+    struct crew_seat *seat; /* NULL: support/launched.h */
 };
 
 typedef void crew_body(struct crew_worker *me);

@@ -11,14 +11,22 @@
 #include "base/clock.h"
 #include "comm/secret.h"
 #include "support/groups.h"
+#include "support/launched.h"
 
 static const struct comm_secret secret = {.key = {1, 2, 3}};
 
 int groups_ways(struct groups_way ways[GROUPS_WAYS])
 {
+    const struct comm_transport *launcher = launched_by();
     bool sockets = false;
     int count = 0;
 
+    if (launcher != NULL) {
+        ways[0] = (struct groups_way){
+            .transport = launcher->name, .hosts = 1, .can = launcher->can, .launched = true};
+        snprintf(ways[0].name, sizeof ways[0].name, "%s", launcher->name);
+        return 1;
+    }
     for (size_t i = 0; i < comm_transport_count; i++) {
         const struct comm_transport *t = comm_transport_registry[i];
         bool listens = (t->can & COMM_CAN_SHARE) == 0;
@@ -74,7 +82,12 @@ struct crew *groups_start(const struct groups_way *way, int workers, crew_body *
 
 void groups_run(const struct groups_way *way, int workers, crew_body *body)
 {
-    struct crew *crew = groups_start(way, workers, body);
+    struct crew *crew;
 
+    if (way->launched) {
+        launched_run(workers, body, sizeof(struct groups_board), (void *)way);
+        return;
+    }
+    crew = groups_start(way, workers, body);
     assert_int_equal(crew_finish(crew, base_now() + 2 * GROUPS_PATIENCE), 0);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The ways in which groups of a crew (support/crew.h) can be connected, for suites that go over all
- * of them: every transport of the registry, encrypted where it has sockets, and hosts mixed.
+ * of them: every transport of the registry, encrypted where it has sockets, and hosts mixed. Under
+ * mpirun: its transport alone.
  */
 #ifndef SUPPORT_GROUPS_H
 #define SUPPORT_GROUPS_H
@@ -18,8 +19,9 @@ struct groups_way {
     const char *transport; /* NULL: automatic */
     int hosts;
     bool listens, secret;
-    unsigned can; /* between all */
-    bool shares;  /* ranks of one host do */
+    bool launched; /* by the transport's own launcher: no crew, groups_run alone */
+    unsigned can;  /* between all */
+    bool shares;   /* ranks of one host do */
     uint64_t seed;
     uint32_t victims; /* a set of ids, for tests of losses */
     const void *argument;
