@@ -5,7 +5,7 @@ source "$(dirname "$0")/../support/dist.bash"
 tests=$(dirname "$paceline")/tests
 
 expect 0 "$paceline" help ping
-if ! grep -q 'mpi' out; then
+if ! grep -qw mpi out; then
     echo "built without MPI: nothing to test"
     exit 0
 fi
