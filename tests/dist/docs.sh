@@ -36,6 +36,7 @@ keep runs 0 runs --json
 keep show 0 model show mlp:8x1 --json
 keep list 0 data list --json
 keep info 0 data info synthetic:train=64,test=16 --json
+keep collectives 0 bench collectives --workers 2 --bytes 64 --seconds 0.001 --json
 keep failure 2 train --dta x --json
 keep ping 0 ping --workers 2 --count 10 --json
 "$paceline" ping --workers 2 --count 100000000 --interval 0.01 --events ping.events --status ping.status \
