@@ -33,10 +33,12 @@ struct coll_blocks {
     size_t offset[COMM_MAX_WORKERS], bytes[COMM_MAX_WORKERS];
 };
 
-/* Measured when the group was opened, the same numbers on every rank. */
+/* Measured when the group was opened, the same numbers on every rank. Seconds. */
 struct coll_cost {
-    double message; /* seconds a message takes however short it is */
-    double byte;    /* seconds a byte adds, while all ranks send to their neighbours */
+    double round;   /* until a message is there that somebody waits for */
+    double message; /* of a rank's time for each, however short */
+    double byte;    /* added by each, while all ranks send to their neighbours */
+    double barrier; /* of the ranks of a host */
 };
 
 /* Many senders at one receiver: what it costs more than a ring's one (1.05 at 1 Gbit/s). */
@@ -105,8 +107,8 @@ double coll_log2(int n);                                                  /* rou
 double coll_bytes_of(const struct coll *c, const struct coll_call *call); /* of all blocks */
 /* Seconds of barriers, and of bytes that the busiest rank reads and writes. */
 double coll_local_cost(const struct coll *c, double barriers, double bytes);
-/* Seconds of messages that wait for each other and of bytes through one link. */
-double coll_cost_of(const struct coll *c, double messages, double bytes);
+/* Seconds of rounds that wait for each other, of a rank's messages, of bytes through one link. */
+double coll_cost_of(const struct coll *c, double rounds, double messages, double bytes);
 
 /* ---- flow.c: a run of messages to or from one peer */
 

@@ -6,28 +6,36 @@
  */
 #include "coll/coll_private.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "comm/transport.h"
 
-/* Everybody sends `count` bytes to the next rank; the best of `times`, from the second on. */
-static base_status time_neighbours(struct coll *c, size_t count, int times, double *seconds_p)
+/* Everybody sends `count` bytes to each of the next `peers` ranks; the best of `times`. */
+static base_status time_neighbours(struct coll *c, int peers, size_t count, int times,
+                                   double *seconds_p)
 {
     base_status st = BASE_OK;
     const struct coll_call call = {.deadline = coll_deadline(c)};
-    int n = c->world.size;
+    int n = c->world.size, me = c->world.me;
 
     *seconds_p = 1e9;
     for (int i = 0; i <= times; i++) { /* the first one warms up */
-        void *bytes[] = {c->stage, c->stage + COLL_WINDOW * (size_t)COLL_CHUNK};
-        size_t counts[] = {count, count};
+        void *bytes[2 * COMM_MAX_WORKERS];
+        size_t counts[2 * COMM_MAX_WORKERS];
         double start = base_now(), seconds;
 
-        coll_flow_init(&c->flows[0], (c->world.me + 1) % n, true);
-        coll_flow_init(&c->flows[1], (c->world.me + n - 1) % n, false);
-        TRY(coll_flow_move(c, &call, c->flows, bytes, counts, 2));
+        for (int k = 0; k < 2 * peers; k++) {
+            bool sends = k % 2 == 0;
+            int distance = 1 + k / 2;
+
+            bytes[k] = c->stage + (sends ? 0 : COLL_WINDOW * (size_t)COLL_CHUNK);
+            counts[k] = count;
+            coll_flow_init(&c->flows[k], (sends ? me + distance : me + n - distance) % n, sends);
+        }
+        TRY(coll_flow_move(c, &call, c->flows, bytes, counts, 2 * peers));
         seconds = base_now() - start;
         if (i > 0 && seconds < *seconds_p)
             *seconds_p = seconds;
@@ -36,11 +44,36 @@ out:
     return st;
 }
 
+static base_status time_barrier(struct coll *c, double *seconds_p)
+{
+    enum { TIMES = 20 };
+    base_status st = BASE_OK;
+    double start = base_now(), deadline = coll_deadline(c);
+
+    *seconds_p = 0;
+    if (c->local == NULL)
+        return BASE_OK;
+    for (int i = 0; i < 2 * TIMES; i++) { /* the first half warms up */
+        if (i == TIMES)
+            start = base_now();
+        TRY(comm_local_barrier(c->group, deadline));
+    }
+    *seconds_p = (base_now() - start) / TIMES;
+out:
+    return st;
+}
+
 /* What each rank saw; the slowest counts, so that all have the same numbers. */
 struct seen {
-    double message, byte;
+    struct coll_cost cost;
     uint64_t shares; /* with all ranks of its host */
 };
+
+static void take_most(double *most, double other)
+{
+    if (other > *most)
+        *most = other;
+}
 
 static base_status agree(struct coll *c, struct seen *seen)
 {
@@ -53,8 +86,10 @@ static base_status agree(struct coll *c, struct seen *seen)
     coll_blocks_of(&call, &c->world, &blocks);
     TRY(coll_direct(c, &call, &c->world, &blocks, COLL_PHASE_GATHER));
     for (int i = 0; i < c->world.size; i++) {
-        seen->message = all[i].message > seen->message ? all[i].message : seen->message;
-        seen->byte = all[i].byte > seen->byte ? all[i].byte : seen->byte;
+        take_most(&seen->cost.round, all[i].cost.round);
+        take_most(&seen->cost.message, all[i].cost.message);
+        take_most(&seen->cost.byte, all[i].cost.byte);
+        take_most(&seen->cost.barrier, all[i].cost.barrier);
         seen->shares &= all[i].shares;
     }
 out:
@@ -95,17 +130,20 @@ base_status coll_cost_measure(struct coll *c)
     enum { MANY = COLL_WINDOW * COLL_CHUNK };
     base_status st = BASE_OK;
     struct seen seen = {0};
-    double few, many;
+    struct coll_cost *cost = &seen.cost;
+    double one, all, many;
 
-    c->cost = (struct coll_cost){3e-6, 1 / 3e9}; /* messages through shared memory */
-    if (coll_shares(c))
-        return BASE_OK;
-    TRY(time_neighbours(c, 1, 8, &few));
-    TRY(time_neighbours(c, MANY, 2, &many));
-    seen.message = few;
-    seen.byte = many > few ? (many - few) / MANY : 0;
+    TRY(time_neighbours(c, 1, 1, 8, &one));
+    TRY(time_neighbours(c, c->world.size - 1, 1, 8, &all));
+    TRY(time_neighbours(c, 1, MANY, 2, &many));
+    TRY(time_barrier(c, &cost->barrier));
+    /* one = round + message, all = round + (n - 1) messages */
+    cost->message = c->world.size > 2 ? (all - one) / (c->world.size - 2) : one / 2;
+    cost->message = fmax(0.1 * one, fmin(0.9 * one, cost->message));
+    cost->round = one - cost->message;
+    cost->byte = many > one ? (many - one) / MANY : 0;
     TRY(agree(c, &seen));
-    c->cost = (struct coll_cost){seen.message, seen.byte};
+    c->cost = seen.cost;
 out:
     return st;
 }
@@ -116,21 +154,22 @@ base_status coll_cost_link(struct coll *c, double *rate_p)
     base_status st = BASE_OK;
     double seconds;
 
-    TRY(time_neighbours(c, MANY, 20, &seconds));
+    TRY(time_neighbours(c, 1, MANY, 20, &seconds));
     *rate_p = MANY / seconds;
 out:
     return st;
 }
 
-double coll_cost_of(const struct coll *c, double messages, double bytes)
+double coll_cost_of(const struct coll *c, double rounds, double messages, double bytes)
 {
-    return messages * c->cost.message + bytes * c->cost.byte;
+    return rounds * c->cost.round + messages * c->cost.message + bytes * c->cost.byte;
 }
 
 double coll_local_cost(const struct coll *c, double barriers, double bytes)
 {
-    (void)c;
-    return barriers * 0.5e-6 + bytes / 20e9;
+    const double rate = 20e9; /* a core's, in and out of the caches that are shared */
+
+    return barriers * c->cost.barrier + bytes / rate;
 }
 
 double coll_log2(int n)

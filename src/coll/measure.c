@@ -51,19 +51,21 @@ void coll_measure_close(struct coll_measure *m)
     base_free(m);
 }
 
-static base_status operate(struct coll_measure *m, const struct coll_case *one)
+/* The root goes around, so that nobody runs ahead of the others. */
+static base_status operate(struct coll_measure *m, const struct coll_case *one, int turn)
 {
     struct coll *c = m->c;
+    int root = turn % coll_size(c);
     size_t part = one->bytes / (size_t)coll_size(c), floats = one->bytes / sizeof(float);
     float *x = one->shared ? coll_space_mine(m->space) : m->all, *result;
 
     switch (one->kind) {
     case COLL_BROADCAST:
-        return coll_broadcast(c, 0, m->all, one->bytes);
+        return coll_broadcast(c, root, m->all, one->bytes);
     case COLL_GATHER:
-        return coll_gather(c, 0, m->x, part, m->all);
+        return coll_gather(c, root, m->x, part, m->all);
     case COLL_SCATTER:
-        return coll_scatter(c, 0, m->all, part, m->x);
+        return coll_scatter(c, root, m->all, part, m->x);
     case COLL_ALL_GATHER:
         if (one->shared)
             return coll_all_gather_slices(c, x, floats);
@@ -88,7 +90,7 @@ static base_status repeat(struct coll_measure *m, const struct coll_case *one, i
     double start = *clock;
 
     for (int i = 0; i < times; i++)
-        TRY(operate(m, one));
+        TRY(operate(m, one, i));
     TRY(coll_barrier(m->c));
     *clock = base_now();
     *seconds_p = (*clock - start) / times;

@@ -8,7 +8,7 @@ static double estimate(const struct coll *c, const struct coll_call *call)
 {
     double n = coll_size(c);
 
-    return coll_cost_of(c, n - 1, (n - 1) / n * coll_bytes_of(c, call));
+    return coll_cost_of(c, n - 1, n - 1, (n - 1) / n * coll_bytes_of(c, call));
 }
 
 static base_status run(struct coll *c, struct coll_call *call)

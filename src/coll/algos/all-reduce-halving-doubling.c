@@ -120,12 +120,14 @@ out:
 
 static double estimate(const struct coll *c, const struct coll_call *call)
 {
-    double power = 1, n = coll_size(c), levels = 0, bytes = coll_bytes_of(c, call);
+    const double pauses = 1.02; /* nothing moves between two exchanges */
+    double power = 1, n = coll_size(c), rounds = 0, bytes = coll_bytes_of(c, call);
 
     for (; 2 * power <= n; power *= 2)
-        levels++;
-    return coll_cost_of(c, 2 * levels + (power < n ? 2 : 0),
-                        2 * (power - 1) / power * bytes + (power < n ? 2 * bytes : 0));
+        rounds += 2;
+    rounds += power < n ? 2 : 0;
+    return coll_cost_of(c, rounds, rounds,
+                        pauses * (2 * (power - 1) / power + (power < n ? 2 : 0)) * bytes);
 }
 
 const struct coll_algorithm coll_algorithm_all_reduce_halving_doubling = {

@@ -12,7 +12,7 @@ static double estimate(const struct coll *c, const struct coll_call *call)
 {
     double hosts = c->leaders.size, bytes = coll_bytes_of(c, call);
 
-    return coll_cost_of(c, 2, COLL_CROWD * 2 * (hosts - 1) / hosts * bytes) +
+    return coll_cost_of(c, 2, 2 * (hosts - 1), COLL_CROWD * 2 * (hosts - 1) / hosts * bytes) +
            coll_local_cost(c, 2 + bytes / (double)coll_local_half(), 4 * bytes);
 }
 

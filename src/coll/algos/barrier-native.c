@@ -8,7 +8,7 @@
 static double estimate(const struct coll *c, const struct coll_call *call)
 {
     (void)call;
-    return 0.5 * coll_cost_of(c, coll_log2(coll_size(c)), 0);
+    return 0.5 * coll_cost_of(c, coll_log2(coll_size(c)), coll_log2(coll_size(c)), 0);
 }
 
 static base_status run(struct coll *c, struct coll_call *call)

@@ -9,7 +9,7 @@ static double estimate(const struct coll *c, const struct coll_call *call)
 {
     double bytes = (double)call->count, between = (double)coll_size(c) - 2;
 
-    return coll_cost_of(c, between + 1,
+    return coll_cost_of(c, between + 1, 1,
                         bytes + between * (bytes < COLL_CHUNK ? bytes : COLL_CHUNK));
 }
 

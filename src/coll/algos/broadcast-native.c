@@ -7,7 +7,7 @@
 
 static double estimate(const struct coll *c, const struct coll_call *call)
 {
-    return coll_cost_of(c, coll_log2(coll_size(c)), (double)call->count);
+    return coll_cost_of(c, coll_log2(coll_size(c)), 1, (double)call->count);
 }
 
 static base_status run(struct coll *c, struct coll_call *call)

@@ -9,7 +9,7 @@ static double estimate(const struct coll *c, const struct coll_call *call)
 {
     double steps = coll_log2(coll_size(c));
 
-    return coll_cost_of(c, steps, steps * (double)call->count);
+    return coll_cost_of(c, steps, steps, steps * (double)call->count);
 }
 
 static base_status run(struct coll *c, struct coll_call *call)

@@ -6,7 +6,7 @@
 
 static double estimate(const struct coll *c, const struct coll_call *call)
 {
-    return coll_cost_of(c, 1, (coll_size(c) - 1.0) * (double)call->count);
+    return coll_cost_of(c, 1, coll_size(c) - 1.0, (coll_size(c) - 1.0) * (double)call->count);
 }
 
 static base_status run(struct coll *c, struct coll_call *call)
