@@ -3,6 +3,7 @@
  * Through shared memory. Slices of a buffer that lives in a space are copied from their owners'
  * buffers; anything else goes through the staging halves.
  */
+#include <math.h>
 #include <string.h>
 
 #include "coll/coll_private.h"
@@ -11,8 +12,10 @@ static double estimate(const struct coll *c, const struct coll_call *call)
 {
     double bytes =
         call->x != NULL ? (double)call->count * sizeof(float) : (double)call->count * coll_size(c);
-    double pieces = 1 + bytes / coll_size(c) / (double)coll_local_half();
+    double pieces = ceil(bytes / coll_size(c) / (double)coll_local_half());
 
+    if (call->space != NULL && bytes > (double)c->small)
+        return coll_local_cost(c, 2, bytes);
     return coll_local_cost(c, pieces, 2 * bytes);
 }
 
@@ -62,7 +65,7 @@ static base_status run(struct coll *c, struct coll_call *call)
 {
     struct coll_blocks blocks;
 
-    if (call->space != NULL)
+    if (call->space != NULL && call->count * sizeof *call->x > c->small)
         return in_space(c, call);
     coll_blocks_of(call, &c->locals, &blocks);
     return through_halves(c, call, &blocks);

@@ -7,13 +7,19 @@
  * sums its slice into the shared result with stores that bypass the caches: the fewest bytes
  * between memory and cores
  */
+#include <math.h>
+
 #include "coll/coll_private.h"
 
 static double estimate(const struct coll *c, const struct coll_call *call)
 {
-    double bytes = coll_bytes_of(c, call), pieces = 1 + bytes / (double)coll_local_half();
+    double bytes = coll_bytes_of(c, call);
 
-    return coll_local_cost(c, pieces, call->space != NULL ? 2 * bytes : 4 * bytes);
+    if (bytes <= (double)c->small)
+        return coll_local_cost(c, 1, coll_size(c) * bytes);
+    if (call->space != NULL)
+        return coll_local_cost(c, 2, 2 * bytes);
+    return coll_local_cost(c, 1 + ceil(bytes / (double)coll_local_half()), 4 * bytes);
 }
 
 static base_status in_space(struct coll *c, struct coll_call *call, bool large)

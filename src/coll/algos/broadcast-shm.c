@@ -2,11 +2,13 @@
  *
  * The root copies into shared memory, the others out of it, half by half.
  */
+#include <math.h>
+
 #include "coll/coll_private.h"
 
 static double estimate(const struct coll *c, const struct coll_call *call)
 {
-    double pieces = 1 + (double)call->count / (double)coll_local_half();
+    double pieces = ceil((double)call->count / (double)coll_local_half());
 
     return coll_local_cost(c, pieces, 2.0 * (double)call->count);
 }

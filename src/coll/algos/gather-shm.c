@@ -2,13 +2,14 @@
  *
  * Everybody copies into shared memory, the root out of it.
  */
+#include <math.h>
 #include <string.h>
 
 #include "coll/coll_private.h"
 
 static double estimate(const struct coll *c, const struct coll_call *call)
 {
-    double pieces = 1 + (double)call->count / (double)coll_local_half();
+    double pieces = ceil((double)call->count / (double)coll_local_half());
 
     return coll_local_cost(c, pieces, (1.0 + coll_size(c)) * (double)call->count);
 }

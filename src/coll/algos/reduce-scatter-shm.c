@@ -4,6 +4,7 @@
  * through the staging halves, which then hold an equal part of every slice, so that all have the
  * same work.
  */
+#include <math.h>
 #include <string.h>
 
 #include "coll/coll_private.h"
@@ -12,7 +13,9 @@ static double estimate(const struct coll *c, const struct coll_call *call)
 {
     double bytes = coll_bytes_of(c, call);
 
-    return coll_local_cost(c, 1 + bytes / (double)coll_local_half(), 2 * bytes);
+    if (call->space != NULL && bytes > (double)c->small)
+        return coll_local_cost(c, 2, bytes);
+    return coll_local_cost(c, ceil(bytes / (double)coll_local_half()), 2 * bytes);
 }
 
 static base_status in_space(struct coll *c, struct coll_call *call)
@@ -39,7 +42,7 @@ static base_status run(struct coll *c, struct coll_call *call)
     const size_t n = (size_t)c->locals.size, part = coll_local_half() / sizeof(float) / n;
     size_t from, count, longest = 0;
 
-    if (call->space != NULL)
+    if (call->space != NULL && call->count * sizeof *call->x > c->small)
         return in_space(c, call);
     for (int i = 0; i < c->locals.size; i++) {
         coll_slice(call->count, i, c->locals.size, &from, &count);
