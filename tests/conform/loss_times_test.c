@@ -3,7 +3,7 @@
  * How fast it is: a barrier, a small message there and back, and the way out of a wait behind a
  * SIGKILL, also when the victim's memory takes long to tear down. Prints what it measured; what it
  * asserts is only that nothing waits for a deadline. PACELINE_TEST_KILLS sets the number of kills
- * of each kind (default 5); an argument picks tests by name (kills_of_4*).
+ * of each kind (default 3); an argument picks tests by name (kills_of_4*).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -189,7 +189,7 @@ static int by_size(const void *a, const void *b)
 static void time_kills(const char *what, struct work work, int workers)
 {
     const char *text = getenv("PACELINE_TEST_KILLS");
-    int kills = text != NULL ? atoi(text) : 5;
+    int kills = text != NULL ? atoi(text) : 3;
     double times[MAX_KILLS], told[MAX_KILLS];
 
     kills = kills < 1 ? 1 : kills > MAX_KILLS ? MAX_KILLS : kills;

@@ -237,6 +237,7 @@ static void a_thread_that_ends_is_a_death(void **state)
     pthread_join(thread, &attached);
     assert_non_null(attached);
     assert_int_equal(next_dead(PATIENCE), 30);
+    comm_host_close(host);
 }
 
 int main(void)
