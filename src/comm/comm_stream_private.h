@@ -37,7 +37,7 @@ bool comm_address_loopback(const struct comm_address *address);
 void comm_address_text(const struct comm_address *address, char text[COMM_PEER_TEXT]);
 /* Beyond loopback only with a secret. verb: "listening on", "connecting to". */
 base_status comm_address_allowed(const struct comm_address *address, const char *text,
-                                 const char *verb, const struct comm_secret *secret);
+                                 const char *verb, bool has_secret);
 base_status comm_socket_new(const struct comm_address *address, int *fd_p);
 void comm_socket_tune(int fd); /* of a connection */
 
@@ -51,6 +51,17 @@ void comm_tls_end(struct comm_stream *stream); /* accepts a plain one */
 base_status comm_tls_read(struct comm_stream *stream, void *bytes, size_t count, size_t *moved_p);
 base_status comm_tls_write(struct comm_stream *stream, const void *head, size_t head_count,
                            const void *bytes, size_t count, size_t *moved_p);
+
+/* comm/connect.c: comm_connect for several at a time, in somebody's poll loop. tls NULL: plain; it
+ * must outlive them. A step moves it on (the first one comes before the first poll); *stream_p: it
+ * is done, or NULL. */
+struct comm_connecting;
+base_status comm_connecting_new(const char *address, uint16_t port, struct comm_tls *tls,
+                                const struct comm_hello *hello,
+                                struct comm_connecting **connecting_p);
+void comm_connecting_free(struct comm_connecting *connecting); /* accepts NULL */
+base_status comm_connecting_step(struct comm_connecting *connecting, struct comm_stream **stream_p);
+struct pollfd comm_connecting_watch(const struct comm_connecting *connecting);
 
 /* comm/hello.c: one frame that comes or goes before a connection is in use, moved byte by byte;
  * never a byte more is read than belongs to it. Begin with moved = 0. */

@@ -21,8 +21,8 @@ struct comm_connecting {
     enum { TO_CONNECT, TO_SHAKE, TO_GREET, TO_HEAR } next;
 };
 
-base_status comm_connecting_new(const char *address, uint16_t port,
-                                const struct comm_secret *secret, const struct comm_hello *hello,
+base_status comm_connecting_new(const char *address, uint16_t port, struct comm_tls *tls,
+                                const struct comm_hello *hello,
                                 struct comm_connecting **connecting_p)
 {
     struct comm_connecting *c = base_calloc(1, sizeof *c);
@@ -30,14 +30,13 @@ base_status comm_connecting_new(const char *address, uint16_t port,
 
     *connecting_p = NULL;
     c->fd = -1;
+    c->tls = tls;
     c->hello = *hello;
     TRY(comm_address_parse(address, port, &c->address));
-    TRY(comm_address_allowed(&c->address, address, "connecting to", secret));
+    TRY(comm_address_allowed(&c->address, address, "connecting to", tls != NULL));
     comm_address_text(&c->address, c->peer);
     TRY(comm_socket_new(&c->address, &c->fd));
     comm_socket_tune(c->fd);
-    if (secret != NULL)
-        TRY(comm_tls_new(secret, false, &c->tls));
     *connecting_p = c;
     c = NULL;
 out:
@@ -52,7 +51,6 @@ void comm_connecting_free(struct comm_connecting *connecting)
     if (connecting->stream == NULL && connecting->fd >= 0)
         close(connecting->fd);
     comm_stream_close(connecting->stream);
-    comm_tls_free(connecting->tls);
     base_free(connecting);
 }
 
@@ -134,10 +132,13 @@ base_status comm_connect(const char *address, uint16_t port, const struct comm_s
                          struct comm_stream **stream_p)
 {
     struct comm_connecting *c = NULL;
+    struct comm_tls *tls = NULL;
     base_status st = BASE_OK;
 
     *stream_p = NULL;
-    TRY(comm_connecting_new(address, port, secret, hello, &c));
+    if (secret != NULL)
+        TRY(comm_tls_new(secret, false, &tls));
+    TRY(comm_connecting_new(address, port, tls, hello, &c));
     TRY(comm_connecting_step(c, stream_p));
     while (*stream_p == NULL) {
         struct pollfd fd = comm_connecting_watch(c);
@@ -147,5 +148,6 @@ base_status comm_connect(const char *address, uint16_t port, const struct comm_s
     }
 out:
     comm_connecting_free(c);
+    comm_tls_free(tls);
     return st;
 }

@@ -60,7 +60,7 @@ base_status comm_listen(const char *address, uint16_t port, const struct comm_se
     *listener_p = NULL;
     l->fd = -1;
     TRY(comm_address_parse(address, port, &at));
-    TRY(comm_address_allowed(&at, address, "listening on", secret));
+    TRY(comm_address_allowed(&at, address, "listening on", secret != NULL));
     TRY(comm_socket_new(&at, &l->fd));
     if (setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) != 0 ||
         bind(l->fd, (struct sockaddr *)&at.at, at.length) != 0 || listen(l->fd, BACKLOG) != 0 ||

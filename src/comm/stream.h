@@ -63,14 +63,6 @@ base_status comm_hello_from_json(const json_t *object, struct comm_hello *hello_
 base_status comm_connect(const char *address, uint16_t port, const struct comm_secret *secret,
                          const struct comm_hello *hello, double deadline,
                          struct comm_stream **stream_p);
-/* The same for several at a time in somebody's poll loop. A step moves it on; *stream_p: done. */
-struct comm_connecting;
-base_status comm_connecting_new(const char *address, uint16_t port,
-                                const struct comm_secret *secret, const struct comm_hello *hello,
-                                struct comm_connecting **connecting_p);
-void comm_connecting_free(struct comm_connecting *connecting); /* accepts NULL */
-base_status comm_connecting_step(struct comm_connecting *connecting, struct comm_stream **stream_p);
-struct pollfd comm_connecting_watch(const struct comm_connecting *connecting);
 
 /* A listener accepts in the background of somebody's poll loop: at most COMM_MAX_HANDSHAKES at a
  * time, each within COMM_HANDSHAKE_SECONDS. What is refused is logged once per address and minute;

@@ -319,12 +319,14 @@ static void make_record(void)
     struct comm_listener *ear; /* only its socket is used */
     struct comm_connecting *c;
     struct comm_stream *stream = NULL;
+    struct comm_tls *tls;
     int middle, server = raw_connection();
     uint8_t bytes[RECORD];
     ssize_t count;
 
+    assert_int_equal(comm_tls_new(&secret, false, &tls), BASE_OK);
     assert_int_equal(comm_listen("127.0.0.1", 0, &secret, &ear), BASE_OK);
-    assert_int_equal(comm_connecting_new("127.0.0.1", comm_listener_port(ear), &secret, &good, &c),
+    assert_int_equal(comm_connecting_new("127.0.0.1", comm_listener_port(ear), tls, &good, &c),
                      BASE_OK);
     assert_int_equal(comm_connecting_step(c, &stream), BASE_OK);
     struct pollfd listening;
@@ -349,6 +351,7 @@ static void make_record(void)
     }
     comm_stream_close(stream);
     comm_connecting_free(c);
+    comm_tls_free(tls);
     comm_listener_close(ear);
     close(middle);
     close(server);

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "comm/comm_private.h"
+#include "comm/comm_stream_private.h"
 #include "comm/link.h"
 
 enum { WATCHES = COMM_MAX_WORKERS * COMM_CHANNELS + COMM_MAX_HANDSHAKES + 1 };
@@ -36,6 +37,7 @@ struct mesh_link {
 struct tcp {
     struct comm_group *group;
     int16_t index_of[COMM_MAX_WORKERS]; /* peer → its first link; -1: not reached through this */
+    struct comm_tls *tls;               /* NULL: plain */
     struct mesh_link *links;
     int count, missing; /* missing: wanted and not connected */
     double looked_at;
@@ -71,7 +73,7 @@ static base_status begin(struct tcp *t, struct mesh_link *l)
                                .channel = (uint16_t)l->link.channel};
 
     snprintf(hello.job, sizeof hello.job, "%s", setup->job);
-    return comm_connecting_new(to->address, to->port, setup->secret, &hello, &l->connecting);
+    return comm_connecting_new(to->address, to->port, t->tls, &hello, &l->connecting);
 }
 
 static base_status reach(struct tcp *t, struct mesh_link *l)
@@ -204,6 +206,7 @@ static void tcp_close(void *state)
         comm_link_fini(&t->links[i].link);
         comm_connecting_free(t->links[i].connecting);
     }
+    comm_tls_free(t->tls);
     base_free(t->links);
     base_free(t);
 }
@@ -236,6 +239,8 @@ static base_status tcp_open(struct comm_group *group, const int *peers, int coun
     base_status st = BASE_OK;
 
     *state_p = NULL;
+    if (group->endpoint->setup.secret != NULL)
+        TRY(comm_tls_new(group->endpoint->setup.secret, false, &t->tls));
     TRY(connect_more(t));
     while (t->missing > 0) {
         if (base_now() >= deadline)

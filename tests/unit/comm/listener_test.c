@@ -34,11 +34,15 @@ static base_status meet(struct ends *e, const struct comm_secret *with,
                         const struct comm_hello *says)
 {
     double deadline = base_now() + 20;
-    struct comm_connecting *c;
+    struct comm_connecting *c = NULL;
+    struct comm_tls *tls = NULL;
     base_status st = BASE_OK;
 
     e->here = e->there = NULL;
-    TRY(comm_connecting_new("127.0.0.1", comm_listener_port(e->listener), with, says, &c));
+    if (with != NULL)
+        TRY(comm_tls_new(with, false, &tls));
+    TRY(comm_connecting_new("127.0.0.1", comm_listener_port(e->listener), tls, says, &c));
+    TRY(comm_connecting_step(c, &e->there));
     while (st == BASE_OK && e->there == NULL) {
         struct pollfd fds[COMM_MAX_HANDSHAKES + 2];
         struct comm_hello heard;
@@ -57,8 +61,9 @@ static base_status meet(struct ends *e, const struct comm_secret *with,
         }
         st = comm_connecting_step(c, &e->there);
     }
-    comm_connecting_free(c);
 out:
+    comm_connecting_free(c);
+    comm_tls_free(tls);
     return st;
 }
 
