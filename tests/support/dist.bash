@@ -15,6 +15,11 @@ fail() {
     exit 1
 }
 
+# Tests with hosts of tools/cluster; ctest counts 77 as skipped.
+needs_root() {
+    [ "$(id -u)" = 0 ] || { echo "skipped: namespaces need root" && exit 77; }
+}
+
 # expect CODE COMMAND…: runs it, with stdout in $work/out and stderr in $work/err.
 expect() {
     local want=$1 got=0
