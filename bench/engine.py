@@ -66,7 +66,7 @@ def measure(program, model, batch, threads, rounds):
     about = json.loads(subprocess.run(
         [program, "bench", "step", model, "--batch", str(batch), "--threads", str(threads),
          "--steps", "5", "--json"], check=True, capture_output=True, text=True).stdout)
-    torch = [sys.executable, str(HERE / "torch_step.py"), model, str(batch), str(threads)]
+    torch = [sys.executable, str(HERE / "peers/torch_step.py"), model, str(batch), str(threads)]
     ours = Side([program, "bench", "step", model, "--batch", str(batch), "--threads", str(threads),
                  "--paced"])
     plain, last = Side(torch + ["nchw"]), Side(torch + ["channels_last"])
