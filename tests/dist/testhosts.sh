@@ -5,7 +5,7 @@ source "$(dirname "$0")/../support/dist.bash"
 needs_root
 
 export CLUSTER=hosts$$
-timeout 120 "$root/tools/cluster" run 3 --rate 200mbit --cpu 0.5 --memory 200M -- \
+timeout 120 "$root/tools/cluster" run 3 --loopback --rate 200mbit --cpu 0.5 --memory 200M -- \
     /usr/bin/python3 - "$root" <<'PY' || fail "see above"
 import json, select, subprocess, sys, time
 
@@ -31,7 +31,7 @@ def serve(host):
 
 
 def sender(host, to, count, rounds):
-    return start("exec", host, stream, "send", f"10.77.0.{to + 1}", 29500, count, "--rounds", rounds,
+    return start("exec", host, stream, "send", f"127.77.0.{to + 1}", 29500, count, "--rounds", rounds,
                  stderr=subprocess.DEVNULL)
 
 
@@ -89,7 +89,7 @@ def fault(kind, process):
     proxy.stdin.write(f"{kind} 29500\n")
     proxy.stdin.flush()
     happened = line(proxy, 10)
-    assert happened["fault"] == kind and happened["to"] == "10.77.0.2:29500", happened
+    assert happened["fault"] == kind and happened["to"] == "127.77.0.2:29500", happened
 
 
 def until(process, seconds, wanted):
