@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The drill's worker: orders in, answers out, a new group for every view.
+ */
+#include "cli/drill.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/drill_private.h"
+
+/* Seconds: until a driver that says nothing is gone, until there is a view, for an operation. */
+static const double IDLE = 600.0, NEXT_VIEW = 60.0, OPERATION = 30.0;
+static const size_t MOST = (size_t)1 << 30; /* bytes an order may ask for */
+
+struct drill {
+    struct cluster_worker *worker;
+    const char *transport, *collective;
+    int fd; /* of the driver */
+    char inbox[256];
+    size_t have;
+    struct comm_view view;
+    struct comm_group *group;
+    struct drill_work work;
+    char *held;
+};
+
+/* ---- the driver's socket ---- */
+
+static base_status dial(const char *path, int *fd_p)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+
+    if (strlen(path) >= sizeof at.sun_path)
+        return base_fail(BASE_ERR_USAGE, "the socket's path %s is too long", path);
+    memcpy(at.sun_path, path, strlen(path) + 1);
+    *fd_p = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (*fd_p < 0 || connect(*fd_p, (struct sockaddr *)&at, sizeof at) != 0)
+        return base_fail(BASE_ERR_IO, "cannot connect to %s: %m", path);
+    return BASE_OK;
+}
+
+static base_status answer(struct drill *d, json_t *object)
+{
+    char *text = json_dumps(object, JSON_COMPACT);
+    base_status st = BASE_OK;
+
+    if (dprintf(d->fd, "%s\n", text) < 0)
+        st = base_fail(BASE_ERR_IO, "cannot write to the driver: %m");
+    free(text); /* NOLINT: jansson's */
+    json_decref(object);
+    return st;
+}
+
+/* The next line, without its end; *line_p is NULL when the driver has closed. */
+static base_status next_order(struct drill *d, char line[256], bool *more_p)
+{
+    double deadline = base_now() + IDLE;
+    char *end;
+
+    *more_p = false;
+    while ((end = memchr(d->inbox, '\n', d->have)) == NULL) {
+        struct pollfd ready = {.fd = d->fd, .events = POLLIN};
+        ssize_t got;
+
+        if (d->have == sizeof d->inbox)
+            return base_fail(BASE_ERR_DATA, "the driver's line is too long");
+        if (poll(&ready, 1, 1000) == 0 && base_now() > deadline)
+            return base_fail(BASE_ERR_TIMEOUT, "the driver has said nothing for %.0f s", IDLE);
+        if (cluster_worker_stopping(d->worker))
+            return BASE_OK;
+        if (ready.revents == 0)
+            continue;
+        got = read(d->fd, d->inbox + d->have, sizeof d->inbox - d->have);
+        if (got <= 0)
+            return BASE_OK;
+        d->have += (size_t)got;
+    }
+    *end++ = '\0';
+    memcpy(line, d->inbox, (size_t)(end - d->inbox));
+    d->have -= (size_t)(end - d->inbox);
+    memmove(d->inbox, end, d->have);
+    *more_p = true;
+    return BASE_OK;
+}
+
+/* ---- orders ---- */
+
+static base_status one_all_reduce(struct drill *d, bool shared, size_t floats)
+{
+    float *result;
+
+    if (shared)
+        return coll_space_all_reduce(d->work.coll, d->work.space, 0, floats, NULL, &result);
+    return coll_all_reduce(d->work.coll, d->work.x, floats, NULL);
+}
+
+/* x is zero, and stays so. */
+static base_status timed(struct drill *d, const char *buffers, size_t floats, long long count)
+{
+    bool shared = strcmp(buffers, "shared") == 0;
+    double start;
+    base_status st = BASE_OK;
+
+    if (!shared && strcmp(buffers, "private") != 0)
+        TRY(base_fail(BASE_ERR_USAGE, "buffers are private or shared, not %s", buffers));
+    TRY(shared ? drill_space_room(&d->work, floats) : drill_room(&d->work, floats));
+    TRY(one_all_reduce(d, shared, floats));
+    TRY(coll_barrier(d->work.coll));
+    start = base_now();
+    for (long long i = 0; i < count; i++)
+        TRY(one_all_reduce(d, shared, floats));
+    TRY(coll_barrier(d->work.coll));
+    if (d->work.rank == 0)
+        TRY(answer(d, json_pack("{s:f}", "seconds", (base_now() - start) / (double)count)));
+out:
+    return st;
+}
+
+static base_status checked(struct drill *d, const char *name, size_t floats, long long count,
+                           long long *done_p)
+{
+    const struct drill_kind *kind = drill_kinds;
+    base_status st = BASE_OK;
+
+    while (kind->name != NULL && strcmp(kind->name, name) != 0)
+        kind++;
+    if (kind->name == NULL)
+        TRY(base_fail(BASE_ERR_USAGE, "there is no operation %s", name));
+    TRY(drill_room(&d->work, floats));
+    for (; count == 0 || *done_p < count; ++*done_p) {
+        if (count == 0 && cluster_worker_stopping(d->worker))
+            break;
+        TRY(kind->run(&d->work, floats, (unsigned)*done_p));
+        cluster_worker_step(d->worker, *done_p);
+    }
+    TRY(answer(d, json_pack("{s:I}", "checked", (json_int_t)*done_p)));
+out:
+    return st;
+}
+
+static base_status hold(struct drill *d, size_t bytes)
+{
+    base_status st = BASE_OK;
+
+    base_free(d->held);
+    d->held = NULL;
+    TRY(base_tensor(bytes, 1, "memory to hold", &d->held));
+    for (size_t i = 0; i < bytes; i += 4096)
+        ((volatile char *)d->held)[i] = 1;
+    TRY(answer(d, json_pack("{s:I}", "held", (json_int_t)bytes)));
+out:
+    return st;
+}
+
+static base_status obey(struct drill *d, const char *line, long long *done_p)
+{
+    char verb[16], what[32];
+    size_t bytes;
+    long long count;
+
+    if (sscanf(line, "hold %zu", &bytes) == 1 && bytes <= 4 * MOST)
+        return hold(d, bytes);
+    if (sscanf(line, "%15s %31s %zu %lld", verb, what, &bytes, &count) == 4 && bytes <= MOST &&
+        count >= 0) {
+        if (strcmp(verb, "time") == 0 && count > 0)
+            return timed(d, what, bytes / sizeof(float), count);
+        if (strcmp(verb, "check") == 0)
+            return checked(d, what, bytes / sizeof(float), count, done_p);
+    }
+    return base_fail(BASE_ERR_USAGE, "the driver's order '%s' makes no sense", line);
+}
+
+/* ---- views ---- */
+
+static void leave(struct drill *d)
+{
+    drill_work_fini(&d->work);
+    coll_close(d->work.coll);
+    comm_group_close(d->group);
+    d->work = (struct drill_work){0};
+    d->group = NULL;
+}
+
+/* A loss of the others is an answer; the next view is the remedy. Everything else is the end. */
+static base_status report(struct drill *d, base_status failure, double at, long long done)
+{
+    uint32_t lost = d->group != NULL ? comm_group_lost(d->group) : 0;
+
+    if (failure != BASE_ERR_PEER_LOST && failure != BASE_ERR_TIMEOUT && failure != BASE_ERR_DATA)
+        return failure;
+    if (lost != 0)
+        cluster_worker_suspect(d->worker, d->view.number, lost);
+    return answer(d,
+                  json_pack("{s:s, s:I, s:f, s:I, s:I, s:o}", "failed", base_code_name(failure),
+                            "lost", (json_int_t)lost, "at", at, "done", (json_int_t)done, "view",
+                            (json_int_t)d->view.number, "message", base_json_text(base_message())));
+}
+
+static base_status enter(struct drill *d)
+{
+    json_t *ids = json_array();
+    base_status st = BASE_OK;
+
+    TRY(comm_group_open(cluster_worker_endpoint(d->worker), &d->view, d->transport,
+                        base_now() + OPERATION, &d->group));
+    d->work.rank = comm_group_rank(d->group);
+    d->work.size = comm_group_size(d->group);
+    TRY(coll_open(d->group, d->collective, &d->work.coll));
+    coll_patience(d->work.coll, OPERATION);
+    for (uint32_t i = 0; i < d->view.size; i++)
+        json_array_append_new(ids, json_integer(d->view.members[i].id));
+    TRY(answer(d, json_pack("{s:I, s:i, s:O}", "view", (json_int_t)d->view.number, "rank",
+                            d->work.rank, "members", ids)));
+out:
+    json_decref(ids);
+    return st;
+}
+
+/* All orders of one view. *more_p: there may be another one. */
+static base_status serve(struct drill *d, bool *more_p)
+{
+    char line[256];
+    long long done = 0;
+    base_status st = BASE_OK;
+
+    TRY(enter(d));
+    while (true) {
+        done = 0;
+        TRY(next_order(d, line, more_p));
+        if (!*more_p)
+            break;
+        TRY(obey(d, line, &done));
+    }
+out:
+    if (st != BASE_OK) {
+        st = report(d, st, base_now(), done);
+        *more_p = st == BASE_OK;
+    }
+    leave(d);
+    return st;
+}
+
+static base_status run(struct cluster_worker *worker, const json_t *job, json_t **result_p)
+{
+    struct drill d = {.worker = worker, .fd = -1};
+    const char *socket_path;
+    bool more = true;
+    base_status st = BASE_OK;
+
+    *result_p = NULL;
+    TRY(base_json_string(job, "socket", &socket_path));
+    d.collective = json_string_value(json_object_get(job, "collective"));
+    d.transport = json_string_value(json_object_get(job, "transport"));
+    TRY(dial(socket_path, &d.fd));
+    TRY(answer(&d, json_pack("{s:I, s:i}", "id", (json_int_t)cluster_worker_id(worker), "pid",
+                             (int)getpid())));
+    while (more && !cluster_worker_stopping(worker)) {
+        TRY(cluster_worker_view(worker, d.view.number, base_now() + NEXT_VIEW, &d.view));
+        TRY(serve(&d, &more));
+    }
+    *result_p = json_object();
+out:
+    base_free(d.held);
+    if (d.fd >= 0)
+        close(d.fd);
+    return st;
+}
+
+const struct cluster_program cli_drill = {.name = "drill", .run = run};

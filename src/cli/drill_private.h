@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the drill share: memory for operations, and the operations that are checked.
+ */
+#ifndef CLI_DRILL_PRIVATE_H
+#define CLI_DRILL_PRIVATE_H
+
+#include "coll/coll.h"
+
+struct drill_work {
+    struct coll *coll;
+    int rank, size;
+    float *x, *all; /* room floats, and one such for each rank */
+    size_t room;
+    struct coll_space *space; /* of space_room floats; NULL: none yet */
+    size_t space_room;
+};
+
+void drill_work_fini(struct drill_work *work); /* its memory; not `coll` */
+/* Makes x and all, or the space, hold `floats`. Every rank does the same. */
+base_status drill_room(struct drill_work *work, size_t floats);
+base_status drill_space_room(struct drill_work *work, size_t floats);
+
+/* One operation on numbers that follow from rank, `turn` and index, with its result checked.
+ * BASE_ERR_INTERNAL: a result is wrong. */
+struct drill_kind {
+    const char *name;
+    base_status (*run)(struct drill_work *work, size_t floats, unsigned turn);
+};
+extern const struct drill_kind drill_kinds[]; /* ended by a NULL name */
+
+#endif
