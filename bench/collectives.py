@@ -9,16 +9,20 @@ once and then take turns: a burst of all-reduces of one size each, timed between
 sleeps. A ratio is taken in every round; the median of the rounds is reported with its quartiles. paceline
 is measured twice: on gradients that live in its shared memory, and on private buffers like its peers'."""
 import argparse
+import contextlib
+import functools
 import json
 import os
 import pathlib
-import select
-import socket
 import statistics
 import subprocess
+import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tools"))
+import drill  # noqa: E402
+
 SIZES = [4, 64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20,
          36_900_000, 64 << 20, 256 << 20]
 TUNED = ["--mca", "coll_tuned_use_dynamic_rules", "1", "--mca", "coll_tuned_allreduce_algorithm", "5",
@@ -27,57 +31,37 @@ PATIENCE = 60  # seconds until a side that does not answer is given up
 
 
 class Side:
-    """Ranks of one library. Each connects to a socket of ours; rank 0 answers."""
+    """Ranks of one library, each with its own connection, so that none spins for orders."""
 
-    def __init__(self, folder, name, ranks, commands, environment=()):
-        self.path = f"{folder}/{name}"
-        server = socket.socket(socket.AF_UNIX)
-        server.bind(self.path)
-        server.listen(ranks)
-        server.settimeout(PATIENCE)
-        env = dict(os.environ, OMP_NUM_THREADS="1", **dict(environment))
-        self.processes = [subprocess.Popen(command + [self.path], env=env, stdin=subprocess.DEVNULL)
-                          for command in commands]
-        self.ranks = [server.accept()[0] for _ in range(ranks)]
-        server.close()
-        for rank in self.ranks:
-            rank.settimeout(PATIENCE)
+    def __init__(self, group, ranks):
+        self.group = group
+        group.accept(ranks, PATIENCE)
 
     def seconds(self, buffers, count, times):
-        for rank in self.ranks:
-            rank.sendall(f"{buffers} {count} {times}\n".encode())
-        return float(self.answer())
-
-    def answer(self):
-        """The line of whichever rank is 0."""
-        ready, _, _ = select.select(self.ranks, [], [], PATIENCE)
-        line = b""
-        while not line.endswith(b"\n"):
-            part = ready[0].recv(100) if ready else b""
-            if not part:
-                raise RuntimeError(f"{self.path} does not answer")
-            line += part
-        return line
-
-    def close(self):
-        for rank in self.ranks:
-            rank.close()
-        for process in self.processes:
-            process.wait(timeout=PATIENCE)
+        self.group.order(f"time {buffers} {count} {times}")
+        return drill.first(self.group.ranks, "seconds", PATIENCE)["seconds"]
 
 
-def start_sides(program, folder, workers):
-    gloo = [["/usr/bin/python3", str(HERE / "peers/gloo.py"), str(r), str(workers), folder]
-            for r in range(workers)]
-    mpi = ["mpirun", "--oversubscribe", "-np", str(workers)]
+def start_sides(stack, program, folder, workers):
+    """name → Side; all of them end with the stack."""
+    def peer(commands, **environment):
+        group = stack.enter_context(drill.Group())
+        for command in commands:
+            group.start(command + [group.path], env=dict(os.environ, OMP_NUM_THREADS="1",
+                                                         **environment))
+        return Side(group, workers)
+
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    mpi = ["mpirun", "--oversubscribe", "-np", str(workers)]
+    gloo = ["/usr/bin/python3", str(HERE / "peers/gloo.py")]
     subprocess.run(["mpicc", "-O2", "-o", f"{folder}/mpi", str(HERE / "peers/mpi.c")], check=True)
-    ours = [[program, "bench", "collectives", "--workers", str(workers), "--paced"]]
+    ours = stack.enter_context(drill.Job(program, workers)).launch()
     return {
-        "paceline": Side(folder, "paceline.socket", workers, ours),
-        "gloo": Side(folder, "gloo.socket", workers, gloo, {"GLOO_SOCKET_IFNAME": "lo"}),
-        "mpi": Side(folder, "mpi.socket", workers, [mpi + [f"{folder}/mpi"]], root),
-        "mpi-tuned": Side(folder, "tuned.socket", workers, [mpi + TUNED + [f"{folder}/mpi"]], root),
+        "paceline": Side(ours, workers),
+        "gloo": peer([gloo + [str(r), str(workers), folder] for r in range(workers)],
+                     GLOO_SOCKET_IFNAME="lo"),
+        "mpi": peer([mpi + [f"{folder}/mpi"]], **root),
+        "mpi-tuned": peer([mpi + TUNED + [f"{folder}/mpi"]], **root),
     }
 
 
@@ -119,19 +103,19 @@ def row(r):
     return "| " + " | ".join(cells) + " |"
 
 
-def run(args, workers, folder):
-    sides = start_sides(args.program, folder, workers)
-    turns = {name: lambda count, times, side=side: side.seconds("private", count, times)
-             for name, side in sides.items() if name != "paceline"}
-    for buffers in ("shared", "private"):
-        turns[f"paceline-{buffers}"] = (lambda count, times, buffers=buffers:
-                                        sides["paceline"].seconds(buffers, count, times))
+def run(args, workers):
     results = []
-    for count in args.bytes or SIZES:
-        results.append(measure(turns, workers, count, args.rounds, args.burst))
-        print(row(results[-1]), flush=True)
-    for side in sides.values():
-        side.close()
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        sides = start_sides(stack, args.program, folder, workers)
+        ours = sides.pop("paceline")
+        turns = {name: functools.partial(side.seconds, "private") for name, side in sides.items()}
+        for buffers in ("shared", "private"):
+            turns[f"paceline-{buffers}"] = functools.partial(ours.seconds, buffers)
+        for count in args.bytes or SIZES:
+            results.append(measure(turns, workers, count, args.rounds, args.burst))
+            print(row(results[-1]), flush=True)
+        for side in [ours, *sides.values()]:
+            side.group.end(PATIENCE)
     return results
 
 
@@ -148,8 +132,7 @@ def main():
     results = []
     print(HEAD, flush=True)
     for workers in args.workers or [2, 4]:
-        with tempfile.TemporaryDirectory() as folder:
-            results += run(args, workers, folder)
+        results += run(args, workers)
     if args.json:
         args.json.write_text(json.dumps({"schema": 1, "results": results}, indent=1) + "\n")
     if args.table:

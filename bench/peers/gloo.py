@@ -4,9 +4,10 @@
 
     gloo.py RANK SIZE FOLDER SOCKET
 
-Ranks meet through a file in FOLDER. Each connects to the Unix socket and gets lines `private BYTES
-COUNT`: after one all-reduce to warm up, COUNT of them are timed between barriers; rank 0 answers with
-the seconds of one. The end of the socket is the end of the program."""
+Ranks meet through a file in FOLDER. Each connects to the Unix socket and gets lines `time private
+BYTES COUNT`: after one all-reduce to warm up, COUNT of them are timed between barriers; rank 0
+answers {"seconds"} of one. The end of the socket is the end of the program."""
+import json
 import os
 import socket
 import sys
@@ -27,7 +28,7 @@ def main():
     driver.connect(path)
     orders = driver.makefile("rw")
     for line in orders:
-        _, count, times = line.split()
+        _, _, count, times = line.split()
         x = buffer[:int(count) // 4]
         dist.all_reduce(x)
         dist.barrier()
@@ -36,7 +37,8 @@ def main():
             dist.all_reduce(x)
         dist.barrier()
         if rank == 0:
-            orders.write(f"{(time.monotonic() - start) / int(times):.9f}\n")
+            seconds = (time.monotonic() - start) / int(times)
+            orders.write(json.dumps({"seconds": seconds}) + "\n")
             orders.flush()
     os._exit(0)  # its destructor waits for ranks that are gone
 

@@ -48,7 +48,7 @@ int main(int argc, char **argv)
     while (fgets(line, sizeof line, orders) != NULL) {
         double start;
 
-        if (sscanf(line, "%*s %zu %d", &bytes, &count) != 2 || bytes > most)
+        if (sscanf(line, "%*s %*s %zu %d", &bytes, &count) != 2 || bytes > most)
             MPI_Abort(MPI_COMM_WORLD, 1);
         all_reduce(x, bytes);
         MPI_Barrier(MPI_COMM_WORLD);
@@ -57,7 +57,7 @@ int main(int argc, char **argv)
             all_reduce(x, bytes);
         MPI_Barrier(MPI_COMM_WORLD);
         if (rank == 0)
-            dprintf(fileno(orders), "%.9f\n", (MPI_Wtime() - start) / count);
+            dprintf(fileno(orders), "{\"seconds\":%.9f}\n", (MPI_Wtime() - start) / count);
     }
     MPI_Finalize();
     return 0;
