@@ -140,10 +140,10 @@ class Job(Group):
     """Workers of paceline, `workers` on each of the hosts; hosts: None, or numbers of hosts of the
     current cluster of tools/cluster, of which the first is host 0."""
 
-    def __init__(self, program, workers, hosts=None, options=(), env=None, **popen):
+    def __init__(self, program, workers, hosts=None, options=(), env=None, port=PORT, **popen):
         super().__init__()
         self.program, self.workers, self.hosts = str(program), workers, hosts
-        self.options, self.env, self.popen = list(options), env, popen
+        self.options, self.env, self.port, self.popen = list(options), env, port, popen
 
     def launch(self):
         own = [self.program, "bench", "collectives", "--driver", self.path, "--workers",
@@ -156,7 +156,7 @@ class Job(Group):
                                 capture_output=True).stdout.strip()
         for rank, host in enumerate(self.hosts):
             self.start([CLUSTER, "exec", str(host), *own, "--num-nodes", str(len(self.hosts)),
-                        "--rank", str(rank), "--master-ip", master, "--port", str(PORT)], env=env,
+                        "--rank", str(rank), "--master-ip", master, "--port", str(self.port)], env=env,
                        **self.popen)
         return self
 

@@ -3,15 +3,17 @@
 """One plain TCP stream between two hosts.
 
     stream.py receive PORT             says {"ready":true}, then serves every connection
-    stream.py send ADDRESS PORT BYTES [--rounds N]
+    stream.py send ADDRESS PORT BYTES [--rounds N | --paced]
 
 The receiver answers every message (8 bytes of length, then so many) with the CRC32 of what came.
 The sender prints for each round {"bytes","seconds","ok"}: from the first byte until the answer.
+--paced: a round for each line of standard input.
 Congestion control is cubic, as paceline's own: BBR, a default of some systems, is slower here."""
 import argparse
 import json
 import socket
 import struct
+import sys
 import threading
 import time
 import zlib
@@ -56,12 +58,12 @@ def receive(port):
         threading.Thread(target=answer, args=server.accept()[:1], daemon=True).start()
 
 
-def send(address, port, count, rounds):
+def send(address, port, count, turns):
     sock = socket.create_connection((address, port), timeout=10)
     tune(sock)
     data = b"paceline" * (count // 8)
     crc = zlib.crc32(data)
-    for _ in range(rounds):
+    for _ in turns:
         start = time.monotonic()
         sock.sendall(struct.pack("<Q", len(data)) + data)
         told = struct.unpack("<I", exactly(sock, 4))[0]
@@ -75,10 +77,12 @@ def main():
     parser.add_argument("what", choices=["receive", "send"])
     parser.add_argument("place", nargs="+")
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--paced", action="store_true")
     args = parser.parse_args()
     if args.what == "receive":
         receive(int(args.place[0]))
-    send(args.place[0], int(args.place[1]), int(args.place[2]), args.rounds)
+    send(args.place[0], int(args.place[1]), int(args.place[2]),
+         sys.stdin if args.paced else range(args.rounds))
 
 
 if __name__ == "__main__":

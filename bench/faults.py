@@ -1,0 +1,132 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""How long it takes until everybody has left a collective operation that a lost worker is in.
+
+    faults.py PATH-OF-PACELINE [--kills N] [--held N] [--cuts N] [--workers W] [--json FILE] [--table FILE]
+
+kill: kill -9 of a random worker of one host while all of them do all-reduces of 4 KB, N times; from
+just before the kill until the last survivor's call has returned. held: the same with a victim that
+holds 1 GB. cut: the link of one of three hosts (tools/cluster, needs root) is cut; the survivors are on
+the other two. Percentiles over all trials."""
+import argparse
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tools"))
+import drill  # noqa: E402
+
+PATIENCE = 60
+GIGABYTE = 1 << 30
+
+
+def until_out(survivors, begin, lost):
+    """Seconds from `begin` until the last of them was out; each names the one that was lost."""
+    last = 0
+    for rank in survivors:
+        answer = rank.next(PATIENCE)
+        assert answer and answer.get("failed") == "peer-lost" and answer["lost"] in lost, answer
+        last = max(last, answer["at"] - begin)
+    return last
+
+
+def busy(job, rng):
+    """Everybody is in all-reduces."""
+    job.order("check all-reduce 4096 0")
+    time.sleep(rng.uniform(0.01, 0.05))  # the moment of the fault is random
+
+
+def kills(args, rng, count, held):
+    times = []
+    while len(times) < count:
+        with drill.Job(args.program, args.workers, options=["--min-workers", "1"],
+                       stderr=subprocess.DEVNULL).launch() as job:
+            job.gather(PATIENCE)
+            while len(job.ranks) > 1 and len(times) < count:
+                victim = job.ranks.pop(rng.randrange(len(job.ranks)))
+                if held:
+                    victim.order(f"hold {GIGABYTE}")
+                    assert victim.next(PATIENCE) == {"held": GIGABYTE}
+                victim.order("check all-reduce 4096 0")
+                busy(job, rng)
+                begin = time.monotonic()
+                victim.kill()
+                times.append(until_out(job.ranks, begin, [victim.id]))
+                job.view(job.ranks, PATIENCE)
+            job.end(PATIENCE)
+    return times
+
+
+def cuts(args, rng, count):
+    token = subprocess.run([args.program, "token"], check=True, text=True,
+                           capture_output=True).stdout.strip()
+    times = []
+    while len(times) < count:
+        with drill.Job(args.program, 1, [0, 1, 2], ["--min-workers", "1"], {"PACELINE_TOKEN": token},
+                       stderr=subprocess.DEVNULL).launch() as job:
+            job.gather(PATIENCE)
+            victim = job.ranks[2]
+            busy(job, rng)
+            begin = time.monotonic()
+            subprocess.run([drill.CLUSTER, "cut", "2"], check=True)
+            times.append(until_out(job.ranks[:2], begin, [victim.id]))
+            subprocess.run([drill.CLUSTER, "mend", "2"], check=True)
+            job.end(PATIENCE)
+    return times
+
+
+def summary(name, workers, times):
+    times = sorted(times)
+
+    def percentile(share):
+        return times[min(len(times) - 1, int(share * len(times)))]
+
+    return {"fault": name, "workers": workers, "trials": len(times), "p50": percentile(0.5),
+            "p90": percentile(0.9), "p99": percentile(0.99), "max": times[-1]}
+
+
+HEAD = ("| fault | workers | trials | p50 ms | p90 ms | p99 ms | longest ms |\n"
+        "|---|---|---|---|---|---|---|")
+
+
+def row(r):
+    return (f"| {r['fault']} | {r['workers']} | {r['trials']} | "
+            + " | ".join(f"{1e3 * r[key]:.2f}" for key in ("p50", "p90", "p99", "max")) + " |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program")
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--held", type=int, default=20)
+    parser.add_argument("--cuts", type=int, default=5)
+    parser.add_argument("--workers", type=int, default=4, help="of the host, before the first kill")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--table", type=pathlib.Path)
+    args = parser.parse_args()
+    if args.cuts > 0 and "CLUSTER" not in os.environ:
+        os.execv(drill.CLUSTER, [drill.CLUSTER, "run", "3", "--", sys.executable, *sys.argv])
+    rng = random.Random(args.seed)
+    results = []
+    print(HEAD, flush=True)
+    for name, workers, count, run in (
+            ("kill -9", args.workers, args.kills, lambda n: kills(args, rng, n, False)),
+            ("kill -9, victim holds 1 GB", args.workers, args.held, lambda n: kills(args, rng, n, True)),
+            ("link cut", 3, args.cuts, lambda n: cuts(args, rng, n))):
+        if count > 0:
+            results.append(summary(name, workers, run(count)))
+            print(row(results[-1]), flush=True)
+    if args.json:
+        args.json.write_text(json.dumps({"schema": 1, "results": results}, indent=1) + "\n")
+    if args.table:
+        args.table.write_text("\n".join([HEAD] + [row(r) for r in results]) + "\n")
+
+
+if __name__ == "__main__":
+    main()
