@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Jobs whose workers do what they are told: the other end of src/cli/drill.h, for bench/ and
+"""Jobs whose workers do what they are told: the other end of `paceline drill`
+(src/cli/programs/drill.c), for bench/ and
 tests/dist. A worker is a connection that takes lines and gives JSON objects; nothing here waits
 longer than it was told to."""
 import json
@@ -146,8 +147,7 @@ class Job(Group):
         self.options, self.env, self.port, self.popen = list(options), env, port, popen
 
     def launch(self):
-        own = [self.program, "bench", "collectives", "--driver", self.path, "--workers",
-               str(self.workers), *self.options]
+        own = [self.program, "drill", self.path, "--workers", str(self.workers), *self.options]
         env = dict(os.environ, OMP_NUM_THREADS="1", **(self.env or {}))
         if self.hosts is None:
             self.start(own, env=env, **self.popen)

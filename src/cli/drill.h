@@ -1,23 +1,33 @@
 /* SPDX-License-Identifier: MIT
  *
- * Workers that do collectives as they are told, for benchmarks that take turns and for tests that
- * break things. Every worker connects to the Unix socket that the job names and obeys lines:
- *
- *   time private|shared BYTES COUNT   COUNT all-reduces between barriers, after one to warm up
- *   check KIND BYTES COUNT            COUNT operations whose results are checked; 0: until one
- * fails. KIND: one of coll_kind_names, "space" or "async" hold BYTES                        touches
- * so much more memory
- *
- * The end of the socket is the end of the job. It answers with JSON lines, which docs/HACKING.md
- * lists. After a failure it opens the next view that it is in and goes on, as a training does.
+ * What the files of `paceline drill` share: memory for operations, and the operations that are
+ * checked.
  */
 #ifndef CLI_DRILL_H
 #define CLI_DRILL_H
 
-#include "cluster/worker.h"
+#include "coll/coll.h"
 
-/* Of the job: "socket", a path; "collective", what coll_open is forced to (may be absent);
- * "transport" (may be absent). */
-extern const struct cluster_program cli_drill;
+struct cli_drill_work {
+    struct coll *coll;
+    int rank, size;
+    float *x, *all; /* room floats, and one such for each rank */
+    size_t room;
+    struct coll_space *space; /* of space_room floats; NULL: none yet */
+    size_t space_room;
+};
+
+void cli_drill_work_fini(struct cli_drill_work *work); /* its memory; not `coll` */
+/* Makes x and all, or the space, hold `floats`. Every rank does the same. */
+base_status cli_drill_room(struct cli_drill_work *work, size_t floats);
+base_status cli_drill_space_room(struct cli_drill_work *work, size_t floats);
+
+/* One operation on numbers that follow from rank, `turn` and index, with its result checked.
+ * BASE_ERR_INTERNAL: a result is wrong. */
+struct cli_drill_kind {
+    const char *name;
+    base_status (*run)(struct cli_drill_work *work, size_t floats, unsigned turn);
+};
+extern const struct cli_drill_kind cli_drill_kinds[]; /* ended by a NULL name */
 
 #endif

@@ -4,7 +4,7 @@
  * result is known without asking anybody.
  */
 #include "base/mem.h"
-#include "cli/drill_private.h"
+#include "cli/drill.h"
 
 static float value(int rank, unsigned turn, size_t i)
 {
@@ -52,7 +52,7 @@ static base_status expect_sum(const char *what, const float *x, size_t offset, s
 }
 
 /* all (size, floats) */
-static base_status expect_all(const char *what, const struct drill_work *w, size_t floats,
+static base_status expect_all(const char *what, const struct cli_drill_work *w, size_t floats,
                               unsigned turn)
 {
     base_status st = BASE_OK;
@@ -63,7 +63,7 @@ out:
     return st;
 }
 
-static base_status broadcast(struct drill_work *w, size_t floats, unsigned turn)
+static base_status broadcast(struct cli_drill_work *w, size_t floats, unsigned turn)
 {
     int root = (int)(turn % (unsigned)w->size);
     base_status st = BASE_OK;
@@ -75,7 +75,7 @@ out:
     return st;
 }
 
-static base_status gather(struct drill_work *w, size_t floats, unsigned turn)
+static base_status gather(struct cli_drill_work *w, size_t floats, unsigned turn)
 {
     int root = (int)(turn % (unsigned)w->size);
     base_status st = BASE_OK;
@@ -88,7 +88,7 @@ out:
     return st;
 }
 
-static base_status scatter(struct drill_work *w, size_t floats, unsigned turn)
+static base_status scatter(struct cli_drill_work *w, size_t floats, unsigned turn)
 {
     int root = (int)(turn % (unsigned)w->size);
     base_status st = BASE_OK;
@@ -101,7 +101,7 @@ out:
     return st;
 }
 
-static base_status all_gather(struct drill_work *w, size_t floats, unsigned turn)
+static base_status all_gather(struct cli_drill_work *w, size_t floats, unsigned turn)
 {
     base_status st = BASE_OK;
 
@@ -112,7 +112,7 @@ out:
     return st;
 }
 
-static base_status reduce_scatter(struct drill_work *w, size_t floats, unsigned turn)
+static base_status reduce_scatter(struct cli_drill_work *w, size_t floats, unsigned turn)
 {
     size_t offset, count;
     base_status st = BASE_OK;
@@ -125,7 +125,7 @@ out:
     return st;
 }
 
-static base_status all_reduce(struct drill_work *w, size_t floats, unsigned turn)
+static base_status all_reduce(struct cli_drill_work *w, size_t floats, unsigned turn)
 {
     base_status st = BASE_OK;
 
@@ -136,19 +136,19 @@ out:
     return st;
 }
 
-static base_status barrier(struct drill_work *w, size_t floats, unsigned turn)
+static base_status barrier(struct cli_drill_work *w, size_t floats, unsigned turn)
 {
     (void)floats;
     (void)turn;
     return coll_barrier(w->coll);
 }
 
-static base_status space(struct drill_work *w, size_t floats, unsigned turn)
+static base_status space(struct cli_drill_work *w, size_t floats, unsigned turn)
 {
     float *result;
     base_status st = BASE_OK;
 
-    TRY(drill_space_room(w, floats));
+    TRY(cli_drill_space_room(w, floats));
     fill(coll_space_mine(w->space), floats, w->rank, turn);
     TRY(coll_space_all_reduce(w->coll, w->space, 0, floats, NULL, &result));
     TRY(expect_sum("all-reduce of a space", result, 0, floats, w->size, turn));
@@ -157,7 +157,7 @@ out:
 }
 
 /* Two halves under way at once. */
-static base_status async(struct drill_work *w, size_t floats, unsigned turn)
+static base_status async(struct cli_drill_work *w, size_t floats, unsigned turn)
 {
     size_t half = floats / 2;
     uint64_t tickets[2];
@@ -165,7 +165,7 @@ static base_status async(struct drill_work *w, size_t floats, unsigned turn)
     bool begun = false;
     base_status st = BASE_OK, ended;
 
-    TRY(drill_space_room(w, floats));
+    TRY(cli_drill_space_room(w, floats));
     fill(coll_space_mine(w->space), floats, w->rank, turn);
     TRY(coll_async_begin(w->coll));
     begun = true;
@@ -183,7 +183,7 @@ out:
     return st;
 }
 
-const struct drill_kind drill_kinds[] = {
+const struct cli_drill_kind cli_drill_kinds[] = {
     {"broadcast", broadcast},   {"gather", gather},
     {"scatter", scatter},       {"reduce-scatter", reduce_scatter},
     {"all-gather", all_gather}, {"all-reduce", all_reduce},
@@ -191,7 +191,7 @@ const struct drill_kind drill_kinds[] = {
     {"async", async},           {0},
 };
 
-void drill_work_fini(struct drill_work *work)
+void cli_drill_work_fini(struct cli_drill_work *work)
 {
     coll_space_close(work->space);
     base_free(work->x);
@@ -201,7 +201,7 @@ void drill_work_fini(struct drill_work *work)
     work->room = work->space_room = 0;
 }
 
-base_status drill_room(struct drill_work *work, size_t floats)
+base_status cli_drill_room(struct cli_drill_work *work, size_t floats)
 {
     size_t total;
     base_status st = BASE_OK;
@@ -220,7 +220,7 @@ out:
     return st;
 }
 
-base_status drill_space_room(struct drill_work *work, size_t floats)
+base_status cli_drill_space_room(struct cli_drill_work *work, size_t floats)
 {
     char key[32];
     base_status st = BASE_OK;

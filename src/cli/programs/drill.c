@@ -1,12 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
- * The drill's worker: orders in, answers out, a new group for every view.
+ * What the workers of `paceline drill` do: collectives as they are told, for benchmarks that take
+ * turns and for tests that break things. Every worker connects to the Unix socket that the job
+ * names and obeys lines:
+ *
+ *   time private|shared BYTES COUNT   COUNT all-reduces between barriers, after one to warm up
+ *   check KIND BYTES COUNT            COUNT operations whose results are checked (cli/drill.h); 0:
+ *                                     until one fails
+ *   hold BYTES                        touches so much more memory
+ *   patience SECONDS                  that an operation of this view and later ones may take
+ *
+ * The end of the socket is the end of the job. It answers with JSON lines:
+ *
+ *   {"id","pid"}                      once, when it connects
+ *   {"view","rank","members"}         it is in this view; members are ids
+ *   {"seconds"}                       rank 0: of one all-reduce, after `time`
+ *   {"checked"}, {"held"}             done: operations, bytes
+ *   {"failed","lost","at","done","view","message"}
+ *                                     the code, who was lost (0: nobody can be named), when
+ *                                     (CLOCK_MONOTONIC) and after how many operations of `check`
+ *   {"wrong"}                         a result was; the worker ends
+ *
+ * After a failure it goes to the next view that it is in, as a training does.
  */
-#include "cli/drill.h"
-
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -14,22 +34,23 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/str.h"
-#include "cli/drill_private.h"
+#include "cli/drill.h"
+#include "cluster/worker.h"
 
-/* Seconds: until a driver that says nothing is gone, until there is a view, for an operation. */
-static const double IDLE = 600.0, NEXT_VIEW = 60.0, OPERATION = 30.0;
+/* Seconds: until a driver that says nothing is gone; until there is a view. */
+static const double IDLE = 600, NEXT_VIEW = 60;
 static const size_t MOST = (size_t)1 << 30; /* bytes an order may ask for */
 
 struct drill {
     struct cluster_worker *worker;
-    const char *transport, *collective;
+    const char *collective;
+    double patience;
     int fd; /* of the driver */
     char inbox[256];
     size_t have;
     struct comm_view view;
     struct comm_group *group;
-    struct drill_work work;
+    struct cli_drill_work work;
     char *held;
 };
 
@@ -55,7 +76,7 @@ static base_status answer(struct drill *d, json_t *object)
 
     if (dprintf(d->fd, "%s\n", text) < 0)
         st = base_fail(BASE_ERR_IO, "cannot write to the driver: %m");
-    free(text); /* NOLINT: jansson's */
+    free(text);
     json_decref(object);
     return st;
 }
@@ -112,7 +133,7 @@ static base_status timed(struct drill *d, const char *buffers, size_t floats, lo
 
     if (!shared && strcmp(buffers, "private") != 0)
         TRY(base_fail(BASE_ERR_USAGE, "buffers are private or shared, not %s", buffers));
-    TRY(shared ? drill_space_room(&d->work, floats) : drill_room(&d->work, floats));
+    TRY(shared ? cli_drill_space_room(&d->work, floats) : cli_drill_room(&d->work, floats));
     TRY(one_all_reduce(d, shared, floats));
     TRY(coll_barrier(d->work.coll));
     start = base_now();
@@ -128,14 +149,14 @@ out:
 static base_status checked(struct drill *d, const char *name, size_t floats, long long count,
                            long long *done_p)
 {
-    const struct drill_kind *kind = drill_kinds;
+    const struct cli_drill_kind *kind = cli_drill_kinds;
     base_status st = BASE_OK;
 
     while (kind->name != NULL && strcmp(kind->name, name) != 0)
         kind++;
     if (kind->name == NULL)
         TRY(base_fail(BASE_ERR_USAGE, "there is no operation %s", name));
-    TRY(drill_room(&d->work, floats));
+    TRY(cli_drill_room(&d->work, floats));
     for (; count == 0 || *done_p < count; ++*done_p) {
         if (count == 0 && cluster_worker_stopping(d->worker))
             break;
@@ -166,7 +187,13 @@ static base_status obey(struct drill *d, const char *line, long long *done_p)
     char verb[16], what[32];
     size_t bytes;
     long long count;
+    double seconds;
 
+    if (sscanf(line, "patience %lf", &seconds) == 1 && seconds > 0) {
+        d->patience = seconds;
+        coll_patience(d->work.coll, seconds);
+        return BASE_OK;
+    }
     if (sscanf(line, "hold %zu", &bytes) == 1 && bytes <= 4 * MOST)
         return hold(d, bytes);
     if (sscanf(line, "%15s %31s %zu %lld", verb, what, &bytes, &count) == 4 && bytes <= MOST &&
@@ -183,20 +210,24 @@ static base_status obey(struct drill *d, const char *line, long long *done_p)
 
 static void leave(struct drill *d)
 {
-    drill_work_fini(&d->work);
+    cli_drill_work_fini(&d->work);
     coll_close(d->work.coll);
     comm_group_close(d->group);
-    d->work = (struct drill_work){0};
+    d->work = (struct cli_drill_work){0};
     d->group = NULL;
 }
 
-/* A loss of the others is an answer; the next view is the remedy. Everything else is the end. */
+/* A loss is an answer, and the next view is the remedy; a wrong result is told before the end. */
 static base_status report(struct drill *d, base_status failure, double at, long long done)
 {
     uint32_t lost = d->group != NULL ? comm_group_lost(d->group) : 0;
 
+    if (failure == BASE_ERR_INTERNAL)
+        base_ignore(answer(d, json_pack("{s:o}", "wrong", base_json_text(base_message()))));
     if (failure != BASE_ERR_PEER_LOST && failure != BASE_ERR_TIMEOUT && failure != BASE_ERR_DATA)
         return failure;
+    if (lost == 0)
+        lost = comm_endpoint_last_lost(cluster_worker_endpoint(d->worker), d->view.number);
     if (lost != 0)
         cluster_worker_suspect(d->worker, d->view.number, lost);
     return answer(d,
@@ -210,12 +241,12 @@ static base_status enter(struct drill *d)
     json_t *ids = json_array();
     base_status st = BASE_OK;
 
-    TRY(comm_group_open(cluster_worker_endpoint(d->worker), &d->view, d->transport,
-                        base_now() + OPERATION, &d->group));
+    TRY(comm_group_open(cluster_worker_endpoint(d->worker), &d->view,
+                        cluster_worker_transport(d->worker), base_now() + d->patience, &d->group));
     d->work.rank = comm_group_rank(d->group);
     d->work.size = comm_group_size(d->group);
     TRY(coll_open(d->group, d->collective, &d->work.coll));
-    coll_patience(d->work.coll, OPERATION);
+    coll_patience(d->work.coll, d->patience);
     for (uint32_t i = 0; i < d->view.size; i++)
         json_array_append_new(ids, json_integer(d->view.members[i].id));
     TRY(answer(d, json_pack("{s:I, s:i, s:O}", "view", (json_int_t)d->view.number, "rank",
@@ -251,7 +282,7 @@ out:
 
 static base_status run(struct cluster_worker *worker, const json_t *job, json_t **result_p)
 {
-    struct drill d = {.worker = worker, .fd = -1};
+    struct drill d = {.worker = worker, .fd = -1, .patience = 30};
     const char *socket_path;
     bool more = true;
     base_status st = BASE_OK;
@@ -259,7 +290,6 @@ static base_status run(struct cluster_worker *worker, const json_t *job, json_t 
     *result_p = NULL;
     TRY(base_json_string(job, "socket", &socket_path));
     d.collective = json_string_value(json_object_get(job, "collective"));
-    d.transport = json_string_value(json_object_get(job, "transport"));
     TRY(dial(socket_path, &d.fd));
     TRY(answer(&d, json_pack("{s:I, s:i}", "id", (json_int_t)cluster_worker_id(worker), "pid",
                              (int)getpid())));
@@ -275,4 +305,8 @@ out:
     return st;
 }
 
-const struct cluster_program cli_drill = {.name = "drill", .run = run};
+const struct cluster_program cluster_program_drill = {
+    .name = "drill",
+    .help = "collectives as a driver tells them",
+    .run = run,
+};

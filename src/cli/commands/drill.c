@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * paceline drill SOCKET: starts workers that do collectives as the program behind the Unix socket
+ * tells them (cli/programs/drill.c). Not for people: for bench/ and tests/dist.
+ */
+#include "base/json.h"
+#include "cli/cli.h"
+#include "cluster/agent.h"
+#include "comm/transport.h"
+
+struct args {
+    struct cluster_flags cluster;
+    const char *collective;
+};
+
+static base_status run(void *args, const struct cli_positional *positional)
+{
+    base_status st = BASE_OK;
+    const struct args *a = args;
+    struct cluster_setup setup = {.program = "drill", .joins = true};
+    json_t *result = NULL;
+
+    TRY(cluster_launch_find(&a->cluster, &setup.launch));
+    setup.job = json_pack("{s:s, s:s?}", "socket", positional->at[0], "collective", a->collective);
+    TRY(cluster_agent_run(&setup, &result));
+out:
+    json_decref(setup.job);
+    json_decref(result);
+    return st;
+}
+
+#define AT(field) offsetof(struct args, field)
+
+static const struct base_option options[] = {
+    {"collective", "C", BASE_TEXT, AT(collective), 0, 0, "force algorithms [auto]", true},
+    CLUSTER_OPTIONS(struct args, cluster),
+    {0},
+};
+
+const struct cli_command cli_command_drill = {
+    .name = "drill",
+    .help = "workers that a benchmark or a test drives",
+    .usage = "paceline drill SOCKET [options]",
+    .options = options,
+    .args_size = sizeof(struct args),
+    .defaults = &(const struct args){.cluster = CLUSTER_FLAGS},
+    .min_positional = 1,
+    .max_positional = 1,
+    .hidden = true,
+    .run = run,
+};

@@ -1,0 +1,346 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Random faults in jobs whose workers check every result.
+
+    faults.py PATH-OF-PACELINE --faults N [--seed S] [--only local|hosts] [--seconds T]
+
+local: a job on this machine; kill -9 of a worker at its start, inside a random collective and at the
+end, and SIGSTOP. hosts (root): jobs on three hosts of tools/cluster, plain or under TLS; lost workers
+and agents, cut and frozen hosts, and the faults of tools/faultproxy on their connections.
+
+After every fault the survivors must get out of what they do, name a worker that was lost, agree on
+the next view, which has them and nobody else, and compute right sums in it. Nothing may take longer
+than PATIENCE, no result may be wrong, no process may be left over. The seed gives the same choices
+again. --seconds ends it earlier."""
+import argparse
+import collections
+import json
+import os
+import pathlib
+import random
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import drill  # noqa: E402
+
+PATIENCE = 30
+KINDS = ["broadcast", "gather", "scatter", "reduce-scatter", "all-gather", "all-reduce", "barrier",
+         "space", "async"]
+SIZES = [4, 4096, 65536, 1 << 20]
+OPTIONS = ["--min-workers", "1", "--silence", "1.5"]
+
+
+def alive(pid):
+    try:
+        return open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+class Trial:
+    """A job, and what its workers have said."""
+
+    def __init__(self, rng, job):
+        self.rng, self.job = rng, job
+        self.views = {}  # rank → its newest view (number, members), None: between views
+        self.told = {}  # rank → ids that its failures named, since the last fault
+        self.answers = {}  # rank → its last answer to an order
+
+    def living(self, gone=()):
+        return [r for r in self.job.ranks if not r.ended and r not in gone]
+
+    def hear(self, rank):
+        while (said := rank.take()) is not None:
+            assert "wrong" not in said, f"worker {rank.id}: {said['wrong']}"
+            if "pid" in said:
+                rank.id, rank.pid = said["id"], said["pid"]
+            elif "members" in said:
+                self.views[rank] = (said["view"], said["members"])
+                self.answers.pop(rank, None)
+            else:
+                self.answers[rank] = said
+                if "failed" in said:
+                    self.views[rank] = None
+                    self.told.setdefault(rank, set()).add(said["lost"])
+
+    def until(self, done, what):
+        """Listens until done() holds."""
+        deadline = time.monotonic() + PATIENCE
+        while not done():
+            socks = {r.sock: r for r in self.living()}
+            left = max(0, deadline - time.monotonic())
+            ready = select.select([self.job.server, *socks], [], [], left)[0]
+            if not ready:
+                raise drill.Silence(f"{what}: {self}")
+            for sock in ready:
+                if sock is self.job.server:
+                    self.job.accept(1, 0)
+                else:
+                    socks[sock].read()
+                    self.hear(socks[sock])
+
+    def __str__(self):
+        return "; ".join(f"worker {r.id}: ended {r.ended}, view {self.views.get(r)}, said "
+                         f"{self.answers.get(r)}" for r in self.job.ranks)
+
+    def agreed(self, gone=()):
+        """All that live, but for `gone`, are in one view of exactly them."""
+        ranks = self.living(gone)
+        views = [self.views.get(r) for r in ranks]
+        return not ranks or (views[0] is not None and all(v == views[0] for v in views)
+                             and views[0][1] == sorted(r.id for r in ranks))
+
+    def nudged(self, gone=()):
+        """agreed(); who was not in an operation has not noticed a loss: an operation tells it."""
+        for rank in self.living(gone):
+            if "checked" in self.answers.get(rank, {}):
+                del self.answers[rank]
+                rank.order("check barrier 4 1")
+        return self.agreed(gone)
+
+    def order(self, line, gone=()):
+        self.answers.clear()
+        for rank in self.living(gone):
+            rank.order(line)
+
+    def busy(self, count):
+        """Everybody is in a random collective; the moment that follows is random, too."""
+        self.told.clear()
+        self.order(f"check {self.rng.choice(KINDS)} {self.rng.choice(SIZES)} {count}")
+        time.sleep(self.rng.uniform(0, 0.03))
+
+    def recover(self, gone=()):
+        """The survivors agree on a view and compute right results in it."""
+        for _ in range(5):
+            self.until(lambda: self.nudged(gone), "no common view")
+            ranks = self.living(gone)
+            self.order("check all-reduce 4096 3", gone)
+            self.until(lambda: all(r.ended or r in self.answers for r in ranks), "no proof")
+            if all("checked" in self.answers.get(r, {}) for r in ranks):
+                return
+        raise drill.Silence(f"the survivors do not get to work: {self}")
+
+    def survive(self, gone):
+        """`gone` were lost by our doing: everybody else gets to know it and goes on."""
+        survivors = self.living(gone)
+        self.recover(gone)
+        assert self.living(gone) == survivors, f"more were lost than {ids(gone)}: {self}"
+        for rank in survivors:
+            told = self.told.get(rank, set())
+            assert told and told <= ids(gone), f"worker {rank.id} names {told}, not {ids(gone)}"
+
+    def ended(self, gone):
+        self.until(lambda: all(r.ended for r in gone), f"{ids(gone)} did not end")
+
+    def finish(self):
+        codes = self.job.end(PATIENCE)
+        for rank in self.job.ranks:
+            assert not rank.pid or not alive(rank.pid), f"worker {rank.id} outlives its job"
+        return codes
+
+
+def ids(ranks):
+    return {r.id for r in ranks}
+
+
+def workers_there(trial, count):
+    return (len(trial.living()) == count and all(r.id for r in trial.living()) and trial.agreed())
+
+
+# ---- on this machine
+
+def killed(trial):
+    victim = trial.rng.choice(trial.living())
+    trial.busy(0)
+    victim.kill()
+    trial.survive([victim])
+
+
+def stopped(trial):
+    victim = trial.rng.choice(trial.living())
+    trial.busy(0)
+    victim.kill(signal.SIGSTOP)
+    # Its memory is shared: it must be gone before anybody works in the next view.
+    trial.until(lambda: any(v and victim.id not in v[1] for v in trial.views.values()), "no view")
+    assert not alive(victim.pid), f"the next view came before the stopped worker {victim.id} was killed"
+    trial.survive([victim])
+
+
+def killed_at_start(trial, workers):
+    agent = trial.job.processes[0].pid
+    children = []
+    deadline = time.monotonic() + PATIENCE
+    while len(children) < workers and time.monotonic() < deadline:
+        children = open(f"/proc/{agent}/task/{agent}/children").read().split()
+    assert len(children) == workers, "the workers were not started"
+    time.sleep(trial.rng.uniform(0, 0.05))
+    os.kill(int(trial.rng.choice(children)), signal.SIGKILL)
+    trial.until(lambda: workers_there(trial, workers - 1) or
+                ("failed" in str(trial.answers) and trial.nudged()
+                 and workers_there(trial, workers - 1)), "no view of the others")
+    trial.recover()
+
+
+def killed_at_end(trial):
+    victim = trial.rng.choice(trial.living())
+    for rank in trial.living():
+        rank.close()
+    time.sleep(trial.rng.uniform(0, 0.01))
+    if alive(victim.pid):
+        victim.kill()
+
+
+def local(args, rng, tally):
+    workers = rng.choice([2, 3, 4])
+    options = OPTIONS + (["--transport", "tcp"] if rng.random() < 0.3 else [])
+    with drill.Job(args.program, workers, options=options,
+                   stderr=subprocess.DEVNULL).launch() as job:
+        trial = Trial(rng, job)
+        if rng.random() < 0.2:
+            killed_at_start(trial, workers)
+            tally["killed at its start"] += 1
+        else:
+            trial.until(lambda: workers_there(trial, workers), "no first view")
+        while len(trial.living()) > 1:
+            if rng.random() < 0.85:
+                killed(trial)
+                tally["killed inside a collective"] += 1
+            else:
+                stopped(trial)
+                tally["stopped"] += 1
+            if rng.random() < 0.2 and len(trial.living()) > 1:
+                killed_at_end(trial)
+                tally["killed at the end"] += 1
+                break
+        trial.finish()
+
+
+# ---- on hosts
+
+def of_host(trial, host):
+    return [r for r in trial.living() if (r.id - 1) // trial.job.workers == host]
+
+
+def agent_killed(trial, host):
+    gone = of_host(trial, host)
+    trial.busy(0)
+    trial.job.processes[host].kill()
+    trial.survive(gone)
+    trial.ended(gone)
+
+
+def host_cut(trial, host):
+    gone = of_host(trial, host)
+    trial.busy(0)
+    subprocess.run([drill.CLUSTER, "cut", str(host)], check=True)
+    trial.survive(gone)
+    trial.ended(gone)
+    subprocess.run([drill.CLUSTER, "mend", str(host)], check=True)
+
+
+def host_frozen(trial, host):
+    """It comes back to itself when the others have gone on: nothing of it may reach them."""
+    gone = of_host(trial, host)
+    frozen = [trial.job.processes[host].pid] + [r.pid for r in gone]
+    trial.busy(0)
+    for pid in frozen:
+        os.kill(pid, signal.SIGSTOP)
+    trial.survive(gone)
+    trial.order("check all-reduce 65536 200", gone)
+    for pid in frozen:
+        os.kill(pid, signal.SIGCONT)
+    survivors = trial.living(gone)
+    trial.until(lambda: all(r in trial.answers for r in survivors), "no answer")
+    assert all("checked" in trial.answers[r] for r in survivors), str(trial)
+    trial.ended(gone)
+
+
+def pair_cut(trial, host):
+    """Two hosts do not hear each other, host 0 hears both: some of one of them leave."""
+    pair = [str(host), str(3 - host)]
+    before = trial.living()
+    trial.busy(0)
+    subprocess.run([drill.CLUSTER, "cut", *pair], check=True)
+    trial.until(lambda: len(trial.living()) < len(before), "nobody left")
+    trial.recover()
+    subprocess.run([drill.CLUSTER, "mend", *pair], check=True)
+    assert of_host(trial, 0), "host 0 had no part in it"
+
+
+def disturbed(trial, proxy, tally):
+    """A fault of a connection: nothing, or a loss."""
+    kind = trial.rng.choice(["reset", "truncate", "flip", "delay", "lose"])
+    trial.busy(100)
+    proxy.stdin.write(kind + "\n")
+    proxy.stdin.flush()
+    ranks = trial.living()
+    trial.until(lambda: all(r.ended or r in trial.answers for r in ranks), f"no answer after {kind}")
+    trial.recover()
+    assert of_host(trial, 0), f"a {kind} cost host 0"
+    tally[kind] += 1
+
+
+def hosts(args, rng, tally, proxy, token):
+    env = {"PACELINE_TOKEN": token} if rng.random() < 0.5 else {}
+    workers = rng.choice([1, 2])
+    with drill.Job(args.program, workers, [0, 1, 2], OPTIONS, env,
+                   stderr=subprocess.DEVNULL).launch() as job:
+        trial = Trial(rng, job)
+        trial.until(lambda: workers_there(trial, 3 * workers), "no first view")
+        trial.order("patience 5")
+        while len(others := {(r.id - 1) // workers for r in trial.living()} - {0}) > 0:
+            fault = rng.choices(["disturb", "kill", "agent", "cut", "freeze", "pair"],
+                                [20, 5, 1, 1, 1, 1 if len(others) == 2 else 0])[0]
+            host = rng.choice(sorted(others))
+            if fault == "disturb":
+                disturbed(trial, proxy, tally)
+                continue
+            run = {"kill": lambda: killed(trial), "agent": lambda: agent_killed(trial, host),
+                   "cut": lambda: host_cut(trial, host), "freeze": lambda: host_frozen(trial, host),
+                   "pair": lambda: pair_cut(trial, host)}[fault]
+            run()
+            tally[{"kill": "killed inside a collective", "agent": "agent killed", "cut": "host cut",
+                   "freeze": "host frozen", "pair": "pair of hosts cut"}[fault]] += 1
+        trial.finish()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("--faults", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", choices=["local", "hosts"])
+    parser.add_argument("--seconds", type=float, default=1e9)
+    args = parser.parse_args()
+    rng = random.Random(args.seed)
+    tally = collections.Counter()
+    end = time.monotonic() + args.seconds
+    if args.only != "local":
+        if "CLUSTER" not in os.environ:
+            os.execv(drill.CLUSTER, [drill.CLUSTER, "run", "3", "--loopback", "--", sys.executable,
+                                     *sys.argv])
+        proxy = subprocess.Popen([drill.CLUSTER, "proxy", "--seed", str(args.seed), "--pause", "0.3"],
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert json.loads(proxy.stdout.readline())["ready"]
+        threading.Thread(target=proxy.stdout.read, daemon=True).start()  # or it would stand still
+        token = subprocess.run([args.program, "token"], check=True, text=True,
+                               capture_output=True).stdout.strip()
+    while sum(tally.values()) < args.faults and time.monotonic() < end:
+        if args.only == "local" or (args.only is None and rng.random() < 0.6):
+            local(args, rng, tally)
+        else:
+            hosts(args, rng, tally, proxy, token)
+    if args.only != "local":
+        proxy.terminate()
+    print(f"{sum(tally.values())} faults: "
+          + ", ".join(f"{n} {what}" for what, n in sorted(tally.items())))
+
+
+if __name__ == "__main__":
+    main()
