@@ -44,8 +44,7 @@ def busy(job, rng):
 def kills(args, rng, count, held):
     times = []
     while len(times) < count:
-        with drill.Job(args.program, args.workers, options=["--min-workers", "1"],
-                       stderr=subprocess.DEVNULL).launch() as job:
+        with drill.Job(args.program, args.workers, options=["--min-workers", "1"]).launch() as job:
             job.gather(PATIENCE)
             while len(job.ranks) > 1 and len(times) < count:
                 victim = job.ranks.pop(rng.randrange(len(job.ranks)))
@@ -67,8 +66,8 @@ def cuts(args, rng, count):
                            capture_output=True).stdout.strip()
     times = []
     while len(times) < count:
-        with drill.Job(args.program, 1, [0, 1, 2], ["--min-workers", "1"], {"PACELINE_TOKEN": token},
-                       stderr=subprocess.DEVNULL).launch() as job:
+        with drill.Job(args.program, 1, [0, 1, 2], ["--min-workers", "1"],
+                       {"PACELINE_TOKEN": token}).launch() as job:
             job.gather(PATIENCE)
             victim = job.ranks[2]
             busy(job, rng)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Jobs whose workers do what they are told: the other end of `paceline drill`
-(src/cli/programs/drill.c), for bench/ and
-tests/dist. A worker is a connection that takes lines and gives JSON objects; nothing here waits
-longer than it was told to."""
+(src/cli/programs/drill.c), for bench/ and tests/dist. A worker is a connection that takes lines and
+gives JSON objects; nothing here waits longer than it was told to."""
 import json
 import os
 import pathlib
@@ -10,6 +9,7 @@ import select
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -141,23 +141,34 @@ class Job(Group):
     """Workers of paceline, `workers` on each of the hosts; hosts: None, or numbers of hosts of the
     current cluster of tools/cluster, of which the first is host 0."""
 
-    def __init__(self, program, workers, hosts=None, options=(), env=None, port=PORT, **popen):
+    def __init__(self, program, workers, hosts=None, options=(), env=None, port=PORT):
         super().__init__()
         self.program, self.workers, self.hosts = str(program), workers, hosts
-        self.options, self.env, self.port, self.popen = list(options), env, port, popen
+        self.options, self.env, self.port = list(options), env, port
+        self.log = open(f"{self.folder.name}/log", "w+")
+
+    def __exit__(self, kind, *rest):
+        super().__exit__(kind, *rest)
+        if kind is not None:
+            self.log.seek(0)
+            print("what the job said last:", *self.log.readlines()[-30:], sep="\n  ",
+                  file=sys.stderr)
+        self.log.close()
+
+    def start(self, command, **options):
+        return super().start(command, stderr=self.log, **options)
 
     def launch(self):
         own = [self.program, "drill", self.path, "--workers", str(self.workers), *self.options]
         env = dict(os.environ, OMP_NUM_THREADS="1", **(self.env or {}))
         if self.hosts is None:
-            self.start(own, env=env, **self.popen)
+            self.start(own, env=env)
             return self
         master = subprocess.run([CLUSTER, "address", str(self.hosts[0])], check=True, text=True,
                                 capture_output=True).stdout.strip()
         for rank, host in enumerate(self.hosts):
             self.start([CLUSTER, "exec", str(host), *own, "--num-nodes", str(len(self.hosts)),
-                        "--rank", str(rank), "--master-ip", master, "--port", str(self.port)], env=env,
-                       **self.popen)
+                        "--rank", str(rank), "--master-ip", master, "--port", str(self.port)], env=env)
         return self
 
     def gather(self, seconds=30):

@@ -24,6 +24,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import drill  # noqa: E402
@@ -198,8 +199,7 @@ def killed_at_end(trial):
 def local(args, rng, tally):
     workers = rng.choice([2, 3, 4])
     options = OPTIONS + (["--transport", "tcp"] if rng.random() < 0.3 else [])
-    with drill.Job(args.program, workers, options=options,
-                   stderr=subprocess.DEVNULL).launch() as job:
+    with drill.Job(args.program, workers, options=options).launch() as job:
         trial = Trial(rng, job)
         if rng.random() < 0.2:
             killed_at_start(trial, workers)
@@ -288,8 +288,7 @@ def disturbed(trial, proxy, tally):
 def hosts(args, rng, tally, proxy, token):
     env = {"PACELINE_TOKEN": token} if rng.random() < 0.5 else {}
     workers = rng.choice([1, 2])
-    with drill.Job(args.program, workers, [0, 1, 2], OPTIONS, env,
-                   stderr=subprocess.DEVNULL).launch() as job:
+    with drill.Job(args.program, workers, [0, 1, 2], OPTIONS, env).launch() as job:
         trial = Trial(rng, job)
         trial.until(lambda: workers_there(trial, 3 * workers), "no first view")
         trial.order("patience 5")
@@ -331,11 +330,15 @@ def main():
         threading.Thread(target=proxy.stdout.read, daemon=True).start()  # or it would stand still
         token = subprocess.run([args.program, "token"], check=True, text=True,
                                capture_output=True).stdout.strip()
-    while sum(tally.values()) < args.faults and time.monotonic() < end:
-        if args.only == "local" or (args.only is None and rng.random() < 0.6):
-            local(args, rng, tally)
-        else:
-            hosts(args, rng, tally, proxy, token)
+    try:
+        while sum(tally.values()) < args.faults and time.monotonic() < end:
+            if args.only == "local" or (args.only is None and rng.random() < 0.6):
+                local(args, rng, tally)
+            else:
+                hosts(args, rng, tally, proxy, token)
+    except (drill.Silence, AssertionError) as finding:
+        traceback.print_exc()
+        sys.exit(f"seed {args.seed}, after {sum(tally.values())} faults: {finding}")
     if args.only != "local":
         proxy.terminate()
     print(f"{sum(tally.values())} faults: "
