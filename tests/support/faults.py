@@ -62,7 +62,6 @@ class Trial:
                 rank.id, rank.pid = said["id"], said["pid"]
             elif "members" in said:
                 self.views[rank] = (said["view"], said["members"])
-                self.answers.pop(rank, None)
             else:
                 self.answers[rank] = said
                 if "failed" in said:
@@ -96,18 +95,11 @@ class Trial:
         return not ranks or (views[0] is not None and all(v == views[0] for v in views)
                              and views[0][1] == sorted(r.id for r in ranks))
 
-    def nudged(self, gone=()):
-        """agreed(); who was not in an operation has not noticed a loss: an operation tells it."""
-        for rank in self.living(gone):
-            if "checked" in self.answers.get(rank, {}):
-                del self.answers[rank]
-                rank.order("check barrier 4 1")
-        return self.agreed(gone)
-
     def order(self, line, gone=()):
+        """To all that live, in the view that they agree on."""
         self.answers.clear()
         for rank in self.living(gone):
-            rank.order(line)
+            rank.order(f"@{self.views[rank][0]} {line}")
 
     def busy(self, count):
         """Everybody is in a random collective; the moment that follows is random, too."""
@@ -118,7 +110,7 @@ class Trial:
     def recover(self, gone=()):
         """The survivors agree on a view and compute right results in it."""
         for _ in range(5):
-            self.until(lambda: self.nudged(gone), "no common view")
+            self.until(lambda: self.agreed(gone), "no common view")
             ranks = self.living(gone)
             self.order("check all-reduce 4096 3", gone)
             self.until(lambda: all(r.ended or r in self.answers for r in ranks), "no proof")
@@ -181,9 +173,7 @@ def killed_at_start(trial, workers):
     assert len(children) == workers, "the workers were not started"
     time.sleep(trial.rng.uniform(0, 0.05))
     os.kill(int(trial.rng.choice(children)), signal.SIGKILL)
-    trial.until(lambda: workers_there(trial, workers - 1) or
-                ("failed" in str(trial.answers) and trial.nudged()
-                 and workers_there(trial, workers - 1)), "no view of the others")
+    trial.until(lambda: workers_there(trial, workers - 1), "no view of the others")
     trial.recover()
 
 
@@ -291,7 +281,8 @@ def hosts(args, rng, tally, proxy, token):
     with drill.Job(args.program, workers, [0, 1, 2], OPTIONS, env).launch() as job:
         trial = Trial(rng, job)
         trial.until(lambda: workers_there(trial, 3 * workers), "no first view")
-        trial.order("patience 5")
+        for rank in trial.living():
+            rank.order("patience 5")
         while len(others := {(r.id - 1) // workers for r in trial.living()} - {0}) > 0:
             fault = rng.choices(["disturb", "kill", "agent", "cut", "freeze", "pair"],
                                 [20, 5, 1, 1, 1, 1 if len(others) == 2 else 0])[0]

@@ -10,20 +10,21 @@
  *   hold BYTES                        touches so much more memory
  *   patience SECONDS                  that an operation of this view and later ones may take
  *
- * The end of the socket is the end of the job. It answers with JSON lines:
+ * `@VIEW ` before an order: only in this view, otherwise the answer is "skipped". The end of the
+ * socket is the end of the job. It answers with JSON lines:
  *
  *   {"id","pid"}                      once, when it connects
  *   {"view","rank","members"}         it is in this view; members are ids
  *   {"seconds"}                       rank 0: of one all-reduce, after `time`
- *   {"checked"}, {"held"}             done: operations, bytes
+ *   {"checked"}, {"held"}, {"skipped"}   done: operations, bytes; the view that it is in
  *   {"failed","lost","at","done","view","message"}
  *                                     the code, who was lost (0: nobody can be named), when
  *                                     (CLOCK_MONOTONIC) and after how many operations of `check`
  *   {"wrong"}                         a result was; the worker ends
  *
- * After a failure it goes to the next view that it is in, as a training does.
+ * After a failure, and when it has nothing to do, it goes to the next view that it is in.
  */
-#include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,7 @@
 
 /* Seconds: until a driver that says nothing is gone; until there is a view. */
 static const double IDLE = 600, NEXT_VIEW = 60;
+enum { LOOK = 100 }; /* milliseconds until an idle worker looks for a new view */
 static const size_t MOST = (size_t)1 << 30; /* bytes an order may ask for */
 
 struct drill {
@@ -81,23 +83,29 @@ static base_status answer(struct drill *d, json_t *object)
     return st;
 }
 
-/* The next line, without its end; *line_p is NULL when the driver has closed. */
-static base_status next_order(struct drill *d, char line[256], bool *more_p)
+enum wish { ORDER, NEW_VIEW, THE_END };
+
+/* Waits for the next line, which it takes without its end, or for a view or the job to end. */
+static base_status next_wish(struct drill *d, char line[256], enum wish *wish_p)
 {
     double deadline = base_now() + IDLE;
     char *end;
 
-    *more_p = false;
     while ((end = memchr(d->inbox, '\n', d->have)) == NULL) {
         struct pollfd ready = {.fd = d->fd, .events = POLLIN};
         ssize_t got;
 
+        *wish_p = THE_END;
         if (d->have == sizeof d->inbox)
             return base_fail(BASE_ERR_DATA, "the driver's line is too long");
-        if (poll(&ready, 1, 1000) == 0 && base_now() > deadline)
+        if (poll(&ready, 1, LOOK) == 0 && base_now() > deadline)
             return base_fail(BASE_ERR_TIMEOUT, "the driver has said nothing for %.0f s", IDLE);
         if (cluster_worker_stopping(d->worker))
             return BASE_OK;
+        if (cluster_worker_newest(d->worker) > d->view.number) {
+            *wish_p = NEW_VIEW;
+            return BASE_OK;
+        }
         if (ready.revents == 0)
             continue;
         got = read(d->fd, d->inbox + d->have, sizeof d->inbox - d->have);
@@ -109,7 +117,7 @@ static base_status next_order(struct drill *d, char line[256], bool *more_p)
     memcpy(line, d->inbox, (size_t)(end - d->inbox));
     d->have -= (size_t)(end - d->inbox);
     memmove(d->inbox, end, d->have);
-    *more_p = true;
+    *wish_p = ORDER;
     return BASE_OK;
 }
 
@@ -188,7 +196,14 @@ static base_status obey(struct drill *d, const char *line, long long *done_p)
     size_t bytes;
     long long count;
     double seconds;
+    uint32_t view;
+    int used = 0;
 
+    if (sscanf(line, "@%" SCNu32 " %n", &view, &used) == 1 && used > 0) {
+        if (view != d->view.number)
+            return answer(d, json_pack("{s:I}", "skipped", (json_int_t)d->view.number));
+        line += used;
+    }
     if (sscanf(line, "patience %lf", &seconds) == 1 && seconds > 0) {
         d->patience = seconds;
         coll_patience(d->work.coll, seconds);
@@ -256,26 +271,26 @@ out:
     return st;
 }
 
-/* All orders of one view. *more_p: there may be another one. */
-static base_status serve(struct drill *d, bool *more_p)
+/* All orders of one view. */
+static base_status serve(struct drill *d, bool *ended_p)
 {
     char line[256];
+    enum wish wish = ORDER;
     long long done = 0;
     base_status st = BASE_OK;
 
     TRY(enter(d));
     while (true) {
         done = 0;
-        TRY(next_order(d, line, more_p));
-        if (!*more_p)
+        TRY(next_wish(d, line, &wish));
+        if (wish != ORDER)
             break;
         TRY(obey(d, line, &done));
     }
+    *ended_p = wish == THE_END;
 out:
-    if (st != BASE_OK) {
+    if (st != BASE_OK)
         st = report(d, st, base_now(), done);
-        *more_p = st == BASE_OK;
-    }
     leave(d);
     return st;
 }
@@ -284,7 +299,7 @@ static base_status run(struct cluster_worker *worker, const json_t *job, json_t 
 {
     struct drill d = {.worker = worker, .fd = -1, .patience = 30};
     const char *socket_path;
-    bool more = true;
+    bool ended = false;
     base_status st = BASE_OK;
 
     *result_p = NULL;
@@ -293,9 +308,9 @@ static base_status run(struct cluster_worker *worker, const json_t *job, json_t 
     TRY(dial(socket_path, &d.fd));
     TRY(answer(&d, json_pack("{s:I, s:i}", "id", (json_int_t)cluster_worker_id(worker), "pid",
                              (int)getpid())));
-    while (more && !cluster_worker_stopping(worker)) {
+    while (!ended && !cluster_worker_stopping(worker)) {
         TRY(cluster_worker_view(worker, d.view.number, base_now() + NEXT_VIEW, &d.view));
-        TRY(serve(&d, &more));
+        TRY(serve(&d, &ended));
     }
     *result_p = json_object();
 out:
