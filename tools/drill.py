@@ -128,12 +128,15 @@ class Group:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def quit(self):
         for process in self.processes:
             if process.poll() is None:
                 process.kill()
                 process.wait()
         self.server.close()
+
+    def __exit__(self, *_):
+        self.quit()
         self.folder.cleanup()
 
 
@@ -145,21 +148,26 @@ class Job(Group):
         super().__init__()
         self.program, self.workers, self.hosts = str(program), workers, hosts
         self.options, self.env, self.port = list(options), env, port
-        self.log = open(f"{self.folder.name}/log", "w+")
+        self.log = open(f"{self.folder.name}/log", "w")
+        self.events = f"{self.folder.name}/events"
 
     def __exit__(self, kind, *rest):
-        super().__exit__(kind, *rest)
+        self.quit()
         if kind is not None:
-            self.log.seek(0)
-            print("what the job said last:", *self.log.readlines()[-30:], sep="\n  ",
-                  file=sys.stderr)
+            lines = pathlib.Path(self.log.name).read_text().splitlines()[-20:]
+            events = pathlib.Path(self.events)
+            lines += [e for e in events.read_text().splitlines() if '"heartbeat"' not in e][-30:] \
+                if events.exists() else []
+            print("what the job said last:", *lines, sep="\n  ", file=sys.stderr)
         self.log.close()
+        self.folder.cleanup()
 
     def start(self, command, **options):
         return super().start(command, stderr=self.log, **options)
 
     def launch(self):
-        own = [self.program, "drill", self.path, "--workers", str(self.workers), *self.options]
+        own = [self.program, "drill", self.path, "--workers", str(self.workers), "--events", self.events,
+               *self.options]
         env = dict(os.environ, OMP_NUM_THREADS="1", **(self.env or {}))
         if self.hosts is None:
             self.start(own, env=env)
@@ -169,7 +177,17 @@ class Job(Group):
         for rank, host in enumerate(self.hosts):
             self.start([CLUSTER, "exec", str(host), *own, "--num-nodes", str(len(self.hosts)),
                         "--rank", str(rank), "--master-ip", master, "--port", str(self.port)], env=env)
+            if rank == 0:
+                self.says("listens on", 30)  # a proxy would accept, and close: no reason to try again
         return self
+
+    def says(self, words, seconds):
+        """Waits until the log has these words."""
+        deadline = time.monotonic() + seconds
+        while words not in pathlib.Path(self.log.name).read_text():
+            if time.monotonic() > deadline:
+                raise Silence(f"the job does not say '{words}' within {seconds} s")
+            time.sleep(0.005)
 
     def gather(self, seconds=30):
         """All workers, sorted by id, in their first view."""

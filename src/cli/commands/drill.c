@@ -10,7 +10,7 @@
 
 struct args {
     struct cluster_flags cluster;
-    const char *collective;
+    const char *collective, *events;
 };
 
 static base_status run(void *args, const struct cli_positional *positional)
@@ -21,9 +21,12 @@ static base_status run(void *args, const struct cli_positional *positional)
     json_t *result = NULL;
 
     TRY(cluster_launch_find(&a->cluster, &setup.launch));
+    if (a->events != NULL)
+        TRY(base_events_open(a->events, &setup.events));
     setup.job = json_pack("{s:s, s:s?}", "socket", positional->at[0], "collective", a->collective);
     TRY(cluster_agent_run(&setup, &result));
 out:
+    base_ignore(base_events_close(setup.events));
     json_decref(setup.job);
     json_decref(result);
     return st;
@@ -33,6 +36,7 @@ out:
 
 static const struct base_option options[] = {
     {"collective", "C", BASE_TEXT, AT(collective), 0, 0, "force algorithms [auto]", true},
+    {"events", "FILE", BASE_TEXT, AT(events), 0, 0, "append the job's events to this file", true},
     CLUSTER_OPTIONS(struct args, cluster),
     {0},
 };
