@@ -101,7 +101,7 @@ base_status comm_group_open(struct comm_endpoint *endpoint, const struct comm_vi
     struct comm_group *group = base_calloc(1, sizeof *group);
     base_status st;
 
-    *group_p = NULL;
+    *group_p = group;
     group->endpoint = endpoint;
     group->view = *view;
     group->rank = comm_view_rank(view, endpoint->setup.id);
@@ -113,10 +113,8 @@ base_status comm_group_open(struct comm_endpoint *endpoint, const struct comm_vi
     TRY(comm_group_check(group));
     TRY(choose_all(group, transport, chosen));
     TRY(open_all(group, chosen, deadline));
-    *group_p = group;
-    group = NULL;
 out:
-    comm_group_close(group);
+    group->failure = st;
     return st;
 }
 

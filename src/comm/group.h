@@ -39,7 +39,8 @@ enum comm_channel { /* one for each kind of traffic that must not wait for anoth
 struct comm_group;
 
 /* transport: a name of the registry for all peers, or NULL: for each peer the first that reaches it
- * (shm, then tcp). Returns when every rank of the view is connected. `endpoint` must outlive it. */
+ * (shm, then tcp). Returns when every rank of the view is connected. `endpoint` must outlive it.
+ * Behind a failure, too, there is a group, void, that knows who was lost or did not come. */
 base_status comm_group_open(struct comm_endpoint *endpoint, const struct comm_view *view,
                             const char *transport, double deadline, struct comm_group **group_p);
 void comm_group_close(struct comm_group *group); /* accepts NULL */
@@ -48,7 +49,8 @@ int comm_group_rank(const struct comm_group *group);
 int comm_group_size(const struct comm_group *group);
 const struct comm_view *comm_group_view(const struct comm_group *group);
 struct comm_endpoint *comm_group_endpoint(const struct comm_group *group);
-uint32_t comm_group_lost(const struct comm_group *group); /* id of a lost worker; 0: none known */
+/* The worker whose loss, or whose connection, voided the group; 0: none can be named. */
+uint32_t comm_group_lost(const struct comm_group *group);
 /* comm_can flags (comm/transport.h) that hold between this rank and `rank`, or for all ranks. */
 unsigned comm_group_can(const struct comm_group *group, int rank);
 unsigned comm_group_can_all(const struct comm_group *group);

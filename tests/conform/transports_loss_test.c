@@ -73,14 +73,10 @@ static base_status work(struct crew_worker *me, struct comm_group *group, int ro
     return st;
 }
 
-static void check_told(struct crew_worker *me, struct comm_group *group, uint32_t view)
+static void check_told(struct crew_worker *me, struct comm_group *group)
 {
-    uint32_t lost =
-        group != NULL ? comm_group_lost(group) : comm_endpoint_last_lost(me->endpoint, view);
-
-    crew_check(is_victim(me, lost));
-    if (group != NULL)
-        crew_check(comm_wait(group, NULL, 0, groups_soon()) == BASE_ERR_PEER_LOST);
+    crew_check(is_victim(me, comm_group_lost(group)));
+    crew_check(comm_wait(group, NULL, 0, groups_soon()) == BASE_ERR_PEER_LOST);
 }
 
 /* Every loss leads to the next view, until the last loss is over and some rounds went well. */
@@ -101,7 +97,7 @@ static void survive(struct crew_worker *me)
             st = work(me, group, view.size == last_size ? 5 : -1);
         crew_check(st == BASE_OK || st == BASE_ERR_PEER_LOST);
         if (st != BASE_OK)
-            check_told(me, group, view.number);
+            check_told(me, group);
         comm_group_close(group);
     } while (st != BASE_OK);
     crew_check(view.size == last_size);
@@ -170,7 +166,7 @@ static void lose_one(struct crew_worker *me)
         st = comm_wait(group, &wait, 1, groups_soon());
     }
     crew_check(st == BASE_ERR_PEER_LOST);
-    check_told(me, group, view.number);
+    check_told(me, group);
     comm_group_close(group);
     group = groups_open(me, view.number);
     crew_check(comm_group_size(group) == (int)view.size - 1);

@@ -204,7 +204,10 @@ static void silent_at_join(struct crew_worker *me)
     if (me->index == 0) {
         crew_check(comm_group_open(me->endpoint, &view, way->transport, base_now() + 0.2, &group) ==
                    BASE_ERR_TIMEOUT);
-        crew_check(group == NULL);
+        crew_check(comm_local_barrier(group, base_now() + 1) == BASE_ERR_TIMEOUT);
+        if (way->transport != NULL && strcmp(way->transport, "tcp") == 0)
+            crew_check(comm_group_lost(group) == view.members[1].id);
+        comm_group_close(group);
         atomic_store(&board->go, 1);
     }
     while (atomic_load(&board->go) == 0)

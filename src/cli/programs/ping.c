@@ -142,11 +142,8 @@ static base_status all_views(struct ping *p)
         if (st == BASE_OK)
             st = rounds(p, g);
         if (st == BASE_ERR_PEER_LOST) {
-            uint32_t lost =
-                comm_endpoint_last_lost(cluster_worker_endpoint(p->worker), view.number);
+            uint32_t lost = comm_group_lost(g);
 
-            if (g != NULL && comm_group_lost(g) != 0)
-                lost = comm_group_lost(g);
             base_info("worker %u was lost from view %u in round %lld", lost, view.number,
                       (long long)p->round);
             cluster_worker_suspect(p->worker, view.number, lost);

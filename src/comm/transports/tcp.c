@@ -62,6 +62,11 @@ static void connected(struct tcp *t, struct mesh_link *l, struct comm_stream *st
     t->missing -= l->wanted;
 }
 
+static void accuse(struct tcp *t, const struct mesh_link *l)
+{
+    t->group->lost = t->group->view.members[l->peer].id;
+}
+
 static base_status begin(struct tcp *t, struct mesh_link *l)
 {
     const struct comm_endpoint_setup *setup = &t->group->endpoint->setup;
@@ -232,6 +237,19 @@ static struct tcp *make(struct comm_group *group, const int *peers, int count)
     return t;
 }
 
+static base_status give_up_opening(struct tcp *t)
+{
+    const struct mesh_link *l = t->links;
+
+    while (!l->wanted || l->link.stream != NULL)
+        l++;
+    accuse(t, l);
+    return base_fail(BASE_ERR_TIMEOUT,
+                     "%d of %d connections of view %u were not made in time, that with worker %u "
+                     "among them",
+                     t->missing, t->count / COMM_CHANNELS, t->group->view.number, t->group->lost);
+}
+
 static base_status tcp_open(struct comm_group *group, const int *peers, int count, double deadline,
                             void **state_p)
 {
@@ -244,8 +262,7 @@ static base_status tcp_open(struct comm_group *group, const int *peers, int coun
     TRY(connect_more(t));
     while (t->missing > 0) {
         if (base_now() >= deadline)
-            TRY(base_fail(BASE_ERR_TIMEOUT, "%d of %d connections of view %u were not made in time",
-                          t->missing, count, group->view.number));
+            TRY(give_up_opening(t));
         tcp_sleep(t, deadline);
         TRY(comm_group_check(group));
         TRY(connect_more(t));
@@ -301,7 +318,7 @@ static base_status look_for_cut(struct tcp *t)
         if (getsockopt(comm_stream_fd(l->link.stream), IPPROTO_TCP, TCP_INFO, &info, &length) ==
                 0 &&
             info.tcpi_unacked > 0 && info.tcpi_last_ack_recv > cut_milliseconds) {
-            t->group->lost = t->group->view.members[l->peer].id;
+            accuse(t, l);
             return base_fail(BASE_ERR_PEER_LOST, "%s has acknowledged nothing for %u ms",
                              comm_stream_peer(l->link.stream), info.tcpi_last_ack_recv);
         }
@@ -326,8 +343,8 @@ static base_status tcp_progress(void *state, bool *moved_p)
             st = comm_link_send(link, moved_p);
         if (st == BASE_OK && link->in.first != NULL)
             st = comm_link_receive(link, moved_p);
-        if (st == BASE_ERR_PEER_LOST)
-            t->group->lost = t->group->view.members[t->links[i].peer].id;
+        if (st != BASE_OK)
+            accuse(t, &t->links[i]);
         TRY(st);
     }
     if (!*moved_p)
