@@ -235,14 +235,12 @@ static void leave(struct drill *d)
 /* A loss is an answer, and the next view is the remedy; a wrong result is told before the end. */
 static base_status report(struct drill *d, base_status failure, double at, long long done)
 {
-    uint32_t lost = d->group != NULL ? comm_group_lost(d->group) : 0;
+    uint32_t lost = comm_group_lost(d->group);
 
     if (failure == BASE_ERR_INTERNAL)
         base_ignore(answer(d, json_pack("{s:o}", "wrong", base_json_text(base_message()))));
     if (failure != BASE_ERR_PEER_LOST && failure != BASE_ERR_TIMEOUT && failure != BASE_ERR_DATA)
         return failure;
-    if (lost == 0)
-        lost = comm_endpoint_last_lost(cluster_worker_endpoint(d->worker), d->view.number);
     if (lost != 0)
         cluster_worker_suspect(d->worker, d->view.number, lost);
     return answer(d,
