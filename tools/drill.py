@@ -152,6 +152,8 @@ class Job(Group):
         self.events = f"{self.folder.name}/events"
 
     def __exit__(self, kind, *rest):
+        if kind is not None:
+            time.sleep(1)  # its last words may be under way
         self.quit()
         if kind is not None:
             lines = pathlib.Path(self.log.name).read_text().splitlines()[-20:]

@@ -288,7 +288,8 @@ def hosts(args, rng, tally, proxy, token):
         trial.until(lambda: workers_there(trial, 3 * workers), "no first view")
         for rank in trial.living():
             rank.order("patience 5")
-        while len(others := {(r.id - 1) // workers for r in trial.living()} - {0}) > 0:
+        while (len(trial.living()) > 1 and
+               len(others := {(r.id - 1) // workers for r in trial.living()} - {0}) > 0):
             fault = rng.choices(["disturb", "kill", "agent", "cut", "freeze", "pair"],
                                 [20, 5, 1, 1, 1, 1 if len(others) == 2 else 0])[0]
             host = rng.choice(sorted(others))

@@ -89,6 +89,8 @@ enum wish { ORDER, NEW_VIEW, THE_END };
 static base_status next_wish(struct drill *d, char line[256], enum wish *wish_p)
 {
     double deadline = base_now() + IDLE;
+    struct comm_view view;
+    base_status next;
     char *end;
 
     while ((end = memchr(d->inbox, '\n', d->have)) == NULL) {
@@ -102,8 +104,9 @@ static base_status next_wish(struct drill *d, char line[256], enum wish *wish_p)
             return base_fail(BASE_ERR_TIMEOUT, "the driver has said nothing for %.0f s", IDLE);
         if (cluster_worker_stopping(d->worker))
             return BASE_OK;
-        if (cluster_worker_newest(d->worker) > d->view.number) {
-            *wish_p = NEW_VIEW;
+        next = cluster_worker_view(d->worker, d->view.number, base_now(), &view);
+        if (next != BASE_ERR_TIMEOUT) {
+            *wish_p = next == BASE_OK ? NEW_VIEW : THE_END;
             return BASE_OK;
         }
         if (ready.revents == 0)
