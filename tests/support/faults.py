@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Random faults in jobs whose workers check every result.
 
-    faults.py PATH-OF-PACELINE --faults N [--seed S] [--only local|hosts] [--seconds T]
+    faults.py PATH-OF-PACELINE local|hosts|proxy --faults N [--seed S] [--seconds T]
 
-local: a job on this machine; kill -9 of a worker at its start, inside a random collective and at the
+local: jobs on this machine; kill -9 of a worker at its start, inside a random collective and at the
 end, and SIGSTOP. hosts (root): jobs on three hosts of tools/cluster, plain or under TLS; lost workers
-and agents, cut and frozen hosts, and the faults of tools/faultproxy on their connections.
+and agents, cut and frozen hosts. proxy (root): the same hosts with tools/faultproxy between them,
+which disturbs their connections.
 
 After every fault the survivors must get out of what they do, name a worker that was lost, agree on
 the next view, which has them and nobody else, and compute right sums in it. Nothing may take longer
@@ -280,7 +281,20 @@ def disturbed(trial, proxy, tally):
     tally[kind] += 1
 
 
-def hosts(args, rng, tally, proxy, token):
+def host_faults(trial, others, tally):
+    """Packets vanish, or a host does."""
+    host = trial.rng.choice(sorted(others))
+    faults = [(5, "killed inside a collective", lambda: killed(trial)),
+              (2, "agent killed", lambda: agent_killed(trial, host)),
+              (2, "host cut", lambda: host_cut(trial, host)),
+              (2, "host frozen", lambda: host_frozen(trial, host)),
+              (2 if len(others) == 2 else 0, "pair of hosts cut", lambda: pair_cut(trial, host))]
+    _, name, run = trial.rng.choices(faults, [f[0] for f in faults])[0]
+    run()
+    tally[name] += 1
+
+
+def on_hosts(args, rng, tally, token, proxy):
     env = {"PACELINE_TOKEN": token} if rng.random() < 0.5 else {}
     workers = rng.choice([1, 2])
     with drill.Job(args.program, workers, [0, 1, 2], OPTIONS, env).launch() as job:
@@ -288,58 +302,56 @@ def hosts(args, rng, tally, proxy, token):
         trial.until(lambda: workers_there(trial, 3 * workers), "no first view")
         for rank in trial.living():
             rank.order("patience 5")
-        while (len(trial.living()) > 1 and
-               len(others := {(r.id - 1) // workers for r in trial.living()} - {0}) > 0):
-            fault = rng.choices(["disturb", "kill", "agent", "cut", "freeze", "pair"],
-                                [20, 5, 1, 1, 1, 1 if len(others) == 2 else 0])[0]
-            host = rng.choice(sorted(others))
-            if fault == "disturb":
+        while len(trial.living()) > 1:
+            others = {(r.id - 1) // workers for r in trial.living()} - {0}
+            if not others:
+                break
+            if proxy is not None:
                 disturbed(trial, proxy, tally)
-                continue
-            run = {"kill": lambda: killed(trial), "agent": lambda: agent_killed(trial, host),
-                   "cut": lambda: host_cut(trial, host), "freeze": lambda: host_frozen(trial, host),
-                   "pair": lambda: pair_cut(trial, host)}[fault]
-            run()
-            tally[{"kill": "killed inside a collective", "agent": "agent killed", "cut": "host cut",
-                   "freeze": "host frozen", "pair": "pair of hosts cut"}[fault]] += 1
+            else:
+                host_faults(trial, others, tally)
         trial.finish()
+
+
+def start_proxy(args):
+    proxy = subprocess.Popen([drill.CLUSTER, "proxy", "--seed", str(args.seed), "--pause", "0.3"],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert json.loads(proxy.stdout.readline())["ready"]
+    threading.Thread(target=proxy.stdout.read, daemon=True).start()  # or it would stand still
+    return proxy
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
+    parser.add_argument("where", choices=["local", "hosts", "proxy"])
     parser.add_argument("--faults", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", choices=["local", "hosts"])
     parser.add_argument("--seconds", type=float, default=1e9)
     args = parser.parse_args()
+    if args.where != "local" and "CLUSTER" not in os.environ:
+        os.execv(drill.CLUSTER, [drill.CLUSTER, "run", "3", "--loopback", "--", sys.executable,
+                                 *sys.argv])
     rng = random.Random(args.seed)
     tally = collections.Counter()
+    token = subprocess.run([args.program, "token"], check=True, text=True,
+                           capture_output=True).stdout.strip()
+    proxy = start_proxy(args) if args.where == "proxy" else None
     end = time.monotonic() + args.seconds
-    if args.only != "local":
-        if "CLUSTER" not in os.environ:
-            os.execv(drill.CLUSTER, [drill.CLUSTER, "run", "3", "--loopback", "--", sys.executable,
-                                     *sys.argv])
-        proxy = subprocess.Popen([drill.CLUSTER, "proxy", "--seed", str(args.seed), "--pause", "0.3"],
-                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert json.loads(proxy.stdout.readline())["ready"]
-        threading.Thread(target=proxy.stdout.read, daemon=True).start()  # or it would stand still
-        token = subprocess.run([args.program, "token"], check=True, text=True,
-                               capture_output=True).stdout.strip()
     try:
         while sum(tally.values()) < args.faults and time.monotonic() < end:
             faulthandler.dump_traceback_later(20 * PATIENCE, exit=True)  # should we hang ourselves
-            if args.only == "local" or (args.only is None and rng.random() < 0.6):
+            if args.where == "local":
                 local(args, rng, tally)
             else:
-                hosts(args, rng, tally, proxy, token)
+                on_hosts(args, rng, tally, token, proxy)
     except (drill.Silence, AssertionError) as finding:
         traceback.print_exc()
         sys.exit(f"seed {args.seed}, after {sum(tally.values())} faults: {finding}")
-    if args.only != "local":
+    if proxy is not None:
         proxy.terminate()
-    print(f"{sum(tally.values())} faults: "
+    print(f"{args.where}: {sum(tally.values())} faults: "
           + ", ".join(f"{n} {what}" for what, n in sorted(tally.items())))
 
 
