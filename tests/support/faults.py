@@ -52,6 +52,7 @@ class Trial:
         self.rng, self.job = rng, job
         self.views = {}  # rank → its newest view (number, members), None: between views
         self.told = {}  # rank → ids that its failures named, since the last fault
+        self.idle = set()  # ranks that had the next view before they had begun, since the last fault
         self.answers = {}  # rank → its last answer to an order
 
     def living(self, gone=()):
@@ -66,6 +67,8 @@ class Trial:
                 self.views[rank] = (said["view"], said["members"])
             else:
                 self.answers[rank] = said
+                if "skipped" in said:
+                    self.idle.add(rank)
                 if "failed" in said:
                     self.views[rank] = None
                     self.told.setdefault(rank, set()).add(said["lost"])
@@ -106,6 +109,7 @@ class Trial:
     def busy(self, endless=True):
         """Everybody is in a random collective; the moment that follows is random, too."""
         self.told.clear()
+        self.idle.clear()
         kind, size = self.rng.choice(KINDS), self.rng.choice(SIZES)
         self.order(f"check {kind} {size} {0 if endless else 2 if size > 65536 else 50}")
         time.sleep(self.rng.uniform(0, 0.03))
@@ -128,7 +132,8 @@ class Trial:
         assert self.living(gone) == survivors, f"more were lost than {ids(gone)}: {self}"
         for rank in survivors:
             told = self.told.get(rank, set())
-            assert told and told <= ids(gone), f"worker {rank.id} names {told}, not {ids(gone)}"
+            assert told <= ids(gone) and (told or rank in self.idle), \
+                f"worker {rank.id} names {told}, not {ids(gone)}: {self}"
 
     def ended(self, gone):
         self.until(lambda: all(r.ended for r in gone), f"{ids(gone)} did not end")
