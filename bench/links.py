@@ -7,7 +7,7 @@
 
 Needs root: the hosts are those of tools/cluster, a worker on each. In every round one plain TCP
 stream carries the same bytes from host 0 to host 1, which gives B; then comes an all-reduce without
-encryption, then one under TLS. The bound of a ring is 2 (N-1)/N bytes/B: what one link must carry at
+encryption, then one under TLS, each after something that warms it up. The bound of a ring is 2 (N-1)/N bytes/B: what one link must carry at
 the rate that one stream gets, packets' headers included. A ratio is taken in every round; the
 medians are reported with their quartiles."""
 import argparse
@@ -35,7 +35,8 @@ class Stream:
         assert json.loads(self.processes[0].stdout.readline())["ready"]
         to = subprocess.run([drill.CLUSTER, "address", "1"], check=True, text=True,
                             capture_output=True).stdout.strip()
-        self.processes.append(self.start(stack, 0, "send", to, drill.PORT + 50, count, "--paced"))
+        self.processes.append(self.start(stack, 0, "send", to, drill.PORT + 50, count, "--paced",
+                                         "--warm", 8_000_000))
 
     @staticmethod
     def start(stack, host, *arguments):

@@ -3,11 +3,12 @@
 """One plain TCP stream between two hosts.
 
     stream.py receive PORT             says {"ready":true}, then serves every connection
-    stream.py send ADDRESS PORT BYTES [--rounds N | --paced]
+    stream.py send ADDRESS PORT BYTES [--rounds N | --paced] [--warm BYTES]
 
 The receiver answers every message (8 bytes of length, then so many) with the CRC32 of what came.
 The sender prints for each round {"bytes","seconds","ok"}: from the first byte until the answer.
---paced: a round for each line of standard input.
+--paced: a round for each line of standard input. --warm: before it so many bytes that are not timed:
+after a rest a connection begins slowly.
 Congestion control is cubic, as paceline's own: BBR, a default of some systems, is slower here."""
 import argparse
 import json
@@ -58,17 +59,25 @@ def receive(port):
         threading.Thread(target=answer, args=server.accept()[:1], daemon=True).start()
 
 
-def send(address, port, count, turns):
+def deliver(sock, data):
+    """Seconds until the answer, and whether it is right."""
+    crc = zlib.crc32(data)
+    start = time.monotonic()
+    sock.sendall(struct.pack("<Q", len(data)))
+    sock.sendall(data)
+    told = struct.unpack("<I", exactly(sock, 4))[0]
+    return time.monotonic() - start, told == crc
+
+
+def send(address, port, count, turns, warm):
     sock = socket.create_connection((address, port), timeout=10)
     tune(sock)
     data = b"paceline" * (count // 8)
-    crc = zlib.crc32(data)
     for _ in turns:
-        start = time.monotonic()
-        sock.sendall(struct.pack("<Q", len(data)) + data)
-        told = struct.unpack("<I", exactly(sock, 4))[0]
-        print(json.dumps({"bytes": len(data), "seconds": time.monotonic() - start,
-                          "ok": told == crc}), flush=True)
+        if warm > 0:
+            deliver(sock, b"paceline" * (warm // 8))
+        seconds, ok = deliver(sock, data)
+        print(json.dumps({"bytes": len(data), "seconds": seconds, "ok": ok}), flush=True)
 
 
 def main():
@@ -78,11 +87,12 @@ def main():
     parser.add_argument("place", nargs="+")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--paced", action="store_true")
+    parser.add_argument("--warm", type=int, default=0)
     args = parser.parse_args()
     if args.what == "receive":
         receive(int(args.place[0]))
     send(args.place[0], int(args.place[1]), int(args.place[2]),
-         sys.stdin if args.paced else range(args.rounds))
+         sys.stdin if args.paced else range(args.rounds), args.warm)
 
 
 if __name__ == "__main__":
