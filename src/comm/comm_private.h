@@ -39,6 +39,7 @@ struct comm_group {
     int8_t through[COMM_MAX_WORKERS]; /* peer → index in `open`; -1: this rank itself */
     base_status failure;              /* BASE_OK, or why the group is void */
     uint32_t lost; /* a transport that sees a peer go before anybody is told puts its id here */
+    bool cut;      /* … and it sees by itself that the link is dead, whatever others know */
 };
 
 /* BASE_OK, or the code of a loss or an end that was heard of: transports ask it when a sleep ends.

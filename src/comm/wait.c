@@ -14,7 +14,9 @@
 
 enum { WATCHES = 2 * COMM_MAX_WORKERS * COMM_CHANNELS };
 
-static const double word_comes_within = 0.25; /* seconds, from a host's agent to everybody */
+/* Seconds until the coordinator has told everybody who is gone; with links that are cut it takes
+ * some time to decide. */
+static const double word_comes_within = 1.5;
 
 static void post(struct comm_group *group, struct comm_request *request)
 {
@@ -78,7 +80,8 @@ static base_status find_lost(struct comm_group *group, double deadline)
 /* What a transport or a wait ended in becomes the group's end. */
 static base_status give_up(struct comm_group *group, base_status st, double deadline)
 {
-    base_status told = st == BASE_ERR_PEER_LOST ? find_lost(group, deadline) : BASE_OK;
+    bool ask = st == BASE_ERR_PEER_LOST && !group->cut;
+    base_status told = ask ? find_lost(group, deadline) : BASE_OK;
 
     group->failure = told != BASE_OK ? told : st;
     return group->failure;

@@ -319,6 +319,7 @@ static base_status look_for_cut(struct tcp *t)
                 0 &&
             info.tcpi_unacked > 0 && info.tcpi_retransmits >= cut_after_retransmits) {
             accuse(t, l);
+            t->group->cut = true;
             return base_fail(BASE_ERR_PEER_LOST, "%s has acknowledged nothing for %u ms",
                              comm_stream_peer(l->link.stream), info.tcpi_last_ack_recv);
         }
