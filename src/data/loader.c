@@ -24,8 +24,8 @@ enum { SLOTS = 4, MAX_THREADS = 3 };
 struct slot {
     float *x;
     int32_t *labels;
-    uint8_t *pixels; /* one image, scratch of the thread that fills the slot */
-    uint32_t count;
+    uint8_t *pixels;              /* one image, scratch of the thread that fills the slot */
+    uint32_t first, count, whole; /* first: of the share, in the batch */
     bool ready;
     base_status st;
     char message[1024];
@@ -34,7 +34,8 @@ struct slot {
 struct data_loader {
     const struct data_set *set;
     enum data_part part;
-    uint32_t batch;
+    uint32_t batch; /* of all shares */
+    struct data_share share;
     uint64_t seed;
     struct data_augment augment;
     float table[DATA_MAX_CHANNELS][256]; /* level → normalised */
@@ -136,6 +137,14 @@ static bool has_work(const struct data_loader *l)
     return !l->cancel && l->claimed < l->batches && l->claimed < l->freed + SLOTS;
 }
 
+void data_share_of(struct data_share share, uint32_t whole, uint32_t *first_p, uint32_t *count_p)
+{
+    uint64_t size = share.size > 0 ? share.size : 1, rank = share.rank;
+
+    *first_p = (uint32_t)(whole * rank / size);
+    *count_p = (uint32_t)(whole * (rank + 1) / size) - *first_p;
+}
+
 static void *work(void *argument)
 {
     struct data_loader *l = argument;
@@ -152,10 +161,11 @@ static void *work(void *argument)
             break;
         first = l->claimed * l->batch;
         slot = &l->slots[l->claimed++ % SLOTS];
-        slot->count = l->id_count - first < l->batch ? (uint32_t)(l->id_count - first) : l->batch;
+        slot->whole = l->id_count - first < l->batch ? (uint32_t)(l->id_count - first) : l->batch;
+        data_share_of(l->share, slot->whole, &slot->first, &slot->count);
         l->busy++;
         pthread_mutex_unlock(&l->lock);
-        st = fill(l, slot, first, slot->count);
+        st = fill(l, slot, first + slot->first, slot->count);
         pthread_mutex_lock(&l->lock);
         slot->st = st;
         if (st != BASE_OK)
@@ -182,12 +192,13 @@ static base_status make_slots(struct data_loader *l)
     base_status st = BASE_OK;
     const struct data_info *info = data_describe(l->set);
     size_t size = (size_t)info->channels * (size_t)info->height * (size_t)info->width;
-    size_t total = 0;
+    size_t share = l->share.size > 0 ? l->share.size : 1;
+    size_t largest = (l->batch + share - 1) / share, total = 0;
 
-    TRY(base_mul(size, l->batch, &total));
+    TRY(base_mul(size, largest, &total));
     for (int i = 0; i < SLOTS; i++) {
         TRY(base_tensor(total, sizeof(float), "batches of data", &l->slots[i].x));
-        TRY(base_tensor(l->batch, sizeof(int32_t), "labels", &l->slots[i].labels));
+        TRY(base_tensor(largest, sizeof(int32_t), "labels", &l->slots[i].labels));
         TRY(base_tensor(size, 1, "an image", &l->slots[i].pixels));
     }
 out:
@@ -209,7 +220,7 @@ static base_status start_threads(struct data_loader *l)
 }
 
 base_status data_loader_new(const struct data_set *set, enum data_part part, uint32_t batch,
-                            uint64_t seed, struct data_augment augment,
+                            struct data_share share, uint64_t seed, struct data_augment augment,
                             struct data_loader **loader_p)
 {
     base_status st = BASE_OK;
@@ -217,7 +228,7 @@ base_status data_loader_new(const struct data_set *set, enum data_part part, uin
 
     *loader_p = NULL;
     *l = (struct data_loader){
-        .set = set, .part = part, .batch = batch, .seed = seed, .augment = augment};
+        .set = set, .part = part, .batch = batch, .share = share, .seed = seed, .augment = augment};
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->work, NULL);
     pthread_cond_init(&l->done, NULL);
@@ -298,8 +309,8 @@ base_status data_loader_next(struct data_loader *l, struct data_batch *batch_p)
         pthread_cond_wait(&l->done, &l->lock);
     if (slot->st != BASE_OK)
         TRY(base_fail(slot->st, "%s", slot->message));
-    *batch_p =
-        (struct data_batch){slot->count, slot->x, slot->labels, l->ids + l->returned++ * l->batch};
+    *batch_p = (struct data_batch){slot->count, slot->whole, slot->x, slot->labels,
+                                   l->ids + l->returned++ * l->batch + slot->first};
 out:
     pthread_mutex_unlock(&l->lock);
     return st;

@@ -19,8 +19,18 @@ struct data_augment {
     bool flip; /* left to right, every second time */
 };
 
+/* One of several workers that divide each batch; zeros: alone. */
+struct data_share {
+    uint32_t rank, size;
+};
+
+/* The share of a batch of `whole` samples: [first, first + count). Neighbours' shares touch, and
+ * differ by one sample at most; they are empty where there are more workers than samples. */
+void data_share_of(struct data_share share, uint32_t whole, uint32_t *first_p, uint32_t *count_p);
+
 struct data_batch {
-    uint32_t count;
+    uint32_t count;        /* of this share */
+    uint32_t whole;        /* of all shares; 0 at the end */
     const float *x;        /* (count,C,H,W), normalised */
     const int32_t *labels; /* (count) */
     const uint32_t *ids;   /* (count) sample indices in their part */
@@ -28,17 +38,18 @@ struct data_batch {
 
 struct data_loader;
 
+/* `batch`: samples of all shares together. */
 base_status data_loader_new(const struct data_set *set, enum data_part part, uint32_t batch,
-                            uint64_t seed, struct data_augment augment,
+                            struct data_share share, uint64_t seed, struct data_augment augment,
                             struct data_loader **loader_p);
 void data_loader_free(struct data_loader *loader); /* accepts NULL; stops the thread */
 
-/* Starts on `count` samples, in this order; cancels what was under way. `ids` must stay valid
- * until the next begin or free. */
+/* Starts on `count` samples (of all shares), in this order; cancels what was under way. `ids` must
+ * stay valid until the next begin or free. */
 base_status data_loader_begin(struct data_loader *loader, uint32_t epoch, const uint32_t *ids,
                               size_t count);
 
-/* The next batch (the last may be short), valid until the next call; count 0 at the end. */
+/* This share of the next batch (the last may be short), valid until the next call. */
 base_status data_loader_next(struct data_loader *loader, struct data_batch *batch_p);
 
 #endif

@@ -17,7 +17,8 @@ base_status train_evaluate(struct nn_net *net, const struct data_set *set, enum 
 
     for (uint32_t i = 0; i < count; i++)
         ids[i] = i;
-    TRY(data_loader_new(set, part, (uint32_t)batch, 0, (struct data_augment){0}, &loader));
+    TRY(data_loader_new(set, part, (uint32_t)batch, (struct data_share){0}, 0,
+                        (struct data_augment){0}, &loader));
     TRY(data_loader_begin(loader, 0, ids, count));
     for (;;) {
         struct data_batch b;

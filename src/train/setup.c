@@ -156,9 +156,9 @@ static base_status build(struct train_session *s)
     TRY(build_network(s));
     if (job->accumulate > 1)
         TRY(base_tensor(s->state.floats, sizeof(float), "accumulated gradients", &s->accumulated));
-    TRY(data_loader_new(s->set, DATA_TRAIN, (uint32_t)batch, (uint64_t)job->seed,
-                        (struct data_augment){.pad = (int)job->pad, .flip = job->flip},
-                        &s->loader));
+    TRY(data_loader_new(
+        s->set, DATA_TRAIN, (uint32_t)batch, (struct data_share){0}, (uint64_t)job->seed,
+        (struct data_augment){.pad = (int)job->pad, .flip = job->flip}, &s->loader));
     s->order = base_calloc((size_t)count, sizeof *s->order);
     if (s->last_step > s->state.position.step)
         TRY(train_pace_init(&s->pace, s->last_step - s->state.position.step));

@@ -137,7 +137,8 @@ static void test_damage_reaches_the_caller(void **state)
     }
     support_write(folder, "train/a/2.png", "\x89PNG\r\n\x1a\nbroken", 14);
     assert_int_equal(data_open(folder, &PLAIN, &set), BASE_OK);
-    assert_int_equal(data_loader_new(set, DATA_TRAIN, 2, 1, (struct data_augment){0}, &loader),
+    assert_int_equal(data_loader_new(set, DATA_TRAIN, 2, (struct data_share){0}, 1,
+                                     (struct data_augment){0}, &loader),
                      BASE_OK);
     assert_int_equal(data_loader_begin(loader, 0, ids, 4), BASE_OK);
     assert_int_equal(data_loader_next(loader, &batch), BASE_OK);

@@ -103,7 +103,9 @@ static float *collect(const struct data_set *set, uint32_t batch, uint32_t epoch
     float *x = base_calloc((size_t)TRAIN * SIZE, sizeof *x);
 
     data_order(set, DATA_TRAIN, 1, 0, false, order);
-    assert_int_equal(data_loader_new(set, DATA_TRAIN, batch, 9, augment, &loader), BASE_OK);
+    assert_int_equal(
+        data_loader_new(set, DATA_TRAIN, batch, (struct data_share){0}, 9, augment, &loader),
+        BASE_OK);
     assert_int_equal(data_loader_begin(loader, epoch, order, TRAIN), BASE_OK);
     for (;;) {
         assert_int_equal(data_loader_next(loader, &b), BASE_OK);
@@ -200,7 +202,8 @@ static void test_cancel(void **state)
     uint32_t order[TRAIN];
 
     data_order(*state, DATA_TRAIN, 1, 0, false, order);
-    assert_int_equal(data_loader_new(*state, DATA_TRAIN, 5, 1, (struct data_augment){0}, &loader),
+    assert_int_equal(data_loader_new(*state, DATA_TRAIN, 5, (struct data_share){0}, 1,
+                                     (struct data_augment){0}, &loader),
                      BASE_OK);
     assert_int_equal(data_loader_next(loader, &b), BASE_OK); /* before the first begin: nothing */
     assert_int_equal(b.count, 0);
@@ -225,10 +228,15 @@ static void test_errors_come_back(void **state)
     uint32_t order[] = {0, 1, 2, TRAIN, 4};
     const struct data_augment none = {0}, negative = {.pad = -1};
 
-    assert_int_equal(data_loader_new(*state, DATA_TRAIN, 0, 1, none, &loader), BASE_ERR_USAGE);
-    assert_int_equal(data_loader_new(*state, DATA_TRAIN, 2, 1, negative, &loader), BASE_ERR_USAGE);
+    assert_int_equal(
+        data_loader_new(*state, DATA_TRAIN, 0, (struct data_share){0}, 1, none, &loader),
+        BASE_ERR_USAGE);
+    assert_int_equal(
+        data_loader_new(*state, DATA_TRAIN, 2, (struct data_share){0}, 1, negative, &loader),
+        BASE_ERR_USAGE);
     assert_null(loader);
-    assert_int_equal(data_loader_new(*state, DATA_TRAIN, 2, 1, none, &loader), BASE_OK);
+    assert_int_equal(
+        data_loader_new(*state, DATA_TRAIN, 2, (struct data_share){0}, 1, none, &loader), BASE_OK);
     assert_int_equal(data_loader_begin(loader, 0, order, 5), BASE_OK);
     assert_int_equal(data_loader_next(loader, &b), BASE_OK);
     assert_int_equal(b.count, 2);
@@ -243,6 +251,49 @@ static void test_errors_come_back(void **state)
     data_loader_free(loader);
 }
 
+/* Every sample is in one worker's share, whatever their number, also where some get nothing. */
+static void test_shares(void **state)
+{
+    enum { BATCH = 5 };
+    uint32_t order[TRAIN];
+
+    data_order(*state, DATA_TRAIN, 1, 0, false, order);
+    for (uint32_t size = 1; size <= 7; size++) {
+        uint32_t got[TRAIN] = {0}, at[TRAIN] = {0};
+
+        for (uint32_t rank = 0; rank < size; rank++) {
+            struct data_loader *loader = NULL;
+            struct data_batch b;
+            uint32_t done = 0;
+
+            assert_int_equal(data_loader_new(*state, DATA_TRAIN, BATCH,
+                                             (struct data_share){rank, size}, 1,
+                                             (struct data_augment){0}, &loader),
+                             BASE_OK);
+            assert_int_equal(data_loader_begin(loader, 0, order, TRAIN), BASE_OK);
+            for (;;) {
+                assert_int_equal(data_loader_next(loader, &b), BASE_OK);
+                if (b.whole == 0)
+                    break;
+                assert_int_equal(b.whole, TRAIN - done < BATCH ? TRAIN - done : BATCH);
+                assert_in_range(b.count, b.whole / size, (b.whole + size - 1) / size);
+                for (uint32_t i = 0; i < b.count; i++) {
+                    assert_int_equal(b.labels[i], data_label(*state, DATA_TRAIN, b.ids[i]));
+                    got[b.ids[i]]++;
+                    at[b.ids[i]] = done / BATCH;
+                }
+                done += b.whole;
+            }
+            assert_int_equal(done, TRAIN);
+            data_loader_free(loader);
+        }
+        for (uint32_t i = 0; i < TRAIN; i++) {
+            assert_int_equal(got[order[i]], 1);
+            assert_int_equal(at[order[i]], i / BATCH);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +301,7 @@ int main(void)
         cmocka_unit_test(test_order_depends_on_seed_and_epoch),
         cmocka_unit_test(test_balanced_windows),
         cmocka_unit_test(test_batch_size_does_not_matter),
+        cmocka_unit_test(test_shares),
         cmocka_unit_test(test_normalises),
         cmocka_unit_test(test_crops_and_flips),
         cmocka_unit_test(test_cancel),
