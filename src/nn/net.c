@@ -227,6 +227,14 @@ float *nn_net_gradients(struct nn_net *net)
     return net->gradients;
 }
 
+void nn_net_gradients_at(struct nn_net *net, float *gradients)
+{
+    net->gradients = gradients;
+    for (int j = 0; j < layers_of(net); j++)
+        for (int t = 0; t < net->passes[j].node->params; t++)
+            net->passes[j].dparam[t] = gradients + net->passes[j].node->param[t].offset;
+}
+
 float *nn_net_statistics(struct nn_net *net)
 {
     return net->statistics;

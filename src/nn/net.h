@@ -36,6 +36,8 @@ void nn_net_free(struct nn_net *net); /* accepts NULL */
 float *nn_net_weights(struct nn_net *net);
 float *nn_net_gradients(struct nn_net *net);
 float *nn_net_statistics(struct nn_net *net);
+/* From the next backward on gradients are written there. */
+void nn_net_gradients_at(struct nn_net *net, float *gradients);
 uint64_t nn_net_activation_bytes(const struct nn_net *net);
 
 /* "features.0=onednn features.4=onednn …": what was chosen, for the log and run.json. */

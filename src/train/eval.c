@@ -168,7 +168,8 @@ base_status train_eval_run(const struct train_eval *eval, json_t **result_p)
     TRY(train_pace_init(&e.pace, (count + (uint32_t)e.batch - 1) / (uint32_t)e.batch));
     base_stop_install();
     began = base_now();
-    TRY(train_evaluate(e.net, e.set, part, e.batch, &e.metrics, &e.data_seconds, &e.pace));
+    TRY(train_evaluate(e.net, e.set, part, (struct data_share){0}, e.batch, &e.metrics,
+                       &e.data_seconds, &e.pace));
     e.seconds = base_now() - began;
     tell(&e, eval);
     *result_p = result_of(&e, eval);

@@ -4,19 +4,19 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/stop.h"
-#include "data/loader.h"
 
 base_status train_evaluate(struct nn_net *net, const struct data_set *set, enum data_part part,
-                           int batch, struct train_metrics *metrics, double *data_seconds,
-                           struct train_pace *pace)
+                           struct data_share share, int batch, struct train_metrics *metrics,
+                           double *data_seconds, struct train_pace *pace)
 {
     base_status st = BASE_OK;
-    uint32_t count = data_describe(set)->count[part];
-    uint32_t *ids = base_calloc(count, sizeof *ids);
+    uint32_t first, count, *ids;
     struct data_loader *loader = NULL;
 
+    data_share_of(share, data_describe(set)->count[part], &first, &count);
+    ids = base_calloc(count, sizeof *ids);
     for (uint32_t i = 0; i < count; i++)
-        ids[i] = i;
+        ids[i] = first + i;
     TRY(data_loader_new(set, part, (uint32_t)batch, (struct data_share){0}, 0,
                         (struct data_augment){0}, &loader));
     TRY(data_loader_begin(loader, 0, ids, count));

@@ -5,16 +5,16 @@
 #ifndef TRAIN_EVALUATE_H
 #define TRAIN_EVALUATE_H
 
-#include "data/dataset.h"
+#include "data/loader.h"
 #include "nn/net.h"
 #include "train/metrics.h"
 #include "train/pace.h"
 
-/* Adds every sample of the part to `metrics`, in batches of `batch` (at most the network's n_max).
- * Stops between batches when the person asked to stop (BASE_ERR_INTERRUPTED). The time spent
- * waiting for data is added to *data_seconds. */
+/* Adds every sample of this share of the part to `metrics`, in batches of `batch` (at most the
+ * network's n_max). Stops between batches when the person asked to stop (BASE_ERR_INTERRUPTED). The
+ * time spent waiting for data is added to *data_seconds. */
 base_status train_evaluate(struct nn_net *net, const struct data_set *set, enum data_part part,
-                           int batch, struct train_metrics *metrics, double *data_seconds,
-                           struct train_pace *pace /* or NULL */);
+                           struct data_share share, int batch, struct train_metrics *metrics,
+                           double *data_seconds, struct train_pace *pace /* or NULL */);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "comm/transport.h"
 #include "nn/conv.h"
 #include "nn/optimiser.h"
 #include "nn/schedule.h"
@@ -24,7 +25,6 @@ const struct train_job train_job_defaults = {
     .decay = 0.1,
     .normalise = true,
     .seed = 1,
-    .strategy = "single",
     .kernels = "auto",
     .log_every = 20,
     .eval_every = 1,
@@ -32,6 +32,7 @@ const struct train_job train_job_defaults = {
     .checkpoint = true,
     .keep = 3,
     .runs_dir = "runs",
+    .cluster = CLUSTER_FLAGS,
 };
 
 #define AT(field) offsetof(struct train_job, field)
@@ -43,7 +44,10 @@ const struct base_option train_job_options[] = {
     {"epochs", "N", BASE_INT, AT(epochs), 0, 1e6, "passes over the training data", false},
     {"steps", "N", BASE_INT, AT(steps), -1, 1e12,
      "stop after N steps, in whichever epoch; -1: by --epochs alone", false},
-    {"batch", "N", BASE_INT, AT(batch), 1, 1e6, "samples of a step", false},
+    {"batch", "N", BASE_INT, AT(batch), 1, 1e6, "samples of a step, of all workers together",
+     false},
+    {"batch-per-worker", "N", BASE_INT, AT(batch_per_worker), 0, 1e6,
+     "samples of a step for each of the first workers, in place of --batch", false},
     {"accumulate", "M", BASE_INT, AT(accumulate), 1, 4096,
      "compute each batch in M pieces, with less memory", false},
     {"lr", "X", BASE_REAL, AT(lr), 0, 1e6, "learning rate", false},
@@ -77,9 +81,12 @@ const struct base_option train_job_options[] = {
     {"normalise", NULL, BASE_FLAG, AT(normalise), 0, 0,
      "mean 0, deviation 1 per channel; without it pixels are 0 … 1", false},
     {"seed", "N", BASE_INT, AT(seed), 0, 9e15, "of all randomness", false},
-    {"threads", "N", BASE_INT, AT(threads), 0, 1024, "compute threads; 0: one per core", false},
-    {"strategy", "NAME", BASE_TEXT, AT(strategy), 0, 0, "how the work is divided", false,
-     train_strategy_registry, &train_strategy_count},
+    {"threads", "N", BASE_INT, AT(threads), 0, 1024,
+     "compute threads; 0: the cores, divided by the workers of this host", false},
+    {"strategy", "NAME", BASE_TEXT, AT(strategy), 0, 0,
+     "how the work is divided, NAME or NAME:option=value,… "
+     "[single; of several workers allreduce]",
+     false, train_strategy_registry, &train_strategy_count},
     {"kernels", "NAME", BASE_TEXT, AT(kernels), 0, 0,
      "a convolution kernel wherever it serves, or auto, the fastest of", false, nn_conv_registry,
      &nn_conv_count},
@@ -101,20 +108,23 @@ const struct base_option train_job_options[] = {
     {"like", "RUN", BASE_TEXT, AT(like), 0, 0, "take a run's settings as the defaults", true},
     {"json", NULL, BASE_FLAG, AT(json), 0, 0, "one JSON object on standard output", true},
     {"quiet", NULL, BASE_FLAG, AT(quiet), 0, 0, "only warnings and errors", true},
+    CLUSTER_OPTIONS(struct train_job, cluster),
     {0},
 };
 
 base_status train_job_check(const struct train_job *job)
 {
+    int64_t batch = job->batch_per_worker > 0 ? job->batch_per_worker : job->batch;
+
     if (job->model == NULL)
         return base_fail(BASE_ERR_USAGE, "--model is missing: a zoo name such as mnist-cnn, or a "
                                          "model file");
     if (job->data == NULL)
         return base_fail(BASE_ERR_USAGE, "--data is missing: a name such as fashion-mnist, or a "
                                          "folder or file");
-    if (job->accumulate > job->batch)
+    if (job->accumulate > batch)
         return base_fail(BASE_ERR_USAGE, "--accumulate %lld cuts a batch of %lld into nothing",
-                         (long long)job->accumulate, (long long)job->batch);
+                         (long long)job->accumulate, (long long)batch);
     if (job->patience > 0 && job->validation == 0)
         return base_fail(BASE_ERR_USAGE,
                          "--patience needs a validation part: add --validation 0.1");
@@ -132,11 +142,41 @@ bool train_job_may_change(const char *name)
 {
     static const char *const free_names[] = {
         "epochs",           "steps", "threads", "log-every", "eval-every", "test", "checkpoint",
-        "checkpoint-every", "keep",  "record",  "patience",
+        "checkpoint-every", "keep",  "record",  "patience",  "strategy",
     };
 
     for (size_t i = 0; i < sizeof free_names / sizeof *free_names; i++)
         if (strcmp(name, free_names[i]) == 0)
             return true;
     return false;
+}
+
+const char *train_job_strategy(const struct train_job *job, bool several)
+{
+    if (job->strategy != NULL)
+        return job->strategy;
+    return several ? "allreduce" : "single";
+}
+
+json_t *train_job_to_json(const struct train_job *job)
+{
+    return json_pack("{s:o, s:s?, s:s, s:s?, s:b}", "settings",
+                     base_options_to_json(train_job_options, job), "run", job->run, "runs_dir",
+                     job->runs_dir, "resume", job->resume, "quiet", job->quiet);
+}
+
+base_status train_job_from_json(const json_t *object, struct train_job *job_p)
+{
+    base_status st = BASE_OK;
+    json_t *settings = NULL;
+
+    *job_p = train_job_defaults;
+    TRY(base_json_object(object, "settings", &settings));
+    TRY(base_options_from_json(train_job_options, settings, job_p));
+    TRY(base_json_string(object, "runs_dir", &job_p->runs_dir));
+    job_p->run = json_string_value(json_object_get(object, "run"));
+    job_p->resume = json_string_value(json_object_get(object, "resume"));
+    job_p->quiet = json_is_true(json_object_get(object, "quiet"));
+out:
+    return st;
 }

@@ -7,10 +7,11 @@
 #define TRAIN_JOB_H
 
 #include "base/option.h"
+#include "cluster/launch.h"
 
 struct train_job {
     const char *model, *data;
-    int64_t epochs, steps, batch, accumulate;
+    int64_t epochs, steps, batch, batch_per_worker, accumulate;
     const char *optimiser;
     double lr, momentum, weight_decay, beta1, beta2, epsilon, clip;
     bool nesterov;
@@ -21,7 +22,7 @@ struct train_job {
     int64_t pad;
     bool flip, balanced, normalise;
     int64_t seed, threads;
-    const char *strategy, *kernels;
+    const char *strategy, *kernels; /* strategy NULL: by the number of workers */
     int64_t log_every, eval_every;
     bool test, checkpoint;
     int64_t checkpoint_every, keep;
@@ -30,6 +31,7 @@ struct train_job {
     /* About this call only: */
     const char *run, *runs_dir, *resume, *like;
     bool json, quiet;
+    struct cluster_flags cluster;
 };
 
 extern const struct train_job train_job_defaults;
@@ -37,6 +39,13 @@ extern const struct base_option train_job_options[];
 
 /* Settings that make no sense together, or are missing; names are checked where they are used. */
 base_status train_job_check(const struct train_job *job);
+
+/* The strategy that was asked for, or the usual one of a job with several workers or one. */
+const char *train_job_strategy(const struct train_job *job, bool several);
+
+/* The job as workers are told it, and back; texts point into `object`. */
+json_t *train_job_to_json(const struct train_job *job);
+base_status train_job_from_json(const json_t *object, struct train_job *job_p);
 
 /* May option `name` differ from the run that is resumed? */
 bool train_job_may_change(const char *name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The training loop: epochs of steps, with what happens between them (log, validation, test,
- * checkpoints, early stopping, stopping on request). A step allocates nothing and makes no
- * system call of its own.
+ * The training loop: views, in them epochs of steps (step.c), with what happens between those (log,
+ * validation, test, checkpoints, early stopping, stopping on request). A step allocates nothing and
+ * makes no system call of its own.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -12,21 +12,36 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/stop.h"
-#include "nn/simd/simd.h"
 #include "train/evaluate.h"
 #include "train/train_private.h"
 
-/* A loss this many times the first one is divergence even while it is a number. */
-static const double DIVERGED = 1e4;
+bool train_session_stopped(const struct train_session *s)
+{
+    return s->team.worker != NULL ? s->stop : base_stop_signal() != 0;
+}
 
-base_status train_session_save(struct train_session *s)
+/* Every worker's running statistics are of its own samples; from here on they are of all. */
+static base_status average_statistics(struct train_session *s)
 {
     base_status st = BASE_OK;
-    double began = base_now(), cpu = base_thread_cpu();
+    size_t count = nn_graph_stat_floats(s->graph);
+
+    if (s->team.exchange.size == 1 || s->averaged_step == s->state.position.step)
+        return BASE_OK;
+    memcpy(s->statistics_before, s->state.statistics, count * sizeof(float));
+    TRY(train_team_mean(&s->team, s->statistics_before, count));
+    memcpy(s->state.statistics, s->statistics_before, count * sizeof(float));
+    s->averaged_step = s->state.position.step;
+out:
+    return st;
+}
+
+static base_status write_checkpoint(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    double began = base_now();
     json_t *about = NULL;
 
-    if (!s->job->checkpoint || s->saved_step == s->state.position.step)
-        goto out;
     if (!train_state_finite(&s->state))
         TRY(base_fail(BASE_ERR_DIVERGED,
                       "the weights are no longer finite after step %" PRId64
@@ -34,139 +49,27 @@ base_status train_session_save(struct train_session *s)
                       s->state.position.step));
     about = train_session_about(s);
     TRY(train_state_save(&s->state, s->run.checkpoints, about, (unsigned)s->job->keep));
-    s->saved_step = s->state.position.step;
     base_event(s->events, "{\"event\":\"checkpoint\",\"step\":%" PRId64 ",\"seconds\":%.6f}",
-               s->saved_step, base_now() - began);
+               s->state.position.step, base_now() - began);
 out:
     json_decref(about);
+    return st;
+}
+
+base_status train_session_save(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    double began = base_now(), cpu = base_thread_cpu();
+
+    if (!s->job->checkpoint || s->saved_step == s->state.position.step)
+        goto out;
+    TRY(average_statistics(s));
+    if (train_team_leads(&s->team))
+        TRY(write_checkpoint(s));
+    s->saved_step = s->state.position.step;
+out:
     s->times.wait += base_now() - began;
     s->wait_cpu += base_thread_cpu() - cpu;
-    return st;
-}
-
-/* Forward and backward of one batch, in pieces; gradients of the batch's mean loss. */
-static base_status compute(struct train_session *s, const struct data_batch *b,
-                           struct nn_ready ready, double *loss_sum_p, int64_t *correct_p)
-{
-    size_t sample = (size_t)s->info->channels * (size_t)s->info->height * (size_t)s->info->width;
-    float scale = 1.0f / (float)b->count;
-    base_status st = BASE_OK;
-
-    for (uint32_t at = 0; at < b->count;) {
-        uint32_t n = b->count - at < (uint32_t)s->piece ? b->count - at : (uint32_t)s->piece;
-        bool last = at + n == b->count;
-        struct nn_outcome outcome;
-        struct nn_batch piece = {
-            .n = (int)n,
-            .x = b->x + at * sample,
-            .samples = {.labels = b->labels + at,
-                        .ids = b->ids + at,
-                        .epoch = (uint32_t)s->state.position.epoch,
-                        .seed = (uint64_t)s->job->seed},
-        };
-
-        TRY(nn_net_forward(s->net, &piece, true, &outcome));
-        for (size_t i = 0; i < nn_graph_stats(s->graph); i++)
-            s->state.tracked[i]++; /* like PyTorch: each forward moves the running statistics */
-        *loss_sum_p += outcome.loss_sum;
-        *correct_p += outcome.correct;
-        /* With several pieces only their sum is a gradient that a strategy may use. */
-        TRY(nn_net_backward(s->net, scale,
-                            b->count <= (uint32_t)s->piece ? ready : (struct nn_ready){0}));
-        if (!last && at == 0)
-            memcpy(s->accumulated, s->state.gradients, s->state.floats * sizeof(float));
-        else if (!last)
-            nn_simd()->add(s->state.floats, s->accumulated, s->state.gradients, s->accumulated);
-        else if (at > 0)
-            nn_simd()->add(s->state.floats, s->accumulated, s->state.gradients, s->state.gradients);
-        at += n;
-    }
-out:
-    return st;
-}
-
-static base_status check_loss(struct train_session *s, double loss)
-{
-    if (s->first_loss == 0)
-        s->first_loss = fmax(1, loss);
-    if (isfinite(loss) && loss <= DIVERGED * s->first_loss)
-        return BASE_OK;
-    if (s->saved_step >= 0)
-        return base_fail(
-            BASE_ERR_DIVERGED,
-            "the loss is %g at step %" PRId64 " (epoch %" PRId64
-            "); the checkpoint of step %" PRId64 " is kept; try a lower --lr or --clip 1",
-            loss, s->state.position.step + 1, s->state.position.epoch + 1, s->saved_step);
-    return base_fail(BASE_ERR_DIVERGED,
-                     "the loss is %g at step %" PRId64 " (epoch %" PRId64
-                     "), before the first checkpoint; try a lower --lr or --clip 1",
-                     loss, s->state.position.step + 1, s->state.position.epoch + 1);
-}
-
-static struct train_step describe_step(const struct train_session *s)
-{
-    const struct train_job *job = s->job;
-    struct train_step step = {
-        .floats = s->state.floats,
-        .weights = s->state.weights,
-        .gradients = s->state.gradients,
-        .optimiser = s->state.optimiser,
-        .clip = job->clip,
-        .hyper =
-            {
-                .lr = job->lr * nn_schedule_factor(s->schedule, &s->schedule_setup,
-                                                   (uint64_t)s->state.position.step),
-                .momentum = job->momentum,
-                .nesterov = job->nesterov,
-                .weight_decay = job->weight_decay,
-                .beta1 = job->beta1,
-                .beta2 = job->beta2,
-                .epsilon = job->epsilon,
-                .gradient_scale = 1,
-                .step = (uint64_t)s->state.position.step + 1,
-            },
-    };
-
-    memcpy(step.slots, s->state.slots, sizeof step.slots);
-    return step;
-}
-
-static base_status one_step(struct train_session *s, const struct data_batch *b,
-                            double data_seconds)
-{
-    base_status st = BASE_OK;
-    struct train_step step = describe_step(s);
-    struct nn_ready ready = {s->strategy->ready, &step};
-    struct train_position *p = &s->state.position;
-    double began = base_now(), loss_sum = 0, seconds;
-    int64_t correct = 0;
-
-    train_record_arm(s->record, s->job->log_every > 0 && (p->step + 1) % s->job->log_every == 0,
-                     p->step + 1);
-    TRY(compute(s, b, ready, &loss_sum, &correct));
-    train_record_arm(s->record, false, 0); /* evaluations are not recorded */
-    TRY(check_loss(s, loss_sum / b->count));
-    TRY(s->strategy->finish(&step));
-    s->tested = false; /* the test's figures were of the former weights */
-    p->step++;
-    p->cursor += b->count;
-    p->loss_sum += loss_sum;
-    p->correct += correct;
-    p->seen += b->count;
-    seconds = base_now() - began + data_seconds;
-    train_pace_add(&s->pace, seconds, b->count);
-    s->window_loss += loss_sum;
-    s->window_correct += correct;
-    s->window_seen += b->count;
-    s->window_seconds += seconds;
-    s->window_steps++;
-    base_event(s->events,
-               "{\"event\":\"step\",\"step\":%" PRId64 ",\"epoch\":%" PRId64
-               ",\"loss\":%.9g,\"correct\":%" PRId64 ",\"samples\":%u,\"lr\":%.9g,"
-               "\"seconds\":%.6f,\"data\":%.6f}",
-               p->step, p->epoch + 1, loss_sum / b->count, correct, b->count, step.hyper.lr,
-               seconds, data_seconds);
-out:
     return st;
 }
 
@@ -214,12 +117,44 @@ static void log_window(struct train_session *s)
     show_progress(s);
 }
 
+/* Adds up what every worker has found in its share. */
+static base_status add_metrics(struct train_session *s, struct train_metrics *m)
+{
+    base_status st = BASE_OK;
+    size_t words = train_metrics_words(m), size = (size_t)s->team.exchange.size;
+    double began = base_now();
+    uint64_t *mine = NULL, *all = NULL;
+
+    if (size == 1)
+        return BASE_OK;
+    TRY(base_tensor(words, sizeof *mine, "metrics", &mine));
+    TRY(base_tensor(words * size, sizeof *all, "metrics of all workers", &all));
+    train_metrics_pack(m, mine);
+    TRY(train_team_gather(&s->team, mine, words * sizeof *mine, all));
+    train_metrics_fini(m);
+    train_metrics_init(m, s->info->classes);
+    for (size_t i = 0; i < size; i++)
+        train_metrics_add_packed(m, all + i * words);
+out:
+    s->times.wait += base_now() - began;
+    base_free(mine);
+    base_free(all);
+    return st;
+}
+
 static base_status evaluate(struct train_session *s, enum data_part part, struct train_metrics *m)
 {
+    base_status st = BASE_OK;
+    struct data_share share = {(uint32_t)s->team.exchange.rank, (uint32_t)s->team.exchange.size};
+
     train_metrics_fini(m);
     train_metrics_init(m, s->info->classes);
     base_progress(true, "evaluating …");
-    return train_evaluate(s->net, s->set, part, s->piece, m, &s->times.data, NULL);
+    TRY(average_statistics(s));
+    TRY(train_evaluate(s->net, s->set, part, share, s->piece, m, &s->times.data, NULL));
+    TRY(add_metrics(s, m));
+out:
+    return st;
 }
 
 base_status train_session_test(struct train_session *s)
@@ -294,7 +229,7 @@ static base_status record_epoch(struct train_session *s, double validation)
     base_event(s->events, "{\"event\":\"epoch\",%s", text + 1);
     base_free(text);
     json_array_append_new(json_object_get(s->run.json, "epochs"), epoch);
-    return train_run_save(&s->run, "running");
+    return train_team_leads(&s->team) ? train_run_save(&s->run, "running") : BASE_OK;
 }
 
 static void close_epoch(struct train_position *p)
@@ -318,17 +253,18 @@ static base_status end_epoch(struct train_session *s)
 
     if (job->validation > 0)
         TRY(validate(s, &validation, &better));
+    TRY(train_session_compare(s));
     close_epoch(p);
     if (job->checkpoint_every == 0 || p->step % job->checkpoint_every == 0 || better)
         TRY(train_session_save(s));
-    if (better && job->checkpoint)
+    if (better && job->checkpoint && train_team_leads(&s->team))
         TRY(store_mark_best(s->run.checkpoints, (uint64_t)p->step));
     ended = p->step >= s->last_step || s->stopped_early;
     if (job->test && s->info->count[DATA_TEST] > 0 &&
         (ended || (job->eval_every > 0 && p->epoch % job->eval_every == 0)))
         st = train_session_test(s);
-    if (st == BASE_OK || st == BASE_ERR_INTERRUPTED) {
-        base_status recorded;
+    if (st == BASE_OK || st == BASE_ERR_INTERRUPTED || st == BASE_ERR_PEER_LOST) {
+        base_status recorded; /* the epoch is over, tested or not */
 
         tell_epoch(s, validation);
         recorded = record_epoch(s, validation);
@@ -349,14 +285,14 @@ static base_status run_epoch(struct train_session *s)
                s->order);
     TRY(data_loader_begin(s->loader, (uint32_t)p->epoch, s->order + p->cursor,
                           (size_t)(count - p->cursor)));
-    while (p->cursor < count && p->step < s->last_step && base_stop_signal() == 0) {
+    while (p->cursor < count && p->step < s->last_step && !train_session_stopped(s) && !s->renew) {
         struct data_batch b;
         double asked = base_now(), data_seconds;
 
         TRY(data_loader_next(s->loader, &b));
         data_seconds = base_now() - asked;
         s->times.data += data_seconds;
-        TRY(one_step(s, &b, data_seconds));
+        TRY(train_session_step(s, &b, data_seconds));
         log_window(s);
         if (s->job->checkpoint_every > 0 && p->step % s->job->checkpoint_every == 0 &&
             p->cursor < count)
@@ -381,27 +317,84 @@ static void sum_up(struct train_session *s)
                                        : NAN;
 }
 
-base_status train_loop(struct train_session *s)
+/* Everything from the position to the run's end, in this view. */
+static base_status run_view(struct train_session *s)
 {
     struct train_position *p = &s->state.position;
-    double began = base_now(), cpu = base_thread_cpu(), busy;
     base_status st = BASE_OK;
 
     while ((p->step < s->last_step || p->cursor == s->info->count[DATA_TRAIN]) &&
-           !s->stopped_early && base_stop_signal() == 0)
+           !s->stopped_early && !train_session_stopped(s) && !s->renew)
         TRY(run_epoch(s));
-    if (s->stopped_early)
-        base_info("no better validation loss for %" PRId64 " epochs: stopped", p->stale_epochs);
+    if (s->renew)
+        return BASE_OK;
     TRY(train_session_save(s));
-    if (s->job->test && !s->tested && base_stop_signal() == 0 && s->info->count[DATA_TEST] > 0)
+    if (s->job->test && !s->tested && !train_session_stopped(s) && s->info->count[DATA_TEST] > 0)
         TRY(train_session_test(s));
 out:
-    if (st == BASE_ERR_INTERRUPTED) /* inside an evaluation: the step is complete all the same */
+    return st;
+}
+
+/* From view to view: after a loss, and when workers have come. */
+static base_status run_views(struct train_session *s)
+{
+    base_status st = BASE_OK;
+
+    for (;;) {
+        double began = base_now(), cpu = base_thread_cpu();
+
+        st = run_view(s);
+        if ((st != BASE_OK && st != BASE_ERR_PEER_LOST) || (st == BASE_OK && !s->renew))
+            break;
+        if (st == BASE_ERR_PEER_LOST)
+            base_info("%s", base_message());
+        s->renew = false;
+        began = base_now();
+        cpu = base_thread_cpu();
+        TRY(train_session_enter(s));
+        s->times.wait += base_now() - began;
+        s->wait_cpu += base_thread_cpu() - cpu;
+    }
+out:
+    return st;
+}
+
+/* The job has ended under this worker (BASE_ERR_INTERRUPTED, and nobody had agreed to stop). The
+ * group is void; whoever gets the folder saves what it has. */
+static base_status save_alone(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    char *words = base_strdup(base_message());
+
+    if (!s->whole || !s->job->checkpoint || s->run.path == NULL)
+        goto out;
+    if (!s->run.locked && train_run_lock(&s->run) != BASE_OK)
+        goto out;
+    if (s->saved_step != s->state.position.step)
+        TRY(write_checkpoint(s));
+out:
+    if (st == BASE_OK)
+        st = base_fail(BASE_ERR_PEER_LOST, "%s", words);
+    base_free(words);
+    return st;
+}
+
+base_status train_loop(struct train_session *s)
+{
+    double began = base_now(), cpu = base_thread_cpu(), busy;
+    base_status st = run_views(s);
+
+    if (s->stopped_early)
+        base_info("no better validation loss for %" PRId64 " epochs: stopped",
+                  s->state.position.stale_epochs);
+    if (st == BASE_ERR_INTERRUPTED && s->team.worker != NULL)
+        st = save_alone(s);
+    else if (st == BASE_ERR_INTERRUPTED) /* inside an evaluation: the step is complete */
         st = train_session_save(s);
     sum_up(s);
     base_progress_clear();
     s->times.total = base_now() - began;
-    busy = s->times.total - s->times.data - s->times.wait;
+    busy = s->times.total - s->times.data - s->times.wait - s->times.communicate;
     s->times.stolen = fmax(0, busy - (base_thread_cpu() - cpu - s->wait_cpu));
     s->times.compute = busy - s->times.stolen;
     return st;

@@ -11,13 +11,12 @@
 #include "nn/tune.h"
 #include "nn/zoo.h"
 #include "train/state.h"
-#include "train/strategy.h"
+#include "train/update.h"
 
 struct train_measure {
     struct nn_graph *graph;
     struct train_state state;
     struct nn_net *net;
-    const struct train_strategy *strategy;
     char *kernels;
     float *x;
     int32_t *labels;
@@ -58,7 +57,6 @@ static base_status make_network(struct train_measure *m, const struct train_meas
     TRY(nn_tune(m->graph, &net, setup->kernels, cache, &m->kernels));
     net.kernels = m->kernels;
     net.weights = m->state.weights;
-    net.gradients = m->state.gradients;
     net.statistics = m->state.statistics;
     TRY(nn_net_new(m->graph, &net, &m->net));
 out:
@@ -78,7 +76,6 @@ base_status train_measure_new(const struct train_measure_setup *setup,
     m->threads = nn_threads_set(setup->threads);
     TRY(nn_model_text(setup->model, &text));
     TRY(nn_graph_new(text, setup->model, setup->input, setup->classes, &m->graph));
-    TRY(train_strategy_find("single", &m->strategy));
     TRY(make_network(m, setup));
     TRY(make_batch(m));
     *measure_p = m;
@@ -108,10 +105,9 @@ base_status train_measure_step(struct train_measure *m, double *seconds_p, doubl
     base_status st = BASE_OK;
     double began = base_now();
     struct nn_outcome outcome;
+    struct train_range all = {TRAIN_HEAD, m->state.floats, nn_net_gradients(m->net)};
     struct train_step step = {
-        .floats = m->state.floats,
         .weights = m->state.weights,
-        .gradients = m->state.gradients,
         .slots = {m->state.slots[0], m->state.slots[1]},
         .optimiser = m->state.optimiser,
         .hyper = {.lr = 0.01,
@@ -130,7 +126,7 @@ base_status train_measure_step(struct train_measure *m, double *seconds_p, doubl
                                                       .seed = 1}},
                        true, &outcome));
     TRY(nn_net_backward(m->net, 1.0f / (float)m->batch, (struct nn_ready){0}));
-    TRY(m->strategy->finish(&step));
+    train_update(&step, &all, 1);
     *seconds_p = base_now() - began;
     *loss_p = outcome.loss_sum / m->batch;
 out:

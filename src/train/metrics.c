@@ -45,6 +45,54 @@ void train_metrics_add(struct train_metrics *m, const int32_t *truth, const int3
     m->loss_sum += loss_sum;
 }
 
+enum { SCALARS = 3 }; /* count, correct, bits of loss_sum */
+
+static size_t cells(const struct train_metrics *m)
+{
+    return m->confusion != NULL ? (size_t)m->classes * (size_t)m->classes : 0;
+}
+
+size_t train_metrics_words(const struct train_metrics *m)
+{
+    return SCALARS + 3 * (size_t)m->classes + cells(m);
+}
+
+void train_metrics_pack(const struct train_metrics *m, uint64_t *words)
+{
+    size_t n = (size_t)m->classes;
+
+    words[0] = m->count;
+    words[1] = m->correct;
+    memcpy(&words[2], &m->loss_sum, sizeof m->loss_sum);
+    words += SCALARS;
+    for (size_t i = 0; i < n; i++) {
+        words[i] = m->support[i];
+        words[n + i] = m->predicted[i];
+        words[2 * n + i] = m->hit[i];
+    }
+    if (m->confusion != NULL)
+        memcpy(words + 3 * n, m->confusion, cells(m) * sizeof *words);
+}
+
+void train_metrics_add_packed(struct train_metrics *m, const uint64_t *words)
+{
+    size_t n = (size_t)m->classes;
+    double loss_sum;
+
+    memcpy(&loss_sum, &words[2], sizeof loss_sum);
+    m->count += words[0];
+    m->correct += words[1];
+    m->loss_sum += loss_sum;
+    words += SCALARS;
+    for (size_t i = 0; i < n; i++) {
+        m->support[i] += words[i];
+        m->predicted[i] += words[n + i];
+        m->hit[i] += words[2 * n + i];
+    }
+    for (size_t i = 0; i < cells(m); i++)
+        m->confusion[i] += words[3 * n + i];
+}
+
 static double ratio(double part, double whole)
 {
     return whole > 0 ? part / whole : 0;

@@ -27,6 +27,11 @@ void train_metrics_fini(struct train_metrics *m);
 void train_metrics_add(struct train_metrics *m, const int32_t *truth, const int32_t *predicted,
                        int n, double loss_sum);
 
+/* As numbers that travel between workers, and their sum. */
+size_t train_metrics_words(const struct train_metrics *m);
+void train_metrics_pack(const struct train_metrics *m, uint64_t *words);
+void train_metrics_add_packed(struct train_metrics *m, const uint64_t *words);
+
 double train_metrics_loss(const struct train_metrics *m); /* mean */
 double train_metrics_accuracy(const struct train_metrics *m);
 

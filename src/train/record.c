@@ -102,6 +102,8 @@ void train_record_free(struct train_record *record)
 
 void train_record_arm(struct train_record *record, bool armed, int64_t step)
 {
+    if (record == NULL)
+        return;
     record->armed = armed;
     record->step = step;
 }

@@ -17,7 +17,7 @@ base_status train_record_new(struct nn_net *net, const struct nn_graph *graph,
                              struct train_record **record_p);
 void train_record_free(struct train_record *record); /* accepts NULL */
 
-/* Record the forwards from now on, as those of `step`? */
+/* Record the forwards from now on, as those of `step`? Accepts NULL. */
 void train_record_arm(struct train_record *record, bool armed, int64_t step);
 
 #endif

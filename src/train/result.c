@@ -12,6 +12,20 @@
 #include "train/train.h"
 #include "train/train_private.h"
 
+static int hosts_of(const struct train_session *s)
+{
+    int hosts = 1;
+
+    for (uint32_t i = 1; i < s->team.view.size; i++) {
+        bool known = false;
+
+        for (uint32_t j = 0; j < i; j++)
+            known |= s->team.view.members[j].host == s->team.view.members[i].host;
+        hosts += !known;
+    }
+    return hosts;
+}
+
 json_t *train_session_result(const struct train_session *s)
 {
     struct train_pace_summary t = train_pace_summary(&s->pace);
@@ -20,14 +34,14 @@ json_t *train_session_result(const struct train_session *s)
         "{s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:o, s:f, "
         "s:{s:o, s:o}, s:o, s:o, s:I, s:b, s:s}",
         "schema", 1, "model", s->job->model, "data", s->job->data, "strategy", s->strategy->name,
-        "workers", 1, "hosts", 1, "threads", s->threads, "batch", (json_int_t)s->job->batch,
-        "steps", (json_int_t)p->step, "epochs", (json_int_t)p->epoch, "parameters",
-        (json_int_t)nn_graph_parameters(s->graph), "step_seconds", train_pace_json(&s->pace),
-        "samples_per_second", t.samples_per_second, "train", "loss",
+        "workers", s->team.exchange.size, "hosts", hosts_of(s), "threads", s->threads, "batch",
+        (json_int_t)s->batch, "steps", (json_int_t)p->step, "epochs", (json_int_t)p->epoch,
+        "parameters", (json_int_t)nn_graph_parameters(s->graph), "step_seconds",
+        train_pace_json(&s->pace), "samples_per_second", t.samples_per_second, "train", "loss",
         base_json_number(s->train_loss), "accuracy", base_json_number(s->train_accuracy), "test",
         s->tested ? train_metrics_json(&s->test) : json_null(), "time", train_times_json(&s->times),
-        "peak_memory_bytes", (json_int_t)base_peak_memory(), "interrupted", base_stop_signal() != 0,
-        "run", s->run.path);
+        "peak_memory_bytes", (json_int_t)base_peak_memory(), "interrupted",
+        train_session_stopped(s), "run", s->run.path);
 
     return result;
 }
@@ -95,7 +109,7 @@ static void last_words(const struct train_session *s)
     const char *run = s->job->resume != NULL ? s->job->resume : s->run.name; /* may be a path */
     bool elsewhere = strcmp(s->job->runs_dir, train_job_defaults.runs_dir) != 0;
 
-    if (base_stop_signal() == 0)
+    if (!train_session_stopped(s))
         return;
     if (!s->job->checkpoint)
         base_warn("stopped after step %" PRId64 "; nothing was saved (--no-checkpoint)",
@@ -125,9 +139,9 @@ static base_status close_run(struct train_session *s, base_status st, json_t *re
                                       base_json_text(message)));
     if (result != NULL)
         json_object_set(s->run.json, "result", result);
-    saved = train_run_save(&s->run, st != BASE_OK             ? "failed"
-                                    : base_stop_signal() != 0 ? "interrupted"
-                                                              : "done");
+    saved = train_run_save(&s->run, st != BASE_OK              ? "failed"
+                                    : train_session_stopped(s) ? "interrupted"
+                                                               : "done");
     if (st != BASE_OK) /* the first failure is the one to report */
         st = base_fail(st, "%s", message);
     else
@@ -136,17 +150,21 @@ static base_status close_run(struct train_session *s, base_status st, json_t *re
     return st;
 }
 
-base_status train_job_run(const struct train_job *job, json_t **result_p)
+base_status train_job_run(const struct train_job *job, struct cluster_worker *worker,
+                          json_t **result_p)
 {
     struct train_session s;
     base_status st = BASE_OK;
 
     *result_p = NULL;
-    TRY(train_session_open(job, &s));
-    base_stop_install();
+    TRY(train_session_open(job, worker, &s));
+    if (worker == NULL) /* of a worker's signals its agent is the judge */
+        base_stop_install();
     TRY(train_loop(&s));
-    TRY(train_session_report(&s));
     *result_p = train_session_result(&s);
+    if (!train_team_leads(&s.team))
+        goto out;
+    TRY(train_session_report(&s));
     last_words(&s);
 out:
     if (s.run_started)

@@ -122,6 +122,12 @@ out:
     return st;
 }
 
+void train_run_follow(struct train_run *run_p, const char *path, json_t *json)
+{
+    *run_p = (struct train_run){.json = json_incref(json)};
+    set_paths(run_p, base_strdup(path));
+}
+
 base_status train_run_lock(struct train_run *run)
 {
     int fd = open(run->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * From a job to a session that can take its first step: data, model, state, kernels, run folder.
- * Everything that can be refused is refused before the run folder is made.
+ * Everything that can be refused is refused before the run folder is made. With several workers
+ * rank 0 does this alone; enter.c hands the outcome to the others.
  */
 #include <string.h>
 #include <unistd.h>
@@ -89,7 +90,6 @@ static base_status choose(struct train_session *s)
 
     TRY(nn_optimiser_find(s->job->optimiser, &optimiser));
     TRY(nn_schedule_find(s->job->schedule, &s->schedule));
-    TRY(train_strategy_find(s->job->strategy, &s->strategy));
     for (int i = 0; i < s->job->record.count; i++)
         TRY(base_prefix(nn_graph_find(s->graph, s->job->record.at[i], &layer), "--record"));
     TRY(train_state_init(&s->state, s->graph, optimiser));
@@ -102,7 +102,7 @@ static void plan_steps(struct train_session *s)
     const struct train_job *job = s->job;
     int64_t count = s->info->count[DATA_TRAIN];
 
-    s->steps_per_epoch = (count + job->batch - 1) / job->batch;
+    s->steps_per_epoch = (count + s->batch - 1) / s->batch;
     s->last_step = job->steps >= 0 ? job->steps : job->epochs * s->steps_per_epoch;
     s->schedule_setup = (struct nn_schedule_setup){
         .total = (uint64_t)s->last_step,
@@ -125,44 +125,83 @@ static const char *wished_kernels(const struct train_session *s)
     return s->job->kernels;
 }
 
-static base_status build_network(struct train_session *s)
+static struct nn_setup describe_network(const struct train_session *s)
 {
-    base_status st = BASE_OK;
-    char *cache = nn_tune_cache();
-    struct nn_setup setup = {.n_max = s->piece,
+    return (struct nn_setup){.n_max = s->piece,
                              .training = true,
                              .weights = s->state.weights,
-                             .gradients = s->state.gradients,
                              .statistics = s->state.statistics,
+                             .kernels = s->kernels,
                              .apart = s->job->record.count > 0};
+}
 
-    TRY(nn_tune(s->graph, &setup, wished_kernels(s), cache, &s->kernels));
-    setup.kernels = s->kernels;
-    TRY(nn_net_new(s->graph, &setup, &s->net));
-out:
+/* The largest share of a batch, and the pieces it is computed in. */
+static void cut_batch(struct train_session *s)
+{
+    int64_t count = s->info->count[DATA_TRAIN], size = s->team.exchange.size;
+    int64_t share = ((s->batch < count ? s->batch : count) + size - 1) / size;
+
+    s->piece = (int)((share + s->job->accumulate - 1) / s->job->accumulate);
+}
+
+static base_status choose_kernels(struct train_session *s)
+{
+    struct nn_setup setup = describe_network(s);
+    char *cache = nn_tune_cache();
+    base_status st = nn_tune(s->graph, &setup, wished_kernels(s), cache, &s->kernels);
+
     base_free(cache);
     return st;
 }
 
-static base_status build(struct train_session *s)
+static base_status build_network(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    struct nn_setup setup = describe_network(s);
+
+    setup.gradients = s->team.exchange.mine + TRAIN_HEAD;
+    if (s->net != NULL && s->piece <= s->net_piece) {
+        nn_net_gradients_at(s->net, setup.gradients);
+        return BASE_OK;
+    }
+    train_record_free(s->record);
+    s->record = NULL;
+    nn_net_free(s->net);
+    s->net = NULL;
+    TRY(nn_net_new(s->graph, &setup, &s->net));
+    s->net_piece = s->piece;
+    if (s->events != NULL)
+        TRY(train_record_new(s->net, s->graph, &s->job->record, s->events, &s->record));
+out:
+    return st;
+}
+
+static base_status build_loader(struct train_session *s)
 {
     const struct train_job *job = s->job;
-    base_status st = BASE_OK;
-    int64_t batch = job->batch, count = s->info->count[DATA_TRAIN];
+    uint32_t count = s->info->count[DATA_TRAIN];
+    struct data_share share = {(uint32_t)s->team.exchange.rank, (uint32_t)s->team.exchange.size};
 
-    if (batch > count)
-        batch = count;
-    s->piece = (int)((batch + job->accumulate - 1) / job->accumulate);
+    data_loader_free(s->loader);
+    s->loader = NULL;
+    return data_loader_new(s->set, DATA_TRAIN, s->batch < count ? (uint32_t)s->batch : count, share,
+                           (uint64_t)job->seed,
+                           (struct data_augment){.pad = (int)job->pad, .flip = job->flip},
+                           &s->loader);
+}
+
+base_status train_session_fit(struct train_session *s)
+{
+    base_status st = BASE_OK;
+
+    cut_batch(s);
+    TRY(train_team_begin(&s->team, s->strategy, s->options, s->state.floats));
     TRY(build_network(s));
-    if (job->accumulate > 1)
+    TRY(build_loader(s));
+    if (s->job->accumulate > 1 && s->accumulated == NULL)
         TRY(base_tensor(s->state.floats, sizeof(float), "accumulated gradients", &s->accumulated));
-    TRY(data_loader_new(
-        s->set, DATA_TRAIN, (uint32_t)batch, (struct data_share){0}, (uint64_t)job->seed,
-        (struct data_augment){.pad = (int)job->pad, .flip = job->flip}, &s->loader));
-    s->order = base_calloc((size_t)count, sizeof *s->order);
-    if (s->last_step > s->state.position.step)
-        TRY(train_pace_init(&s->pace, s->last_step - s->state.position.step));
-    s->first_timed_step = s->state.position.step;
+    if (s->order == NULL)
+        s->order = base_calloc(s->info->count[DATA_TRAIN], sizeof *s->order);
 out:
     return st;
 }
@@ -174,6 +213,8 @@ json_t *train_session_about(const struct train_session *s)
     struct train_job settings = *s->job;
 
     settings.threads = s->threads; /* resuming to the same bits needs the same number */
+    settings.batch = s->batch;
+    settings.batch_per_worker = 0;
     for (int i = 0; i < info->classes; i++)
         json_array_append_new(labels, json_string(info->class_names[i]));
     for (int i = 0; i < info->channels; i++) {
@@ -298,29 +339,40 @@ static void begin_epochs(struct train_session *s)
             json_array_remove(epochs, i);
 }
 
-static base_status open_run(struct train_session *s)
+/* A new folder, or the one that another worker had. */
+static base_status take_folder(struct train_session *s)
 {
     base_status st = BASE_OK;
     char *stem = run_stem(s->job);
+    bool fresh = s->run.path == NULL;
 
-    if (s->job->resume == NULL)
+    if (fresh)
         TRY(train_run_create(s->job->runs_dir, s->job->run, stem, &s->run));
-    if (s->job->resume == NULL)
+    if (!s->run.locked)
         TRY(train_run_lock(&s->run));
     json_object_set_new(s->run.json, "about", train_session_about(s));
     begin_epochs(s);
     st = train_run_save(&s->run, "running");
-    if (st != BASE_OK && s->job->resume == NULL)
+    if (st != BASE_OK && fresh)
         rmdir(s->run.path); /* empty: nothing is left that looks like a run */
-    TRY(st);
-    s->run_started = true;
-    TRY(base_events_open(s->run.events, &s->events));
-    base_event(s->events, "{\"event\":\"%s\",\"step\":%lld,\"threads\":%d,\"kernels\":\"%s\"}",
-               s->job->resume != NULL ? "resume" : "start", (long long)s->state.position.step,
-               s->threads, nn_net_kernels(s->net));
-    TRY(train_record_new(s->net, s->graph, &s->job->record, s->events, &s->record));
 out:
     base_free(stem);
+    return st;
+}
+
+base_status train_session_lead(struct train_session *s, bool takes_over)
+{
+    base_status st = BASE_OK;
+
+    TRY(take_folder(s));
+    s->run_started = true;
+    TRY(base_events_open(s->run.events, &s->events));
+    if (!takes_over)
+        base_event(s->events, "{\"event\":\"%s\",\"step\":%lld,\"threads\":%d,\"kernels\":\"%s\"}",
+                   s->job->resume != NULL ? "resume" : "start", (long long)s->state.position.step,
+                   s->threads, nn_net_kernels(s->net));
+    TRY(train_record_new(s->net, s->graph, &s->job->record, s->events, &s->record));
+out:
     return st;
 }
 
@@ -339,37 +391,98 @@ static void announce(const struct train_session *s)
               (double)nn_graph_memory(s->graph, s->piece, s->state.optimiser->slots) / 1e6);
 }
 
-base_status train_session_open(const struct train_job *job, struct train_session *s)
+static base_status make_state(struct train_session *s)
 {
     base_status st = BASE_OK;
 
-    *s = (struct train_session){.job = job, .started = base_now()};
-    TRY(train_job_check(job));
-    s->threads = nn_threads_set((int)job->threads);
-    TRY(open_data(s));
-    TRY(open_model(s));
+    TRY(base_tensor(nn_graph_stat_floats(s->graph), sizeof(float), "statistics",
+                    &s->statistics_before));
+    s->tracked_before = base_calloc(nn_graph_stats(s->graph), sizeof *s->tracked_before);
     plan_steps(s);
-    TRY(check_unfinished(s));
-    TRY(build(s));
-    TRY(open_run(s));
-    train_metrics_init(&s->test, s->info->classes);
-    announce(s);
 out:
     return st;
 }
 
-void train_session_close(struct train_session *s)
+base_status train_session_found(struct train_session *s)
+{
+    base_status st = BASE_OK;
+
+    s->batch = s->job->batch_per_worker > 0 ? s->job->batch_per_worker * s->team.exchange.size
+                                            : s->job->batch;
+    TRY(open_model(s));
+    TRY(make_state(s));
+    TRY(check_unfinished(s));
+    cut_batch(s);
+    TRY(choose_kernels(s));
+    s->whole = true;
+out:
+    return st;
+}
+
+base_status train_session_follow(struct train_session *s, const char *model, const char *kernels)
+{
+    base_status st = BASE_OK;
+
+    TRY(describe_model(s, model));
+    TRY(choose(s));
+    TRY(make_state(s));
+    s->kernels = base_strdup(kernels);
+out:
+    return st;
+}
+
+base_status train_session_open(const struct train_job *job, struct cluster_worker *worker,
+                               struct train_session *s)
+{
+    base_status st = BASE_OK;
+    int threads = worker != NULL ? cluster_worker_threads(worker) : (int)job->threads;
+
+    *s = (struct train_session){.job = job, .started = base_now()};
+    s->team.worker = worker;
+    s->saved_step = s->averaged_step = -1;
+    TRY(train_job_check(job));
+    TRY(train_strategy_find(train_job_strategy(job, worker != NULL), &s->strategy, &s->options));
+    s->threads = nn_threads_set(threads);
+    TRY(open_data(s));
+    TRY(train_session_enter(s));
+    s->first_timed_step = s->state.position.step;
+    if (s->last_step > s->state.position.step)
+        TRY(train_pace_init(&s->pace, s->last_step - s->state.position.step));
+    train_metrics_init(&s->test, s->info->classes);
+    if (train_team_leads(&s->team))
+        announce(s);
+out:
+    return st;
+}
+
+void train_session_unmake(struct train_session *s)
 {
     train_record_free(s->record);
-    data_loader_free(s->loader);
     nn_net_free(s->net);
     train_state_fini(&s->state);
     nn_graph_free(s->graph);
-    data_close(s->set);
-    train_run_close(&s->run);
-    train_metrics_fini(&s->test);
     base_free(s->kernels);
-    base_free(s->order);
+    base_free(s->statistics_before);
+    base_free(s->tracked_before);
     base_free(s->accumulated);
+    train_run_close(&s->run);
+    s->record = NULL;
+    s->net = NULL;
+    s->graph = NULL;
+    s->kernels = NULL;
+    s->statistics_before = s->accumulated = NULL;
+    s->tracked_before = NULL;
+    s->whole = false;
+}
+
+void train_session_close(struct train_session *s)
+{
+    data_loader_free(s->loader);
+    train_session_unmake(s);
+    train_team_leave(&s->team);
+    data_close(s->set);
+    train_metrics_fini(&s->test);
+    base_free(s->options);
+    base_free(s->order);
     train_pace_fini(&s->pace);
 }

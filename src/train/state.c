@@ -24,7 +24,6 @@ base_status train_state_init(struct train_state *state, const struct nn_graph *g
     state->tracked = base_calloc(nn_graph_stats(graph), sizeof *state->tracked);
     if (optimiser == NULL)
         goto out;
-    TRY(base_tensor(floats, sizeof(float), "the gradients", &state->gradients));
     for (int i = 0; i < optimiser->slots; i++)
         TRY(base_tensor(floats, sizeof(float), "the optimiser's state", &state->slots[i]));
 out:
@@ -34,7 +33,6 @@ out:
 void train_state_fini(struct train_state *state)
 {
     base_free(state->weights);
-    base_free(state->gradients);
     base_free(state->statistics);
     base_free(state->tracked);
     for (int i = 0; i < NN_MAX_SLOTS; i++)
@@ -185,7 +183,7 @@ out:
     return st;
 }
 
-static json_t *position_json(const struct train_position *p)
+json_t *train_position_to_json(const struct train_position *p)
 {
     return json_pack(
         "{s:I, s:I, s:I, s:f, s:I, s:I, s:f, s:f, s:f, s:I, s:I}", "step", (json_int_t)p->step,
@@ -207,7 +205,7 @@ base_status train_state_save(const struct train_state *state, const char *dir, j
     TRY(write_items(state, &model, store_save_path(save, "model.safetensors")));
     list_slots(state, &slots);
     TRY(write_items(state, &slots, store_save_path(save, "state.safetensors")));
-    json_object_set_new(about, "position", position_json(&state->position));
+    json_object_set_new(about, "position", train_position_to_json(&state->position));
     json_object_set_new(about, "optimiser", json_string(state->optimiser->name));
     st = store_save_commit(save, about, keep);
     save = NULL;
@@ -310,12 +308,10 @@ out:
     return st;
 }
 
-static base_status load_position(struct train_position *p, const json_t *manifest)
+base_status train_position_from_json(const json_t *object, struct train_position *p)
 {
     base_status st = BASE_OK;
-    json_t *object = NULL;
 
-    TRY(base_json_object(manifest, "position", &object));
     TRY(base_json_integer(object, "step", &p->step));
     TRY(base_json_integer(object, "epoch", &p->epoch));
     TRY(base_json_integer(object, "cursor", &p->cursor));
@@ -339,11 +335,13 @@ base_status train_state_load(struct train_state *state, const struct store_check
     char *model = base_format("%s/model.safetensors", checkpoint->path);
     char *slots = base_format("%s/state.safetensors", checkpoint->path);
     const char *optimiser = NULL;
+    json_t *position = NULL;
 
     TRY(train_state_load_weights(state, model, false));
     if (state->optimiser == NULL)
         goto out;
-    TRY(load_position(&state->position, checkpoint->manifest));
+    TRY(base_json_object(checkpoint->manifest, "position", &position));
+    TRY(train_position_from_json(position, &state->position));
     TRY(base_json_string(checkpoint->manifest, "optimiser", &optimiser));
     if (strcmp(optimiser, state->optimiser->name) == 0)
         TRY(load_slots(state, slots));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The state of a training: flat weights, optimiser slots, running statistics and the position in
- * the data; and its way into and out of checkpoint files, always in canonical (PyTorch) layout.
- * Randomness is counter-based, so the position is all there is to remember of it.
+ * the data (gradients live in one step only and belong to train/team.h); and its way into and out
+ * of checkpoint files, always in canonical (PyTorch) layout. Randomness is counter-based, so the
+ * position is all there is to remember of it.
  */
 #ifndef TRAIN_STATE_H
 #define TRAIN_STATE_H
@@ -27,12 +28,12 @@ struct train_state {
     const struct nn_graph *graph;
     const struct nn_optimiser *optimiser; /* NULL: weights only (evaluation) */
     size_t floats;                        /* of each weight-like buffer */
-    float *weights, *gradients, *slots[NN_MAX_SLOTS], *statistics;
+    float *weights, *slots[NN_MAX_SLOTS], *statistics;
     int64_t *tracked; /* PyTorch's num_batches_tracked, one for each statistics tensor */
     struct train_position position;
 };
 
-/* All zeros but the position; training false: no gradients, no slots. */
+/* All zeros but the position; optimiser NULL: no slots. */
 base_status train_state_init(struct train_state *state, const struct nn_graph *graph,
                              const struct nn_optimiser *optimiser);
 void train_state_fini(struct train_state *state); /* accepts zeros */
@@ -48,6 +49,10 @@ base_status train_state_load(struct train_state *state, const struct store_check
 /* Weights only, from a safetensors file. partial: tensors that are absent or have another shape
  * keep what they have; one message names them; nothing in common is an error. */
 base_status train_state_load_weights(struct train_state *state, const char *path, bool partial);
+
+/* The position as the object of a manifest, and back. */
+json_t *train_position_to_json(const struct train_position *position);
+base_status train_position_from_json(const json_t *object, struct train_position *position_p);
 
 /* Finite everywhere? A state that is not is never saved. */
 bool train_state_finite(const struct train_state *state);

@@ -1,10 +1,72 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/strategy.h"
 
-#include "base/registry.h"
+#include <string.h>
 
-base_status train_strategy_find(const char *name, const struct train_strategy **strategy_p)
+#include "base/mem.h"
+#include "base/registry.h"
+#include "base/str.h"
+
+/* One "option=value". */
+static base_status set_option(const struct train_strategy *strategy, char *text, void *options)
 {
-    return base_registry_find("strategy", name, train_strategy_registry, train_strategy_count,
-                              strategy_p);
+    char *value = strchr(text, '=');
+    int index;
+
+    if (value != NULL)
+        *value++ = '\0';
+    index = base_option_find(strategy->options, text, strlen(text));
+    if (index < 0)
+        return base_fail(BASE_ERR_USAGE,
+                         "strategy %s has no option '%s'; `paceline strategies` lists them",
+                         strategy->name, text);
+    if (value == NULL && strategy->options[index].kind != BASE_FLAG)
+        return base_fail(BASE_ERR_USAGE, "strategy %s: %s takes a value, %s=%s", strategy->name,
+                         text, text, strategy->options[index].argument);
+    return base_prefix(
+        base_option_set(&strategy->options[index], options, value != NULL ? value : "true"),
+        "strategy %s", strategy->name);
+}
+
+base_status train_strategy_find(const char *text, const struct train_strategy **strategy_p,
+                                void **options_p)
+{
+    base_status st = BASE_OK;
+    size_t length = strcspn(text, ":");
+    /* Texts among the options point into it, so it lives as long as they do: behind them. */
+    size_t tail = strlen(text) + 1;
+    char *name = base_strndup(text, length), *copy, *options = NULL, *rest = NULL;
+
+    *strategy_p = NULL;
+    *options_p = NULL;
+    TRY(base_registry_find("strategy", name, train_strategy_registry, train_strategy_count,
+                           strategy_p));
+    options = base_calloc(1, (*strategy_p)->options_size + tail);
+    if ((*strategy_p)->defaults != NULL)
+        memcpy(options, (*strategy_p)->defaults, (*strategy_p)->options_size);
+    copy = options + (*strategy_p)->options_size;
+    memcpy(copy, text, tail);
+    if (text[length] == ':')
+        for (char *at = strtok_r(copy + length + 1, ",", &rest); at != NULL;
+             at = strtok_r(NULL, ",", &rest))
+            TRY(set_option(*strategy_p, at, options));
+    *options_p = options;
+    options = NULL;
+out:
+    base_free(options);
+    base_free(name);
+    return st;
+}
+
+base_status train_wire_find(const char *name, enum coll_wire *wire_p)
+{
+    static const char *const names[] = {[COLL_FP32] = "fp32", [COLL_BF16] = "bf16"};
+    enum { NAMES = sizeof names / sizeof names[0] };
+
+    for (int i = 0; i < NAMES; i++)
+        if (strcmp(names[i], name) == 0) {
+            *wire_p = (enum coll_wire)i;
+            return BASE_OK;
+        }
+    return base_unknown(BASE_ERR_USAGE, "wire", name, names, NAMES);
 }

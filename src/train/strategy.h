@@ -1,38 +1,76 @@
 /* SPDX-License-Identifier: MIT
  *
  * What a file in train/strategies/ provides: `const struct train_strategy train_strategy_NAME`.
- * A strategy owns "combine and update": it is told each range of the flat gradient buffer as
- * backward completes it, and turns the gradients of all workers into the next weights. It never
- * knows what a convolution is.
+ * A strategy turns the gradients of all workers into one sum that all of them update their weights
+ * by. It is told each range of the flat gradient buffer as backward completes it, and it never
+ * knows what a convolution is. In the order of a step:
+ *
+ *   ready    for every layer, last to first: this range of my gradients is complete
+ *   combine  everything is complete: give me everybody's sum
+ *
+ * and then comes the update, the same for all: clip and optimiser, train/update.h.
+ *
+ * A view is a fixed set of workers. When one is lost, every call under way fails with
+ * BASE_ERR_PEER_LOST, `close` is called, and with the next view `open`: a strategy keeps nothing
+ * that belongs to a view longer than that. No weight is written before `combine` returned BASE_OK,
+ * so a failed step is one that never was.
  */
 #ifndef TRAIN_STRATEGY_H
 #define TRAIN_STRATEGY_H
 
+#include "base/option.h"
 #include "base/status.h"
-#include "nn/optimiser.h"
+#include "coll/coll.h"
 
-/* One step's update: flat buffers of the whole model. */
-struct train_step {
-    size_t floats;
-    float *weights, *gradients, *slots[NN_MAX_SLOTS];
-    const struct nn_optimiser *optimiser;
-    struct nn_hyper hyper;
-    double clip;          /* largest gradient norm, 0: none */
-    double gradient_norm; /* out: before clipping; 0 when it was not needed */
+/* Floats in front of the gradients that are summed with them: the batch's loss and the like. */
+enum { TRAIN_HEAD = 16, TRAIN_MAX_RANGES = 64 };
+
+struct train_range {
+    size_t offset, count; /* in floats, the head included */
+    const float *sum;     /* over all workers */
+};
+
+struct train_exchange {
+    int rank, size;
+    struct coll *coll;        /* NULL: alone in this process */
+    struct coll_space *space; /* everybody's head and gradients; NULL: alone */
+    float *mine;              /* head, then gradients; in the space */
+    size_t floats;            /* of both */
+    const void *options;      /* what followed the name, in the strategy's own struct */
+    void *state;              /* state_size bytes, zeros when open is called */
+
+    /* combine sets these: the head is the beginning of a range, which are disjoint and complete. */
+    struct train_range ranges[TRAIN_MAX_RANGES];
+    int range_count;
+    /* Seconds, added to: moving and summing, waiting for others, and behind the computing. */
+    double communicate, wait, overlapped;
 };
 
 struct train_strategy {
     const char *name, *help;
     const char *commit_unit; /* the most that a lost worker can cost: "step" */
-    /* A range of gradients is complete; backward goes on. NULL: not interested. */
-    void (*ready)(void *step, size_t offset, size_t count);
-    /* Combines what is left and updates all weights. */
-    base_status (*finish)(struct train_step *step);
+    bool alone;              /* serves one worker only */
+
+    /* What may follow the name, "ddp:bucket=2M": a table over a struct; NULL: nothing. */
+    const struct base_option *options;
+    size_t options_size;
+    const void *defaults;
+    const char *const *examples; /* texts of options that tests run; NULL-ended; NULL: "" alone */
+
+    size_t state_size;
+    base_status (*open)(struct train_exchange *x); /* a view begins; or NULL */
+    void (*close)(struct train_exchange *x);       /* it ends; accepts half-built; or NULL */
+    void (*ready)(struct train_exchange *x, size_t offset, size_t count); /* or NULL */
+    base_status (*combine)(struct train_exchange *x);
 };
 
 extern const struct train_strategy *const train_strategy_registry[];
 extern const size_t train_strategy_count;
 
-base_status train_strategy_find(const char *name, const struct train_strategy **strategy_p);
+/* "NAME" or "NAME:option=value,…". *options_p: its struct, to be freed; NULL where it has none. */
+base_status train_strategy_find(const char *text, const struct train_strategy **strategy_p,
+                                void **options_p);
+
+base_status train_wire_find(const char *name, enum coll_wire *wire_p); /* fp32, bf16 */
 
 #endif

@@ -6,11 +6,14 @@
 #define TRAIN_TRAIN_H
 
 #include "base/json.h"
+#include "cluster/worker.h"
 #include "train/job.h"
 
-/* Runs a job to its end, or until the person asks to stop (base/stop.h): that saves, tells how to
- * resume and is no failure. result_p: the object of docs/json.md. */
-base_status train_job_run(const struct train_job *job, json_t **result_p);
+/* Runs a job to its end, or until the person asks to stop: that saves, tells how to resume and is
+ * no failure. In this process alone (worker NULL), or as one of a job's workers. result_p: the
+ * object of docs/json.md. */
+base_status train_job_run(const struct train_job *job, struct cluster_worker *worker,
+                          json_t **result_p);
 
 struct train_eval {
     const char *checkpoint; /* run name or folder, checkpoints folder, step-N folder */

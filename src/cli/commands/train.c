@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * paceline train: the options are the job's own table (train/job.h).
+ * paceline train: the options are the job's own table (train/job.h). One worker is this process;
+ * several are started by it, which is then their agent.
  */
 #include "train/train.h"
+
+#include <string.h>
+
 #include "base/log.h"
+#include "base/mem.h"
 #include "cli/cli.h"
+#include "cluster/agent.h"
 #include "train/run.h"
+#include "train/strategy.h"
 
 /* --resume and --like: a run's settings, under what was given on the command line. */
 static base_status inherit(struct train_job *job, uint64_t given, struct train_run *run)
@@ -40,19 +47,64 @@ out:
     return st;
 }
 
+/* What would be refused by every worker is refused here, once. */
+static base_status check(const struct train_job *job)
+{
+    base_status st = BASE_OK;
+    const struct train_strategy *strategy = NULL;
+    void *options = NULL;
+
+    TRY(train_job_check(job));
+    TRY(train_strategy_find(train_job_strategy(job, true), &strategy, &options));
+out:
+    base_free(options);
+    return st;
+}
+
+static base_status run_workers(const struct train_job *job, struct cluster_launch *launch,
+                               bool threads_given, json_t **result_p)
+{
+    base_status st = BASE_OK;
+    struct cluster_setup setup = {.program = "train", .joins = true};
+
+    if (launch->host == 0) /* whose job counts; a run's settings are there alone */
+        TRY(check(job));
+    setup.launch = *launch;
+    setup.launch.threads = threads_given ? (int)job->threads : 0; /* a run's own are of another N */
+    if (launch->host == 0 || (job->resume == NULL && job->like == NULL))
+        setup.job = train_job_to_json(job);
+    TRY(cluster_agent_run(&setup, result_p));
+out:
+    json_decref(setup.job);
+    return st;
+}
+
+/* Nothing that needs an agent: no second worker, now or later, and nothing between workers. */
+static bool runs_here(const struct train_job *job, const struct cluster_launch *launch)
+{
+    return launch->hosts == 1 && launch->workers == 1 && !launch->listens &&
+           strcmp(train_job_strategy(job, false), "single") == 0;
+}
+
 static base_status run(void *args, const struct cli_positional *positional)
 {
     struct train_job *job = args;
+    struct cluster_launch launch;
     struct train_run from = {0};
     json_t *result = NULL;
     base_status st = BASE_OK;
+    int threads = base_option_find(train_job_options, "threads", strlen("threads"));
 
     if (job->quiet)
         base_log_level(BASE_WARN);
-    if (job->resume != NULL || job->like != NULL)
+    TRY(cluster_launch_find(&job->cluster, &launch));
+    if ((job->resume != NULL || job->like != NULL) && launch.host == 0)
         TRY(inherit(job, positional->given, &from));
-    TRY(train_job_run(job, &result));
-    if (job->json)
+    if (runs_here(job, &launch))
+        TRY(train_job_run(job, NULL, &result));
+    else
+        TRY(run_workers(job, &launch, (positional->given >> threads & 1) != 0, &result));
+    if (job->json && result != NULL)
         TRY(base_json_print(result));
 out:
     json_decref(result);
@@ -68,6 +120,7 @@ const struct cli_command cli_command_train = {
                 "  paceline train --model vgg11 --data cifar10 --batch 128 --lr 0.05 \\\n"
                 "      --schedule one-cycle --pad 4 --flip --epochs 20\n"
                 "  paceline train --model mlp:64x2 --data synthetic --optimiser adamw --lr 0.001\n"
+                "  paceline train --model vgg11 --data cifar10 --workers 2 --strategy allreduce\n"
                 "  paceline train --resume vgg11-cifar10-1 --epochs 30\n"
                 "  paceline train --like vgg11-cifar10-1 --lr 0.1\n",
     .options = train_job_options,

@@ -2,31 +2,12 @@
  *
  * One worker: nothing to combine, the gradient is the gradient.
  */
-#include <math.h>
-
-#include "nn/simd/simd.h"
 #include "train/strategy.h"
 
-static base_status finish(struct train_step *step)
+static base_status combine(struct train_exchange *x)
 {
-    struct nn_update update = {
-        .count = step->floats,
-        .gradient = step->gradients,
-        .weight_in = step->weights,
-        .weight_out = step->weights,
-    };
-
-    step->hyper.gradient_scale = 1;
-    if (step->clip > 0) {
-        step->gradient_norm = sqrt(nn_simd()->square_sum(step->floats, step->gradients));
-        if (step->gradient_norm > step->clip)
-            step->hyper.gradient_scale = step->clip / step->gradient_norm;
-    }
-    for (int i = 0; i < step->optimiser->slots; i++) {
-        update.slot_in[i] = step->slots[i];
-        update.slot_out[i] = step->slots[i];
-    }
-    step->optimiser->update(&step->hyper, &update);
+    x->ranges[0] = (struct train_range){0, x->floats, x->mine};
+    x->range_count = 1;
     return BASE_OK;
 }
 
@@ -34,5 +15,6 @@ const struct train_strategy train_strategy_single = {
     .name = "single",
     .help = "one worker does everything",
     .commit_unit = "step",
-    .finish = finish,
+    .alone = true,
+    .combine = combine,
 };

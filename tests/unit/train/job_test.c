@@ -22,7 +22,7 @@ static const char *other_value(const struct base_option *option)
     case BASE_INT:
         return "7";
     case BASE_REAL:
-        return option->max == 1 ? "0.25" : "0.125";
+        return option->min > 0.1 ? "7" : option->max == 1 ? "0.25" : "0.125";
     default:
         return "other";
     }

@@ -97,6 +97,37 @@ static void test_many_classes(void **state)
     train_metrics_fini(&m);
 }
 
+/* Shares of several workers add up to what one would have counted. */
+static void test_packed_shares_add_up(void **state)
+{
+    const int32_t truth[] = {0, 1, 2, 2, 1, 0, 2}, predicted[] = {0, 2, 2, 1, 1, 0, 0};
+    struct train_metrics whole, share, sum;
+    uint64_t words[64];
+
+    (void)state;
+    train_metrics_init(&whole, 3);
+    train_metrics_init(&sum, 3);
+    train_metrics_add(&whole, truth, predicted, 7, 3.5);
+    for (int i = 0; i < 2; i++) {
+        train_metrics_init(&share, 3);
+        train_metrics_add(&share, truth + 4 * i, predicted + 4 * i, i == 0 ? 4 : 3,
+                          i == 0 ? 2 : 1.5);
+        assert_true(train_metrics_words(&share) <= 64);
+        train_metrics_pack(&share, words);
+        train_metrics_add_packed(&sum, words);
+        train_metrics_fini(&share);
+    }
+    assert_int_equal(sum.count, 7);
+    assert_int_equal(sum.correct, whole.correct);
+    assert_true(sum.loss_sum == whole.loss_sum);
+    assert_memory_equal(sum.support, whole.support, 3 * sizeof *sum.support);
+    assert_memory_equal(sum.predicted, whole.predicted, 3 * sizeof *sum.predicted);
+    assert_memory_equal(sum.hit, whole.hit, 3 * sizeof *sum.hit);
+    assert_memory_equal(sum.confusion, whole.confusion, 9 * sizeof *sum.confusion);
+    train_metrics_fini(&whole);
+    train_metrics_fini(&sum);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -104,6 +135,7 @@ int main(void)
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_absent_class),
         cmocka_unit_test(test_many_classes),
+        cmocka_unit_test(test_packed_shares_add_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Entering a view: its members tell each other how far they are; the furthest is what is committed.
+ * Who is behind, or new, gets that state from the lowest rank that has it: the description as JSON,
+ * the buffers as they are. Then everybody has the same weights, which is checked, and rank 0 has
+ * the run's folder. Nothing here depends on who was lost or why.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "comm/frame.h"
+#include "train/train_private.h"
+
+struct note {            /* what a member says of itself */
+    int64_t step, epoch; /* -1: it has no state */
+    uint32_t has_run;
+    char digest[BASE_SHA256_HEX];
+};
+
+struct agreed {
+    int source, run_source;   /* ranks; run_source -1: nobody has a run yet */
+    bool fresh;               /* nobody had a state */
+    bool behind, all_current; /* this worker is; nobody is */
+};
+
+static bool ahead(const struct note *a, const struct note *b)
+{
+    return a->step != b->step ? a->step > b->step : a->epoch > b->epoch;
+}
+
+static base_status agree(struct train_session *s, struct agreed *agreed_p)
+{
+    base_status st = BASE_OK;
+    struct note mine = {.step = s->whole ? s->state.position.step : -1,
+                        .epoch = s->whole ? s->state.position.epoch : -1,
+                        .has_run = s->run.path != NULL};
+    struct note all[COMM_MAX_WORKERS];
+    struct agreed a = {.run_source = -1, .all_current = true};
+    int rank = s->team.exchange.rank;
+
+    memcpy(mine.digest, s->info->digest, sizeof mine.digest);
+    TRY(train_team_gather(&s->team, &mine, sizeof mine, all));
+    for (int i = 1; i < s->team.exchange.size; i++) {
+        if (memcmp(all[i].digest, all[0].digest, sizeof mine.digest) != 0)
+            TRY(base_fail(BASE_ERR_DATA, "%s is not the same data for worker %u and worker %u",
+                          s->job->data, s->team.view.members[0].id, s->team.view.members[i].id));
+        if (ahead(&all[i], &all[a.source]))
+            a.source = i;
+    }
+    for (int i = s->team.exchange.size - 1; i >= 0; i--) {
+        if (all[i].has_run)
+            a.run_source = i;
+        a.all_current &= !ahead(&all[a.source], &all[i]);
+    }
+    a.fresh = all[a.source].step < 0;
+    a.behind = a.fresh ? rank != a.source : ahead(&all[a.source], &all[rank]);
+    *agreed_p = a;
+out:
+    return st;
+}
+
+/* ---- the state ---- */
+
+static json_t *describe(const struct train_session *s)
+{
+    json_t *tracked = json_array();
+
+    for (size_t i = 0; i < nn_graph_stats(s->graph); i++)
+        json_array_append_new(tracked, json_integer(s->state.tracked[i]));
+    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:f, s:I, s:I}", "model", nn_graph_text(s->graph),
+                     "kernels", s->kernels, "batch", (json_int_t)s->batch, "position",
+                     train_position_to_json(&s->state.position), "tracked", tracked, "first_loss",
+                     s->first_loss, "saved_step", (json_int_t)s->saved_step, "leader",
+                     (json_int_t)s->leader);
+}
+
+static base_status take_description(struct train_session *s, const json_t *d)
+{
+    base_status st = BASE_OK;
+    const char *model = NULL, *kernels = NULL;
+    json_t *position = NULL, *tracked = NULL;
+
+    TRY(base_json_string(d, "model", &model));
+    TRY(base_json_string(d, "kernels", &kernels));
+    TRY(base_json_integer(d, "batch", &s->batch));
+    TRY(base_json_object(d, "position", &position));
+    TRY(base_json_array(d, "tracked", &tracked));
+    if (s->batch < 1)
+        TRY(base_fail(BASE_ERR_DATA, "a batch of %" PRId64 " samples", s->batch));
+    if (!s->whole) {
+        train_session_unmake(s); /* half of a state whose source was lost */
+        TRY(train_session_follow(s, model, kernels));
+    }
+    s->whole = false; /* until the buffers are there, too */
+    TRY(train_position_from_json(position, &s->state.position));
+    for (size_t i = 0; i < nn_graph_stats(s->graph); i++)
+        s->state.tracked[i] = json_integer_value(json_array_get(tracked, i));
+    TRY(base_json_real(d, "first_loss", &s->first_loss));
+    s->stopped_early = train_session_stale(s);
+out:
+    return st;
+}
+
+static base_status share_description(struct train_session *s, const struct agreed *a)
+{
+    base_status st = BASE_OK;
+    bool source = s->team.exchange.rank == a->source;
+    json_t *description = source ? describe(s) : NULL;
+    int64_t leader = 0;
+
+    TRY(train_team_tell(&s->team, a->source, &description));
+    if (a->behind)
+        TRY(take_description(s, description));
+    TRY(base_json_integer(description, "saved_step", &s->saved_step));
+    TRY(base_json_integer(description, "leader", &leader));
+    s->leader = (uint32_t)leader;
+out:
+    json_decref(description);
+    return st;
+}
+
+static base_status share_buffers(struct train_session *s, const struct agreed *a)
+{
+    base_status st = BASE_OK;
+    size_t bytes = s->state.floats * sizeof(float);
+    bool mine;
+
+    if (a->all_current && !a->fresh)
+        return BASE_OK;
+    TRY(train_team_broadcast(&s->team, a->source, s->state.weights, bytes));
+    for (int i = 0; i < s->state.optimiser->slots; i++)
+        TRY(train_team_broadcast(&s->team, a->source, s->state.slots[i], bytes));
+    /* Statistics are everybody's own between evaluations: only who was behind takes these. */
+    mine = a->behind || s->team.exchange.rank == a->source;
+    TRY(train_team_broadcast(&s->team, a->source, mine ? s->state.statistics : s->statistics_before,
+                             nn_graph_stat_floats(s->graph) * sizeof(float)));
+    s->whole = true;
+out:
+    return st;
+}
+
+base_status train_session_compare(struct train_session *s)
+{
+    char what[64];
+
+    if (s->team.exchange.size == 1)
+        return BASE_OK;
+    snprintf(what, sizeof what, "the weights after step %" PRId64, s->state.position.step);
+    return train_team_compare(
+        &s->team, comm_crc32c(0, s->state.weights, s->state.floats * sizeof(float)), what);
+}
+
+/* ---- the run ---- */
+
+static base_status take_run(struct train_session *s, json_t *about)
+{
+    base_status st = BASE_OK;
+    const char *path = NULL;
+    json_t *run = NULL;
+
+    if (s->run.path != NULL)
+        return BASE_OK;
+    TRY(base_json_string(about, "path", &path));
+    TRY(base_json_object(about, "run", &run));
+    train_run_follow(&s->run, path, run);
+out:
+    return st;
+}
+
+static base_status share_run(struct train_session *s, const struct agreed *a)
+{
+    base_status st = BASE_OK;
+    int source = a->run_source < 0 ? 0 : a->run_source;
+    json_t *about = NULL;
+
+    if (s->team.exchange.rank == source) {
+        if (s->run.path == NULL || a->fresh) /* nobody has one, or the one that is resumed */
+            TRY(train_session_lead(s, false));
+        about = json_pack("{s:s, s:O}", "path", s->run.path, "run", s->run.json);
+    }
+    TRY(train_team_tell(&s->team, source, &about));
+    TRY(take_run(s, about));
+    if (train_team_leads(&s->team) && !s->run_started)
+        TRY(train_session_lead(s, true));
+out:
+    json_decref(about);
+    return st;
+}
+
+static void tell_view(struct train_session *s, double began)
+{
+    struct base_str ids = {0};
+
+    if (s->team.worker == NULL)
+        return;
+    for (uint32_t i = 0; i < s->team.view.size; i++)
+        base_str_add(&ids, "%s%u", i > 0 ? "," : "", s->team.view.members[i].id);
+    base_event(s->events,
+               "{\"event\":\"view\",\"view\":%u,\"members\":[%s],\"step\":%" PRId64
+               ",\"seconds\":%.6f}",
+               s->team.view.number, ids.text, s->state.position.step, base_now() - began);
+    base_info("view %u: workers %s go on after step %" PRId64, s->team.view.number, ids.text,
+              s->state.position.step);
+    base_str_fini(&ids);
+}
+
+/* In the view that was met. */
+static base_status settle(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    struct agreed a;
+    uint32_t first = s->team.worker != NULL ? s->team.view.members[0].id : 0;
+    bool moved;
+
+    if (s->team.worker != NULL) /* one of them speaks; warnings are everybody's */
+        base_log_level(train_team_leads(&s->team) && !s->job->quiet ? BASE_INFO : BASE_WARN);
+    TRY(agree(s, &a));
+    if (a.fresh && s->team.exchange.rank == a.source) {
+        train_session_unmake(s);
+        TRY(train_session_found(s));
+        s->leader = first;
+    }
+    TRY(share_description(s, &a));
+    TRY(train_session_fit(s));
+    TRY(share_buffers(s, &a));
+    TRY(train_session_compare(s));
+    TRY(share_run(s, &a));
+    moved = s->leader != first;
+    s->leader = first;
+    if (moved) { /* what the former rank 0 was about to save */
+        s->saved_step = -1;
+        TRY(train_session_save(s));
+    }
+out:
+    return st;
+}
+
+base_status train_session_enter(struct train_session *s)
+{
+    double began = base_now();
+    base_status st = BASE_OK;
+
+    do {
+        TRY(train_team_meet(&s->team));
+        st = settle(s);
+    } while (st == BASE_ERR_PEER_LOST);
+    if (st == BASE_OK)
+        tell_view(s, began);
+out:
+    return st;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+#include "train/team.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/stop.h"
+
+/* Seconds. VIEW: until the coordinator has found the next view. PATIENCE: of a collective, in which
+ * one worker may time kernels or write a checkpoint while the others wait. */
+static const double VIEW = 120, PATIENCE = 600;
+enum { MOST_TEXT = 64 << 20 };
+
+static base_status connect_members(struct train_team *team)
+{
+    base_status st = BASE_OK;
+    struct train_exchange *x = &team->exchange;
+
+    TRY(comm_group_open(cluster_worker_endpoint(team->worker), &team->view,
+                        cluster_worker_transport(team->worker), base_now() + VIEW, &team->group));
+    TRY(coll_open(team->group, NULL, &x->coll));
+    coll_patience(x->coll, PATIENCE);
+    x->rank = comm_group_rank(team->group);
+    x->size = comm_group_size(team->group);
+out:
+    return st;
+}
+
+base_status train_team_meet(struct train_team *team)
+{
+    base_status st = BASE_OK;
+
+    team->exchange.size = 1;
+    if (team->worker == NULL)
+        return BASE_OK;
+    do {
+        train_team_leave(team);
+        TRY(cluster_worker_view(team->worker, team->view.number, base_now() + VIEW, &team->view));
+        st = connect_members(team);
+    } while (st == BASE_ERR_PEER_LOST);
+out:
+    return st;
+}
+
+base_status train_team_begin(struct train_team *team, const struct train_strategy *strategy,
+                             const void *options, size_t floats)
+{
+    base_status st = BASE_OK;
+    struct train_exchange *x = &team->exchange;
+
+    if (strategy->alone && x->size > 1)
+        TRY(base_fail(
+            BASE_ERR_USAGE,
+            "strategy %s is for one worker, but there are %d; `paceline strategies` lists "
+            "the others",
+            strategy->name, x->size));
+    TRY(base_add(floats, TRAIN_HEAD, &x->floats));
+    if (x->coll != NULL) {
+        TRY(coll_space_open(x->coll, "gradients", x->floats, &x->space));
+        x->mine = coll_space_mine(x->space);
+    } else if (team->own == NULL) {
+        TRY(base_tensor(x->floats, sizeof(float), "the gradients", &team->own));
+        x->mine = team->own;
+    }
+    x->options = options;
+    x->state = base_calloc(1, strategy->state_size);
+    team->strategy = strategy;
+    if (strategy->open != NULL)
+        TRY(strategy->open(x));
+out:
+    return st;
+}
+
+static void accuse(struct train_team *team)
+{
+    uint32_t lost = comm_group_lost(team->group);
+
+    if (lost == 0)
+        lost = comm_endpoint_last_lost(cluster_worker_endpoint(team->worker), team->view.number);
+    if (lost != 0)
+        cluster_worker_suspect(team->worker, team->view.number, lost);
+}
+
+void train_team_leave(struct train_team *team)
+{
+    struct train_exchange *x = &team->exchange;
+
+    if (x->coll != NULL)
+        base_ignore(coll_async_end(x->coll));
+    if (team->strategy != NULL && team->strategy->close != NULL)
+        team->strategy->close(x);
+    team->strategy = NULL;
+    base_free(x->state);
+    coll_space_close(x->space);
+    coll_close(x->coll);
+    if (team->group != NULL) {
+        team->bytes_sent += comm_group_bytes_sent(team->group);
+        accuse(team);
+    }
+    comm_group_close(team->group);
+    base_free(team->own);
+    team->group = NULL;
+    team->own = NULL;
+    *x = (struct train_exchange){0};
+}
+
+bool train_team_leads(const struct train_team *team)
+{
+    return team->exchange.rank == 0;
+}
+
+uint32_t train_team_id(const struct train_team *team)
+{
+    return team->worker != NULL ? cluster_worker_id(team->worker) : 0;
+}
+
+bool train_team_outdated(const struct train_team *team)
+{
+    return team->worker != NULL && cluster_worker_newest(team->worker) > team->view.number;
+}
+
+bool train_team_stopping(const struct train_team *team)
+{
+    return team->worker != NULL ? cluster_worker_stopping(team->worker) : base_stop_signal() != 0;
+}
+
+uint64_t train_team_bytes_sent(const struct train_team *team)
+{
+    return team->bytes_sent + (team->group != NULL ? comm_group_bytes_sent(team->group) : 0);
+}
+
+base_status train_team_gather(struct train_team *team, const void *mine, size_t count, void *all)
+{
+    base_status st = BASE_OK;
+    struct train_exchange *x = &team->exchange;
+
+    if (x->coll == NULL) {
+        memcpy(all, mine, count);
+        return BASE_OK;
+    }
+    TRY(coll_async_end(x->coll));
+    TRY(coll_all_gather(x->coll, mine, count, all));
+out:
+    return st;
+}
+
+base_status train_team_broadcast(struct train_team *team, int root, void *bytes, size_t count)
+{
+    base_status st = BASE_OK;
+
+    if (team->exchange.coll == NULL)
+        return BASE_OK;
+    TRY(coll_async_end(team->exchange.coll));
+    TRY(coll_broadcast(team->exchange.coll, root, bytes, count));
+out:
+    return st;
+}
+
+base_status train_team_mean(struct train_team *team, float *x, size_t count)
+{
+    base_status st = BASE_OK;
+    float scale[COMM_MAX_WORKERS];
+    struct coll_sum mean = {.scale = scale};
+
+    if (team->exchange.size == 1 || count == 0)
+        return BASE_OK;
+    for (int i = 0; i < team->exchange.size; i++)
+        scale[i] = 1.0f / (float)team->exchange.size;
+    TRY(coll_async_end(team->exchange.coll));
+    TRY(coll_all_reduce(team->exchange.coll, x, count, &mean));
+out:
+    return st;
+}
+
+base_status train_team_tell(struct train_team *team, int root, json_t **object_p)
+{
+    base_status st = BASE_OK;
+    bool tells = team->exchange.rank == root;
+    char *text = NULL;
+    uint64_t length = 0;
+
+    if (team->exchange.size == 1)
+        goto out;
+    if (tells) {
+        text = json_dumps(*object_p, JSON_COMPACT | JSON_REAL_PRECISION(17));
+        length = strlen(text);
+    }
+    TRY(train_team_broadcast(team, root, &length, sizeof length));
+    if (length > MOST_TEXT)
+        TRY(base_fail(BASE_ERR_DATA, "a state of %llu bytes", (unsigned long long)length));
+    if (!tells)
+        TRY(base_tensor(length + 1, 1, "the state's description", &text));
+    TRY(train_team_broadcast(team, root, text, length));
+    if (!tells)
+        TRY(base_json_parse(text, length, object_p));
+out:
+    base_free(text);
+    return st;
+}
+
+base_status train_team_compare(struct train_team *team, uint64_t number, const char *what)
+{
+    base_status st = BASE_OK;
+    uint64_t all[COMM_MAX_WORKERS];
+
+    TRY(train_team_gather(team, &number, sizeof number, all));
+    for (int i = 1; i < team->exchange.size; i++)
+        if (all[i] != all[0])
+            TRY(base_fail(BASE_ERR_INTERNAL,
+                          "%s differ between worker %u (%016llx) and %u (%016llx)", what,
+                          team->view.members[0].id, (unsigned long long)all[0],
+                          team->view.members[i].id, (unsigned long long)all[i]));
+out:
+    return st;
+}

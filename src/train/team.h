@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Who works together: the members of a view, connected, with a strategy between them; or one
+ * process alone, for which all of this is trivial. A team lives for one view: after
+ * BASE_ERR_PEER_LOST, or when a newer view was heard of, it is left and the next one met.
+ */
+#ifndef TRAIN_TEAM_H
+#define TRAIN_TEAM_H
+
+#include "base/json.h"
+#include "cluster/worker.h"
+#include "train/strategy.h"
+
+struct train_team {
+    struct cluster_worker *worker; /* NULL: alone in the process that a person started */
+    struct comm_view view;
+    struct comm_group *group;
+    const struct train_strategy *strategy;
+    struct train_exchange exchange; /* its rank, size and coll hold from train_team_meet on */
+    float *own;                     /* the exchange's memory, alone */
+    uint64_t bytes_sent;            /* in earlier views */
+};
+
+/* Takes the next view and connects with its members; those lost meanwhile cost another view. */
+base_status train_team_meet(struct train_team *team);
+/* Gradients of `floats`, in memory that the strategy sums fastest; the strategy begins. */
+base_status train_team_begin(struct train_team *team, const struct train_strategy *strategy,
+                             const void *options, size_t floats);
+/* Ends what the view began; says whom the group takes for lost. Accepts zeros. */
+void train_team_leave(struct train_team *team);
+
+bool train_team_leads(const struct train_team *team);    /* rank 0, or alone */
+uint32_t train_team_id(const struct train_team *team);   /* of this worker; 0: alone */
+bool train_team_outdated(const struct train_team *team); /* a newer view was heard of */
+bool train_team_stopping(const struct train_team *team); /* the person asked to stop */
+uint64_t train_team_bytes_sent(const struct train_team *team);
+
+/* Collectives between steps: they end the strategy's communication thread, which the next step
+ * starts again. */
+base_status train_team_gather(struct train_team *team, const void *mine, size_t count, void *all);
+base_status train_team_broadcast(struct train_team *team, int root, void *bytes, size_t count);
+base_status train_team_mean(struct train_team *team, float *x, size_t count);
+/* root's object becomes everybody's; *object_p is a new reference elsewhere, untouched at root. */
+base_status train_team_tell(struct train_team *team, int root, json_t **object_p);
+/* The same number on every worker? `what` names it, "the weights after step 7". */
+base_status train_team_compare(struct train_team *team, uint64_t number, const char *what);
+
+#endif

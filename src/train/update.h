@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The update of a step, the same whatever combined the gradients: clip by the norm of the whole
+ * gradient, then the optimiser, range by range.
+ */
+#ifndef TRAIN_UPDATE_H
+#define TRAIN_UPDATE_H
+
+#include "nn/optimiser.h"
+#include "train/strategy.h"
+
+struct train_step {
+    float *weights, *slots[NN_MAX_SLOTS]; /* flat buffers of the whole model */
+    const struct nn_optimiser *optimiser;
+    struct nn_hyper hyper;
+    double clip;          /* largest gradient norm, 0: none */
+    double gradient_norm; /* out: before clipping; 0 when it was not needed */
+};
+
+void train_update(struct train_step *step, const struct train_range *ranges, int count);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Names and options of strategies, and the update over ranges.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "train/update.h"
+
+static void test_every_strategy_is_complete(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < train_strategy_count; i++) {
+        const struct train_strategy *strategy = train_strategy_registry[i], *found = NULL;
+        void *options = NULL;
+
+        assert_non_null(strategy->help);
+        assert_non_null(strategy->commit_unit);
+        assert_non_null(strategy->combine);
+        assert_int_equal(train_strategy_find(strategy->name, &found, &options), BASE_OK);
+        assert_ptr_equal(found, strategy);
+        base_free(options);
+        for (size_t j = 0; strategy->examples != NULL && strategy->examples[j] != NULL; j++) {
+            char *text = base_format("%s:%s", strategy->name, strategy->examples[j]);
+
+            assert_int_equal(train_strategy_find(text, &found, &options), BASE_OK);
+            base_free(options);
+            base_free(text);
+        }
+    }
+}
+
+static void test_wrong_texts_are_refused(void **state)
+{
+    static const char *const wrong[] = {"alreduce", "", "allreduce:colour=red", "allreduce:wire",
+                                        "single:wire=fp32"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        const struct train_strategy *strategy = NULL;
+        void *options = NULL;
+
+        assert_int_equal(train_strategy_find(wrong[i], &strategy, &options), BASE_ERR_USAGE);
+        assert_null(options);
+        assert_true(strlen(base_message()) > 0);
+    }
+}
+
+static void test_wires(void **state)
+{
+    enum coll_wire wire = COLL_FP32;
+
+    (void)state;
+    assert_int_equal(train_wire_find("bf16", &wire), BASE_OK);
+    assert_int_equal(wire, COLL_BF16);
+    assert_int_equal(train_wire_find("fp8", &wire), BASE_ERR_USAGE);
+}
+
+/* Ranges in any order, the head in one of them, give what one range gives. */
+static void test_update_by_ranges(void **state)
+{
+    enum { FLOATS = 96, ALL = TRAIN_HEAD + FLOATS };
+    const struct nn_optimiser *sgd = NULL;
+    float sum[ALL], weights[2][FLOATS], slots[2][FLOATS];
+    struct train_range whole = {0, ALL, sum},
+                       parts[] = {{64, ALL - 64, sum + 64}, {0, 48, sum}, {48, 16, sum + 48}};
+
+    (void)state;
+    assert_int_equal(nn_optimiser_find("sgd", &sgd), BASE_OK);
+    for (int i = 0; i < ALL; i++)
+        sum[i] = (float)(i % 7) - 3;
+    for (int copy = 0; copy < 2; copy++) {
+        struct train_step step = {.weights = weights[copy],
+                                  .slots = {slots[copy]},
+                                  .optimiser = sgd,
+                                  .hyper = {.lr = 0.5, .momentum = 0.9, .step = 1},
+                                  .clip = 1};
+
+        for (int i = 0; i < FLOATS; i++) {
+            weights[copy][i] = 1;
+            slots[copy][i] = 0.25f;
+        }
+        train_update(&step, copy == 0 ? &whole : parts, copy == 0 ? 1 : 3);
+        assert_true(step.gradient_norm > 1);
+        assert_true(step.hyper.gradient_scale < 1);
+    }
+    for (int i = 0; i < FLOATS; i++) {
+        assert_float_equal(weights[0][i], weights[1][i], 1e-6);
+        assert_float_equal(slots[0][i], slots[1][i], 1e-6);
+    }
+    assert_true(weights[0][0] != 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_strategy_is_complete),
+        cmocka_unit_test(test_wrong_texts_are_refused),
+        cmocka_unit_test(test_wires),
+        cmocka_unit_test(test_update_by_ranges),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
