@@ -45,11 +45,9 @@ static void *field(const struct base_option *option, const void *settings)
 static size_t field_size(enum base_kind kind)
 {
     static const size_t sizes[] = {
-        [BASE_FLAG] = sizeof(bool),
-        [BASE_INT] = sizeof(int64_t),
-        [BASE_REAL] = sizeof(double),
-        [BASE_TEXT] = sizeof(char *),
-        [BASE_TEXTS] = sizeof(struct base_texts),
+        [BASE_FLAG] = sizeof(bool),    [BASE_INT] = sizeof(int64_t),
+        [BASE_SIZE] = sizeof(int64_t), [BASE_REAL] = sizeof(double),
+        [BASE_TEXT] = sizeof(char *),  [BASE_TEXTS] = sizeof(struct base_texts),
     };
     return sizes[kind];
 }
@@ -81,6 +79,27 @@ static base_status set_int(const struct base_option *option, void *at, const cha
         return base_fail(BASE_ERR_USAGE, "--%s takes a whole number, not '%s'", option->name, text);
     memcpy(at, &(int64_t){value}, sizeof(int64_t));
     return in_range(option, (double)value);
+}
+
+static base_status set_size(const struct base_option *option, void *at, const char *text)
+{
+    static const char units[] = "KMG";
+    char *end = NULL;
+    const char *unit;
+    double value;
+
+    errno = 0;
+    value = strtod(text, &end);
+    unit = end != text && *end != '\0' ? strchr(units, *end) : NULL;
+    if (unit != NULL) {
+        value = ldexp(value, 10 * (int)(unit - units + 1));
+        end++;
+    }
+    if (end == text || *end != '\0' || errno != 0 || !(value >= 0 && value < 1e18))
+        return base_fail(BASE_ERR_USAGE, "--%s takes bytes, such as 65536, 64K or 2M, not '%s'",
+                         option->name, text);
+    memcpy(at, &(int64_t){(int64_t)value}, sizeof(int64_t));
+    return in_range(option, value);
 }
 
 static base_status set_real(const struct base_option *option, void *at, const char *text)
@@ -125,6 +144,8 @@ base_status base_option_set(const struct base_option *option, void *settings, co
         return set_flag(option, at, text);
     case BASE_INT:
         return set_int(option, at, text);
+    case BASE_SIZE:
+        return set_size(option, at, text);
     case BASE_REAL:
         return set_real(option, at, text);
     case BASE_TEXT:
@@ -151,6 +172,13 @@ char *base_option_text(const struct base_option *option, const void *settings)
     case BASE_INT:
         memcpy(&whole, at, sizeof whole);
         return base_format("%lld", (long long)whole);
+    case BASE_SIZE:
+        memcpy(&whole, at, sizeof whole);
+        if (whole > 0 && whole % (1 << 20) == 0)
+            return base_format("%lldM", (long long)whole >> 20);
+        if (whole > 0 && whole % (1 << 10) == 0)
+            return base_format("%lldK", (long long)whole >> 10);
+        return base_format("%lld", (long long)whole);
     case BASE_REAL:
         memcpy(&real, at, sizeof real);
         return base_format("%g", real);
@@ -173,6 +201,7 @@ static json_t *field_json(const struct base_option *option, const void *settings
     case BASE_FLAG:
         return json_boolean(*(const bool *)at);
     case BASE_INT:
+    case BASE_SIZE:
         return json_integer(*(const int64_t *)at);
     case BASE_REAL:
         return json_real(*(const double *)at);
@@ -222,7 +251,7 @@ static base_status read_field(const struct base_option *option, const json_t *va
         memcpy(at, &(bool){json_is_true(value)}, sizeof(bool));
         return BASE_OK;
     }
-    if (option->kind == BASE_INT && json_is_integer(value)) {
+    if ((option->kind == BASE_INT || option->kind == BASE_SIZE) && json_is_integer(value)) {
         memcpy(at, &(int64_t){json_integer_value(value)}, sizeof(int64_t));
         return in_range(option, (double)json_integer_value(value));
     }

@@ -16,6 +16,7 @@
 enum base_kind {
     BASE_FLAG,  /* bool; --name sets it, --no-name clears it */
     BASE_INT,   /* int64_t, min … max */
+    BASE_SIZE,  /* int64_t of bytes, min … max; "2M": K, M and G are powers of 1024 */
     BASE_REAL,  /* double, min … max */
     BASE_TEXT,  /* const char *; NULL by default */
     BASE_TEXTS, /* struct base_texts: may be given several times */

@@ -8,6 +8,7 @@
 #include "nn/batchnorm.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "nn/simd/simd.h"
 
@@ -77,9 +78,12 @@ static const float *batch_statistics(const struct nn_pass *p, struct kept kept)
     float *sums = p->scratch, *squares = sums + c + NN_BLOCK;
     float here = (float)p->n * (float)area(p), count;
 
-    nn_simd()->bn_moments(p->n, c / NN_BLOCK, area(p), p->x, sums, squares);
+    if (p->n > 0)
+        nn_simd()->bn_moments(p->n, c / NN_BLOCK, area(p), p->x, sums, squares);
+    else
+        memset(sums, 0, (2 * (size_t)c + NN_BLOCK) * sizeof *sums);
     for (int i = 0; i < c; i++)
-        kept.mean[i] = sums[i] / here;
+        kept.mean[i] = p->n > 0 ? sums[i] / here : 0;
     sums[c] = (float)p->n;
     reduce(p, sums, c + 1);
     *kept.samples = sums[c];

@@ -125,6 +125,7 @@ struct nn_layer {
     bool takes_planar;     /* may read the planar network input */
     bool needs_x, needs_y; /* in backward */
     bool in_place;         /* y may be x and dx may be dy */
+    bool reduces;          /* calls nn_pass.reduce: runs on no samples, too, if others have some */
     enum nn_naming naming;
 };
 

@@ -330,7 +330,8 @@ static base_status forward_layer(struct nn_net *net, int j, bool training)
 
     pass->n = net->n;
     pass->training = training;
-    if (!pass->node->identity && pass->node->layer->forward != NULL)
+    if (!pass->node->identity && pass->node->layer->forward != NULL &&
+        (net->n > 0 || pass->node->layer->reduces))
         TRY(pass->node->layer->forward(pass));
     if (hook->call != NULL && !pass->node->hidden)
         hook->call(hook->context, pass->node, net->n, output_of(net, j));
@@ -342,7 +343,7 @@ static void tell_outcome(const struct nn_net *net, struct nn_outcome *outcome)
 {
     const struct nn_pass *last = &net->passes[layers_of(net) - 1];
 
-    if (!last->node->layer->loss)
+    if (!last->node->layer->loss || net->n == 0)
         return;
     outcome->loss_sum = last->loss_sum;
     outcome->predicted = net->predicted;
@@ -357,7 +358,7 @@ base_status nn_net_forward(struct nn_net *net, const struct nn_batch *batch, boo
 
     *outcome_p = (struct nn_outcome){0};
     net->can_learn = false;
-    if (batch->n < 1 || batch->n > net->setup.n_max)
+    if (batch->n < (net->setup.reduce.sum == NULL) || batch->n > net->setup.n_max)
         TRY(base_fail(BASE_ERR_INTERNAL, "a batch of %d samples in a network made for %d", batch->n,
                       net->setup.n_max));
     net->n = batch->n;
@@ -385,7 +386,8 @@ static base_status backward_layer(struct nn_net *net, int j, float scale)
     const struct nn_plan_node *places = &net->plan->nodes[j];
     bool save = node->layer->naming == NN_NAMING_SAVE;
 
-    if (!places->runs || node->layer->backward == NULL || (node->identity && !save))
+    if (!places->runs || node->layer->backward == NULL || (node->identity && !save) ||
+        (net->n == 0 && !node->layer->reduces))
         return BASE_OK;
     if (places->first_use && pass->dother != NULL)
         memset(pass->dother, 0,

@@ -56,8 +56,9 @@ struct nn_outcome {
     const int32_t *predicted; /* (n), valid until the next forward */
 };
 
-/* samples.labels NULL: predictions only. training: batch statistics and dropout; otherwise running
- * statistics, no dropout. */
+/* n may be 0 where there is a reduce: only the layers that use it run, for the others' sake, and
+ * the backward overwrites no other gradients. samples.labels NULL: predictions only. training:
+ * batch statistics and dropout; otherwise running statistics, no dropout. */
 base_status nn_net_forward(struct nn_net *net, const struct nn_batch *batch, bool training,
                            struct nn_outcome *outcome_p);
 

@@ -85,8 +85,10 @@ const struct base_option train_job_options[] = {
      "compute threads; 0: the cores, divided by the workers of this host", false},
     {"strategy", "NAME", BASE_TEXT, AT(strategy), 0, 0,
      "how the work is divided, NAME or NAME:option=value,… "
-     "[single; of several workers allreduce]",
+     "[single; of several workers ddp]",
      false, train_strategy_registry, &train_strategy_count},
+    {"sync-bn", NULL, BASE_FLAG, AT(sync_bn), 0, 0,
+     "batch-norm over the samples of all workers, so that they equal one", false},
     {"kernels", "NAME", BASE_TEXT, AT(kernels), 0, 0,
      "a convolution kernel wherever it serves, or auto, the fastest of", false, nn_conv_registry,
      &nn_conv_count},
@@ -125,6 +127,9 @@ base_status train_job_check(const struct train_job *job)
     if (job->accumulate > batch)
         return base_fail(BASE_ERR_USAGE, "--accumulate %lld cuts a batch of %lld into nothing",
                          (long long)job->accumulate, (long long)batch);
+    if (job->accumulate > 1 && job->sync_bn)
+        return base_fail(BASE_ERR_USAGE, "--sync-bn lets batch-norm see the whole batch, "
+                                         "--accumulate cuts it into pieces; leave one out");
     if (job->patience > 0 && job->validation == 0)
         return base_fail(BASE_ERR_USAGE,
                          "--patience needs a validation part: add --validation 0.1");
@@ -155,7 +160,7 @@ const char *train_job_strategy(const struct train_job *job, bool several)
 {
     if (job->strategy != NULL)
         return job->strategy;
-    return several ? "allreduce" : "single";
+    return several ? "ddp" : "single";
 }
 
 json_t *train_job_to_json(const struct train_job *job)

@@ -20,7 +20,7 @@ struct train_job {
     double validation;
     int64_t patience;
     int64_t pad;
-    bool flip, balanced, normalise;
+    bool flip, balanced, normalise, sync_bn;
     int64_t seed, threads;
     const char *strategy, *kernels; /* strategy NULL: by the number of workers */
     int64_t log_every, eval_every;

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -26,7 +27,7 @@ static base_status average_statistics(struct train_session *s)
     base_status st = BASE_OK;
     size_t count = nn_graph_stat_floats(s->graph);
 
-    if (s->team.exchange.size == 1 || s->averaged_step == s->state.position.step)
+    if (s->team.exchange.size == 1 || s->job->sync_bn || s->averaged_step == s->state.position.step)
         return BASE_OK;
     memcpy(s->statistics_before, s->state.statistics, count * sizeof(float));
     TRY(train_team_mean(&s->team, s->statistics_before, count));
@@ -317,6 +318,34 @@ static void sum_up(struct train_session *s)
                                        : NAN;
 }
 
+/* The times of the loop so far; what is left when all else is told apart is compute. */
+static void sum_times(struct train_session *s)
+{
+    struct train_times *t = &s->times;
+    double busy;
+
+    t->total = base_now() - s->loop_began;
+    busy = t->total - t->data - t->wait - t->communicate;
+    t->stolen = fmax(0, busy - (base_thread_cpu() - s->loop_cpu - s->wait_cpu));
+    t->compute = busy - t->stolen;
+}
+
+static base_status gather_ranks(struct train_session *s)
+{
+    struct train_rank mine = {.id = train_team_id(&s->team),
+                              .samples = s->own_samples,
+                              .bytes_sent = train_team_bytes_sent(&s->team),
+                              .peak_memory = base_peak_memory()};
+
+    sum_times(s);
+    mine.times = s->times;
+    gethostname(mine.host, sizeof mine.host);
+    mine.host[sizeof mine.host - 1] = '\0';
+    base_free(s->ranks);
+    s->ranks = base_calloc((size_t)s->team.exchange.size, sizeof *s->ranks);
+    return train_team_gather(&s->team, &mine, sizeof mine, s->ranks);
+}
+
 /* Everything from the position to the run's end, in this view. */
 static base_status run_view(struct train_session *s)
 {
@@ -331,6 +360,7 @@ static base_status run_view(struct train_session *s)
     TRY(train_session_save(s));
     if (s->job->test && !s->tested && !train_session_stopped(s) && s->info->count[DATA_TEST] > 0)
         TRY(train_session_test(s));
+    TRY(gather_ranks(s));
 out:
     return st;
 }
@@ -341,7 +371,7 @@ static base_status run_views(struct train_session *s)
     base_status st = BASE_OK;
 
     for (;;) {
-        double began = base_now(), cpu = base_thread_cpu();
+        double began, cpu;
 
         st = run_view(s);
         if ((st != BASE_OK && st != BASE_ERR_PEER_LOST) || (st == BASE_OK && !s->renew))
@@ -370,8 +400,11 @@ static base_status save_alone(struct train_session *s)
         goto out;
     if (!s->run.locked && train_run_lock(&s->run) != BASE_OK)
         goto out;
+    s->run_started = true; /* how it ended is this worker's to write */
     if (s->saved_step != s->state.position.step)
         TRY(write_checkpoint(s));
+    base_warn("saved after step %" PRId64 "; go on with: paceline train --resume %s",
+              s->state.position.step, s->run.name);
 out:
     if (st == BASE_OK)
         st = base_fail(BASE_ERR_PEER_LOST, "%s", words);
@@ -381,8 +414,11 @@ out:
 
 base_status train_loop(struct train_session *s)
 {
-    double began = base_now(), cpu = base_thread_cpu(), busy;
-    base_status st = run_views(s);
+    base_status st;
+
+    s->loop_began = base_now();
+    s->loop_cpu = base_thread_cpu();
+    st = run_views(s);
 
     if (s->stopped_early)
         base_info("no better validation loss for %" PRId64 " epochs: stopped",
@@ -393,9 +429,6 @@ base_status train_loop(struct train_session *s)
         st = train_session_save(s);
     sum_up(s);
     base_progress_clear();
-    s->times.total = base_now() - began;
-    busy = s->times.total - s->times.data - s->times.wait - s->times.communicate;
-    s->times.stolen = fmax(0, busy - (base_thread_cpu() - cpu - s->wait_cpu));
-    s->times.compute = busy - s->times.stolen;
+    sum_times(s);
     return st;
 }

@@ -26,13 +26,34 @@ static int hosts_of(const struct train_session *s)
     return hosts;
 }
 
+/* One object for each worker of the last view; NULL where they could not be asked. */
+static json_t *ranks_of(const struct train_session *s)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; s->ranks != NULL && i < s->team.exchange.size; i++) {
+        const struct train_rank *r = &s->ranks[i];
+        json_t *rank =
+            json_pack("{s:I, s:i, s:s}", "id", (json_int_t)r->id, "rank", i, "host", r->host);
+        json_t *times = train_times_json(&r->times);
+
+        json_object_update(rank, times);
+        json_decref(times);
+        json_object_set_new(rank, "samples", json_integer(r->samples));
+        json_object_set_new(rank, "bytes_sent", json_integer((json_int_t)r->bytes_sent));
+        json_object_set_new(rank, "peak_memory_bytes", json_integer((json_int_t)r->peak_memory));
+        json_array_append_new(list, rank);
+    }
+    return list;
+}
+
 json_t *train_session_result(const struct train_session *s)
 {
     struct train_pace_summary t = train_pace_summary(&s->pace);
     const struct train_position *p = &s->state.position;
     json_t *result = json_pack(
         "{s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:o, s:f, "
-        "s:{s:o, s:o}, s:o, s:o, s:I, s:b, s:s}",
+        "s:{s:o, s:o}, s:o, s:o, s:o, s:I, s:b, s:s}",
         "schema", 1, "model", s->job->model, "data", s->job->data, "strategy", s->strategy->name,
         "workers", s->team.exchange.size, "hosts", hosts_of(s), "threads", s->threads, "batch",
         (json_int_t)s->batch, "steps", (json_int_t)p->step, "epochs", (json_int_t)p->epoch,
@@ -40,7 +61,7 @@ json_t *train_session_result(const struct train_session *s)
         train_pace_json(&s->pace), "samples_per_second", t.samples_per_second, "train", "loss",
         base_json_number(s->train_loss), "accuracy", base_json_number(s->train_accuracy), "test",
         s->tested ? train_metrics_json(&s->test) : json_null(), "time", train_times_json(&s->times),
-        "peak_memory_bytes", (json_int_t)base_peak_memory(), "interrupted",
+        "ranks", ranks_of(s), "peak_memory_bytes", (json_int_t)base_peak_memory(), "interrupted",
         train_session_stopped(s), "run", s->run.path);
 
     return result;

@@ -125,13 +125,32 @@ static const char *wished_kernels(const struct train_session *s)
     return s->job->kernels;
 }
 
-static struct nn_setup describe_network(const struct train_session *s)
+static void sum_statistics(void *context, float *sums, size_t count)
 {
+    train_team_sum(context, sums, count);
+}
+
+/* The longest vector that batch-norm sums over workers: two a channel, or one and a count. */
+static size_t most_sums(const struct train_session *s)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; s->job->sync_bn && i < nn_graph_stats(s->graph); i++)
+        if (2 * nn_graph_stat(s->graph, i)->floats > most)
+            most = 2 * nn_graph_stat(s->graph, i)->floats;
+    return most;
+}
+
+static struct nn_setup describe_network(struct train_session *s)
+{
+    struct nn_reduce reduce = {s->job->sync_bn ? sum_statistics : NULL, &s->team};
+
     return (struct nn_setup){.n_max = s->piece,
                              .training = true,
                              .weights = s->state.weights,
                              .statistics = s->state.statistics,
                              .kernels = s->kernels,
+                             .reduce = reduce,
                              .apart = s->job->record.count > 0};
 }
 
@@ -195,7 +214,7 @@ base_status train_session_fit(struct train_session *s)
     base_status st = BASE_OK;
 
     cut_batch(s);
-    TRY(train_team_begin(&s->team, s->strategy, s->options, s->state.floats));
+    TRY(train_team_begin(&s->team, s->strategy, s->options, s->state.floats, most_sums(s)));
     TRY(build_network(s));
     TRY(build_loader(s));
     if (s->job->accumulate > 1 && s->accumulated == NULL)
@@ -484,5 +503,6 @@ void train_session_close(struct train_session *s)
     train_metrics_fini(&s->test);
     base_free(s->options);
     base_free(s->order);
+    base_free(s->ranks);
     train_pace_fini(&s->pace);
 }

@@ -47,11 +47,12 @@ static base_status compute(struct train_session *s, const struct data_batch *b,
     size_t sample = (size_t)s->info->channels * (size_t)s->info->height * (size_t)s->info->width;
     struct nn_ready none = {0}, ready = {s->strategy->ready != NULL ? tell_strategy : NULL, s};
     float scale = 1.0f / (float)b->whole;
+    bool joins = b->count == 0 && s->job->sync_bn; /* others wait for this worker's sums */
     base_status st = BASE_OK;
 
     if (b->count == 0) /* more workers than samples */
         memset(s->team.exchange.mine, 0, s->team.exchange.floats * sizeof(float));
-    for (uint32_t at = 0; at < b->count;) {
+    for (uint32_t at = 0; at < b->count || joins;) {
         uint32_t n = b->count - at < (uint32_t)s->piece ? b->count - at : (uint32_t)s->piece;
         struct nn_outcome o;
         struct nn_batch piece = {
@@ -72,7 +73,9 @@ static base_status compute(struct train_session *s, const struct data_batch *b,
         TRY(nn_net_backward(s->net, scale, b->count <= (uint32_t)s->piece ? ready : none));
         add_piece(s, at == 0, at + n == b->count);
         at += n;
+        joins = false;
     }
+    TRY(s->team.failure);
     outcome->seen = b->count;
 out:
     return st;
@@ -86,7 +89,8 @@ static base_status combine(struct train_session *s, struct outcome *outcome)
     double cpu = x->size > 1 ? base_thread_cpu() : 0;
     const float *head = NULL;
 
-    x->communicate = x->wait = x->overlapped = 0;
+    x->wait = x->overlapped = 0;
+    x->communicate = s->team.sum_seconds;
     memset(x->mine, 0, TRAIN_HEAD * sizeof *x->mine);
     x->mine[HEAD_LOSS] = (float)outcome->loss_sum;
     x->mine[HEAD_CORRECT] = (float)outcome->correct;
@@ -201,6 +205,7 @@ base_status train_session_step(struct train_session *s, const struct data_batch 
     double began = base_now(), seconds;
 
     keep_statistics(s);
+    s->team.sum_seconds = 0;
     train_record_arm(s->record, s->job->log_every > 0 && (p->step + 1) % s->job->log_every == 0,
                      p->step + 1);
     TRY(compute(s, b, &o));

@@ -33,6 +33,7 @@ struct train_range {
 struct train_exchange {
     int rank, size;
     struct coll *coll;        /* NULL: alone in this process */
+    bool talks;               /* the communication thread has it (coll_async_begin) */
     struct coll_space *space; /* everybody's head and gradients; NULL: alone */
     float *mine;              /* head, then gradients; in the space */
     size_t floats;            /* of both */

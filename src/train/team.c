@@ -45,7 +45,7 @@ out:
 }
 
 base_status train_team_begin(struct train_team *team, const struct train_strategy *strategy,
-                             const void *options, size_t floats)
+                             const void *options, size_t floats, size_t sums)
 {
     base_status st = BASE_OK;
     struct train_exchange *x = &team->exchange;
@@ -64,6 +64,9 @@ base_status train_team_begin(struct train_team *team, const struct train_strateg
         TRY(base_tensor(x->floats, sizeof(float), "the gradients", &team->own));
         x->mine = team->own;
     }
+    if (x->coll != NULL && sums > 0)
+        TRY(coll_space_open(x->coll, "sums", sums, &team->sums));
+    team->failure = BASE_OK;
     x->options = options;
     x->state = base_calloc(1, strategy->state_size);
     team->strategy = strategy;
@@ -93,6 +96,7 @@ void train_team_leave(struct train_team *team)
         team->strategy->close(x);
     team->strategy = NULL;
     base_free(x->state);
+    coll_space_close(team->sums);
     coll_space_close(x->space);
     coll_close(x->coll);
     if (team->group != NULL) {
@@ -102,6 +106,7 @@ void train_team_leave(struct train_team *team)
     comm_group_close(team->group);
     base_free(team->own);
     team->group = NULL;
+    team->sums = NULL;
     team->own = NULL;
     *x = (struct train_exchange){0};
 }
@@ -131,6 +136,13 @@ uint64_t train_team_bytes_sent(const struct train_team *team)
     return team->bytes_sent + (team->group != NULL ? comm_group_bytes_sent(team->group) : 0);
 }
 
+/* Between steps the group is this thread's. */
+static base_status take_group(struct train_team *team)
+{
+    team->exchange.talks = false;
+    return coll_async_end(team->exchange.coll);
+}
+
 base_status train_team_gather(struct train_team *team, const void *mine, size_t count, void *all)
 {
     base_status st = BASE_OK;
@@ -140,7 +152,7 @@ base_status train_team_gather(struct train_team *team, const void *mine, size_t 
         memcpy(all, mine, count);
         return BASE_OK;
     }
-    TRY(coll_async_end(x->coll));
+    TRY(take_group(team));
     TRY(coll_all_gather(x->coll, mine, count, all));
 out:
     return st;
@@ -152,7 +164,7 @@ base_status train_team_broadcast(struct train_team *team, int root, void *bytes,
 
     if (team->exchange.coll == NULL)
         return BASE_OK;
-    TRY(coll_async_end(team->exchange.coll));
+    TRY(take_group(team));
     TRY(coll_broadcast(team->exchange.coll, root, bytes, count));
 out:
     return st;
@@ -168,10 +180,37 @@ base_status train_team_mean(struct train_team *team, float *x, size_t count)
         return BASE_OK;
     for (int i = 0; i < team->exchange.size; i++)
         scale[i] = 1.0f / (float)team->exchange.size;
-    TRY(coll_async_end(team->exchange.coll));
+    TRY(take_group(team));
     TRY(coll_all_reduce(team->exchange.coll, x, count, &mean));
 out:
     return st;
+}
+
+static base_status sum(struct train_team *team, float *sums, size_t count)
+{
+    base_status st = BASE_OK;
+    struct train_exchange *x = &team->exchange;
+    uint64_t ticket;
+    float *result;
+
+    if (!x->talks)
+        return coll_all_reduce(x->coll, sums, count, NULL);
+    memcpy(coll_space_mine(team->sums), sums, count * sizeof *sums);
+    TRY(coll_start_all_reduce(x->coll, team->sums, 0, count, NULL, &ticket));
+    TRY(coll_async_wait(x->coll, ticket, &result));
+    memcpy(sums, result, count * sizeof *sums);
+out:
+    return st;
+}
+
+void train_team_sum(struct train_team *team, float *sums, size_t count)
+{
+    double began = base_now();
+
+    if (team->exchange.size == 1 || team->failure != BASE_OK)
+        return;
+    team->failure = sum(team, sums, count);
+    team->sum_seconds += base_now() - began;
 }
 
 base_status train_team_tell(struct train_team *team, int root, json_t **object_p)

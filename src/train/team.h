@@ -18,14 +18,18 @@ struct train_team {
     const struct train_strategy *strategy;
     struct train_exchange exchange; /* its rank, size and coll hold from train_team_meet on */
     float *own;                     /* the exchange's memory, alone */
+    struct coll_space *sums;        /* for train_team_sum */
+    base_status failure;            /* of the first train_team_sum that failed in this view */
+    double sum_seconds;             /* spent in it */
     uint64_t bytes_sent;            /* in earlier views */
 };
 
 /* Takes the next view and connects with its members; those lost meanwhile cost another view. */
 base_status train_team_meet(struct train_team *team);
-/* Gradients of `floats`, in memory that the strategy sums fastest; the strategy begins. */
+/* Gradients of `floats`, in memory that the strategy sums fastest; the strategy begins. `sums`: the
+ * most that train_team_sum will be asked for. */
 base_status train_team_begin(struct train_team *team, const struct train_strategy *strategy,
-                             const void *options, size_t floats);
+                             const void *options, size_t floats, size_t sums);
 /* Ends what the view began; says whom the group takes for lost. Accepts zeros. */
 void train_team_leave(struct train_team *team);
 
@@ -34,6 +38,10 @@ uint32_t train_team_id(const struct train_team *team);   /* of this worker; 0: a
 bool train_team_outdated(const struct train_team *team); /* a newer view was heard of */
 bool train_team_stopping(const struct train_team *team); /* the person asked to stop */
 uint64_t train_team_bytes_sent(const struct train_team *team);
+
+/* Inside a step, at the same places on every worker: sums of all, in place. What goes wrong is kept
+ * in `failure`, and the step is void. */
+void train_team_sum(struct train_team *team, float *sums, size_t count);
 
 /* Collectives between steps: they end the strategy's communication thread, which the next step
  * starts again. */

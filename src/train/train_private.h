@@ -59,7 +59,7 @@ struct train_session {
     struct train_record *record;
     int64_t saved_step; /* of the newest checkpoint, -1: none */
 
-    double started;
+    double started, loop_began, loop_cpu;
     struct train_times times;
     double wait_cpu;          /* CPU time inside times.wait and times.communicate */
     int64_t own_samples;      /* computed by this worker */

@@ -53,6 +53,7 @@ const struct nn_fused nn_fused_bn_relu_maxpool = {
             .open = nn_bn_open,
             .forward = forward,
             .backward = backward,
+            .reduces = true,
             .needs_x = true,
         },
     .fits = fits,

@@ -41,6 +41,7 @@ const struct nn_fused nn_fused_bn_relu = {
             .open = nn_bn_open,
             .forward = forward,
             .backward = backward,
+            .reduces = true,
             .needs_x = true,
             .in_place = true,
         },

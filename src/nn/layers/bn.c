@@ -70,6 +70,7 @@ const struct nn_layer nn_layer_bn = {
     .open = nn_bn_open,
     .forward = forward,
     .backward = backward,
+    .reduces = true,
     .needs_x = true,
     .in_place = true,
 };

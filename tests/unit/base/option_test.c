@@ -158,12 +158,44 @@ static void test_text(void **state)
     assert_true(copy.batch == 7 && !copy.flip && copy.lr == 0);
 }
 
+static void test_sizes(void **state)
+{
+    static const struct {
+        const char *text, *back;
+        int64_t bytes;
+    } good[] = {{"65537", "65537", 65537},
+                {"64K", "64K", 65536},
+                {"2M", "2M", 2 << 20},
+                {"0.5M", "512K", 1 << 19},
+                {"1G", "1024M", 1 << 30}};
+    static const char *const bad[] = {"", "M", "2MB", "2T", "-1", "nan", "1e30", "8G"};
+    const struct base_option size = {"bucket", "BYTES", BASE_SIZE, 0, 1, 4e9, "bytes", false};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        int64_t bytes = 0;
+        char *text;
+
+        assert_int_equal(base_option_set(&size, &bytes, good[i].text), BASE_OK);
+        assert_int_equal(bytes, good[i].bytes);
+        text = base_option_text(&size, &bytes);
+        assert_string_equal(text, good[i].back);
+        base_free(text);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        int64_t bytes = 0;
+
+        assert_int_equal(base_option_set(&size, &bytes, bad[i]), BASE_ERR_USAGE);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_find),         cmocka_unit_test(test_set),
         cmocka_unit_test(test_set_refuses),  cmocka_unit_test(test_json_there_and_back),
         cmocka_unit_test(test_json_refuses), cmocka_unit_test(test_text),
+        cmocka_unit_test(test_sizes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

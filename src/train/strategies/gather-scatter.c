@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rank 0 receives everybody's gradients, sums them in the order of the ranks and sends the sum back
+ * to each: the simplest way, in which all bytes go through one worker. As in allreduce the head
+ * goes first, to tell waiting apart from communicating.
+ */
+#include "base/clock.h"
+#include "base/mem.h"
+#include "nn/simd/simd.h"
+#include "train/strategy.h"
+
+static const double PATIENCE = 600; /* seconds */
+enum { TO_ROOT = 1, FROM_ROOT };    /* tags */
+
+struct state {
+    float *received; /* rank 0: (size - 1) gradients */
+};
+
+static size_t gradients(const struct train_exchange *x)
+{
+    return x->floats - TRAIN_HEAD;
+}
+
+static base_status open(struct train_exchange *x)
+{
+    base_status st = BASE_OK;
+    struct state *state = x->state;
+    size_t floats = 0;
+
+    if (x->rank != 0 || x->size == 1)
+        return BASE_OK;
+    TRY(base_mul(gradients(x), (size_t)x->size - 1, &floats));
+    TRY(base_tensor(floats, sizeof(float), "everybody's gradients", &state->received));
+out:
+    return st;
+}
+
+static void close(struct train_exchange *x)
+{
+    struct state *state = x->state;
+
+    if (state != NULL)
+        base_free(state->received);
+}
+
+/* Rank 0's part: `back` false: a message from everybody else; true: one to each. */
+static base_status exchange(struct train_exchange *x, bool back)
+{
+    struct state *state = x->state;
+    struct comm_group *group = coll_group(x->coll);
+    struct comm_request requests[COMM_MAX_WORKERS], *list[COMM_MAX_WORKERS];
+    size_t count = gradients(x), bytes = count * sizeof(float);
+
+    for (int i = 1; i < x->size; i++) {
+        list[i - 1] = &requests[i - 1];
+        if (back)
+            comm_send(group, i, COMM_CALLS, FROM_ROOT, x->mine + TRAIN_HEAD, bytes, list[i - 1]);
+        else
+            comm_receive(group, i, COMM_CALLS, TO_ROOT, state->received + (size_t)(i - 1) * count,
+                         bytes, list[i - 1]);
+    }
+    return comm_wait(group, list, x->size - 1, base_now() + PATIENCE);
+}
+
+static base_status serve(struct train_exchange *x)
+{
+    base_status st = BASE_OK;
+    struct state *state = x->state;
+    float *sum = x->mine + TRAIN_HEAD;
+
+    TRY(exchange(x, false));
+    for (int i = 1; i < x->size; i++)
+        nn_simd()->add(gradients(x), sum, state->received + (size_t)(i - 1) * gradients(x), sum);
+    TRY(exchange(x, true));
+out:
+    return st;
+}
+
+static base_status ask(struct train_exchange *x)
+{
+    struct comm_group *group = coll_group(x->coll);
+    struct comm_request sent, answer, *list[] = {&sent, &answer};
+    size_t bytes = gradients(x) * sizeof(float);
+    base_status st = BASE_OK;
+
+    comm_send(group, 0, COMM_CALLS, TO_ROOT, x->mine + TRAIN_HEAD, bytes, &sent);
+    TRY(comm_wait(group, list, 1, base_now() + PATIENCE)); /* the answer comes into its place */
+    comm_receive(group, 0, COMM_CALLS, FROM_ROOT, x->mine + TRAIN_HEAD, bytes, &answer);
+    TRY(comm_wait(group, list + 1, 1, base_now() + PATIENCE));
+out:
+    return st;
+}
+
+static base_status combine(struct train_exchange *x)
+{
+    base_status st = BASE_OK;
+    double began = base_now(), met;
+
+    TRY(coll_all_reduce(x->coll, x->mine, TRAIN_HEAD, NULL));
+    met = base_now();
+    if (x->size > 1)
+        TRY(x->rank == 0 ? serve(x) : ask(x));
+    x->ranges[0] = (struct train_range){0, x->floats, x->mine};
+    x->range_count = 1;
+    x->wait += met - began;
+    x->communicate += base_now() - met;
+out:
+    return st;
+}
+
+const struct train_strategy train_strategy_gather_scatter = {
+    .name = "gather-scatter",
+    .help = "rank 0 receives all gradients and sends their sum back",
+    .commit_unit = "step",
+    .state_size = sizeof(struct state),
+    .open = open,
+    .close = close,
+    .combine = combine,
+};
