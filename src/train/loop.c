@@ -65,6 +65,7 @@ base_status train_session_save(struct train_session *s)
     if (!s->job->checkpoint || s->saved_step == s->state.position.step)
         goto out;
     TRY(average_statistics(s));
+    train_fault_at(&s->fault, "checkpoint", s->state.position.step);
     if (train_team_leads(&s->team))
         TRY(write_checkpoint(s));
     s->saved_step = s->state.position.step;
@@ -153,6 +154,7 @@ static base_status evaluate(struct train_session *s, enum data_part part, struct
     base_progress(true, "evaluating …");
     TRY(average_statistics(s));
     TRY(train_evaluate(s->net, s->set, part, share, s->piece, m, &s->times.data, NULL));
+    train_fault_at(&s->fault, "evaluation", s->state.position.step);
     TRY(add_metrics(s, m));
 out:
     return st;

@@ -460,6 +460,7 @@ base_status train_session_open(const struct train_job *job, struct cluster_worke
     s->team.worker = worker;
     s->saved_step = s->averaged_step = -1;
     TRY(train_job_check(job));
+    TRY(train_fault_find(train_team_id(&s->team), &s->fault));
     TRY(train_strategy_find(train_job_strategy(job, worker != NULL), &s->strategy, &s->options));
     s->threads = nn_threads_set(threads);
     TRY(open_data(s));

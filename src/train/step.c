@@ -6,6 +6,7 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -25,8 +26,14 @@ struct outcome { /* of the batch, in the end of all workers */
 static void tell_strategy(void *context, size_t offset, size_t count)
 {
     struct train_session *s = context;
+    char phase[24];
 
-    s->strategy->ready(&s->team.exchange, TRAIN_HEAD + offset, count);
+    if (s->strategy->ready != NULL)
+        s->strategy->ready(&s->team.exchange, TRAIN_HEAD + offset, count);
+    if (s->fault.armed) {
+        snprintf(phase, sizeof phase, "backward-%d", ++s->ranges_ready);
+        train_fault_at(&s->fault, phase, s->state.position.step + 1);
+    }
 }
 
 static void add_piece(struct train_session *s, bool first, bool last)
@@ -45,7 +52,7 @@ static base_status compute(struct train_session *s, const struct data_batch *b,
                            struct outcome *outcome)
 {
     size_t sample = (size_t)s->info->channels * (size_t)s->info->height * (size_t)s->info->width;
-    struct nn_ready none = {0}, ready = {s->strategy->ready != NULL ? tell_strategy : NULL, s};
+    struct nn_ready none = {0}, ready = {tell_strategy, s};
     float scale = 1.0f / (float)b->whole;
     bool joins = b->count == 0 && s->job->sync_bn; /* others wait for this worker's sums */
     base_status st = BASE_OK;
@@ -65,6 +72,7 @@ static base_status compute(struct train_session *s, const struct data_batch *b,
         };
 
         TRY(nn_net_forward(s->net, &piece, true, &o));
+        train_fault_at(&s->fault, "forward", s->state.position.step + 1);
         for (size_t i = 0; i < nn_graph_stats(s->graph); i++)
             s->state.tracked[i]++; /* like PyTorch: each forward moves the running statistics */
         outcome->loss_sum += o.loss_sum;
@@ -208,9 +216,13 @@ base_status train_session_step(struct train_session *s, const struct data_batch 
     s->team.sum_seconds = 0;
     train_record_arm(s->record, s->job->log_every > 0 && (p->step + 1) % s->job->log_every == 0,
                      p->step + 1);
+    s->ranges_ready = 0;
+    train_fault_at(&s->fault, "data", p->step + 1);
     TRY(compute(s, b, &o));
     train_record_arm(s->record, false, 0); /* evaluations are not recorded */
+    train_fault_at(&s->fault, "combine", p->step + 1);
     TRY(combine(s, &o));
+    train_fault_at(&s->fault, "update", p->step + 1);
     TRY(check_loss(s, o.loss_sum / (double)o.seen));
     train_update(&step, x->ranges, x->range_count);
     seconds = base_now() - began + data_seconds;

@@ -11,6 +11,7 @@
 #include "data/loader.h"
 #include "nn/net.h"
 #include "nn/schedule.h"
+#include "train/fault.h"
 #include "train/job.h"
 #include "train/metrics.h"
 #include "train/pace.h"
@@ -24,6 +25,9 @@ struct train_session {
     const struct train_job *job;
     int threads;
     int64_t batch; /* of all workers together */
+
+    struct train_fault fault;
+    int ranges_ready; /* of the backward under way */
 
     struct train_team team;
     const struct train_strategy *strategy;

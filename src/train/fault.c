@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#include "train/fault.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+base_status train_fault_find(uint32_t id, struct train_fault *fault_p)
+{
+    const char *text = getenv("PACELINE_FAULT");
+    uint32_t victim = 0;
+    int used = 0;
+
+    *fault_p = (struct train_fault){0};
+    if (text == NULL)
+        return BASE_OK;
+    if (sscanf(text, "%" SCNu32 ":%23[a-z0-9-]:%" SCNd64 "%n", &victim, fault_p->phase,
+               &fault_p->step, &used) != 3 ||
+        text[used] != '\0')
+        return base_fail(BASE_ERR_USAGE, "PACELINE_FAULT is '%s', not ID:PHASE:STEP", text);
+    fault_p->armed = id != 0 && victim == id;
+    return BASE_OK;
+}
+
+void train_fault_at(const struct train_fault *fault, const char *phase, int64_t step)
+{
+    if (fault->armed && fault->step == step && strcmp(fault->phase, phase) == 0)
+        raise(SIGKILL);
+}
