@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# Every strategy on 1 to 4 workers is the single run: losses of ten steps to 1e-4 with dropout and with
+# batch-norm, also where a share is empty; the same bits when run twice; a worker that joins; a stop.
+source "$(dirname "$0")/../support/dist.bash"
+
+data=synthetic:classes=10,shape=1x28x28,train=90,test=40
+cnn=(--model mnist-cnn --data $data --batch 24 --steps 10 --lr 0.05 --kernels onednn --threads 1 --quiet)
+cat >bn.model <<'M'
+conv 16 3x3 pad=1
+bn
+relu
+maxpool 2x2
+conv 16 3x3 pad=1
+bn
+relu
+gavgpool
+flatten
+dense classes
+softmax
+M
+bn=(--model bn.model --data synthetic:classes=10,shape=3x8x8,train=51,test=20 --batch 16 --steps 10 --lr 0.02
+    --kernels onednn --threads 1 --quiet --sync-bn)
+
+equal() { # RUN RUN
+    /usr/bin/python3 - "$@" <<'PY' || fail "$2 is not $1"
+import json, sys
+def read(run):
+    events = [json.loads(line) for line in open(f"runs/{run}/events.jsonl")]
+    return [e for e in events if e["event"] == "step"], json.load(open(f"runs/{run}/run.json"))["result"]
+(a, ra), (b, rb) = map(read, sys.argv[1:])
+assert len(a) == len(b) == 10
+for x, y in zip(a, b):
+    assert abs(x["loss"] - y["loss"]) <= 1e-4 * x["loss"], (x["step"], x["loss"], y["loss"])
+    assert x["samples"] == y["samples"], (x, y)
+assert abs(ra["test"]["loss"] - rb["test"]["loss"]) <= 1e-4 * ra["test"]["loss"]
+ranks = rb["ranks"]
+assert len(ranks) == rb["workers"] and sum(r["samples"] for r in ranks) == sum(x["samples"] for x in a)
+for r in ranks:
+    parts = sum(r[k] for k in ("compute", "communicate", "wait", "data", "stolen"))
+    assert abs(parts - r["total"]) < 1e-3, r
+PY
+}
+
+expect 0 "$paceline" train "${cnn[@]}" --run cnn
+expect 0 "$paceline" train "${bn[@]}" --run bn
+for strategy in gather-scatter allreduce ddp ddp:bucket=4K,first=1K; do
+    for workers in 1 2 3 4; do
+        name=${strategy//[:=,]/-}-$workers
+        if [ $workers = 3 ]; then # the larger model once each
+            expect 0 "$paceline" train "${cnn[@]}" --strategy $strategy --workers 3 --run cnn-$name
+            equal cnn cnn-$name
+        fi
+        expect 0 "$paceline" train "${bn[@]}" --strategy $strategy --workers $workers --run bn-$name
+        equal bn bn-$name
+    done
+    expect 0 "$paceline" train "${bn[@]}" --strategy $strategy --workers 4 --run again-$name
+    [ "$(fingerprint runs/bn-$name)" = "$(fingerprint runs/again-$name)" ] || fail "$name: other bits when run twice"
+done
+[ "$(fingerprint runs/bn-ddp-3)" = "$(fingerprint runs/bn-allreduce-3)" ] || fail "ddp and allreduce differ on one host"
+
+# Batches by worker; gradients over tcp, rounded on their way.
+expect 0 "$paceline" train "${bn[@]/#--batch/--batch-per-worker}" --workers 2 --run each --json
+json "o['batch'] == 32 and o['strategy'] == 'ddp' and o['workers'] == 2"
+expect 0 "$paceline" train "${cnn[@]}" --strategy ddp:wire=bf16 --workers 2 --transport tcp --run rounded --json
+json "o['steps'] == 10 and all(r['bytes_sent'] > 10 * 1199882 for r in o['ranks'])"
+
+# What is wrong is refused before a worker is started.
+expect 2 "$paceline" train "${cnn[@]}" --workers 2 --strategy alreduce
+says "did you mean 'allreduce'"
+expect 2 "$paceline" train "${cnn[@]}" --workers 2 --strategy ddp:bucket=blue
+says 'takes bytes'
+expect 2 "$paceline" train "${bn[@]}" --workers 2 --accumulate 2
+says 'sync-bn'
+
+# A signal: all stop at the same step, it is saved, and goes on with another number of workers.
+long=(--model bn.model --data synthetic:classes=10,shape=3x8x8,train=4000,test=20 --batch 16 --kernels onednn
+    --threads 1 --log-every 1)
+"$paceline" train "${long[@]}" --epochs 1000 --workers 2 --run stopped >out 2>err &
+agent=$!
+for _ in $(seq 1500); do grep -q 'step  *5 ' err && break; sleep 0.02; done
+kill -INT $agent
+wait $agent
+[ $? = 130 ] || fail "a stopped training ends with 130: $(tail -n 3 err)"
+says 'stopped after step [0-9]* \(saved\); go on with: paceline train --resume stopped'
+step=$(sed -nE 's/.*stopped after step ([0-9]*) .*/\1/p' err)
+expect 0 "$paceline" train --resume stopped --steps $((step + 3)) --workers 3 --json
+json "o['steps'] == $step + 3 and o['workers'] == 3"
+
+# A worker that joins gets the state and its share.
+"$paceline" train "${long[@]}" --epochs 1000 --workers 1 --port 0 --strategy ddp --run joined >out 2>err &
+agent=$!
+for _ in $(seq 1500); do grep -q 'step  *5 ' err && break; sleep 0.02; done
+port=$(sed -nE 's/^host 0 listens on 127.0.0.1:([0-9]+).*/\1/p' err)
+"$paceline" join "127.0.0.1:$port" --workers 1 >join.out 2>&1 &
+joiner=$!
+for _ in $(seq 1500); do grep -q 'view 2: workers 1,2' err && break; sleep 0.02; done
+kill -INT $agent
+wait $agent
+[ $? = 130 ] || fail "a stopped training ends with 130: $(tail -n 3 err)"
+wait $joiner || fail "join failed: $(cat join.out)"
+says 'view 2: workers 1,2 go on'
