@@ -37,6 +37,8 @@ keep show 0 model show mlp:8x1 --json
 keep list 0 data list --json
 keep info 0 data info synthetic:train=64,test=16 --json
 keep collectives 0 bench collectives --workers 2 --bytes 64 --seconds 0.001 --json
+keep strategies 0 strategies --json
+keep pair 0 train --model mlp:8x1 --data synthetic:train=64,test=16 --workers 2 --steps 3 --run pair --json
 keep failure 2 train --dta x --json
 keep ping 0 ping --workers 2 --count 10 --json
 "$paceline" ping --workers 2 --count 100000000 --interval 0.01 --events ping.events --status ping.status \
@@ -57,7 +59,7 @@ cp runs/one/checkpoints/step-4/manifest.json objects/manifest.json
 import glob, json, re, sys
 text = "".join(open(path).read() for path in sys.argv[1:])
 words = {word for span in re.findall(r"`([^`\n]+)`", text) for word in re.split(r"[^\w-]+", span)}
-events = [json.loads(line) for path in ("runs/one/events.jsonl", "ping.events") for line in open(path)]
+events = [json.loads(line) for path in ("runs/one/events.jsonl", "runs/pair/events.jsonl", "ping.events") for line in open(path)]
 missing = {e["event"] for e in events} - words
 
 def look(value, path):

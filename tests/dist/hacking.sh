@@ -59,6 +59,10 @@ json "o['test']['accuracy'] == 1.0"
 expect 0 "$new" train --resume tiny --epochs 7
 says 'goes on after step 24'
 
+# The strategy gives what one worker gives.
+expect 0 "$new" train --like tiny --workers 2 --strategy two-phase --run pair --json
+json "o['strategy'] == 'two-phase' and o['workers'] == 2 and o['test']['accuracy'] == 1.0"
+
 # What is wrong is refused: a short file, an option out of range, a shape the kernel does not serve.
 head -c 1000 tiny.rec >short.rec
 expect 1 "$new" data info short.rec
