@@ -228,6 +228,7 @@ static base_status settle(struct train_session *s)
     TRY(train_session_fit(s));
     TRY(share_buffers(s, &a));
     TRY(train_session_compare(s));
+    TRY(train_session_mark(s));
     TRY(share_run(s, &a));
     moved = s->leader != first;
     s->leader = first;

@@ -258,6 +258,7 @@ static base_status end_epoch(struct train_session *s)
         TRY(validate(s, &validation, &better));
     TRY(train_session_compare(s));
     close_epoch(p);
+    TRY(train_session_mark(s));
     if (job->checkpoint_every == 0 || p->step % job->checkpoint_every == 0 || better)
         TRY(train_session_save(s));
     if (better && job->checkpoint && train_team_leads(&s->team))

@@ -485,6 +485,7 @@ void train_session_unmake(struct train_session *s)
     base_free(s->statistics_before);
     base_free(s->tracked_before);
     base_free(s->accumulated);
+    train_round_fini(&s->round);
     train_run_close(&s->run);
     s->record = NULL;
     s->net = NULL;

@@ -89,34 +89,45 @@ out:
     return st;
 }
 
-/* Everybody's gradients, and what everybody has to know. Alone nothing is rounded to float. */
+static void fill_head(const struct train_session *s, const struct outcome *outcome)
+{
+    float *head = s->team.exchange.mine;
+
+    memset(head, 0, TRAIN_HEAD * sizeof *head);
+    head[HEAD_LOSS] = (float)outcome->loss_sum;
+    head[HEAD_CORRECT] = (float)outcome->correct;
+    head[HEAD_SEEN] = (float)outcome->seen;
+    head[HEAD_STOP] = train_team_stopping(&s->team);
+    head[HEAD_RENEW] = train_team_outdated(&s->team);
+}
+
+/* What everybody has to know. Alone nothing is rounded to float. */
+static void read_head(struct train_session *s, const float *head, struct outcome *outcome)
+{
+    s->stop = head[HEAD_STOP] > 0;
+    s->renew = head[HEAD_RENEW] > 0;
+    if (s->team.exchange.size > 1)
+        *outcome = (struct outcome){head[HEAD_LOSS], (int64_t)head[HEAD_CORRECT],
+                                    (int64_t)head[HEAD_SEEN]};
+}
+
+/* Everybody's gradients, or between rounds this worker's own. */
 static base_status combine(struct train_session *s, struct outcome *outcome)
 {
     base_status st = BASE_OK;
     struct train_exchange *x = &s->team.exchange;
     double cpu = x->size > 1 ? base_thread_cpu() : 0;
-    const float *head = NULL;
+    const float *head = x->mine;
 
     x->wait = x->overlapped = 0;
     x->communicate = s->team.sum_seconds;
-    memset(x->mine, 0, TRAIN_HEAD * sizeof *x->mine);
-    x->mine[HEAD_LOSS] = (float)outcome->loss_sum;
-    x->mine[HEAD_CORRECT] = (float)outcome->correct;
-    x->mine[HEAD_SEEN] = (float)outcome->seen;
-    x->mine[HEAD_STOP] = train_team_stopping(&s->team);
-    x->mine[HEAD_RENEW] = train_team_outdated(&s->team);
+    fill_head(s, outcome);
     TRY(s->strategy->combine(x));
     for (int i = 0; i < x->range_count; i++)
         if (x->ranges[i].offset == 0)
             head = x->ranges[i].sum;
-    s->stop = head[HEAD_STOP] > 0;
-    s->renew = head[HEAD_RENEW] > 0;
-    if (x->size > 1)
-        *outcome = (struct outcome){head[HEAD_LOSS], (int64_t)head[HEAD_CORRECT],
-                                    (int64_t)head[HEAD_SEEN]};
-    s->times.communicate += x->communicate;
-    s->times.wait += x->wait;
-    s->times.overlapped += x->overlapped;
+    if (s->strategy->settle == NULL)
+        read_head(s, head, outcome);
     s->wait_cpu += x->size > 1 ? base_thread_cpu() - cpu : 0;
 out:
     return st;
@@ -166,17 +177,81 @@ static struct train_step describe_step(const struct train_session *s)
     return step;
 }
 
-static void move_on(struct train_session *s, const struct outcome *o, double seconds)
+static void count_in(struct train_position *p, const struct outcome *o)
+{
+    p->loss_sum += o->loss_sum;
+    p->correct += o->correct;
+    p->seen += o->seen;
+}
+
+base_status train_session_mark(struct train_session *s)
+{
+    s->round_loss = 0;
+    s->round_correct = s->round_seen = 0;
+    return s->strategy->settle != NULL ? train_round_keep(&s->round, &s->state) : BASE_OK;
+}
+
+/* All copies become one; what happened since the last round counts for everybody. */
+static base_status end_round(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    struct train_exchange *x = &s->team.exchange;
+    struct outcome o = {s->round_loss, s->round_correct, s->round_seen};
+    struct train_replica replica = {.floats = s->state.floats,
+                                    .statistic_floats = nn_graph_stat_floats(s->graph),
+                                    .weights = s->state.weights,
+                                    .statistics = s->state.statistics,
+                                    .slot_count = s->state.optimiser->slots,
+                                    .round = s->round.weights};
+    double began = base_now();
+
+    memcpy(replica.slots, s->state.slots, sizeof replica.slots);
+    fill_head(s, &o);
+    TRY(coll_all_reduce(x->coll, x->mine, TRAIN_HEAD, NULL)); /* whoever is early waits here */
+    x->wait += base_now() - began;
+    read_head(s, x->mine, &o);
+    TRY(s->strategy->settle(x, &replica));
+    count_in(&s->state.position, &o);
+    s->averaged_step = s->state.position.step;
+    TRY(train_session_mark(s));
+out:
+    return st;
+}
+
+/* Rounds end where they are due, and where the loop wants one model. */
+static bool round_ends(const struct train_session *s)
+{
+    const struct train_position *p = &s->state.position;
+    int64_t every = s->job->checkpoint_every;
+
+    return s->strategy->due(&s->team.exchange, p->step) || p->step >= s->last_step ||
+           p->cursor == s->info->count[DATA_TRAIN] || (every > 0 && p->step % every == 0);
+}
+
+/* The step is done: in everybody's weights, or in this worker's until the round ends. */
+static base_status commit(struct train_session *s, const struct data_batch *b,
+                          const struct outcome *o)
 {
     struct train_position *p = &s->state.position;
 
     s->tested = false; /* the test's figures were of the former weights */
     p->step++;
-    p->cursor += o->seen;
-    p->loss_sum += o->loss_sum;
-    p->correct += o->correct;
-    p->seen += o->seen;
-    train_pace_add(&s->pace, seconds, o->seen);
+    p->cursor += b->whole;
+    if (s->strategy->settle == NULL) {
+        count_in(p, o);
+        return BASE_OK;
+    }
+    s->round_loss += o->loss_sum;
+    s->round_correct += o->correct;
+    s->round_seen += o->seen;
+    return round_ends(s) ? end_round(s) : BASE_OK;
+}
+
+static void move_on(struct train_session *s, const struct outcome *o, double seconds)
+{
+    const struct train_position *p = &s->state.position;
+
+    train_pace_add(&s->pace, seconds, s->team.exchange.whole);
     s->window_loss += o->loss_sum;
     s->window_correct += o->correct;
     s->window_seen += o->seen;
@@ -217,14 +292,21 @@ base_status train_session_step(struct train_session *s, const struct data_batch 
     train_record_arm(s->record, s->job->log_every > 0 && (p->step + 1) % s->job->log_every == 0,
                      p->step + 1);
     s->ranges_ready = 0;
+    x->samples = b->count;
+    x->whole = b->whole;
     train_fault_at(&s->fault, "data", p->step + 1);
     TRY(compute(s, b, &o));
     train_record_arm(s->record, false, 0); /* evaluations are not recorded */
     train_fault_at(&s->fault, "combine", p->step + 1);
     TRY(combine(s, &o));
     train_fault_at(&s->fault, "update", p->step + 1);
-    TRY(check_loss(s, o.loss_sum / (double)o.seen));
+    if (o.seen > 0)
+        TRY(check_loss(s, o.loss_sum / (double)o.seen));
     train_update(&step, x->ranges, x->range_count);
+    TRY(commit(s, b, &o));
+    s->times.communicate += x->communicate;
+    s->times.wait += x->wait;
+    s->times.overlapped += x->overlapped;
     seconds = base_now() - began + data_seconds;
     s->own_samples += b->count;
     move_on(s, &o, seconds);
@@ -233,10 +315,12 @@ base_status train_session_step(struct train_session *s, const struct data_batch 
                ",\"loss\":%.9g,\"correct\":%" PRId64 ",\"samples\":%" PRId64 ",\"lr\":%.9g,"
                "\"seconds\":%.6f,\"data\":%.6f,\"communicate\":%.6f,\"wait\":%.6f,"
                "\"overlapped\":%.6f}",
-               p->step, p->epoch + 1, o.loss_sum / (double)o.seen, o.correct, o.seen, step.hyper.lr,
-               seconds, data_seconds, x->communicate, x->wait, x->overlapped);
+               p->step, p->epoch + 1, o.loss_sum / fmax(1, (double)o.seen), o.correct, o.seen,
+               step.hyper.lr, seconds, data_seconds, x->communicate, x->wait, x->overlapped);
 out:
-    if (st != BASE_OK)
+    if (st != BASE_OK) {
         restore_statistics(s);
+        train_round_undo(&s->round, &s->state);
+    }
     return st;
 }

@@ -21,6 +21,7 @@
 #include "base/option.h"
 #include "base/status.h"
 #include "coll/coll.h"
+#include "nn/optimiser.h"
 
 /* Floats in front of the gradients that are summed with them: the batch's loss and the like. */
 enum { TRAIN_HEAD = 16, TRAIN_MAX_RANGES = 64 };
@@ -37,6 +38,7 @@ struct train_exchange {
     struct coll_space *space; /* everybody's head and gradients; NULL: alone */
     float *mine;              /* head, then gradients; in the space */
     size_t floats;            /* of both */
+    uint32_t samples, whole;  /* of this step: in this worker's share, in the batch */
     const void *options;      /* what followed the name, in the strategy's own struct */
     void *state;              /* state_size bytes, zeros when open is called */
 
@@ -45,6 +47,14 @@ struct train_exchange {
     int range_count;
     /* Seconds, added to: moving and summing, waiting for others, and behind the computing. */
     double communicate, wait, overlapped;
+};
+
+/* A worker's own copy of the model, between rounds. */
+struct train_replica {
+    size_t floats, statistic_floats;
+    float *weights, *slots[NN_MAX_SLOTS], *statistics;
+    int slot_count;
+    const float *round; /* the weights of the last round */
 };
 
 struct train_strategy {
@@ -63,6 +73,13 @@ struct train_strategy {
     void (*close)(struct train_exchange *x);       /* it ends; accepts half-built; or NULL */
     void (*ready)(struct train_exchange *x, size_t offset, size_t count); /* or NULL */
     base_status (*combine)(struct train_exchange *x);
+
+    /* Strategies that go apart for some steps, commit unit "round": `combine` then gives the
+     * worker's own gradients, the head stays its own, too, and behind the steps that are `due`, and
+     * wherever all must be the same (the end of an epoch, a checkpoint), `settle` makes one model
+     * of all copies. NULL: all copies are the same after every step. */
+    bool (*due)(const struct train_exchange *x, int64_t step);
+    base_status (*settle)(struct train_exchange *x, const struct train_replica *replica);
 };
 
 extern const struct train_strategy *const train_strategy_registry[];

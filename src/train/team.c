@@ -22,6 +22,7 @@ static base_status connect_members(struct train_team *team)
                         cluster_worker_transport(team->worker), base_now() + VIEW, &team->group));
     TRY(coll_open(team->group, NULL, &x->coll));
     coll_patience(x->coll, PATIENCE);
+    team->bytes_opening = comm_group_bytes_sent(team->group);
     x->rank = comm_group_rank(team->group);
     x->size = comm_group_size(team->group);
 out:
@@ -92,6 +93,7 @@ void train_team_leave(struct train_team *team)
 
     if (x->coll != NULL)
         base_ignore(coll_async_end(x->coll));
+    team->bytes_sent = train_team_bytes_sent(team);
     if (team->strategy != NULL && team->strategy->close != NULL)
         team->strategy->close(x);
     team->strategy = NULL;
@@ -99,10 +101,8 @@ void train_team_leave(struct train_team *team)
     coll_space_close(team->sums);
     coll_space_close(x->space);
     coll_close(x->coll);
-    if (team->group != NULL) {
-        team->bytes_sent += comm_group_bytes_sent(team->group);
+    if (team->group != NULL)
         accuse(team);
-    }
     comm_group_close(team->group);
     base_free(team->own);
     team->group = NULL;
@@ -133,7 +133,9 @@ bool train_team_stopping(const struct train_team *team)
 
 uint64_t train_team_bytes_sent(const struct train_team *team)
 {
-    return team->bytes_sent + (team->group != NULL ? comm_group_bytes_sent(team->group) : 0);
+    if (team->group == NULL || team->exchange.coll == NULL)
+        return team->bytes_sent;
+    return team->bytes_sent + comm_group_bytes_sent(team->group) - team->bytes_opening;
 }
 
 /* Between steps the group is this thread's. */

@@ -22,6 +22,7 @@ struct train_team {
     base_status failure;            /* of the first train_team_sum that failed in this view */
     double sum_seconds;             /* spent in it */
     uint64_t bytes_sent;            /* in earlier views */
+    uint64_t bytes_opening;         /* to connect this one, which is nobody's training */
 };
 
 /* Takes the next view and connects with its members; those lost meanwhile cost another view. */

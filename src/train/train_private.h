@@ -16,6 +16,7 @@
 #include "train/metrics.h"
 #include "train/pace.h"
 #include "train/record.h"
+#include "train/round.h"
 #include "train/run.h"
 #include "train/state.h"
 #include "train/team.h"
@@ -31,7 +32,10 @@ struct train_session {
 
     struct train_team team;
     const struct train_strategy *strategy;
-    void *options;   /* of the strategy */
+    void *options;            /* of the strategy */
+    struct train_round round; /* of strategies that have rounds */
+    double round_loss;        /* of this worker's shares since … */
+    int64_t round_correct, round_seen;
     bool whole;      /* the state below is complete; a worker that joins has none yet */
     bool stop;       /* all workers have agreed to */
     bool renew;      /* … and to take the next view */
@@ -118,6 +122,9 @@ bool train_session_stopped(const struct train_session *session); /* on request *
 /* One step on this worker's share; with BASE_OK it is committed, otherwise it never was. */
 base_status train_session_step(struct train_session *session, const struct data_batch *batch,
                                double data_seconds);
+
+/* The state is everybody's: what a round that fails goes back to. */
+base_status train_session_mark(struct train_session *session);
 
 base_status train_loop(struct train_session *session);
 base_status train_session_test(struct train_session *session);

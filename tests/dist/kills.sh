@@ -63,6 +63,24 @@ for strategy in gather-scatter allreduce ddp; do
     kill_at $strategy-first $strategy 1 combine 4 3 3
 done
 
+# local-sgd loses a round: what comes behind it is trained again by those who are left.
+expect 0 "$paceline" train "${job[@]}" --no-sync-bn --strategy local-sgd:k=4 --run local
+for phase in data update checkpoint; do
+    case $phase in checkpoint) step=12 ;; *) step=8 ;; esac
+    PACELINE_FAULT=2:$phase:$step expect 0 "$paceline" train "${job[@]}" --no-sync-bn --strategy local-sgd:k=4 \
+        --min-workers 1 --run local-$phase
+    /usr/bin/python3 - local-$phase <<'PY' || fail "local-$phase: see above"
+import json, sys
+events = [json.loads(line) for line in open(f"runs/{sys.argv[1]}/events.jsonl")]
+whole = [json.loads(line) for line in open("runs/local/events.jsonl")]
+view = [e for e in events if e["event"] == "view"][-1]
+assert view["members"] == [1, 3] and view["step"] in (6, 8, 12), view
+epochs = [[e for e in list if e["event"] == "epoch"] for list in (events, whole)]
+assert [e["step"] for e in epochs[0]] == [6, 12] and epochs[0][0] == epochs[1][0], epochs
+assert abs(epochs[0][1]["loss"] - epochs[1][1]["loss"]) < 0.1 * epochs[1][1]["loss"], epochs
+PY
+done
+
 # One too few: it is saved, the message says so, and the run goes on with fewer.
 PACELINE_FAULT=2:forward:5 expect 1 "$paceline" train "${job[@]}" --strategy ddp --min-workers 3 --run few --no-quiet
 says '2 of at least 3 workers are left'

@@ -58,6 +58,17 @@ for strategy in gather-scatter allreduce ddp ddp:bucket=4K,first=1K; do
 done
 [ "$(fingerprint runs/bn-ddp-3)" = "$(fingerprint runs/bn-allreduce-3)" ] || fail "ddp and allreduce differ on one host"
 
+# local-sgd: a round a step without momentum is the single run; all its forms count every sample once.
+plain=("${bn[@]/--sync-bn/--no-sync-bn}" --model plain.model --momentum 0)
+grep -v '^bn$' bn.model >plain.model
+expect 0 "$paceline" train "${plain[@]}" --batch 17 --run alone
+expect 0 "$paceline" train "${plain[@]}" --batch 17 --workers 2 --strategy local-sgd:k=3,warmup=1,slots --run some --json
+json "sum(r['samples'] for r in o['ranks']) == 10 * 17 and o['steps'] == 10"
+expect 0 "$paceline" train "${plain[@]}" --batch 17 --workers 2 --strategy local-sgd:k=3,outer-lr=0.7 --run outer --json
+json "o['steps'] == 10 and 0 < o['train']['loss'] < 3"
+expect 0 "$paceline" train "${plain[@]}" --batch 17 --workers 1 --strategy local-sgd:k=4 --run one
+equal alone one
+
 # Batches by worker; gradients over tcp, rounded on their way.
 expect 0 "$paceline" train "${bn[@]/#--batch/--batch-per-worker}" --workers 2 --run each --json
 json "o['batch'] == 32 and o['strategy'] == 'ddp' and o['workers'] == 2"

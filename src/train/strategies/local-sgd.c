@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Local SGD (Stich 2019): every worker trains alone for k steps on its shares, then all average
+ * their weights. `warmup` steps at the beginning are averaged one by one (post-local SGD, Lin et
+ * al. 2020). With `outer-lr` the round's mean change is a gradient for an outer Nesterov step
+ * (DiLoCo, Douillard et al. 2023) whose velocity begins at zero with every view.
+ */
+#include "base/clock.h"
+#include "base/mem.h"
+#include "train/strategy.h"
+
+struct options {
+    int64_t k, warmup;
+    double outer_lr, outer_momentum;
+    bool slots;
+};
+
+struct state {
+    float *velocity; /* of the outer step; NULL: there is none */
+    float scale[COMM_MAX_WORKERS];
+};
+
+static base_status open(struct train_exchange *x)
+{
+    base_status st = BASE_OK;
+    const struct options *options = x->options;
+    struct state *state = x->state;
+
+    for (int i = 0; i < x->size; i++)
+        state->scale[i] = 1.0f / (float)x->size;
+    if (options->outer_lr > 0)
+        TRY(base_tensor(x->floats - TRAIN_HEAD, sizeof(float), "the outer velocity",
+                        &state->velocity));
+out:
+    return st;
+}
+
+static void close(struct train_exchange *x)
+{
+    struct state *state = x->state;
+
+    if (state != NULL)
+        base_free(state->velocity);
+}
+
+/* The share's own mean: gradients come scaled for the whole batch. */
+static base_status combine(struct train_exchange *x)
+{
+    float scale = x->samples > 0 ? (float)x->whole / (float)x->samples : 0;
+
+    for (size_t i = TRAIN_HEAD; i < x->floats; i++)
+        x->mine[i] *= scale;
+    x->ranges[0] = (struct train_range){0, x->floats, x->mine};
+    x->range_count = 1;
+    return BASE_OK;
+}
+
+static bool due(const struct train_exchange *x, int64_t step)
+{
+    const struct options *options = x->options;
+
+    return step <= options->warmup || step % options->k == 0;
+}
+
+static void outer_step(const struct train_exchange *x, const struct train_replica *r)
+{
+    const struct options *options = x->options;
+    float *velocity = ((struct state *)x->state)->velocity;
+    float lr = (float)options->outer_lr, momentum = (float)options->outer_momentum;
+
+    for (size_t i = 0; i < r->floats; i++) {
+        float change = r->round[i] - r->weights[i];
+
+        velocity[i] = momentum * velocity[i] + change;
+        r->weights[i] = r->round[i] - lr * (change + momentum * velocity[i]);
+    }
+}
+
+static base_status settle(struct train_exchange *x, const struct train_replica *r)
+{
+    base_status st = BASE_OK;
+    const struct options *options = x->options;
+    const struct state *state = x->state;
+    struct coll_sum mean = {.scale = state->scale};
+    double began = base_now();
+
+    TRY(coll_all_reduce(x->coll, r->weights, r->floats, &mean));
+    for (int i = 0; options->slots && i < r->slot_count; i++)
+        TRY(coll_all_reduce(x->coll, r->slots[i], r->floats, &mean));
+    TRY(coll_all_reduce(x->coll, r->statistics, r->statistic_floats, &mean));
+    if (state->velocity != NULL)
+        outer_step(x, r);
+    x->communicate += base_now() - began;
+out:
+    return st;
+}
+
+#define AT(field) offsetof(struct options, field)
+
+static const struct base_option table[] = {
+    {"k", "N", BASE_INT, AT(k), 1, 1e6, "steps between averages", false},
+    {"warmup", "N", BASE_INT, AT(warmup), 0, 1e12, "steps at the beginning that are averaged each",
+     false},
+    {"slots", NULL, BASE_FLAG, AT(slots), 0, 0, "average the optimiser's state, too", false},
+    {"outer-lr", "X", BASE_REAL, AT(outer_lr), 0, 10,
+     "outer Nesterov step by the mean change; 0: the mean itself", false},
+    {"outer-momentum", "X", BASE_REAL, AT(outer_momentum), 0, 0.999, "of the outer step", false},
+    {0},
+};
+
+const struct train_strategy train_strategy_local_sgd = {
+    .name = "local-sgd",
+    .help = "everybody trains alone for k steps, then weights are averaged",
+    .commit_unit = "round",
+    .options = table,
+    .options_size = sizeof(struct options),
+    .defaults = &(const struct options){.k = 8, .outer_momentum = 0.9},
+    .examples = (const char *const[]){"k=1", "k=4,warmup=2,slots", "k=4,outer-lr=0.7", NULL},
+    .state_size = sizeof(struct state),
+    .open = open,
+    .close = close,
+    .combine = combine,
+    .due = due,
+    .settle = settle,
+};
