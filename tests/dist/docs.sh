@@ -39,6 +39,7 @@ keep info 0 data info synthetic:train=64,test=16 --json
 keep collectives 0 bench collectives --workers 2 --bytes 64 --seconds 0.001 --json
 keep strategies 0 strategies --json
 keep pair 0 train --model mlp:8x1 --data synthetic:train=64,test=16 --workers 2 --steps 3 --run pair --json
+keep compare 0 compare one pair --json
 keep failure 2 train --dta x --json
 keep ping 0 ping --workers 2 --count 10 --json
 "$paceline" ping --workers 2 --count 100000000 --interval 0.01 --events ping.events --status ping.status \

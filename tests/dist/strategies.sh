@@ -75,6 +75,14 @@ json "o['batch'] == 32 and o['strategy'] == 'ddp' and o['workers'] == 2"
 expect 0 "$paceline" train "${cnn[@]}" --strategy ddp:wire=bf16 --workers 2 --transport tcp --run rounded --json
 json "o['steps'] == 10 and all(r['bytes_sent'] > 10 * 1199882 for r in o['ranks'])"
 
+# Runs side by side.
+expect 0 "$paceline" compare cnn rounded --json
+json "[r['name'] for r in o['runs']] == ['cnn', 'rounded'] and o['runs'][0]['speedup'] == 1 and o['runs'][1]['bytes_sent'] > 0"
+expect 0 "$paceline" compare cnn rounded
+[ "$(wc -l <out)" = 3 ] || fail "a line for each run and one above: $(cat out)"
+expect 2 "$paceline" compare cnn nowhere
+says "no run 'nowhere'"
+
 # What is wrong is refused before a worker is started.
 expect 2 "$paceline" train "${cnn[@]}" --workers 2 --strategy alreduce
 says "did you mean 'allreduce'"
