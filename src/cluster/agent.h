@@ -17,6 +17,7 @@ struct cluster_setup {
     const char *program; /* of cluster/worker.h */
     json_t *job;         /* host 0's is the one that counts; others may pass NULL */
     bool joins;          /* the program takes workers that come later */
+    bool restarts;       /* … and a new one is started for one that died */
     const char *status;  /* path of the Unix socket that answers `paceline status`; NULL: none */
     struct base_events *events; /* host 0: the coordinator's; written by this thread; NULL: none */
 };

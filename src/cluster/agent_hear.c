@@ -156,8 +156,9 @@ static base_status hear_job(struct agent *a, const struct cluster_message *m)
     json_t *body = json_copy(m->body);
     char token[COMM_TOKEN_TEXT];
 
-    if (a->order != NULL || m->body == NULL)
-        TRY(base_fail(BASE_ERR_DATA, "the coordinator sent no job, or two"));
+    if (m->body == NULL || (a->order != NULL && m->host != a->host))
+        TRY(base_fail(BASE_ERR_DATA, "the coordinator sent no job, or another host's"));
+    json_decref(a->order); /* the same again, for one that takes the place of a dead worker */
     a->order = json_incref(m->body);
     a->host = m->host;
     TRY(base_json_real(m->body, "silence", &a->silence));

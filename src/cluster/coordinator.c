@@ -141,7 +141,7 @@ static base_status hear_join(struct cluster_coordinator *c, int link,
                                        "name", base_json_text(h->name), "address", h->address,
                                        "workers", h->workers));
     if (c->phase != GATHERING)
-        cluster_coordinator_order(c, index, now);
+        cluster_coordinator_order(c, index, c->hosts[index].workers, now);
     return BASE_OK;
 }
 
@@ -151,6 +151,8 @@ static void hear_exit(struct cluster_coordinator *c, struct worker *w,
                       const struct cluster_message *m, double now)
 {
     struct failure *f = &c->failure;
+    int host = w->host;
+    bool replace; /* one that never was a member would only fail again */
 
     cluster_coordinator_tell(c, now,
                              json_pack("{s:s, s:I, s:i, s:I, s:i, s:i}", "event", "exit", "id",
@@ -168,7 +170,10 @@ static void hear_exit(struct cluster_coordinator *c, struct worker *w,
         f->signal = m->signal;
         snprintf(f->lines, sizeof f->lines, "%.639s", m->text);
     }
+    replace = c->setup.restarts && c->phase == RUNNING && w->member && w->state != WORKER_DONE;
     cluster_coordinator_forget(c, w);
+    if (replace)
+        cluster_coordinator_order(c, host, 1, now);
 }
 
 static void hear_suspicion(struct cluster_coordinator *c, struct worker *w,

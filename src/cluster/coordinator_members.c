@@ -226,12 +226,12 @@ static void publish(struct cluster_coordinator *c, double now)
 
 /* ---- start ---- */
 
-void cluster_coordinator_order(struct cluster_coordinator *c, int index, double now)
+void cluster_coordinator_order(struct cluster_coordinator *c, int index, int workers, double now)
 {
     struct host *h = &c->hosts[index];
     struct cluster_message m = {
-        .type = CLUSTER_JOB, .id = c->last_id + 1, .host = (uint32_t)index, .workers = h->workers};
-    int left = h->workers;
+        .type = CLUSTER_JOB, .id = c->last_id + 1, .host = (uint32_t)index, .workers = workers};
+    int left = workers;
 
     for (int i = 0; i < COMM_MAX_WORKERS && left > 0; i++) {
         struct worker *w = &c->workers[i];
@@ -257,9 +257,11 @@ static void start(struct cluster_coordinator *c, double now)
     }
     c->phase = STARTING_UP;
     c->deadline = now + c->setup.gather;
-    c->min_workers = c->setup.min_workers > 0 ? c->setup.min_workers : total;
+    c->min_workers = c->setup.min_workers > 0 ? c->setup.min_workers
+                     : c->setup.restarts      ? 1
+                                              : total;
     for (int i = 0; i < c->host_count; i++)
-        cluster_coordinator_order(c, i, now);
+        cluster_coordinator_order(c, i, c->hosts[i].workers, now);
     if (c->min_workers > total)
         cluster_coordinator_fail(c, BASE_ERR_USAGE, now, "--min-workers %d of %d workers",
                                  c->min_workers, total);

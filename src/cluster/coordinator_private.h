@@ -89,7 +89,8 @@ struct cluster_coordinator {
 struct worker *cluster_coordinator_find(struct cluster_coordinator *c, uint32_t id); /* or NULL */
 
 /* Orders the workers of a host that has come. */
-void cluster_coordinator_order(struct cluster_coordinator *c, int host, double now);
+/* So many workers of that host start. */
+void cluster_coordinator_order(struct cluster_coordinator *c, int host, int workers, double now);
 
 /* Tells everyone that `w` is lost; its entry stays until its agent has reaped it. */
 void cluster_coordinator_lose(struct cluster_coordinator *c, struct worker *w, const char *why,

@@ -69,6 +69,7 @@ base_status cluster_server_open(const struct cluster_setup *setup, int fd,
                                               .hosts = l->hosts,
                                               .min_workers = l->min_workers,
                                               .joins = setup->joins,
+                                              .restarts = setup->restarts,
                                               .silence = l->silence,
                                               .gather = l->gather};
 

@@ -110,6 +110,8 @@ const struct base_option train_job_options[] = {
     {"like", "RUN", BASE_TEXT, AT(like), 0, 0, "take a run's settings as the defaults", true},
     {"json", NULL, BASE_FLAG, AT(json), 0, 0, "one JSON object on standard output", true},
     {"quiet", NULL, BASE_FLAG, AT(quiet), 0, 0, "only warnings and errors", true},
+    {"restart-workers", NULL, BASE_FLAG, AT(restart), 0, 0,
+     "start a new worker in place of one that died", true},
     CLUSTER_OPTIONS(struct train_job, cluster),
     {0},
 };

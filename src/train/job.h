@@ -30,7 +30,7 @@ struct train_job {
     const char *init;
     /* About this call only: */
     const char *run, *runs_dir, *resume, *like;
-    bool json, quiet;
+    bool json, quiet, restart;
     struct cluster_flags cluster;
 };
 

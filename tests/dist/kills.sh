@@ -35,9 +35,11 @@ view = [e for e in read(run) if e["event"] == "view"][-1]
 assert view["view"] == 2 and len(view["members"]) == 2 and victim not in view["members"], view
 assert low <= view["step"] <= high, view
 seen = [e["step"] for e in cut]
-assert seen == list(range(13 - len(seen), 13)), seen
-assert seen[0] == 1 or (victim == 1 and seen[0] <= view["step"] + 1), seen
-for a, b in zip(whole[-len(cut):], cut):
+behind = list(range(view["step"] + 1, 13))
+assert seen[-len(behind):] == behind and len(set(seen)) == len(seen), seen
+assert seen == list(range(1, 13)) or victim == 1, seen
+for b in cut:
+    a = whole[b["step"] - 1]
     assert abs(a["loss"] - b["loss"]) <= 1e-4 * abs(a["loss"]), (a, b)
     assert a["samples"] == b["samples"], (a, b)
 assert sum(e["samples"] for e in whole) == 2 * 130
@@ -80,6 +82,18 @@ assert [e["step"] for e in epochs[0]] == [6, 12] and epochs[0][0] == epochs[1][0
 assert abs(epochs[0][1]["loss"] - epochs[1][1]["loss"]) < 0.1 * epochs[1][1]["loss"], epochs
 PY
 done
+
+# Back to full strength: a new worker takes the place of the dead one.
+long=(--model net.model --data synthetic:classes=5,shape=1x12x12,train=130,test=40 --batch 24 --lr 0.05 --kernels onednn
+    --threads 1 --workers 2 --log-every 0)
+PACELINE_FAULT=2:forward:5 "$paceline" train "${long[@]}" --epochs 100000 --restart-workers --run again >out 2>err &
+agent=$!
+for _ in $(seq 1500); do grep -q 'view 3: workers 1,3' err && break; sleep 0.02; done
+kill -INT $agent
+wait $agent
+[ $? = 130 ] || fail "it does not stop as asked: $(tail -n 3 err)"
+says 'view 2: workers 1 go on after step 4'
+says 'view 3: workers 1,3 go on'
 
 # One too few: it is saved, the message says so, and the run goes on with fewer.
 PACELINE_FAULT=2:forward:5 expect 1 "$paceline" train "${job[@]}" --strategy ddp --min-workers 3 --run few --no-quiet

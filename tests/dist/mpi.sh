@@ -27,6 +27,15 @@ for ranks in 2 4; do
     json "{'native'} <= {r['algorithm'] for r in o['results']} and o['workers'] == $ranks"
 done
 
+# A training, and the same one resumed with another number of ranks.
+train=(train --data synthetic:train=96,test=16 --model mlp:8x1 --batch 16 --kernels onednn --threads 1 --quiet)
+expect 0 "$paceline" "${train[@]}" --steps 8 --run alone --json
+cp out alone.json
+expect 0 $(mpi 2 "$paceline" "${train[@]}" --transport mpi --steps 4 --run launched --json)
+json "o['workers'] == 2 and o['steps'] == 4 and o['strategy'] == 'ddp'"
+expect 0 $(mpi 4 "$paceline" train --resume launched --transport mpi --steps 8 --quiet --json)
+json "o['workers'] == 4 and abs(o['test']['loss'] - json.load(open('alone.json'))['test']['loss']) < 1e-4"
+
 # Without its launcher the transport says what to do.
 expect 2 "$paceline" ping --transport mpi
 says 'mpirun -n W paceline'

@@ -9,8 +9,10 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/registry.h"
 #include "cli/cli.h"
-#include "cluster/agent.h"
+#include "cli/cluster.h"
+#include "comm/transport.h"
 #include "train/run.h"
 #include "train/strategy.h"
 
@@ -61,19 +63,32 @@ out:
     return st;
 }
 
+/* Does this process need the run that is resumed? Elsewhere host 0's job counts; without an agent
+ * everybody reads it. */
+static bool inherits(const struct train_job *job, const struct cluster_launch *launch)
+{
+    const struct comm_transport *transport =
+        launch->transport == NULL
+            ? NULL
+            : base_registry_get(launch->transport, comm_transport_registry, comm_transport_count);
+
+    return (job->resume != NULL || job->like != NULL) &&
+           (launch->host == 0 || (transport != NULL && transport->start != NULL));
+}
+
 static base_status run_workers(const struct train_job *job, struct cluster_launch *launch,
                                bool threads_given, json_t **result_p)
 {
     base_status st = BASE_OK;
-    struct cluster_setup setup = {.program = "train", .joins = true};
+    struct cluster_setup setup = {.program = "train", .joins = true, .restarts = job->restart};
 
     if (launch->host == 0) /* whose job counts; a run's settings are there alone */
         TRY(check(job));
     setup.launch = *launch;
     setup.launch.threads = threads_given ? (int)job->threads : 0; /* a run's own are of another N */
-    if (launch->host == 0 || (job->resume == NULL && job->like == NULL))
+    if (inherits(job, launch) || (job->resume == NULL && job->like == NULL))
         setup.job = train_job_to_json(job);
-    TRY(cluster_agent_run(&setup, result_p));
+    TRY(cli_cluster_run(&setup, result_p));
 out:
     json_decref(setup.job);
     return st;
@@ -98,7 +113,7 @@ static base_status run(void *args, const struct cli_positional *positional)
     if (job->quiet)
         base_log_level(BASE_WARN);
     TRY(cluster_launch_find(&job->cluster, &launch));
-    if ((job->resume != NULL || job->like != NULL) && launch.host == 0)
+    if (inherits(job, &launch))
         TRY(inherit(job, positional->given, &from));
     if (runs_here(job, &launch))
         TRY(train_job_run(job, NULL, &result));

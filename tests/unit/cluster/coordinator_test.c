@@ -44,6 +44,8 @@ static void collect(void)
     }
 }
 
+static bool restarts; /* of the next job */
+
 static void begin(int hosts, int min_workers, bool joins)
 {
     json_t *job = json_pack("{s:i, s:s}", "bytes", 8, "mode", "fast");
@@ -53,6 +55,7 @@ static void begin(int hosts, int min_workers, bool joins)
                                               .hosts = hosts,
                                               .min_workers = min_workers,
                                               .joins = joins,
+                                              .restarts = restarts,
                                               .silence = 5,
                                               .gather = 60};
 
@@ -244,6 +247,25 @@ static void test_loss(void **state)
     exited(1, 3, 0, 9);
     assert_view(2, 3, 1, 2, 4);
     assert_int_equal(said(CLUSTER_KILL, -1, NULL), 0); /* its agent knows */
+}
+
+/* A member that died is replaced on its host; a replacement that never was a member is not. */
+static void test_restart(void **state)
+{
+    struct cluster_message m;
+
+    (void)state;
+    restarts = true;
+    two_hosts(0, true);
+    restarts = false;
+    lost(1, 3);
+    exited(1, 3, 0, 9);
+    assert_int_equal(said(CLUSTER_JOB, 1, &m), 2);
+    assert_true(m.id == 5 && m.workers == 1 && m.host == 1);
+    assert_view(2, 3, 1, 2, 4); /* nobody waits for it */
+    exited(1, 5, 1, 0);
+    assert_int_equal(said(CLUSTER_JOB, 1, NULL), 2);
+    assert_false(cluster_coordinator_over(lab.c));
 }
 
 static void test_two_losses_one_view(void **state)
@@ -631,6 +653,7 @@ int main(void)
         TEST(test_start),
         TEST(test_gathering_ends),
         TEST(test_loss),
+        TEST(test_restart),
         TEST(test_two_losses_one_view),
         TEST(test_loss_while_starting),
         TEST(test_too_few),
