@@ -89,6 +89,11 @@ extern const size_t train_strategy_count;
 base_status train_strategy_find(const char *text, const struct train_strategy **strategy_p,
                                 void **options_p);
 
+/* For combine: sums the head, then all gradients, on this thread. The head goes by itself: it is
+ * exact whatever the gradients travel as, and whoever comes early waits for the others there, so
+ * that waiting is told apart from communicating. */
+base_status train_exchange_sum(struct train_exchange *x, const struct coll_sum *sum);
+
 base_status train_wire_find(const char *name, enum coll_wire *wire_p); /* fp32, bf16 */
 
 #endif

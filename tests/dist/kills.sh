@@ -54,7 +54,7 @@ kill_at() {
     same "$2" "$1" "$6" "$7" "$3"
 }
 
-for strategy in gather-scatter allreduce ddp; do
+for strategy in gather-scatter allreduce ddp:overlap=on; do
     expect 0 "$paceline" train "${job[@]}" --strategy $strategy --run $strategy
     for phase in data forward backward-1 backward-3 backward-5 combine; do
         kill_at $strategy-$phase $strategy 2 $phase 4 3 3
@@ -104,7 +104,7 @@ expect 0 "$paceline" train --resume few --workers 2 --quiet
 import json
 def losses(run):
     return {e["step"]: e["loss"] for e in map(json.loads, open(f"runs/{run}/events.jsonl")) if e["event"] == "step"}
-a, b = losses("ddp"), losses("few")
+a, b = losses("allreduce"), losses("few")
 assert a.keys() == b.keys() and all(abs(a[i] - b[i]) <= 1e-4 * a[i] for i in a), (a, b)
 PY
 PACELINE_FAULT=2:forward expect 2 "$paceline" train --model mlp:8x1 --data synthetic:train=64,test=16 --run bad

@@ -43,7 +43,7 @@ PY
 
 expect 0 "$paceline" train "${cnn[@]}" --run cnn
 expect 0 "$paceline" train "${bn[@]}" --run bn
-for strategy in gather-scatter allreduce ddp ddp:bucket=4K,first=1K; do
+for strategy in gather-scatter allreduce ddp ddp:overlap=on,bucket=4K,first=1K; do
     for workers in 1 2 3 4; do
         name=${strategy//[:=,]/-}-$workers
         if [ $workers = 3 ]; then # the larger model once each

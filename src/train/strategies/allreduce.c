@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * All gradients are summed once backward is done: everybody computes, then everybody communicates.
- * The head goes first and by itself: it is exact whatever the gradients travel as, and whoever
- * comes early waits for the others there, so that waiting is told apart from communicating.
  */
-#include <string.h>
-
-#include "base/clock.h"
 #include "train/strategy.h"
 
 struct options {
@@ -27,22 +22,9 @@ static base_status open(struct train_exchange *x)
 
 static base_status combine(struct train_exchange *x)
 {
-    base_status st = BASE_OK;
     const struct state *state = x->state;
-    double began = base_now(), met;
-    float *result;
 
-    TRY(coll_all_reduce(x->coll, x->mine, TRAIN_HEAD, NULL));
-    x->ranges[0] = (struct train_range){0, TRAIN_HEAD, x->mine};
-    met = base_now();
-    TRY(coll_space_all_reduce(x->coll, x->space, TRAIN_HEAD, x->floats - TRAIN_HEAD, &state->sum,
-                              &result));
-    x->ranges[1] = (struct train_range){TRAIN_HEAD, x->floats - TRAIN_HEAD, result};
-    x->range_count = 2;
-    x->wait += met - began;
-    x->communicate += base_now() - met;
-out:
-    return st;
+    return train_exchange_sum(x, &state->sum);
 }
 
 static const struct base_option table[] = {

@@ -5,13 +5,20 @@
  * from the end; the first is smaller, to have something to send early. They are started in the
  * same order by everybody, as soon as they are complete, and the communication thread runs them.
  * The last one has the head in it, or the head follows by itself where gradients travel rounded.
+ *
+ * On one host the sums run at the speed of memory and a communication thread would take the cores
+ * from the computing ones: unless told otherwise all is summed at once there, behind the backward.
  */
+#include <string.h>
+
 #include "base/clock.h"
+#include "base/str.h"
+#include "comm/transport.h"
 #include "train/strategy.h"
 
 struct options {
     int64_t bucket, first;
-    const char *wire;
+    const char *wire, *overlap;
 };
 
 struct bucket {
@@ -21,6 +28,7 @@ struct bucket {
 
 struct state {
     struct coll_sum sum;
+    bool overlaps;
     struct bucket buckets[TRAIN_MAX_RANGES];
     int count, started;
     base_status failure; /* of a start inside backward */
@@ -51,6 +59,19 @@ static void cut(const struct train_exchange *x, const struct options *options, s
         state->buckets[state->count++] = (struct bucket){0, TRAIN_HEAD, 0};
 }
 
+static base_status find_overlap(const struct train_exchange *x, const char *name, bool *overlaps_p)
+{
+    static const char *const names[] = {"auto", "on", "off"};
+    bool one_host = (comm_group_can_all(coll_group(x->coll)) & COMM_CAN_SHARE) != 0;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *overlaps_p = i == 1 || (i == 0 && !one_host);
+            return BASE_OK;
+        }
+    return base_unknown(BASE_ERR_USAGE, "overlap", name, names, sizeof names / sizeof names[0]);
+}
+
 static base_status open(struct train_exchange *x)
 {
     base_status st = BASE_OK;
@@ -58,6 +79,7 @@ static base_status open(struct train_exchange *x)
     struct state *state = x->state;
 
     TRY(train_wire_find(options->wire, &state->sum.wire));
+    TRY(find_overlap(x, options->overlap, &state->overlaps));
     cut(x, options, state);
 out:
     return st;
@@ -86,7 +108,7 @@ static void ready(struct train_exchange *x, size_t offset, size_t count)
     struct state *state = x->state;
 
     (void)count;
-    while (state->failure == BASE_OK && state->started < state->count &&
+    while (state->overlaps && state->failure == BASE_OK && state->started < state->count &&
            state->buckets[state->started].offset >= offset &&
            state->buckets[state->started].offset > 0)
         state->failure = start(x, state);
@@ -98,6 +120,8 @@ static base_status combine(struct train_exchange *x)
     struct state *state = x->state;
     double began = base_now(), exposed, hidden;
 
+    if (!state->overlaps)
+        return train_exchange_sum(x, &state->sum);
     TRY(state->failure);
     while (state->started < state->count)
         TRY(start(x, state));
@@ -128,6 +152,8 @@ static const struct base_option table[] = {
      false},
     {"wire", "TYPE", BASE_TEXT, AT(wire), 0, 0,
      "what gradients travel as: fp32, or bf16 (half the bytes; sums stay fp32)", false},
+    {"overlap", "WHEN", BASE_TEXT, AT(overlap), 0, 0,
+     "on, off, or auto: on between hosts, off on one", false},
     {0},
 };
 
@@ -137,8 +163,11 @@ const struct train_strategy train_strategy_ddp = {
     .commit_unit = "step",
     .options = table,
     .options_size = sizeof(struct options),
-    .defaults = &(const struct options){.bucket = 2 << 20, .first = 512 << 10, .wire = "fp32"},
-    .examples = (const char *const[]){"", "bucket=64K,first=4K", "wire=bf16", NULL},
+    .defaults =
+        &(const struct options){
+            .bucket = 2 << 20, .first = 512 << 10, .wire = "fp32", .overlap = "auto"},
+    .examples =
+        (const char *const[]){"", "overlap=on,bucket=64K,first=4K", "overlap=on,wire=bf16", NULL},
     .state_size = sizeof(struct state),
     .open = open,
     .ready = ready,
