@@ -54,7 +54,7 @@ kill_at() {
     same "$2" "$1" "$6" "$7" "$3"
 }
 
-for strategy in gather-scatter allreduce ddp:overlap=on; do
+for strategy in gather-scatter allreduce ddp:overlap=on,bucket=4K,first=1K; do
     expect 0 "$paceline" train "${job[@]}" --strategy $strategy --run $strategy
     for phase in data forward backward-1 backward-3 backward-5 combine; do
         kill_at $strategy-$phase $strategy 2 $phase 4 3 3
