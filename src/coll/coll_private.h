@@ -55,6 +55,7 @@ struct coll {
     const struct coll_algorithm *forced[COLL_KINDS]; /* NULL: auto */
     const struct coll_algorithm **fit[COLL_KINDS];   /* NULL-ended: those that serve this group */
     struct coll_cost cost;
+    bool crowded; /* more ranks on this host than cores: they take turns */
     size_t small; /* bytes up to which every rank sums everything by itself */
     size_t cache; /* bytes of the last level */
     double patience;
@@ -162,6 +163,9 @@ base_status coll_share(struct coll *c, const char *key, size_t bytes, struct com
 base_status coll_local_open(struct coll *c);
 void coll_local_close(struct coll_local *local); /* accepts NULL */
 size_t coll_local_half(void); /* bytes of the half of a member's staging memory */
+/* Bytes to copy at a time: short buffers in pieces that one rank reads while the next is written,
+ * long ones in whole halves, which have gone on to the shared cache when they are read. */
+size_t coll_local_piece(const struct coll *c, size_t bytes);
 /* The next half to write to. What was written is seen by all behind coll_local_meet, and may be
  * read until the next coll_local_meet. */
 uint8_t *coll_local_next(struct coll *c, int member);

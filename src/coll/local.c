@@ -101,6 +101,13 @@ size_t coll_local_half(void)
     return half_bytes;
 }
 
+size_t coll_local_piece(const struct coll *c, size_t bytes)
+{
+    const size_t streams = 64 << 10;
+
+    return bytes <= half_bytes / 2 && !c->crowded ? streams : half_bytes;
+}
+
 static uint8_t *half(const struct coll_local *local, int member, unsigned turn)
 {
     return local->halves + (2 * (size_t)member + turn % 2) * half_bytes;
@@ -143,10 +150,11 @@ base_status coll_local_broadcast(struct coll *c, const struct coll_call *call, i
                                  void *bytes, size_t count)
 {
     base_status st = BASE_OK;
+    const size_t most = coll_local_piece(c, count);
     uint8_t *at = bytes;
 
-    for (size_t done = 0; done < count; done += half_bytes) {
-        size_t piece = count - done < half_bytes ? count - done : half_bytes;
+    for (size_t done = 0; done < count; done += most) {
+        size_t piece = coll_least(count - done, most);
 
         if (c->locals.me == from)
             memcpy(coll_local_next(c, from), at + done, piece);

@@ -12,7 +12,8 @@ static double estimate(const struct coll *c, const struct coll_call *call)
 {
     double bytes =
         call->x != NULL ? (double)call->count * sizeof(float) : (double)call->count * coll_size(c);
-    double pieces = ceil(bytes / coll_size(c) / (double)coll_local_half());
+    double part = bytes / coll_size(c);
+    double pieces = ceil(part / (double)coll_local_piece(c, (size_t)part));
 
     if (call->space != NULL && bytes > (double)c->small)
         return coll_local_cost(c, 2, bytes);
@@ -23,21 +24,21 @@ static base_status through_halves(struct coll *c, struct coll_call *call,
                                   const struct coll_blocks *blocks)
 {
     base_status st = BASE_OK;
-    const size_t half = coll_local_half();
-    size_t longest = 0;
+    size_t longest = 0, piece;
 
     for (int i = 0; i < c->locals.size; i++)
         longest = blocks->bytes[i] > longest ? blocks->bytes[i] : longest;
-    for (size_t done = 0; done < longest; done += half) {
+    piece = coll_local_piece(c, longest);
+    for (size_t done = 0; done < longest; done += piece) {
         if (blocks->bytes[c->locals.me] > done)
             memcpy(coll_local_next(c, c->locals.me),
                    blocks->base + blocks->offset[c->locals.me] + done,
-                   coll_least(blocks->bytes[c->locals.me] - done, half));
+                   coll_least(blocks->bytes[c->locals.me] - done, piece));
         TRY(coll_local_meet(c, call));
         for (int i = 0; i < c->locals.size; i++)
             if (i != c->locals.me && blocks->bytes[i] > done)
                 memcpy(blocks->base + blocks->offset[i] + done, coll_local_seen(c, i),
-                       coll_least(blocks->bytes[i] - done, half));
+                       coll_least(blocks->bytes[i] - done, piece));
     }
 out:
     return st;

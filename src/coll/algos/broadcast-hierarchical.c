@@ -7,7 +7,7 @@
 static double estimate(const struct coll *c, const struct coll_call *call)
 {
     double hosts = (double)c->leaders.size - 1, bytes = (double)call->count;
-    double pieces = 1 + bytes / (double)coll_local_half();
+    double pieces = 1 + bytes / (double)coll_local_piece(c, call->count);
 
     return coll_cost_of(c, hosts, 1,
                         bytes + (hosts - 1) * (bytes < COLL_CHUNK ? bytes : COLL_CHUNK)) +

@@ -8,7 +8,7 @@
 
 static double estimate(const struct coll *c, const struct coll_call *call)
 {
-    double pieces = ceil((double)call->count / (double)coll_local_half());
+    double pieces = ceil((double)call->count / (double)coll_local_piece(c, call->count));
 
     return coll_local_cost(c, pieces, 2.0 * (double)call->count);
 }

@@ -9,7 +9,7 @@
 
 static double estimate(const struct coll *c, const struct coll_call *call)
 {
-    double pieces = ceil((double)call->count / (double)coll_local_half());
+    double pieces = ceil((double)call->count / (double)coll_local_piece(c, call->count));
 
     return coll_local_cost(c, pieces, (1.0 + coll_size(c)) * (double)call->count);
 }
@@ -20,8 +20,7 @@ static base_status run(struct coll *c, struct coll_call *call)
     int me = c->locals.me;
 
     for (size_t done = 0, piece; done < call->count; done += piece) {
-        piece = call->count - done;
-        piece = piece < coll_local_half() ? piece : coll_local_half();
+        piece = coll_least(call->count - done, coll_local_piece(c, call->count));
         for (int i = 0; me == call->root && i < c->locals.size; i++)
             if (i != me)
                 memcpy(coll_local_next(c, i),
