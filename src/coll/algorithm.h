@@ -42,7 +42,8 @@ struct coll_algorithm {
     enum coll_order order;
     /* NULL when it serves the group, or why not, as in "needs shared memory between all ranks". */
     const char *(*unfit)(const struct coll *c);
-    /* Estimated seconds on this group, for `auto`. */
+    /* Estimated seconds on this group, for `auto`. The same on every rank: nothing may enter that
+     * differs between ranks or hosts. */
     double (*estimate)(const struct coll *c, const struct coll_call *call);
     base_status (*run)(struct coll *c, struct coll_call *call);
 };

@@ -36,7 +36,6 @@ static base_status open_group(struct coll *c)
     chunks = chunks < 2 * COLL_WINDOW ? 2 * COLL_WINDOW : chunks;
     TRY(base_tensor(chunks, COLL_CHUNK, "messages of collectives", &c->stage));
     TRY(coll_find_teams(c));
-    c->crowded = c->locals.size > sysconf(_SC_NPROCESSORS_ONLN);
     /* Where ranks take turns, a second barrier costs more than sums done twice. */
     c->small = c->crowded ? 8 << 10 : 1 << 10;
     if (c->locals.size > 1)

@@ -55,7 +55,7 @@ struct coll {
     const struct coll_algorithm *forced[COLL_KINDS]; /* NULL: auto */
     const struct coll_algorithm **fit[COLL_KINDS];   /* NULL-ended: those that serve this group */
     struct coll_cost cost;
-    bool crowded; /* more ranks on this host than cores: they take turns */
+    bool crowded; /* some host has more ranks than cores: they take turns */
     size_t small; /* bytes up to which every rank sums everything by itself */
     size_t cache; /* bytes of the last level */
     double patience;

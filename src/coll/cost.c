@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -66,7 +67,8 @@ out:
 /* What each rank saw; the slowest counts, so that all have the same numbers. */
 struct seen {
     struct coll_cost cost;
-    uint64_t shares; /* with all ranks of its host */
+    uint64_t shares;  /* with all ranks of its host */
+    uint64_t crowded; /* more ranks on its host than cores */
 };
 
 static void take_most(double *most, double other)
@@ -91,6 +93,7 @@ static base_status agree(struct coll *c, struct seen *seen)
         take_most(&seen->cost.byte, all[i].cost.byte);
         take_most(&seen->cost.barrier, all[i].cost.barrier);
         seen->shares &= all[i].shares;
+        seen->crowded |= all[i].crowded;
     }
 out:
     base_free(all);
@@ -111,7 +114,9 @@ base_status coll_find_teams(struct coll *c)
     for (int i = 0; i < count; i++)
         if (ranks[i] != c->world.me && !(comm_group_can(c->group, ranks[i]) & COMM_CAN_SHARE))
             seen.shares = 0;
+    seen.crowded = count > sysconf(_SC_NPROCESSORS_ONLN);
     TRY(agree(c, &seen));
+    c->crowded = seen.crowded;
     only_me(&c->locals, c->world.me);
     c->leaders = c->world;
     if (seen.shares) {
