@@ -36,8 +36,8 @@ struct comm_group {
         void *state;
     } open[COMM_MAX_TRANSPORTS];
     int open_count;
-    int8_t through[COMM_MAX_WORKERS]; /* peer → index in `open`; -1: this rank itself */
-    base_status failure;              /* BASE_OK, or why the group is void */
+    int16_t through[COMM_MAX_WORKERS]; /* peer → index in `open`; -1: this rank itself */
+    base_status failure;               /* BASE_OK, or why the group is void */
     uint32_t lost; /* a transport that sees a peer go before anybody is told puts its id here */
     bool cut;      /* … and it sees by itself that the link is dead, whatever others know */
 };

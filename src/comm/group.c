@@ -58,7 +58,7 @@ static base_status open_one(struct comm_group *group, const struct comm_transpor
     for (int peer = 0; peer < (int)group->view.size; peer++) {
         if (chosen[peer] != t)
             continue;
-        group->through[peer] = (int8_t)index;
+        group->through[peer] = (int16_t)index;
         peers[count++] = peer;
     }
     if (count == 0)
