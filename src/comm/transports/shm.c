@@ -62,7 +62,7 @@ struct shm {
     struct mail *mail;
     _Atomic uint32_t *alarm;
     int count, me; /* ranks of this host, this one's index */
-    int8_t index_of[COMM_MAX_WORKERS];
+    int index_of[COMM_MAX_WORKERS];
     struct queue *queues; /* peer, channel, sends */
     struct queue **active;
     int active_count;
@@ -93,7 +93,8 @@ static void init_queue(struct shm *s, int peer, int channel, bool sends)
 {
     struct queue *q = queue_of(s, peer, (enum comm_channel)channel, sends);
     int from = sends ? s->me : peer, to = sends ? peer : s->me;
-    size_t index = (size_t)((from * s->count + to) * COMM_CHANNELS + channel);
+    size_t pair = (size_t)from * (size_t)s->count + (size_t)to;
+    size_t index = pair * COMM_CHANNELS + (size_t)channel;
 
     q->peer = peer;
     q->ring = &s->mail->rings[index];
@@ -148,7 +149,7 @@ static base_status shm_open(struct comm_group *group, const int *peers, int coun
     s->count = comm_group_locals(group, ranks);
     s->alarm = comm_host_alarm_word(group->endpoint->setup.host);
     for (int i = 0; i < s->count; i++)
-        s->index_of[ranks[i]] = (int8_t)i;
+        s->index_of[ranks[i]] = i;
     s->me = s->index_of[group->rank];
     snprintf(key, sizeof key, "view/%u/mail", group->view.number);
     TRY(comm_shared_open(group->endpoint, key, bytes_offset(s->count) + ring_count(s->count) * RING,
