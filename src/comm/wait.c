@@ -23,10 +23,11 @@ static void post(struct comm_group *group, struct comm_request *request)
     int through;
 
     assert(request->peer >= 0 && request->peer < (int)group->view.size);
+    if (group->failure != BASE_OK)
+        return; /* the wait says why */
     through = group->through[request->peer];
     assert(through >= 0); /* nobody sends to itself */
-    if (group->failure == BASE_OK)
-        group->open[through].ops->post(group->open[through].state, request);
+    group->open[through].ops->post(group->open[through].state, request);
 }
 
 void comm_send(struct comm_group *group, int to, enum comm_channel channel, uint32_t tag,

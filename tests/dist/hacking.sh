@@ -15,7 +15,7 @@ for page in sys.argv[1:]:
         file.write_text(body)
         print(path)
 PY
-[ "$(wc -l <added.txt)" = 8 ] || fail "8 example files expected: $(cat added.txt)"
+[ "$(wc -l <added.txt)" = 9 ] || fail "9 example files expected: $(cat added.txt)"
 
 expect 0 tree/tools/arrows
 expect 0 tree/tools/format
