@@ -15,10 +15,6 @@ NN_INLINE void contract(const struct nn_tile *t, int rows, int panels, const flo
     for (int i = 0; i < t->depth; i++, a += a_step, b += b_step) {
         nn_v8 w[NN_PANELS];
 
-        /* Down a column of A every step is on another line, and no hardware prefetcher follows:
-         * ask for the columns of the next tiles. */
-        if (a_row == 1)
-            __builtin_prefetch(a + 16);
 #pragma GCC unroll 2
         for (int p = 0; p < panels; p++)
             w[p] = nn_load(b + (size_t)p * b_panel);
