@@ -2,8 +2,9 @@
  *
  * Kernels in plain vector C, compiled once for each CPU level (CMakeLists.txt) and chosen at run
  * time. The files beside this one are written with gcc's vector extensions on 8 floats and know
- * no intrinsics but one (dropout.c), so the portable level is the same source. Activations nChw8c: (n,C8,S,8) with
- * C8 = padded channels / 8 and S = H*W. Results do not depend on the number of threads.
+ * no intrinsics but one (dropout.c), so the portable level is the same source. Activations nChw8c:
+ * (n,C8,S,8) with C8 = padded channels / 8 and S = H*W. Results do not depend on the number of
+ * threads.
  */
 #ifndef NN_SIMD_H
 #define NN_SIMD_H
