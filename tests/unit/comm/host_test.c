@@ -237,8 +237,7 @@ static void a_thread_that_ends_is_a_death(void **state)
     pthread_join(thread, &attached);
     assert_non_null(attached);
     assert_int_equal(next_dead(PATIENCE), 30);
-#ifndef __SANITIZE_THREAD__ /* it unlocks for the thread that is gone, which is what it objects to \
-                             */
+#ifndef __SANITIZE_THREAD__ /* it objects to unlocking for a thread that is gone */
     comm_host_close(host);
 #endif
 }
