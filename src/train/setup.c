@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a job to a session that can take its first step: data, model, state, kernels, run folder.
- * Everything that can be refused is refused before the run folder is made. With several workers
- * rank 0 does this alone; enter.c hands the outcome to the others.
+ * From a job to a session: data, model, state. Everything that can be refused is refused before the
+ * run folder is made (lead.c). With several workers rank 0 does this alone; enter.c hands the
+ * outcome to the others, and fit.c makes everybody's memory for its share.
  */
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -13,7 +12,6 @@
 #include "base/mem.h"
 #include "nn/simd/simd.h"
 #include "nn/threads.h"
-#include "nn/tune.h"
 #include "nn/zoo.h"
 #include "train/train_private.h"
 
@@ -115,139 +113,6 @@ static void plan_steps(struct train_session *s)
         s->schedule_setup.period = 1;
 }
 
-/* A resumed run computes with the kernels it began with; they are in its run.json. */
-static const char *wished_kernels(const struct train_session *s)
-{
-    const json_t *about = json_object_get(s->run.json, "about");
-
-    if (s->job->resume != NULL)
-        return json_string_value(json_object_get(about, "kernels"));
-    return s->job->kernels;
-}
-
-static void sum_statistics(void *context, float *sums, size_t count)
-{
-    train_team_sum(context, sums, count);
-}
-
-/* The longest vector that batch-norm sums over workers: two a channel, or one and a count. */
-static size_t most_sums(const struct train_session *s)
-{
-    size_t most = 0;
-
-    for (size_t i = 0; s->job->sync_bn && i < nn_graph_stats(s->graph); i++)
-        if (2 * nn_graph_stat(s->graph, i)->floats > most)
-            most = 2 * nn_graph_stat(s->graph, i)->floats;
-    return most;
-}
-
-static struct nn_setup describe_network(struct train_session *s)
-{
-    struct nn_reduce reduce = {s->job->sync_bn ? sum_statistics : NULL, &s->team};
-
-    return (struct nn_setup){.n_max = s->piece,
-                             .training = true,
-                             .weights = s->state.weights,
-                             .statistics = s->state.statistics,
-                             .kernels = s->kernels,
-                             .reduce = reduce,
-                             .apart = s->job->record.count > 0};
-}
-
-/* The largest share of a batch, and the pieces it is computed in. */
-static void cut_batch(struct train_session *s)
-{
-    int64_t count = s->info->count[DATA_TRAIN], size = s->team.exchange.size;
-    int64_t share = ((s->batch < count ? s->batch : count) + size - 1) / size;
-
-    s->piece = (int)((share + s->job->accumulate - 1) / s->job->accumulate);
-}
-
-static base_status choose_kernels(struct train_session *s)
-{
-    struct nn_setup setup = describe_network(s);
-    char *cache = nn_tune_cache();
-    base_status st = nn_tune(s->graph, &setup, wished_kernels(s), cache, &s->kernels);
-
-    base_free(cache);
-    return st;
-}
-
-static base_status build_network(struct train_session *s)
-{
-    base_status st = BASE_OK;
-    struct nn_setup setup = describe_network(s);
-
-    setup.gradients = s->team.exchange.mine + TRAIN_HEAD;
-    if (s->net != NULL && s->piece <= s->net_piece) {
-        nn_net_gradients_at(s->net, setup.gradients);
-        return BASE_OK;
-    }
-    train_record_free(s->record);
-    s->record = NULL;
-    nn_net_free(s->net);
-    s->net = NULL;
-    TRY(nn_net_new(s->graph, &setup, &s->net));
-    s->net_piece = s->piece;
-    if (s->events != NULL)
-        TRY(train_record_new(s->net, s->graph, &s->job->record, s->events, &s->record));
-out:
-    return st;
-}
-
-static base_status build_loader(struct train_session *s)
-{
-    const struct train_job *job = s->job;
-    uint32_t count = s->info->count[DATA_TRAIN];
-    struct data_share share = {(uint32_t)s->team.exchange.rank, (uint32_t)s->team.exchange.size};
-
-    data_loader_free(s->loader);
-    s->loader = NULL;
-    return data_loader_new(s->set, DATA_TRAIN, s->batch < count ? (uint32_t)s->batch : count, share,
-                           (uint64_t)job->seed,
-                           (struct data_augment){.pad = (int)job->pad, .flip = job->flip},
-                           &s->loader);
-}
-
-base_status train_session_fit(struct train_session *s)
-{
-    base_status st = BASE_OK;
-
-    cut_batch(s);
-    TRY(train_team_begin(&s->team, s->strategy, s->options, s->state.floats, most_sums(s)));
-    TRY(build_network(s));
-    TRY(build_loader(s));
-    if (s->job->accumulate > 1 && s->accumulated == NULL)
-        TRY(base_tensor(s->state.floats, sizeof(float), "accumulated gradients", &s->accumulated));
-    if (s->order == NULL)
-        s->order = base_calloc(s->info->count[DATA_TRAIN], sizeof *s->order);
-out:
-    return st;
-}
-
-json_t *train_session_about(const struct train_session *s)
-{
-    const struct data_info *info = s->info;
-    json_t *labels = json_array(), *mean = json_array(), *deviation = json_array();
-    struct train_job settings = *s->job;
-
-    settings.threads = s->threads; /* resuming to the same bits needs the same number */
-    settings.batch = s->batch;
-    settings.batch_per_worker = 0;
-    for (int i = 0; i < info->classes; i++)
-        json_array_append_new(labels, json_string(info->class_names[i]));
-    for (int i = 0; i < info->channels; i++) {
-        json_array_append_new(mean, json_real(info->mean[i]));
-        json_array_append_new(deviation, json_real(info->deviation[i]));
-    }
-    return json_pack("{s:s, s:i, s:o, s:[i,i,i], s:o, s:o, s:s, s:{s:s, s:s, s:s}, s:o}", "model",
-                     nn_graph_text(s->graph), "classes", info->classes, "labels", labels, "input",
-                     info->channels, info->height, info->width, "mean", mean, "deviation",
-                     deviation, "kernels", nn_net_kernels(s->net), "data", "name", s->job->data,
-                     "format", info->format, "digest", info->digest, "settings",
-                     base_options_to_json(train_job_options, &settings));
-}
-
 /* A finished run has nothing to resume, and its results are not to be written over. */
 static base_status check_unfinished(struct train_session *s)
 {
@@ -326,75 +191,6 @@ out:
     return st;
 }
 
-/* "mnist-cnn-fashion-mnist" from a model name or file and a data name or path. */
-static char *run_stem(const struct train_job *job)
-{
-    const char *model = strrchr(job->model, '/'), *data = strrchr(job->data, '/');
-    char *stem;
-
-    model = model != NULL ? model + 1 : job->model;
-    data = data != NULL && data[1] != '\0' ? data + 1 : job->data;
-    stem = base_format("%.*s-%.*s", (int)strcspn(model, "."), model, (int)strcspn(data, ":"), data);
-    for (char *at = stem; *at != '\0'; at++)
-        if (*at == '/' || *at == ':')
-            *at = '-';
-    if (stem[0] == '.')
-        stem[0] = '_';
-    return stem;
-}
-
-/* run.json has an entry an epoch; those behind the checkpoint that is resumed come anew. */
-static void begin_epochs(struct train_session *s)
-{
-    json_t *epochs = json_object_get(s->run.json, "epochs");
-
-    if (!json_is_array(epochs)) {
-        json_object_set_new(s->run.json, "epochs", json_array());
-        return;
-    }
-    for (size_t i = json_array_size(epochs); i-- > 0;)
-        if (json_integer_value(json_object_get(json_array_get(epochs, i), "epoch")) >
-            s->state.position.epoch)
-            json_array_remove(epochs, i);
-}
-
-/* A new folder, or the one that another worker had. */
-static base_status take_folder(struct train_session *s)
-{
-    base_status st = BASE_OK;
-    char *stem = run_stem(s->job);
-    bool fresh = s->run.path == NULL;
-
-    if (fresh)
-        TRY(train_run_create(s->job->runs_dir, s->job->run, stem, &s->run));
-    if (!s->run.locked)
-        TRY(train_run_lock(&s->run));
-    json_object_set_new(s->run.json, "about", train_session_about(s));
-    begin_epochs(s);
-    st = train_run_save(&s->run, "running");
-    if (st != BASE_OK && fresh)
-        rmdir(s->run.path); /* empty: nothing is left that looks like a run */
-out:
-    base_free(stem);
-    return st;
-}
-
-base_status train_session_lead(struct train_session *s, bool takes_over)
-{
-    base_status st = BASE_OK;
-
-    TRY(take_folder(s));
-    s->run_started = true;
-    TRY(base_events_open(s->run.events, &s->events));
-    if (!takes_over)
-        base_event(s->events, "{\"event\":\"%s\",\"step\":%lld,\"threads\":%d,\"kernels\":\"%s\"}",
-                   s->job->resume != NULL ? "resume" : "start", (long long)s->state.position.step,
-                   s->threads, nn_net_kernels(s->net));
-    TRY(train_record_new(s->net, s->graph, &s->job->record, s->events, &s->record));
-out:
-    return st;
-}
-
 static void announce(const struct train_session *s)
 {
     const struct data_info *info = s->info;
@@ -431,8 +227,7 @@ base_status train_session_found(struct train_session *s)
     TRY(open_model(s));
     TRY(make_state(s));
     TRY(check_unfinished(s));
-    cut_batch(s);
-    TRY(choose_kernels(s));
+    TRY(train_session_tune(s));
     s->whole = true;
 out:
     return st;

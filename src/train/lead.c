@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rank 0's business: the run's folder, made or taken over from a worker that is gone, with run.json
+ * and events.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "train/train_private.h"
+
+json_t *train_session_about(const struct train_session *s)
+{
+    const struct data_info *info = s->info;
+    json_t *labels = json_array(), *mean = json_array(), *deviation = json_array();
+    struct train_job settings = *s->job;
+
+    settings.threads = s->threads; /* resuming to the same bits needs the same number */
+    settings.batch = s->batch;
+    settings.batch_per_worker = 0;
+    for (int i = 0; i < info->classes; i++)
+        json_array_append_new(labels, json_string(info->class_names[i]));
+    for (int i = 0; i < info->channels; i++) {
+        json_array_append_new(mean, json_real(info->mean[i]));
+        json_array_append_new(deviation, json_real(info->deviation[i]));
+    }
+    return json_pack("{s:s, s:i, s:o, s:[i,i,i], s:o, s:o, s:s, s:{s:s, s:s, s:s}, s:o}", "model",
+                     nn_graph_text(s->graph), "classes", info->classes, "labels", labels, "input",
+                     info->channels, info->height, info->width, "mean", mean, "deviation",
+                     deviation, "kernels", nn_net_kernels(s->net), "data", "name", s->job->data,
+                     "format", info->format, "digest", info->digest, "settings",
+                     base_options_to_json(train_job_options, &settings));
+}
+
+/* "mnist-cnn-fashion-mnist" from a model name or file and a data name or path. */
+static char *run_stem(const struct train_job *job)
+{
+    const char *model = strrchr(job->model, '/'), *data = strrchr(job->data, '/');
+    char *stem;
+
+    model = model != NULL ? model + 1 : job->model;
+    data = data != NULL && data[1] != '\0' ? data + 1 : job->data;
+    stem = base_format("%.*s-%.*s", (int)strcspn(model, "."), model, (int)strcspn(data, ":"), data);
+    for (char *at = stem; *at != '\0'; at++)
+        if (*at == '/' || *at == ':')
+            *at = '-';
+    if (stem[0] == '.')
+        stem[0] = '_';
+    return stem;
+}
+
+/* run.json has an entry an epoch; those behind the checkpoint that is resumed come anew. */
+static void begin_epochs(struct train_session *s)
+{
+    json_t *epochs = json_object_get(s->run.json, "epochs");
+
+    if (!json_is_array(epochs)) {
+        json_object_set_new(s->run.json, "epochs", json_array());
+        return;
+    }
+    for (size_t i = json_array_size(epochs); i-- > 0;)
+        if (json_integer_value(json_object_get(json_array_get(epochs, i), "epoch")) >
+            s->state.position.epoch)
+            json_array_remove(epochs, i);
+}
+
+/* A new folder, or the one that another worker had. */
+static base_status take_folder(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    char *stem = run_stem(s->job);
+    bool fresh = s->run.path == NULL;
+
+    if (fresh)
+        TRY(train_run_create(s->job->runs_dir, s->job->run, stem, &s->run));
+    if (!s->run.locked)
+        TRY(train_run_lock(&s->run));
+    json_object_set_new(s->run.json, "about", train_session_about(s));
+    begin_epochs(s);
+    st = train_run_save(&s->run, "running");
+    if (st != BASE_OK && fresh)
+        rmdir(s->run.path); /* empty: nothing is left that looks like a run */
+out:
+    base_free(stem);
+    return st;
+}
+
+base_status train_session_lead(struct train_session *s, bool takes_over)
+{
+    base_status st = BASE_OK;
+
+    TRY(take_folder(s));
+    s->run_started = true;
+    TRY(base_events_open(s->run.events, &s->events));
+    if (!takes_over)
+        base_event(s->events, "{\"event\":\"%s\",\"step\":%lld,\"threads\":%d,\"kernels\":\"%s\"}",
+                   s->job->resume != NULL ? "resume" : "start", (long long)s->state.position.step,
+                   s->threads, nn_net_kernels(s->net));
+    TRY(train_record_new(s->net, s->graph, &s->job->record, s->events, &s->record));
+out:
+    return st;
+}
