@@ -21,6 +21,14 @@ void cli_help_command(FILE *out, const struct cli_command *command);
 void cli_help_man(FILE *out);
 base_status cli_help_completion(FILE *out, const char *shell);
 
+/* What the commands that look at runs are told: --runs-dir, --json. */
+struct cli_runs_args {
+    const char *runs_dir;
+    bool json;
+};
+extern const struct base_option cli_runs_options[];
+extern const struct cli_runs_args cli_runs_defaults;
+
 /* The exit code. */
 int cli_main(int argc, char **argv);
 

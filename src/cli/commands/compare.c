@@ -8,11 +8,6 @@
 #include "cli/cli.h"
 #include "train/run.h"
 
-struct args {
-    const char *runs_dir;
-    bool json;
-};
-
 static double number(const json_t *object, const char *a, const char *b)
 {
     const json_t *value = json_object_get(object, a);
@@ -79,7 +74,8 @@ static void print_table(const json_t *list)
     }
 }
 
-static base_status read_run(const struct args *a, const char *name, struct train_run *run_p)
+static base_status read_run(const struct cli_runs_args *a, const char *name,
+                            struct train_run *run_p)
 {
     base_status st = BASE_OK;
     json_t *result = NULL;
@@ -95,7 +91,7 @@ out:
 static base_status run(void *args, const struct cli_positional *positional)
 {
     base_status st = BASE_OK;
-    const struct args *a = args;
+    const struct cli_runs_args *a = args;
     struct train_run runs[BASE_MAX_TEXTS] = {0};
     json_t *list = json_array(), *object = NULL;
 
@@ -117,22 +113,14 @@ out:
     return st;
 }
 
-static const struct base_option options[] = {
-    {"runs-dir", "DIR", BASE_TEXT, offsetof(struct args, runs_dir), 0, 0, "where runs are kept",
-     true},
-    {"json", NULL, BASE_FLAG, offsetof(struct args, json), 0, 0,
-     "one JSON object on standard output", true},
-    {0},
-};
-
 const struct cli_command cli_command_compare = {
     .name = "compare",
     .help = "finished runs side by side: time of a step, speed-up, bytes, loss",
     .usage = "paceline compare RUN RUN … [options]",
     .examples = "  paceline compare one-worker two-workers\n",
-    .options = options,
-    .args_size = sizeof(struct args),
-    .defaults = &(const struct args){.runs_dir = "runs"},
+    .options = cli_runs_options,
+    .args_size = sizeof(struct cli_runs_args),
+    .defaults = &cli_runs_defaults,
     .min_positional = 1,
     .max_positional = BASE_MAX_TEXTS,
     .run = run,

@@ -11,11 +11,6 @@
 #include "cli/cli.h"
 #include "train/run.h"
 
-struct args {
-    const char *runs_dir;
-    bool json;
-};
-
 static json_t *look_up(const json_t *object, const char *a, const char *b)
 {
     return json_object_get(json_object_get(object, a), b);
@@ -66,7 +61,7 @@ static void print_line(const json_t *s)
 
 static base_status run(void *args, const struct cli_positional *positional)
 {
-    const struct args *a = args;
+    const struct cli_runs_args *a = args;
     char **names = NULL;
     size_t count = 0, found = 0;
     json_t **list = NULL, *array = json_array();
@@ -109,21 +104,13 @@ out:
     return st;
 }
 
-static const struct base_option options[] = {
-    {"runs-dir", "DIR", BASE_TEXT, offsetof(struct args, runs_dir), 0, 0, "where runs are kept",
-     true},
-    {"json", NULL, BASE_FLAG, offsetof(struct args, json), 0, 0,
-     "one JSON object on standard output", true},
-    {0},
-};
-
 const struct cli_command cli_command_runs = {
     .name = "runs",
     .help = "list the runs",
     .usage = "paceline runs [options]",
     .examples = "  paceline runs\n  paceline runs --json | jq '.runs[-1]'\n",
-    .options = options,
-    .args_size = sizeof(struct args),
-    .defaults = &(const struct args){.runs_dir = "runs"},
+    .options = cli_runs_options,
+    .args_size = sizeof(struct cli_runs_args),
+    .defaults = &cli_runs_defaults,
     .run = run,
 };

@@ -11,11 +11,6 @@
 #include "cli/cli.h"
 #include "cluster/status.h"
 
-struct args {
-    const char *runs_dir;
-    bool json;
-};
-
 /* A run by name or folder, or the socket itself. */
 static char *find_socket(const char *runs_dir, const char *name)
 {
@@ -81,7 +76,7 @@ static void print_table(const json_t *s)
 static base_status run(void *args, const struct cli_positional *positional)
 {
     base_status st = BASE_OK;
-    const struct args *a = args;
+    const struct cli_runs_args *a = args;
     char *path = find_socket(a->runs_dir, positional->at[0]);
     json_t *status = NULL;
 
@@ -96,22 +91,14 @@ out:
     return st;
 }
 
-static const struct base_option options[] = {
-    {"runs-dir", "DIR", BASE_TEXT, offsetof(struct args, runs_dir), 0, 0, "where runs are kept",
-     true},
-    {"json", NULL, BASE_FLAG, offsetof(struct args, json), 0, 0,
-     "one JSON object on standard output", true},
-    {0},
-};
-
 const struct cli_command cli_command_status = {
     .name = "status",
     .help = "hosts and workers of a running job",
     .usage = "paceline status RUN|SOCKET [options]",
     .examples = "  paceline status mine\n  paceline status runs/mine --json | jq '.workers'\n",
-    .options = options,
-    .args_size = sizeof(struct args),
-    .defaults = &(const struct args){.runs_dir = "runs"},
+    .options = cli_runs_options,
+    .args_size = sizeof(struct cli_runs_args),
+    .defaults = &cli_runs_defaults,
     .min_positional = 1,
     .max_positional = 1,
     .run = run,
