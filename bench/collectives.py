@@ -11,7 +11,6 @@ is measured twice: on gradients that live in its shared memory, and on private b
 import argparse
 import contextlib
 import functools
-import json
 import os
 import pathlib
 import statistics
@@ -22,6 +21,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tools"))
 import drill  # noqa: E402
+import results  # noqa: E402
 
 SIZES = [4, 64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20,
          36_900_000, 64 << 20, 256 << 20]
@@ -104,7 +104,7 @@ def row(r):
 
 
 def run(args, workers):
-    results = []
+    found = []
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         sides = start_sides(stack, args.program, folder, workers)
         ours = sides.pop("paceline")
@@ -112,11 +112,11 @@ def run(args, workers):
         for buffers in ("shared", "private"):
             turns[f"paceline-{buffers}"] = functools.partial(ours.seconds, buffers)
         for count in args.bytes or SIZES:
-            results.append(measure(turns, workers, count, args.rounds, args.burst))
-            print(row(results[-1]), flush=True)
+            found.append(measure(turns, workers, count, args.rounds, args.burst))
+            print(row(found[-1]), flush=True)
         for side in [ours, *sides.values()]:
             side.group.end(PATIENCE)
-    return results
+    return found
 
 
 def main():
@@ -126,17 +126,13 @@ def main():
     parser.add_argument("--bytes", type=int, action="append", help="4 to 256 MB by default")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--burst", type=float, default=0.05, help="seconds of a turn, about")
-    parser.add_argument("--json", type=pathlib.Path)
-    parser.add_argument("--table", type=pathlib.Path)
+    results.add_options(parser)
     args = parser.parse_args()
-    results = []
+    found = []
     print(HEAD, flush=True)
     for workers in args.workers or [2, 4]:
-        results += run(args, workers)
-    if args.json:
-        args.json.write_text(json.dumps({"schema": 1, "results": results}, indent=1) + "\n")
-    if args.table:
-        args.table.write_text("\n".join([HEAD] + [row(r) for r in results]) + "\n")
+        found += run(args, workers)
+    results.write(args, HEAD, row, found)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ import time
 
 CASES = [("vgg11", 16), ("vgg11", 64), ("vgg11", 256), ("mnist-cnn", 64), ("resnet18", 64)]
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tools"))
+import results  # noqa: E402
 
 
 BURST = 0.3  # seconds
@@ -110,21 +112,17 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--only", action="append", help="MODEL:BATCH:THREADS")
-    parser.add_argument("--json", type=pathlib.Path)
-    parser.add_argument("--table", type=pathlib.Path)
+    results.add_options(parser)
     args = parser.parse_args()
     cases = [(m, b, t) for m, b in CASES for t in (1, 2)]
     if args.only:
         cases = [(m, int(b), int(t)) for m, b, t in (o.split(":") for o in args.only)]
-    results = []
+    found = []
     print(HEAD, flush=True)
     for model, batch, threads in cases:
-        results.append(measure(args.program, model, batch, threads, args.rounds))
-        print(row(results[-1]), flush=True)
-    if args.json:
-        args.json.write_text(json.dumps({"schema": 1, "results": results}, indent=1) + "\n")
-    if args.table:
-        args.table.write_text("\n".join([HEAD] + [row(r) for r in results]) + "\n")
+        found.append(measure(args.program, model, batch, threads, args.rounds))
+        print(row(found[-1]), flush=True)
+    results.write(args, HEAD, row, found)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ just before the kill until the last survivor's call has returned. held: the same
 holds 1 GB. cut: the link of one of three hosts (tools/cluster, needs root) is cut; the survivors are on
 the other two. Percentiles over all trials."""
 import argparse
-import json
 import os
 import pathlib
 import random
@@ -20,6 +19,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tools"))
 import drill  # noqa: E402
+import results  # noqa: E402
 
 PATIENCE = 60
 GIGABYTE = 1 << 30
@@ -106,25 +106,21 @@ def main():
     parser.add_argument("--cuts", type=int, default=5)
     parser.add_argument("--workers", type=int, default=4, help="of the host, before the first kill")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", type=pathlib.Path)
-    parser.add_argument("--table", type=pathlib.Path)
+    results.add_options(parser)
     args = parser.parse_args()
     if args.cuts > 0 and "CLUSTER" not in os.environ:
         os.execv(drill.CLUSTER, [drill.CLUSTER, "run", "3", "--", sys.executable, *sys.argv])
     rng = random.Random(args.seed)
-    results = []
+    found = []
     print(HEAD, flush=True)
     for name, workers, count, run in (
             ("kill -9", args.workers, args.kills, lambda n: kills(args, rng, n, False)),
             ("kill -9, victim holds 1 GB", args.workers, args.held, lambda n: kills(args, rng, n, True)),
             ("link cut", 3, args.cuts, lambda n: cuts(args, rng, n))):
         if count > 0:
-            results.append(summary(name, workers, run(count)))
-            print(row(results[-1]), flush=True)
-    if args.json:
-        args.json.write_text(json.dumps({"schema": 1, "results": results}, indent=1) + "\n")
-    if args.table:
-        args.table.write_text("\n".join([HEAD] + [row(r) for r in results]) + "\n")
+            found.append(summary(name, workers, run(count)))
+            print(row(found[-1]), flush=True)
+    results.write(args, HEAD, row, found)
 
 
 if __name__ == "__main__":

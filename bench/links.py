@@ -22,6 +22,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tools"))
 import drill  # noqa: E402
+import results  # noqa: E402
 
 STREAM = str(HERE.parent / "tests/support/stream.py")
 PATIENCE = 120
@@ -114,18 +115,14 @@ def main():
     parser.add_argument("--bytes", type=int, default=36_900_000)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--collective", help="forces an algorithm, e.g. ring")
-    parser.add_argument("--json", type=pathlib.Path)
-    parser.add_argument("--table", type=pathlib.Path)
+    results.add_options(parser)
     args = parser.parse_args()
     if "CLUSTER" not in os.environ:
         os.execv(drill.CLUSTER, [drill.CLUSTER, "run", str(args.hosts), "--rate", args.rate,
                                  "--loopback", "--", sys.executable, *sys.argv])
     result = inside(args)
     print(HEAD, row(result), sep="\n", flush=True)
-    if args.json:
-        args.json.write_text(json.dumps({"schema": 1, "results": [result]}, indent=1) + "\n")
-    if args.table:
-        args.table.write_text(f"{HEAD}\n{row(result)}\n")
+    results.write(args, HEAD, row, [result])
 
 
 if __name__ == "__main__":
