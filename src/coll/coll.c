@@ -117,8 +117,14 @@ float coll_scale_of(const struct coll_call *call, int rank)
     return call->sum->scale != NULL ? call->sum->scale[rank] : 1.0f;
 }
 
+/* A rank that has left the group writes nothing more into memory it shares: the last operation may
+ * still succeed for the others, who then read what it brought. */
 base_status coll_run(struct coll *c, enum coll_kind kind, struct coll_call *call)
 {
+    base_status st = comm_group_ended(c->group);
+
+    if (st != BASE_OK)
+        return st;
     call->tag = (uint32_t)kind << 24 | (c->sequence++ & 0xffffff);
     call->deadline = coll_deadline(c);
     return coll_choose(c, kind, call)->run(c, call);

@@ -79,6 +79,9 @@ base_status comm_wait(struct comm_group *group, struct comm_request *const *requ
 base_status comm_wait_any(struct comm_group *group, struct comm_request *const *requests, int count,
                           double deadline);
 
+/* BASE_OK, or what ended the group for this rank. */
+base_status comm_group_ended(const struct comm_group *group);
+
 /* A barrier of the ranks of this host (COMM_CAN_SHARE between them). Requests under way rest
  * meanwhile: wait for them first. */
 base_status comm_local_barrier(struct comm_group *group, double deadline);

@@ -88,7 +88,7 @@ static base_status give_up(struct comm_group *group, base_status st, double dead
     return group->failure;
 }
 
-static base_status check_void(const struct comm_group *group)
+base_status comm_group_ended(const struct comm_group *group)
 {
     if (group->failure == BASE_OK)
         return BASE_OK;
@@ -179,7 +179,7 @@ static bool is_enough(struct comm_request *const *requests, int count, bool any)
 static base_status wait_for(struct comm_group *group, struct comm_request *const *requests,
                             int count, bool any, double deadline)
 {
-    base_status st = check_void(group);
+    base_status st = comm_group_ended(group);
     bool moved;
 
     if (st != BASE_OK)
@@ -213,7 +213,7 @@ base_status comm_wait_any(struct comm_group *group, struct comm_request *const *
 base_status comm_local_barrier(struct comm_group *group, double deadline)
 {
     int ranks[COMM_MAX_WORKERS];
-    base_status st = check_void(group);
+    base_status st = comm_group_ended(group);
 
     if (st != BASE_OK)
         return st;
