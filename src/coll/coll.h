@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "comm/endpoint.h"
 #include "comm/group.h"
 
 enum coll_kind {
@@ -81,6 +82,15 @@ float *coll_space_of(struct coll_space *space, int rank); /* NULL: of another ho
  * written to, or in the rank's own buffer. */
 base_status coll_space_all_reduce(struct coll *c, struct coll_space *space, size_t offset,
                                   size_t count, const struct coll_sum *sum, float **result_p);
+
+/* Where all ranks share memory: what everybody has in [offset, offset + count) at the moment,
+ * summed in the order of ranks. Nobody is waited for: meet before and behind it. */
+void coll_space_sum(struct coll_space *space, size_t offset, size_t count, float *y);
+
+/* Memory under a key of this view that the ranks of one host share, zeros at first, all of it
+ * present: one rank makes the pages, then the others map them, because many that make them at once
+ * get into each other's way. Closed by comm_shared_close. */
+base_status coll_share(struct coll *c, const char *key, size_t bytes, struct comm_shared *shared_p);
 
 /* Asynchronous: a communication thread runs what is started here, in the order it was started,
  * which must be the same on every rank. From coll_async_begin to coll_async_end only that thread

@@ -156,10 +156,6 @@ int coll_team_find(const struct coll_team *team, int rank); /* or -1 */
 
 /* ---- local.c: ranks of one host; all of them call, with the same counts */
 
-/* Memory under a key of this view, all of it present: one rank makes the pages, then the others map
- * them, because many that make them at once get into each other's way. */
-base_status coll_share(struct coll *c, const char *key, size_t bytes, struct comm_shared *shared_p);
-
 base_status coll_local_open(struct coll *c);
 void coll_local_close(struct coll_local *local); /* accepts NULL */
 size_t coll_local_half(void); /* bytes of the half of a member's staging memory */

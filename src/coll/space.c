@@ -97,3 +97,11 @@ void coll_space_sources(struct coll_space *space, size_t offset, const float **s
     for (int i = 0; i < space->coll->locals.size; i++)
         sources[i] = buffer(space, i) + offset;
 }
+
+void coll_space_sum(struct coll_space *space, size_t offset, size_t count, float *y)
+{
+    const float *sources[COMM_MAX_WORKERS];
+
+    coll_space_sources(space, offset, sources);
+    coll_kernels()->sum(count, space->coll->locals.size, sources, NULL, 1, &y, false);
+}

@@ -235,6 +235,14 @@ void nn_net_gradients_at(struct nn_net *net, float *gradients)
             net->passes[j].dparam[t] = gradients + net->passes[j].node->param[t].offset;
 }
 
+void nn_net_weights_at(struct nn_net *net, float *weights)
+{
+    net->weights = weights;
+    for (int j = 0; j < layers_of(net); j++)
+        for (int t = 0; t < net->passes[j].node->params; t++)
+            net->passes[j].param[t] = weights + net->passes[j].node->param[t].offset;
+}
+
 float *nn_net_statistics(struct nn_net *net)
 {
     return net->statistics;

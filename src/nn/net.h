@@ -38,6 +38,8 @@ float *nn_net_gradients(struct nn_net *net);
 float *nn_net_statistics(struct nn_net *net);
 /* From the next backward on gradients are written there. */
 void nn_net_gradients_at(struct nn_net *net, float *gradients);
+/* From the next forward on weights are read there. */
+void nn_net_weights_at(struct nn_net *net, float *weights);
 uint64_t nn_net_activation_bytes(const struct nn_net *net);
 
 /* "features.0=onednn features.4=onednn …": what was chosen, for the log and run.json. */

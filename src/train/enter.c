@@ -154,6 +154,20 @@ base_status train_session_compare(struct train_session *s)
         &s->team, comm_crc32c(0, s->state.weights, s->state.floats * sizeof(float)), what);
 }
 
+/* All workers are on this host and the strategy updates there what everybody has in common. */
+static base_status share_memory(struct train_session *s)
+{
+    base_status st = BASE_OK;
+
+    s->team.exchange.slices &= s->job->clip == 0; /* the norm is of the whole gradient */
+    if (!s->team.exchange.slices)
+        return BASE_OK;
+    TRY(train_copies_open(&s->copies, &s->team.exchange, &s->state));
+    nn_net_weights_at(s->net, s->state.weights);
+out:
+    return st;
+}
+
 /* ---- the run ---- */
 
 static base_status take_run(struct train_session *s, json_t *about)
@@ -228,6 +242,7 @@ static base_status settle(struct train_session *s)
     TRY(train_session_fit(s));
     TRY(share_buffers(s, &a));
     TRY(train_session_compare(s));
+    TRY(share_memory(s));
     TRY(train_session_mark(s));
     TRY(share_run(s, &a));
     moved = s->leader != first;
@@ -246,6 +261,7 @@ base_status train_session_enter(struct train_session *s)
     base_status st = BASE_OK;
 
     do {
+        train_copies_close(&s->copies, &s->state);
         TRY(train_team_meet(&s->team));
         st = settle(s);
     } while (st == BASE_ERR_PEER_LOST);

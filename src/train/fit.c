@@ -76,6 +76,7 @@ static base_status build_network(struct train_session *s)
     setup.gradients = s->team.exchange.mine + TRAIN_HEAD;
     if (s->net != NULL && s->piece <= s->net_piece) {
         nn_net_gradients_at(s->net, setup.gradients);
+        nn_net_weights_at(s->net, setup.weights);
         return BASE_OK;
     }
     train_record_free(s->record);

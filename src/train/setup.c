@@ -274,6 +274,7 @@ void train_session_unmake(struct train_session *s)
 {
     train_record_free(s->record);
     nn_net_free(s->net);
+    train_copies_close(&s->copies, &s->state);
     train_state_fini(&s->state);
     nn_graph_free(s->graph);
     base_free(s->kernels);

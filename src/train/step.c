@@ -177,6 +177,23 @@ static struct train_step describe_step(const struct train_session *s)
     return step;
 }
 
+static base_status update(struct train_session *s, struct train_step *step)
+{
+    base_status st = BASE_OK;
+    struct train_exchange *x = &s->team.exchange;
+
+    if (x->slices) {
+        train_copies_write(&s->copies, x, step, &s->state);
+        train_fault_at(&s->fault, "slice", s->state.position.step + 1);
+        TRY(train_copies_turn(&s->copies, x, &s->state));
+        nn_net_weights_at(s->net, s->state.weights);
+    } else {
+        train_update(step, x->ranges, x->range_count);
+    }
+out:
+    return st;
+}
+
 static void count_in(struct train_position *p, const struct outcome *o)
 {
     p->loss_sum += o->loss_sum;
@@ -302,7 +319,7 @@ base_status train_session_step(struct train_session *s, const struct data_batch 
     train_fault_at(&s->fault, "update", p->step + 1);
     if (o.seen > 0)
         TRY(check_loss(s, o.loss_sum / (double)o.seen));
-    train_update(&step, x->ranges, x->range_count);
+    TRY(update(s, &step));
     TRY(commit(s, b, &o));
     s->times.communicate += x->communicate;
     s->times.wait += x->wait;

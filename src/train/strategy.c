@@ -72,19 +72,30 @@ base_status train_wire_find(const char *name, enum coll_wire *wire_p)
     return base_unknown(BASE_ERR_USAGE, "wire", name, names, NAMES);
 }
 
-base_status train_exchange_sum(struct train_exchange *x, const struct coll_sum *sum)
+base_status train_exchange_head(struct train_exchange *x)
 {
     base_status st = BASE_OK;
-    double began = base_now(), met;
-    float *result;
+    double began = base_now();
 
     TRY(coll_all_reduce(x->coll, x->mine, TRAIN_HEAD, NULL));
     x->ranges[0] = (struct train_range){0, TRAIN_HEAD, x->mine};
+    x->range_count = 1;
+    x->wait += base_now() - began;
+out:
+    return st;
+}
+
+base_status train_exchange_sum(struct train_exchange *x, const struct coll_sum *sum)
+{
+    base_status st = BASE_OK;
+    double met;
+    float *result;
+
+    TRY(train_exchange_head(x));
     met = base_now();
     TRY(coll_space_all_reduce(x->coll, x->space, TRAIN_HEAD, x->floats - TRAIN_HEAD, sum, &result));
     x->ranges[1] = (struct train_range){TRAIN_HEAD, x->floats - TRAIN_HEAD, result};
     x->range_count = 2;
-    x->wait += met - began;
     x->communicate += base_now() - met;
 out:
     return st;

@@ -41,6 +41,11 @@ struct train_exchange {
     uint32_t samples, whole;  /* of this step: in this worker's share, in the batch */
     const void *options;      /* what followed the name, in the strategy's own struct */
     void *state;              /* state_size bytes, zeros when open is called */
+    bool one_host;            /* several workers, and all of them share memory */
+    /* Set by open, on one host: combine only sums the head (train_exchange_head); each worker sums
+     * and updates a slice of the model that all have in common (train/copies.h). Asked for again
+     * in combine: it may have been refused. */
+    bool slices;
 
     /* combine sets these: the head is the beginning of a range, which are disjoint and complete. */
     struct train_range ranges[TRAIN_MAX_RANGES];
@@ -89,9 +94,11 @@ extern const size_t train_strategy_count;
 base_status train_strategy_find(const char *text, const struct train_strategy **strategy_p,
                                 void **options_p);
 
+/* For combine: sums the head. Whoever comes early waits for the others there. */
+base_status train_exchange_head(struct train_exchange *x);
+
 /* For combine: sums the head, then all gradients, on this thread. The head goes by itself: it is
- * exact whatever the gradients travel as, and whoever comes early waits for the others there, so
- * that waiting is told apart from communicating. */
+ * exact whatever the gradients travel as, and waiting is told apart from communicating. */
 base_status train_exchange_sum(struct train_exchange *x, const struct coll_sum *sum);
 
 base_status train_wire_find(const char *name, enum coll_wire *wire_p); /* fp32, bf16 */

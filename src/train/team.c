@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/stop.h"
+#include "comm/transport.h"
 
 /* Seconds. VIEW: until the coordinator has found the next view. PATIENCE: of a collective, in which
  * one worker may time kernels or write a checkpoint while the others wait. */
@@ -25,6 +26,7 @@ static base_status connect_members(struct train_team *team)
     team->bytes_opening = comm_group_bytes_sent(team->group);
     x->rank = comm_group_rank(team->group);
     x->size = comm_group_size(team->group);
+    x->one_host = x->size > 1 && (comm_group_can_all(team->group) & COMM_CAN_SHARE) != 0;
 out:
     return st;
 }

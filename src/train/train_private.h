@@ -11,6 +11,7 @@
 #include "data/loader.h"
 #include "nn/net.h"
 #include "nn/schedule.h"
+#include "train/copies.h"
 #include "train/fault.h"
 #include "train/job.h"
 #include "train/metrics.h"
@@ -49,13 +50,14 @@ struct train_session {
     struct nn_graph *graph;
     struct nn_net *net;
     struct train_state state;
-    float *statistics_before; /* of the step under way: … */
-    int64_t *tracked_before;  /* … one that fails never was */
-    int64_t averaged_step;    /* at which the workers' statistics became one; -1: never */
-    float *accumulated;       /* gradients of the earlier pieces; NULL when --accumulate 1 */
-    int piece;                /* samples computed at once */
-    int net_piece;            /* that the network was made for */
-    char *kernels;            /* the kernel plan */
+    struct train_copies copies; /* of it, where workers of one host update it together */
+    float *statistics_before;   /* of the step under way: … */
+    int64_t *tracked_before;    /* … one that fails never was */
+    int64_t averaged_step;      /* at which the workers' statistics became one; -1: never */
+    float *accumulated;         /* gradients of the earlier pieces; NULL when --accumulate 1 */
+    int piece;                  /* samples computed at once */
+    int net_piece;              /* that the network was made for */
+    char *kernels;              /* the kernel plan */
 
     const struct nn_schedule *schedule;
     struct nn_schedule_setup schedule_setup;

@@ -7,13 +7,13 @@
  * The last one has the head in it, or the head follows by itself where gradients travel rounded.
  *
  * On one host the sums run at the speed of memory and a communication thread would take the cores
- * from the computing ones: unless told otherwise all is summed at once there, behind the backward.
+ * from the computing ones: unless told otherwise nothing is sent there. Behind the backward each
+ * worker sums its slice of everybody's gradients and updates it, for all.
  */
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "comm/transport.h"
 #include "train/strategy.h"
 
 struct options {
@@ -62,11 +62,10 @@ static void cut(const struct train_exchange *x, const struct options *options, s
 static base_status find_overlap(const struct train_exchange *x, const char *name, bool *overlaps_p)
 {
     static const char *const names[] = {"auto", "on", "off"};
-    bool one_host = (comm_group_can_all(coll_group(x->coll)) & COMM_CAN_SHARE) != 0;
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(name, names[i]) == 0) {
-            *overlaps_p = i == 1 || (i == 0 && !one_host);
+            *overlaps_p = i == 1 || (i == 0 && !x->one_host);
             return BASE_OK;
         }
     return base_unknown(BASE_ERR_USAGE, "overlap", name, names, sizeof names / sizeof names[0]);
@@ -80,6 +79,7 @@ static base_status open(struct train_exchange *x)
 
     TRY(train_wire_find(options->wire, &state->sum.wire));
     TRY(find_overlap(x, options->overlap, &state->overlaps));
+    x->slices = x->one_host && !state->overlaps && state->sum.wire == COLL_FP32;
     cut(x, options, state);
 out:
     return st;
@@ -120,6 +120,8 @@ static base_status combine(struct train_exchange *x)
     struct state *state = x->state;
     double began = base_now(), exposed, hidden;
 
+    if (x->slices)
+        return train_exchange_head(x);
     if (!state->overlaps)
         return train_exchange_sum(x, &state->sum);
     TRY(state->failure);
