@@ -8,11 +8,16 @@
  * wanted by somebody else too, that is ruinous: the spinner takes it from the thread it waits for
  * (a step measured 40 ms alone and 440 ms beside a compiler; with a short spin 45 and 90). libgomp
  * reads its environment before main, so the program starts itself once more. What the person set
- * counts. */
+ * counts; nor does it where threads are to be bound to cores: libgomp has bound this one by now,
+ * and the new start would take its one core for all there are. */
 static void bound_spinning(char **argv)
 {
-    if (getenv("OMP_WAIT_POLICY") != NULL || getenv("GOMP_SPINCOUNT") != NULL)
-        return;
+    static const char *const reasons[] = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "OMP_PROC_BIND",
+                                          "OMP_PLACES", "GOMP_CPU_AFFINITY"};
+
+    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
+        if (getenv(reasons[i]) != NULL)
+            return;
     setenv("GOMP_SPINCOUNT", "1000", 1);
     execv("/proc/self/exe", argv); /* if that fails, everything is as before */
 }
