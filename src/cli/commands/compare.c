@@ -4,6 +4,8 @@
  */
 #include <stdio.h>
 
+#include <string.h>
+
 #include "base/json.h"
 #include "cli/cli.h"
 #include "train/run.h"
@@ -50,13 +52,30 @@ static json_t *figures(const char *name, const json_t *result, const json_t *fir
         json_is_object(test) ? base_json_number(number(test, "accuracy", NULL)) : json_null());
 }
 
+/* Of the column that holds the longest of these texts. */
+static int width_of(const json_t *list, const char *key, const char *title)
+{
+    size_t index, longest = strlen(title);
+    json_t *r;
+
+    json_array_foreach(list, index, r)
+    {
+        size_t length = json_string_length(json_object_get(r, key));
+
+        longest = length > longest ? length : longest;
+    }
+    return (int)longest;
+}
+
 static void print_table(const json_t *list)
 {
+    int name = width_of(list, "name", "run"), strategy = width_of(list, "strategy", "strategy");
     size_t index;
     json_t *r;
 
-    printf("%-24s %-14s %7s %6s %10s %8s %10s %6s %9s %8s %9s\n", "run", "strategy", "workers",
-           "batch", "s/step", "speed-up", "efficiency", "idle", "MB sent", "loss", "accuracy");
+    printf("%-*s %-*s %7s %6s %10s %8s %10s %6s %9s %8s %9s\n", name, "run", strategy, "strategy",
+           "workers", "batch", "s/step", "speed-up", "efficiency", "idle", "MB sent", "loss",
+           "accuracy");
     json_array_foreach(list, index, r)
     {
         const json_t *accuracy = json_object_get(r, "accuracy");
@@ -64,8 +83,8 @@ static void print_table(const json_t *list)
 
         if (json_is_number(accuracy))
             snprintf(shown, sizeof shown, "%.2f %%", 100 * json_number_value(accuracy));
-        printf("%-24s %-14s %7.0f %6.0f %10.4f %7.2fx %8.0f %% %4.0f %% %9.1f %8.4f %9s\n",
-               json_string_value(json_object_get(r, "name")),
+        printf("%-*s %-*s %7.0f %6.0f %10.4f %7.2fx %8.0f %% %4.0f %% %9.1f %8.4f %9s\n", name,
+               json_string_value(json_object_get(r, "name")), strategy,
                json_string_value(json_object_get(r, "strategy")), number(r, "workers", NULL),
                number(r, "batch", NULL), number(r, "step_seconds", NULL),
                number(r, "speedup", NULL), 100 * number(r, "efficiency", NULL),
