@@ -3,7 +3,6 @@
  * paceline compare RUN RUN …: finished runs side by side, against the first of them.
  */
 #include <stdio.h>
-
 #include <string.h>
 
 #include "base/json.h"
