@@ -48,4 +48,8 @@ struct comm_group {
  * since a survivor that leaves the group closes its connections, too. */
 base_status comm_group_check(struct comm_group *group);
 
+/* "worker 2 on host 1 at 10.0.0.2, worker 3 on host 1 at 10.0.0.2": the ranks whose bits are set.
+ */
+void comm_group_name(const struct comm_group *group, uint64_t ranks, char *text, size_t room);
+
 #endif

@@ -6,6 +6,7 @@
 #include "comm/group.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 #include "base/mem.h"
 #include "base/registry.h"
@@ -125,6 +126,22 @@ void comm_group_close(struct comm_group *group)
     for (int i = group->open_count - 1; i >= 0; i--)
         group->open[i].ops->close(group->open[i].state);
     base_free(group);
+}
+
+void comm_group_name(const struct comm_group *group, uint64_t ranks, char *text, size_t room)
+{
+    size_t used = 0;
+
+    _Static_assert(COMM_MAX_WORKERS <= 64, "a rank is a bit");
+    text[0] = '\0';
+    for (uint32_t rank = 0; rank < group->view.size && used < room; rank++) {
+        const struct comm_member *m = &group->view.members[rank];
+
+        if ((ranks >> rank & 1) != 0)
+            used += (size_t)snprintf(text + used, room - used, "%sworker %u on host %u%s%s",
+                                     used > 0 ? ", " : "", m->id, m->host,
+                                     m->address[0] != '\0' ? " at " : "", m->address);
+    }
 }
 
 int comm_group_rank(const struct comm_group *group)

@@ -176,6 +176,20 @@ static bool is_enough(struct comm_request *const *requests, int count, bool any)
     return !open;
 }
 
+static base_status time_is_up(const struct comm_group *group, struct comm_request *const *requests,
+                              int count)
+{
+    char names[256];
+    uint64_t ranks = 0;
+
+    for (int i = 0; i < count; i++)
+        if (requests[i] != NULL && !requests[i]->done)
+            ranks |= UINT64_C(1) << requests[i]->peer;
+    comm_group_name(group, ranks, names, sizeof names);
+    return base_fail(BASE_ERR_TIMEOUT, "view %u: nothing more came from or went to %s in time",
+                     group->view.number, names);
+}
+
 static base_status wait_for(struct comm_group *group, struct comm_request *const *requests,
                             int count, bool any, double deadline)
 {
@@ -190,8 +204,7 @@ static base_status wait_for(struct comm_group *group, struct comm_request *const
             continue;
         TRY(comm_group_check(group));
         if (base_now() >= deadline)
-            TRY(base_fail(BASE_ERR_TIMEOUT, "no message came in time in view %u",
-                          group->view.number));
+            TRY(time_is_up(group, requests, count));
         rest(group, deadline);
     }
 out:

@@ -167,6 +167,7 @@ static void silent_peer(struct crew_worker *me)
     if (me->index == 0) {
         comm_receive(group, 1, COMM_BACKWARD, 1, &byte, 1, wait);
         crew_check(comm_wait(group, &wait, 1, start + 0.2) == BASE_ERR_TIMEOUT);
+        crew_check(strstr(base_message(), "worker 2 on host ") != NULL);
         crew_check(base_now() >= start + 0.2 && base_now() < start + 5);
         crew_check(comm_wait(group, &wait, 1, groups_soon()) == BASE_ERR_TIMEOUT); /* at once */
         crew_check(comm_group_lost(group) == 0);
@@ -184,6 +185,7 @@ static void silent_at_barrier(struct crew_worker *me)
 
     if (me->index == 0) {
         crew_check(comm_local_barrier(group, base_now() + 0.1) == BASE_ERR_TIMEOUT);
+        crew_check(strstr(base_message(), "worker 2 on host ") != NULL);
         crew_check(comm_local_barrier(group, groups_soon()) == BASE_ERR_TIMEOUT);
         atomic_store(&board->go, 1);
     }
@@ -204,6 +206,7 @@ static void silent_at_join(struct crew_worker *me)
     if (me->index == 0) {
         crew_check(comm_group_open(me->endpoint, &view, way->transport, base_now() + 0.2, &group) ==
                    BASE_ERR_TIMEOUT);
+        crew_check(strstr(base_message(), "worker 2 on host ") != NULL);
         crew_check(comm_local_barrier(group, base_now() + 1) == BASE_ERR_TIMEOUT);
         if (way->transport != NULL && strcmp(way->transport, "tcp") == 0)
             crew_check(comm_group_lost(group) == view.members[1].id);

@@ -43,6 +43,7 @@ struct mail {
     struct {
         _Alignas(64) _Atomic uint32_t asleep; /* a futex */
         _Atomic uint32_t opened;
+        _Atomic uint32_t turn; /* of the barrier that it came to last, and one: for messages */
     } boxes[COMM_MAX_WORKERS];
     struct ring rings[]; /* from, to, channel; behind them, in the same order, their bytes */
 };
@@ -399,6 +400,21 @@ static void shm_sleep(void *state, double deadline)
     atomic_store(asleep, 0);
 }
 
+/* Who has not come to the barrier of this turn. */
+static base_status time_is_up(const struct shm *s, uint32_t turn)
+{
+    char names[256];
+    uint64_t ranks = 0;
+
+    for (int rank = 0; rank < (int)s->group->view.size; rank++)
+        if (shm_reaches(s->group, rank) &&
+            atomic_load(&s->mail->boxes[s->index_of[rank]].turn) != turn + 1)
+            ranks |= UINT64_C(1) << rank;
+    comm_group_name(s->group, ranks, names, sizeof names);
+    return base_fail(BASE_ERR_TIMEOUT, "view %u: %s did not come to the barrier in time",
+                     s->group->view.number, names);
+}
+
 /* Sleeps until the barrier's turn is no longer `turn`. */
 static base_status sleep_turn(struct shm *s, uint32_t turn, double deadline)
 {
@@ -410,8 +426,7 @@ static base_status sleep_turn(struct shm *s, uint32_t turn, double deadline)
 
         TRY(comm_group_check(s->group));
         if (base_now() >= deadline)
-            TRY(base_fail(BASE_ERR_TIMEOUT, "a worker did not come to the barrier of view %u",
-                          s->group->view.number));
+            TRY(time_is_up(s, turn));
         comm_futex_wait((struct comm_futex[]){{&s->mail->turn, turn}, {s->alarm, alarm}}, 2,
                         deadline);
     }
@@ -427,6 +442,7 @@ static base_status shm_barrier(void *state, double deadline)
     uint32_t turn = atomic_load(&mail->turn);
     struct linger l = linger_of(s);
 
+    atomic_store_explicit(&mail->boxes[s->me].turn, turn + 1, memory_order_relaxed);
     if (atomic_fetch_add(&mail->arrived, 1) + 1 == (uint32_t)s->count) {
         atomic_store(&mail->arrived, 0);
         atomic_store(&mail->turn, turn + 1);

@@ -239,15 +239,20 @@ static struct tcp *make(struct comm_group *group, const int *peers, int count)
 
 static base_status give_up_opening(struct tcp *t)
 {
-    const struct mesh_link *l = t->links;
+    char names[256];
+    uint64_t ranks = 0;
 
-    while (!l->wanted || l->link.stream != NULL)
-        l++;
-    accuse(t, l);
-    return base_fail(BASE_ERR_TIMEOUT,
-                     "%d of %d connections of view %u were not made in time, that with worker %u "
-                     "among them",
-                     t->missing, t->count / COMM_CHANNELS, t->group->view.number, t->group->lost);
+    for (int i = t->count - 1; i >= 0; i--) {
+        const struct mesh_link *l = &t->links[i];
+
+        if (l->wanted && l->link.stream == NULL) {
+            ranks |= UINT64_C(1) << l->peer;
+            accuse(t, l);
+        }
+    }
+    comm_group_name(t->group, ranks, names, sizeof names);
+    return base_fail(BASE_ERR_TIMEOUT, "view %u: no connection with %s in time",
+                     t->group->view.number, names);
 }
 
 static base_status tcp_open(struct comm_group *group, const int *peers, int count, double deadline,
