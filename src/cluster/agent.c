@@ -310,7 +310,8 @@ static void hear_signals(struct agent *a)
     cluster_agent_say(a, &m);
 }
 
-/* What died since the last turn; whoever waited for it is free already. */
+/* What died since the last turn; whoever waited for it is free already. It may have been reaped
+ * before the watching thread said so, and its slot be another's now. */
 static void hear_deaths(struct agent *a)
 {
     uint64_t dead = atomic_exchange(&a->dead, 0);
@@ -318,7 +319,7 @@ static void hear_deaths(struct agent *a)
 
     (void)eventfd_read(a->bell, &rung);
     for (int i = 0; i < COMM_MAX_WORKERS; i++)
-        if ((dead >> i & 1) != 0 && a->workers[i] != NULL)
+        if ((dead >> i & 1) != 0 && a->workers[i] != NULL && comm_host_died(a->words, i))
             cluster_agent_lose(a, a->workers[i], "died");
 }
 

@@ -148,6 +148,11 @@ static int find_dead(struct comm_host *host, struct comm_futex *seen)
     return -1;
 }
 
+bool comm_host_died(struct comm_host *host, int slot)
+{
+    return (atomic_load(alive_word(host, slot)) & FUTEX_OWNER_DIED) != 0;
+}
+
 base_status comm_host_watch(struct comm_host *host, double deadline, int *slot_p)
 {
     struct comm_futex seen[COMM_HOST_SLOTS + 1];

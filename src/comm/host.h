@@ -14,6 +14,7 @@
 #define COMM_HOST_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -34,6 +35,9 @@ void comm_host_poke(struct comm_host *host);
 /* Tells every waiting worker of this host that worker `id` is no longer of view `view`: the waits
  * of groups of that view and of older ones end in BASE_ERR_PEER_LOST. */
 void comm_host_alarm(struct comm_host *host, uint32_t view, uint32_t id);
+
+/* Is the word dead now? comm_host_watch's news may be old: the slot was cleared meanwhile. */
+bool comm_host_died(struct comm_host *host, int slot);
 
 /* The agent may give a slot away again once its worker was reaped. */
 void comm_host_clear(struct comm_host *host, int slot);

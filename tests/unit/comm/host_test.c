@@ -74,10 +74,14 @@ static void sees_a_kill_once(void **state)
 
     (void)state;
     assert_int_equal(next_dead(0), -1);
+    assert_false(comm_host_died(agent, 3));
     kill(pid, SIGKILL);
     assert_int_equal(next_dead(PATIENCE), 3);
     assert_int_equal(next_dead(0.01), -1);
+    assert_true(comm_host_died(agent, 3));
     waitpid(pid, NULL, 0);
+    comm_host_clear(agent, 3); /* the news of it are old from now on */
+    assert_false(comm_host_died(agent, 3));
 }
 
 static void sees_an_exit_without_good_bye(void **state)
