@@ -273,15 +273,25 @@ static base_status hear_worker(struct cluster_coordinator *c, int host,
     return BASE_OK;
 }
 
+static int host_of(const struct cluster_coordinator *c, int link) /* or -1 */
+{
+    for (int i = 0; i < c->host_count; i++)
+        if (c->hosts[i].here && c->hosts[i].link == link)
+            return i;
+    return -1;
+}
+
+bool cluster_coordinator_knows(const struct cluster_coordinator *c, int link)
+{
+    return host_of(c, link) >= 0;
+}
+
 base_status cluster_coordinator_hear(struct cluster_coordinator *c, int link,
                                      const struct cluster_message *m, double now)
 {
     base_status st = BASE_OK;
-    int host = -1;
+    int host = host_of(c, link);
 
-    for (int i = 0; i < c->host_count; i++)
-        if (c->hosts[i].here && c->hosts[i].link == link)
-            host = i;
     if (host < 0 && m->type == CLUSTER_HEARTBEAT)
         return BASE_OK; /* one that was refused and has not read it yet */
     if (host < 0 && m->type != CLUSTER_JOIN)
@@ -306,9 +316,10 @@ base_status cluster_coordinator_hear(struct cluster_coordinator *c, int link,
 
 void cluster_coordinator_gone(struct cluster_coordinator *c, int link, const char *why, double now)
 {
-    for (int i = 0; i < c->host_count; i++)
-        if (c->hosts[i].here && c->hosts[i].link == link)
-            cluster_coordinator_lose_host(c, i, why, now);
+    int host = host_of(c, link);
+
+    if (host >= 0)
+        cluster_coordinator_lose_host(c, host, why, now);
     cluster_coordinator_consider(c, now);
 }
 

@@ -37,6 +37,9 @@ base_status cluster_coordinator_hear(struct cluster_coordinator *c, int link,
 void cluster_coordinator_gone(struct cluster_coordinator *c, int link, const char *why, double now);
 void cluster_coordinator_tick(struct cluster_coordinator *c, double now); /* a few times a second */
 
+/* A host that has joined and was not lost is behind this connection. */
+bool cluster_coordinator_knows(const struct cluster_coordinator *c, int link);
+
 /* What it wants sent, in order: false when there is nothing. The message is the caller's. */
 bool cluster_coordinator_next(struct cluster_coordinator *c, int *link_p,
                               struct cluster_message *message_p);

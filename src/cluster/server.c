@@ -20,7 +20,6 @@ static const double TICK = 0.1, JOIN_SECONDS = 10, WELCOME_SECONDS = 1, LAST_WOR
 struct link {
     struct comm_mailbox *box; /* NULL: free */
     double since;
-    bool joined;
 };
 
 struct cluster_server {
@@ -82,7 +81,7 @@ base_status cluster_server_open(const struct cluster_setup *setup, int fd,
     if (st != BASE_OK)
         close(fd);
     TRY(st);
-    s->links[0] = (struct link){comm_mailbox_new(stream), base_now(), false};
+    s->links[0] = (struct link){comm_mailbox_new(stream), base_now()};
     if (l->listens)
         TRY(listen_for_hosts(s, l));
     if (setup->status != NULL) {
@@ -149,7 +148,7 @@ static void take_in(struct cluster_server *s, struct comm_stream *stream, double
     } else if (comm_welcome(stream, now + WELCOME_SECONDS) != BASE_OK) {
         comm_stream_close(stream);
     } else {
-        s->links[free] = (struct link){comm_mailbox_new(stream), now, false};
+        s->links[free] = (struct link){comm_mailbox_new(stream), now};
     }
 }
 
@@ -186,13 +185,14 @@ static base_status read_link(struct cluster_server *s, int index, double now)
         TRY(cluster_message_from_json(json, &m));
         json_decref(json);
         json = NULL;
-        s->links[index].joined = true;
         st = cluster_coordinator_hear(s->coordinator, index, &m, now);
         cluster_message_fini(&m);
         TRY(st);
     }
-    if (!s->links[index].joined && now - s->links[index].since > JOIN_SECONDS)
-        TRY(base_fail(BASE_ERR_TIMEOUT, "it connected and said nothing"));
+    /* One that does not join, or was refused and stays, takes the place of others. */
+    if (now - s->links[index].since > JOIN_SECONDS &&
+        !cluster_coordinator_knows(s->coordinator, index))
+        TRY(base_fail(BASE_ERR_TIMEOUT, "it is of no host"));
 out:
     json_decref(json);
     return st;
