@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "cluster/coordinator_private.h"
 
@@ -62,20 +63,35 @@ const json_t *cluster_coordinator_result(const struct cluster_coordinator *c)
 
 /* ---- joining ---- */
 
-/* The first of `mine` that differs from the job's; NULL: none. */
+/* The first field of `theirs` that is not the same in `ours`; NULL: none. */
+static const char *difference(const json_t *theirs, const json_t *ours)
+{
+    const char *key;
+    json_t *value, *other;
+
+    json_object_foreach((json_t *)(uintptr_t)theirs, key, value)
+    {
+        other = json_object_get(ours, key);
+        if (json_is_object(value) && json_is_object(other)) {
+            const char *inside = difference(value, other);
+
+            if (inside != NULL)
+                return inside;
+        } else if (!json_equal(value, other)) {
+            return key;
+        }
+    }
+    return NULL;
+}
+
+/* The first of a host's ideas of the job that is not host 0's; NULL: none. */
 static const char *conflict(const struct cluster_coordinator *c, const json_t *body)
 {
-    const char *program = json_string_value(json_object_get(body, "program")), *key;
-    json_t *value;
+    const char *program = json_string_value(json_object_get(body, "program"));
 
     if (program != NULL && strcmp(program, c->program) != 0)
         return "program";
-    json_object_foreach(json_object_get(body, "job"), key, value)
-    {
-        if (!json_equal(value, json_object_get(c->job, key)))
-            return key;
-    }
-    return NULL;
+    return difference(json_object_get(body, "job"), c->job);
 }
 
 static base_status admit(struct cluster_coordinator *c, const struct cluster_message *m,
@@ -90,6 +106,8 @@ static base_status admit(struct cluster_coordinator *c, const struct cluster_mes
                          CLUSTER_PROTOCOL, m->version);
     if (c->phase > RUNNING)
         return base_fail(BASE_ERR_USAGE, "the job is ending");
+    if (!comm_address_is_numeric(m->address)) /* nobody could read a view with it */
+        return base_fail(BASE_ERR_USAGE, "'%s' is no numeric address; give --bind", m->address);
     if (differs != NULL)
         return base_fail(BASE_ERR_USAGE,
                          "this host's \"%s\" is not the one of host 0, whose job "
@@ -124,6 +142,7 @@ static base_status hear_join(struct cluster_coordinator *c, int link,
 
     st = admit(c, m, &index);
     if (st != BASE_OK) { /* it is told why, and closes the connection itself */
+        base_warn("refused host %s (%s): %s", m->text, m->address, base_message());
         refusal.code = (int)st;
         cluster_message_text(&refusal, base_message());
         cluster_coordinator_say(c, link, &refusal);
@@ -197,6 +216,7 @@ static void hear_suspicion(struct cluster_coordinator *c, struct worker *w,
     }
 }
 
+/* Of the host itself, w NULL, or of one of its workers. */
 static void hear_heartbeat(struct cluster_coordinator *c, int host, struct worker *w,
                            const struct cluster_message *m, double now)
 {
@@ -209,6 +229,27 @@ static void hear_heartbeat(struct cluster_coordinator *c, int host, struct worke
         return;
     *told = now;
     cluster_coordinator_tell_load(c, now, m->id, host, &m->load);
+}
+
+static base_status hear_ready(struct cluster_coordinator *c, struct worker *w,
+                              const struct cluster_message *m)
+{
+    if (w->state != WORKER_STARTING)
+        return base_fail(BASE_ERR_DATA, "worker %u is ready twice", w->id);
+    for (int i = 0; i < COMM_MAX_WORKERS; i++) {
+        const struct worker *other = &c->workers[i];
+
+        if (other->id != 0 && other->host == w->host && other->state != WORKER_STARTING &&
+            other->slot == m->slot) /* nobody could read a view with both */
+            return base_fail(BASE_ERR_DATA, "workers %u and %u have slot %u", other->id, w->id,
+                             m->slot);
+    }
+    w->state = WORKER_READY;
+    w->slot = m->slot;
+    w->port = m->port;
+    w->pid = m->pid;
+    c->arrivals = true;
+    return BASE_OK;
 }
 
 static void hear_result(struct cluster_coordinator *c, struct worker *w,
@@ -246,13 +287,9 @@ static base_status hear_worker(struct cluster_coordinator *c, int host,
                          w->id);
     switch (m->type) {
     case CLUSTER_READY:
-        if (w->state != WORKER_STARTING)
-            return base_fail(BASE_ERR_DATA, "worker %u is ready twice", w->id);
-        w->state = WORKER_READY;
-        w->slot = m->slot;
-        w->port = m->port;
-        w->pid = m->pid;
-        c->arrivals = true;
+        return hear_ready(c, w, m);
+    case CLUSTER_HEARTBEAT:
+        hear_heartbeat(c, host, w, m, now);
         break;
     case CLUSTER_LOST:
         if (w->state != WORKER_DONE)
@@ -305,10 +342,9 @@ base_status cluster_coordinator_hear(struct cluster_coordinator *c, int link,
         st = hear_join(c, link, m, now);
     else if (m->type == CLUSTER_STOP)
         hear_stop(c, m, now);
-    else if (m->type == CLUSTER_HEARTBEAT &&
-             (m->id == 0 || cluster_coordinator_find(c, m->id) != NULL))
-        hear_heartbeat(c, host, cluster_coordinator_find(c, m->id), m, now);
-    else if (m->type != CLUSTER_HEARTBEAT)
+    else if (m->type == CLUSTER_HEARTBEAT && m->id == 0)
+        hear_heartbeat(c, host, NULL, m, now);
+    else
         st = hear_worker(c, host, m, now);
     cluster_coordinator_consider(c, now);
     return st;

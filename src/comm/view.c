@@ -41,7 +41,7 @@ static base_status bounded(const json_t *object, const char *key, int64_t least,
     return st;
 }
 
-static bool is_numeric(const char *address)
+bool comm_address_is_numeric(const char *address)
 {
     struct in6_addr six;
     struct in_addr four;
@@ -60,7 +60,7 @@ static base_status read_member(const json_t *object, struct comm_member *m)
     TRY(bounded(object, "slot", 0, COMM_HOST_SLOTS - 1, &slot));
     TRY(bounded(object, "port", 0, UINT16_MAX, &port));
     TRY(base_json_string(object, "address", &address));
-    if (strlen(address) >= sizeof m->address || (port != 0 && !is_numeric(address)))
+    if (strlen(address) >= sizeof m->address || (port != 0 && !comm_address_is_numeric(address)))
         TRY(base_fail(BASE_ERR_DATA, "worker %lld has no numeric address", (long long)id));
     *m = (struct comm_member){
         .id = (uint32_t)id, .host = (uint16_t)host, .slot = (uint16_t)slot, .port = (uint16_t)port};

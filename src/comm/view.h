@@ -6,6 +6,7 @@
 #ifndef COMM_VIEW_H
 #define COMM_VIEW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/json.h"
@@ -27,6 +28,7 @@ struct comm_view {
     struct comm_member members[COMM_MAX_WORKERS]; /* index = rank */
 };
 
+bool comm_address_is_numeric(const char *address);             /* IPv4 or IPv6, without a scope */
 int comm_view_rank(const struct comm_view *view, uint32_t id); /* or -1 */
 
 /* {"number","members":[{"id","host","slot","address","port"}]}; parsing checks every bound and

@@ -48,7 +48,8 @@ static bool restarts; /* of the next job */
 
 static void begin(int hosts, int min_workers, bool joins)
 {
-    json_t *job = json_pack("{s:i, s:s}", "bytes", 8, "mode", "fast");
+    json_t *job = json_pack("{s:i, s:s, s:{s:f, s:i}}", "bytes", 8, "mode", "fast", "settings",
+                            "lr", 0.5, "seed", 1);
     struct cluster_coordinator_setup setup = {.name = "abc",
                                               .program = "ping",
                                               .job = job,
@@ -107,7 +108,10 @@ static void join(int link, uint32_t host, int workers)
 
 static void ready(int link, uint32_t id)
 {
-    tell(link, (struct cluster_message){.type = CLUSTER_READY, .id = id, .pid = 100 + (int)id});
+    tell(link, (struct cluster_message){.type = CLUSTER_READY,
+                                        .id = id,
+                                        .slot = (uint16_t)(id % COMM_MAX_WORKERS),
+                                        .pid = 100 + (int)id});
 }
 
 static void lost(int link, uint32_t id)
@@ -515,6 +519,15 @@ static void test_refusals(void **state)
     refused(5, "protocol");
     join(6, 1, COMM_MAX_WORKERS);
     refused(6, "at most");
+    tell(9, (struct cluster_message){.type = CLUSTER_JOIN,
+                                     .host = 1,
+                                     .workers = 1,
+                                     .version = CLUSTER_PROTOCOL,
+                                     .address = "fe80::1%eth0"});
+    refused(9, "no numeric address");
+    join_with(10, 1, 1, json_pack("{s:{s:{s:f, s:i}}}", "job", "settings", "lr", 0.5, "seed", 2));
+    refused(10, "\"seed\" is not the one of host 0");
+    assert_false(cluster_coordinator_knows(lab.c, 10));
     /* What is said and agrees, or is not said, is no conflict. */
     join_with(7, 1, 1, json_pack("{s:s, s:{s:s}}", "program", "ping", "job", "mode", "fast"));
     join(8, 2, 1);
@@ -531,6 +544,12 @@ static void test_nonsense(void **state)
                      BASE_ERR_DATA); /* not its own */
     assert_int_equal(hear(1, (struct cluster_message){.type = CLUSTER_READY, .id = 3}),
                      BASE_ERR_DATA); /* twice */
+    assert_int_equal(hear(1, (struct cluster_message){.type = CLUSTER_HEARTBEAT, .id = 1}),
+                     BASE_ERR_DATA); /* not its own */
+    join(2, CLUSTER_ANY_HOST, 2);
+    ready(2, 5);
+    assert_int_equal(hear(2, (struct cluster_message){.type = CLUSTER_READY, .id = 6, .slot = 5}),
+                     BASE_ERR_DATA); /* another one's slot */
     assert_int_equal(hear(1, (struct cluster_message){.type = CLUSTER_KILL, .id = 3}),
                      BASE_ERR_DATA);
     assert_int_equal(hear(1, (struct cluster_message){.type = CLUSTER_JOIN, .workers = 1}),
