@@ -217,6 +217,7 @@ static void publish(struct cluster_coordinator *c, double now)
     for (uint32_t i = 0; i < view->size; i++)
         json_array_append_new(ids, json_integer(view->members[i].id));
     c->gaps = c->arrivals = false;
+    c->failure = (struct failure){0}; /* the job got over it: a later end has another cause */
     m.members = *view;
     cluster_coordinator_say_all(c, &m);
     cluster_coordinator_tell(c, now,

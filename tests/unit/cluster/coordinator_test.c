@@ -296,6 +296,22 @@ static void test_loss_while_starting(void **state)
     assert_view(1, 2, 1, 3);
 }
 
+/* A loss that the others got over is not what a later failure is blamed on. */
+static void test_blames_the_last_cause(void **state)
+{
+    (void)state;
+    two_hosts(2, false);
+    lost(1, 4);
+    exited(1, 4, 0, 9);
+    assert_view(2, 3, 1, 2, 3);
+    lost(0, 2);
+    lost(1, 3);
+    exited(0, 2, 0, 11);
+    exited(1, 3, 0, 9);
+    exited(0, 1, 1, 0);
+    assert_end(BASE_ERR_PEER_LOST, "worker 2 on host host-0 (pid 102) was killed (signal 11");
+}
+
 static void test_too_few(void **state)
 {
     struct cluster_message m;
@@ -675,6 +691,7 @@ int main(void)
         TEST(test_restart),
         TEST(test_two_losses_one_view),
         TEST(test_loss_while_starting),
+        TEST(test_blames_the_last_cause),
         TEST(test_too_few),
         TEST(test_failed_workers_may_save),
         TEST(test_mutual_suspicion),
