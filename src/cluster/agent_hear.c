@@ -113,6 +113,7 @@ base_status cluster_agent_hear_worker(struct agent *a, struct cluster_process *p
         break;
     case CLUSTER_READY:
     case CLUSTER_SUSPECT:
+    case CLUSTER_FOLDER:
         break;
     default:
         return base_fail(BASE_ERR_DATA, "a worker does not say '%s'", cluster_type_name(m->type));

@@ -48,6 +48,7 @@ void cluster_coordinator_free(struct cluster_coordinator *c)
     json_decref(c->events);
     base_free(c->program);
     base_free(c->transport);
+    base_free(c->folder);
     base_free(c);
 }
 
@@ -59,6 +60,11 @@ bool cluster_coordinator_over(const struct cluster_coordinator *c)
 const json_t *cluster_coordinator_result(const struct cluster_coordinator *c)
 {
     return c->result;
+}
+
+const char *cluster_coordinator_folder(const struct cluster_coordinator *c)
+{
+    return c->folder;
 }
 
 /* ---- joining ---- */
@@ -265,6 +271,13 @@ static void hear_result(struct cluster_coordinator *c, struct worker *w,
     c->result_id = w->id;
 }
 
+/* Other hosts' folders are on other disks. */
+static void hear_folder(struct cluster_coordinator *c, int host, const char *path)
+{
+    if (host == 0 && c->folder == NULL)
+        c->folder = base_strdup(path);
+}
+
 static void hear_stop(struct cluster_coordinator *c, const struct cluster_message *m, double now)
 {
     if (c->phase == GATHERING || c->phase == STARTING_UP)
@@ -303,6 +316,9 @@ static base_status hear_worker(struct cluster_coordinator *c, int host,
         break;
     case CLUSTER_EXITED:
         hear_exit(c, w, m, now);
+        break;
+    case CLUSTER_FOLDER:
+        hear_folder(c, host, m->text);
         break;
     default:
         return base_fail(BASE_ERR_DATA, "an agent does not say '%s'", cluster_type_name(m->type));

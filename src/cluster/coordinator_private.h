@@ -80,6 +80,7 @@ struct cluster_coordinator {
     char end_text[1024];
     json_t *result;
     uint32_t result_id;
+    char *folder; /* NULL: nobody has told */
     struct letter *first, *last;
     json_t *events;
 };
@@ -88,7 +89,6 @@ struct cluster_coordinator {
 
 struct worker *cluster_coordinator_find(struct cluster_coordinator *c, uint32_t id); /* or NULL */
 
-/* Orders the workers of a host that has come. */
 /* So many workers of that host start. */
 void cluster_coordinator_order(struct cluster_coordinator *c, int host, int workers, double now);
 

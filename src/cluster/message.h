@@ -24,6 +24,7 @@ enum cluster_type {
     CLUSTER_HEARTBEAT, /* worker and host (id 0): cpu, memory, load, step, step rate */
     CLUSTER_SUSPECT,   /* worker: `peer` does not answer on this link */
     CLUSTER_RESULT,    /* worker: what it was started for is done; `body` */
+    CLUSTER_FOLDER,    /* worker: the job's files are in the folder `text` */
     CLUSTER_REGION,    /* worker → agent and back: shared memory by key */
     CLUSTER_EXITED,    /* agent: worker was reaped: exit code or signal, last lines of its log */
     CLUSTER_JOIN,      /* agent: wants in, with so many workers; `body`: its idea of the job */

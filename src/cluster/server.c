@@ -26,8 +26,10 @@ struct cluster_server {
     struct cluster_coordinator *coordinator;
     struct comm_listener *listener; /* NULL: nobody else may come */
     struct link links[LINKS];
+    bool folder; /* … is yet to be told, with what follows */
     struct base_events *events;
-    const char *status_path;
+    bool own_events;
+    char *status_path;
     int status;
     double next_tick;
 };
@@ -74,6 +76,7 @@ base_status cluster_server_open(const struct cluster_setup *setup, int fd,
 
     *server_p = NULL;
     s->status = -1;
+    s->folder = setup->folder;
     s->events = setup->events;
     make_name(name);
     s->coordinator = cluster_coordinator_new(&about, base_now());
@@ -85,7 +88,7 @@ base_status cluster_server_open(const struct cluster_setup *setup, int fd,
     if (l->listens)
         TRY(listen_for_hosts(s, l));
     if (setup->status != NULL) {
-        s->status_path = setup->status;
+        s->status_path = base_strdup(setup->status);
         TRY(cluster_status_listen(setup->status, &s->status));
     }
     *server_p = s;
@@ -108,7 +111,10 @@ void cluster_server_close(struct cluster_server *s)
     }
     comm_listener_close(s->listener);
     cluster_status_close(s->status_path, s->status);
+    if (s->own_events && base_events_close(s->events) != BASE_OK)
+        base_warn("%s", base_message());
     cluster_coordinator_free(s->coordinator);
+    base_free(s->status_path);
     base_free(s);
 }
 
@@ -225,11 +231,30 @@ static void send_all(struct cluster_server *s)
     }
 }
 
+/* The program has said where its files are. What cannot be there costs the job nothing. */
+static void enter_folder(struct cluster_server *s)
+{
+    const char *folder = cluster_coordinator_folder(s->coordinator);
+    char *events;
+
+    if (folder == NULL)
+        return;
+    s->folder = false;
+    events = base_format("%s/cluster.jsonl", folder);
+    s->own_events = base_events_open(events, &s->events) == BASE_OK;
+    if (!s->own_events)
+        base_warn("%s", base_message());
+    base_free(events);
+    s->status_path = base_format("%s/status", folder);
+    if (cluster_status_listen(s->status_path, &s->status) != BASE_OK)
+        base_warn("%s", base_message());
+}
+
 static void write_events(struct cluster_server *s)
 {
     json_t *event;
 
-    while ((event = cluster_coordinator_event(s->coordinator)) != NULL) {
+    while (!s->folder && (event = cluster_coordinator_event(s->coordinator)) != NULL) {
         char *text = json_dumps(event, JSON_COMPACT | JSON_REAL_PRECISION(9));
 
         base_event(s->events, "%s", text);
@@ -251,6 +276,8 @@ base_status cluster_server_step(struct cluster_server *s)
         cluster_coordinator_tick(s->coordinator, now);
         s->next_tick = now + TICK;
     }
+    if (s->folder)
+        enter_folder(s);
     if (s->status >= 0) {
         json_t *status = cluster_coordinator_status(s->coordinator, now);
 

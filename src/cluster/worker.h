@@ -51,7 +51,11 @@ base_status cluster_worker_view(struct cluster_worker *worker, uint32_t after, d
 /* For heartbeats: this worker has done `step`. Costs a relaxed store. */
 void cluster_worker_step(struct cluster_worker *worker, int64_t step);
 
-/* A link to `peer` does not work: the coordinator decides who stays. */
+/* The job's files are in this folder: where that is on host 0, the coordinator's events go there
+ * (cluster.jsonl), and the socket that answers `paceline status`. */
+void cluster_worker_folder(struct cluster_worker *worker, const char *path);
+
+/* A link to `peer` does not work: the coordinator decides who stays. 0: nobody can be named. */
 void cluster_worker_suspect(struct cluster_worker *worker, uint32_t view, uint32_t peer);
 
 /* A person asked to stop: workers agree on the step after which they do. When a job fails there is

@@ -91,6 +91,8 @@ base_status train_session_lead(struct train_session *s, bool takes_over)
 
     TRY(take_folder(s));
     s->run_started = true;
+    if (s->team.worker != NULL)
+        cluster_worker_folder(s->team.worker, s->run.path);
     TRY(base_events_open(s->run.events, &s->events));
     if (!takes_over)
         base_event(s->events, "{\"event\":\"%s\",\"step\":%lld,\"threads\":%d,\"kernels\":\"%s\"}",

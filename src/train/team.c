@@ -85,8 +85,7 @@ static void accuse(struct train_team *team)
 
     if (lost == 0)
         lost = comm_endpoint_last_lost(cluster_worker_endpoint(team->worker), team->view.number);
-    if (lost != 0)
-        cluster_worker_suspect(team->worker, team->view.number, lost);
+    cluster_worker_suspect(team->worker, team->view.number, lost);
 }
 
 void train_team_leave(struct train_team *team)

@@ -35,6 +35,7 @@ good = {
     "kill": dict(id=4, text="silent"),
     "exited": dict(id=4, pid=78, code=0, signal=9, text="last words"),
     "result": dict(id=3, body=None),
+    "folder": dict(id=1, text="runs/mine"),
     "region": dict(key="view/2/mail", bytes=4096, code=0, text=""),
     "stop": dict(code=0, text="Ctrl-C"),
     "end": dict(id=0, code=1, text="over"),

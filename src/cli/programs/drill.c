@@ -244,8 +244,7 @@ static base_status report(struct drill *d, base_status failure, double at, long 
         base_ignore(answer(d, json_pack("{s:o}", "wrong", base_json_text(base_message()))));
     if (failure != BASE_ERR_PEER_LOST && failure != BASE_ERR_TIMEOUT && failure != BASE_ERR_DATA)
         return failure;
-    if (lost != 0)
-        cluster_worker_suspect(d->worker, d->view.number, lost);
+    cluster_worker_suspect(d->worker, d->view.number, lost);
     return answer(d,
                   json_pack("{s:s, s:I, s:f, s:I, s:I, s:o}", "failed", base_code_name(failure),
                             "lost", (json_int_t)lost, "at", at, "done", (json_int_t)done, "view",

@@ -658,6 +658,22 @@ static void test_events(void **state)
     assert_null(cluster_coordinator_event(lab.c));
 }
 
+static void test_folder(void **state)
+{
+    struct cluster_message m = {.type = CLUSTER_FOLDER, .id = 3};
+
+    (void)state;
+    two_hosts(1, false);
+    assert_true(cluster_coordinator_knows(lab.c, 1));
+    cluster_message_text(&m, "runs/elsewhere");
+    tell(1, m); /* on another disk than host 0's */
+    assert_null(cluster_coordinator_folder(lab.c));
+    m.id = 1;
+    cluster_message_text(&m, "runs/mine");
+    tell(0, m);
+    assert_string_equal(cluster_coordinator_folder(lab.c), "runs/mine");
+}
+
 static void test_status(void **state)
 {
     json_t *status, *worker;
@@ -714,6 +730,7 @@ int main(void)
         TEST(test_stop),
         TEST(test_stop_early),
         TEST(test_events),
+        TEST(test_folder),
         TEST(test_status),
     };
 
