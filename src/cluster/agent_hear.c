@@ -151,6 +151,22 @@ out:
     return st;
 }
 
+/* As if it had died at once; the coordinator decides what that means. */
+static void say_not_started(struct agent *a, uint32_t id)
+{
+    struct cluster_message m = {.type = CLUSTER_EXITED, .id = id, .code = 1};
+
+    cluster_message_text(&m, base_message());
+    cluster_agent_say(a, &m);
+}
+
+/* Workers of a host that is alone share memory, unless a transport was named. */
+static bool workers_listen(const struct agent *a, const json_t *order)
+{
+    return a->server == NULL || a->launch->listens ||
+           json_is_string(json_object_get(order, "transport"));
+}
+
 static base_status hear_job(struct agent *a, const struct cluster_message *m)
 {
     base_status st = BASE_OK;
@@ -163,7 +179,8 @@ static base_status hear_job(struct agent *a, const struct cluster_message *m)
     a->order = json_incref(m->body);
     a->host = m->host;
     TRY(base_json_real(m->body, "silence", &a->silence));
-    json_object_set_new(body, "listen", json_string(a->address));
+    if (workers_listen(a, m->body))
+        json_object_set_new(body, "listen", json_string(a->address));
     json_object_set_new(body, "threads", json_integer(a->threads));
     if (a->launch->has_secret) {
         comm_secret_text(&a->launch->secret, token);
@@ -171,7 +188,8 @@ static base_status hear_job(struct agent *a, const struct cluster_message *m)
         explicit_bzero(token, sizeof token);
     }
     for (int i = 0; i < m->workers; i++)
-        TRY(start_worker(a, m->id + (uint32_t)i, body));
+        if (start_worker(a, m->id + (uint32_t)i, body) != BASE_OK)
+            say_not_started(a, m->id + (uint32_t)i);
 out:
     json_decref(body);
     return st;

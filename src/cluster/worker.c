@@ -313,7 +313,7 @@ static base_status open_endpoint(struct cluster_worker *w)
     struct comm_secret secret;
 
     TRY(base_json_string(w->order.body, "name", &setup.job));
-    TRY(base_json_string(w->order.body, "listen", &setup.listen));
+    setup.listen = json_string_value(json_object_get(w->order.body, "listen")); /* NULL: not */
     if (token != NULL) {
         TRY(comm_secret_parse(token, &secret));
         setup.secret = &secret;
