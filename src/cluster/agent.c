@@ -23,7 +23,7 @@
 
 enum { MAX_FDS = 640 };
 /* STALL: an agent that was asleep for longer (Ctrl-Z, a frozen machine) blames nobody. */
-static const double TURN = 0.1, STALL = 1.0, CONNECT_SECONDS = 6;
+static const double TURN = 0.1, STALL = 1.0, CONNECT_SECONDS = 6, TELL_EVERY = 10;
 
 /* ---- the watching thread ---- */
 
@@ -79,24 +79,30 @@ static base_status own_address(struct agent *a)
     return BASE_OK;
 }
 
-/* Host 0 may come up later than this one. */
-static base_status connect_up(struct agent *a, struct comm_stream **stream_p)
+/* Host 0 may come up later than this one (`patience` seconds); a job that is joined is there. */
+static base_status connect_up(struct agent *a, double patience, struct comm_stream **stream_p)
 {
     const struct cluster_launch *l = a->launch;
     struct comm_hello hello = {.role = "agent", .from = (uint32_t)l->host};
-    double deadline = base_now() + l->gather;
+    double now = base_now(), deadline = now + patience, tell_at = now;
     base_status st;
 
-    for (;;) {
-        double now = base_now();
-
+    for (;; now = base_now()) {
         st = comm_connect(l->master, l->port, l->has_secret ? &l->secret : NULL, &hello,
                           now + CONNECT_SECONDS, stream_p);
         /* Nobody there yet is worth another try; a refusal is not. */
-        if ((st != BASE_ERR_IO && st != BASE_ERR_TIMEOUT) || base_stop_signal() != 0)
+        if (st != BASE_ERR_IO && st != BASE_ERR_TIMEOUT)
             return base_prefix(st, "host 0");
-        if (now > deadline)
-            return base_prefix(BASE_ERR_NETWORK, "host 0 did not come within %g s", l->gather);
+        if (base_stop_signal() != 0)
+            return base_prefix(BASE_ERR_INTERRUPTED, "stopped while waiting for host 0");
+        if (now >= deadline && patience == 0)
+            return base_prefix(BASE_ERR_NETWORK, "there is no job to join");
+        if (now >= deadline)
+            return base_prefix(BASE_ERR_NETWORK, "host 0 did not come within %g s", patience);
+        if (now >= tell_at) {
+            base_info("waiting for host 0, %.0f s at most: %s", deadline - now, base_message());
+            tell_at = now + TELL_EVERY;
+        }
         usleep(100 * 1000);
     }
 }
@@ -109,7 +115,7 @@ static base_status open_up(struct agent *a, const struct cluster_setup *setup)
     bool first = setup != NULL && a->launch->host == 0;
 
     if (!first) {
-        TRY(connect_up(a, &stream));
+        TRY(connect_up(a, setup != NULL ? a->launch->gather : 0, &stream));
     } else {
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
             TRY(base_fail(BASE_ERR_IO, "cannot make a pair of sockets: %m"));

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/stop.h"
 #include "comm/comm_stream_private.h"
 
 struct comm_connecting {
@@ -144,6 +145,8 @@ base_status comm_connect(const char *address, uint16_t port, const struct comm_s
         struct pollfd fd = comm_connecting_watch(c);
 
         TRY(comm_poll(&fd, 1, deadline, c->peer));
+        if (base_stop_signal() != 0)
+            TRY(base_fail(BASE_ERR_INTERRUPTED, "stopped before %s answered", c->peer));
         TRY(comm_connecting_step(c, stream_p));
     }
 out:

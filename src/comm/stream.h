@@ -59,7 +59,8 @@ json_t *comm_hello_to_json(const struct comm_hello *hello);
 base_status comm_hello_from_json(const json_t *object, struct comm_hello *hello_p);
 
 /* Connects, TLS and hello, and waits for the welcome. `address` is numeric; secret NULL: plain,
- * loopback only. Nobody listening is BASE_ERR_IO, a refusal or a wrong token BASE_ERR_NETWORK. */
+ * loopback only. Nobody listening is BASE_ERR_IO, a refusal or a wrong token BASE_ERR_NETWORK, a
+ * signal that asks to stop (base/stop.h) BASE_ERR_INTERRUPTED. */
 base_status comm_connect(const char *address, uint16_t port, const struct comm_secret *secret,
                          const struct comm_hello *hello, double deadline,
                          struct comm_stream **stream_p);
