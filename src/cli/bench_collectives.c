@@ -2,9 +2,12 @@
 #include "cli/bench_collectives.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/json.h"
+#include "base/mem.h"
 #include "cli/cluster.h"
+#include "coll/coll.h"
 
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -44,12 +47,35 @@ static void print(const json_t *result)
     json_array_foreach(json_object_get(result, "results"), index, one) print_result(one);
 }
 
+/* Said here, and not by every worker. A word is a kind, or what coll_force takes. */
+static base_status check(const struct cli_bench_collectives *b)
+{
+    base_status st = BASE_OK;
+    char *copy = base_strdup(b->collective != NULL ? b->collective : "auto"), *rest = NULL;
+
+    if (b->bytes % (int64_t)sizeof(float) != 0)
+        TRY(base_fail(BASE_ERR_USAGE, "--bytes %lld are no whole floats of 4",
+                      (long long)b->bytes));
+    for (char *word = strtok_r(copy, " ,", &rest); word; word = strtok_r(NULL, " ,", &rest)) {
+        int kind = 0;
+
+        while (kind < COLL_KINDS && strcmp(coll_kind_names[kind], word) != 0)
+            kind++;
+        if (kind == COLL_KINDS)
+            TRY(base_prefix(coll_force_check(word), "--collective"));
+    }
+out:
+    base_free(copy);
+    return st;
+}
+
 base_status cli_bench_collectives(const struct cli_bench_collectives *b)
 {
     base_status st = BASE_OK;
     struct cluster_setup setup = {.program = "collectives"};
     json_t *result = NULL;
 
+    TRY(check(b));
     TRY(cluster_launch_find(&b->cluster, &setup.launch));
     setup.job = json_pack("{s:s, s:I, s:f, s:b}", "collective",
                           b->collective != NULL ? b->collective : "auto", "bytes",

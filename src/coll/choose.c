@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/registry.h"
 #include "base/str.h"
 
 static const struct coll_algorithm *find(enum coll_kind kind, const char *name, size_t length)
@@ -47,20 +46,39 @@ static base_status force_one(struct coll *c, enum coll_kind kind, const char *na
     return base_unknown(BASE_ERR_USAGE, coll_kind_names[kind], name, names, count);
 }
 
+/* Several kinds have an algorithm of the same name. */
+static base_status unknown(const char *name)
+{
+    const char *names[64];
+    size_t count = 0;
+
+    for (size_t i = 0; i < coll_algorithm_count && count < 64; i++) {
+        const char *known = coll_algorithm_registry[i]->name;
+        size_t at = 0;
+
+        while (at < count && strcmp(names[at], known) != 0)
+            at++;
+        names[at] = known;
+        count += at == count;
+    }
+    return base_unknown(BASE_ERR_USAGE, "algorithm of collectives", name, names, count);
+}
+
 /* `name` for every kind that has it. */
 static base_status force_all(struct coll *c, const char *name)
 {
     base_status st = BASE_OK;
-    const struct coll_algorithm *known;
+    bool known = false;
 
-    TRY(base_registry_find("collective", name, coll_algorithm_registry, coll_algorithm_count,
-                           &known));
     for (int kind = 0; kind < COLL_KINDS; kind++) {
         const struct coll_algorithm *a = find((enum coll_kind)kind, name, strlen(name));
 
         if (a != NULL)
             TRY(force(c, (enum coll_kind)kind, a));
+        known |= a != NULL;
     }
+    if (!known)
+        TRY(unknown(name));
 out:
     return st;
 }
@@ -90,6 +108,13 @@ base_status coll_force(struct coll *c, const char *forced)
 out:
     base_free(copy);
     return st;
+}
+
+base_status coll_force_check(const char *forced)
+{
+    struct coll nobody = {.world.size = 1};
+
+    return coll_force(&nobody, forced);
 }
 
 base_status coll_choose_open(struct coll *c, const char *forced)

@@ -40,6 +40,8 @@ base_status coll_open(struct comm_group *group, const char *forced, struct coll 
 void coll_close(struct coll *coll); /* accepts NULL; close its spaces first */
 /* From now on; every rank must do so between the same operations. */
 base_status coll_force(struct coll *c, const char *forced);
+/* Are all names known? Whether they serve a group is seen when there is one. */
+base_status coll_force_check(const char *forced);
 struct comm_group *coll_group(const struct coll *coll);
 
 /* Seconds that any one operation may take; default 60. */

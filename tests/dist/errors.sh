@@ -81,6 +81,9 @@ done <<TABLE
 1|train --model mlp:8x1 --data synthetic:colour=red|colour
 1|eval nothing|nothing
 2|eval|eval needs an argument
+2|bench collectives --collective all-reduce=rng|unknown all-reduce 'rng'; did you mean 'ring'
+2|bench collectives --collective nope|unknown.*'nope'; known: direct.*halving-doubling
+2|bench collectives --bytes 7|--bytes 7
 2|model|model needs an argument
 2|model sho vgg11|unknown verb 'sho'; did you mean 'show'
 2|model show vgg12|vgg12

@@ -17,6 +17,7 @@ enum { MOST_CASES = 32, MOST_BYTES = 256 << 20 };
 static const double PATIENCE = 60;
 
 struct bench {
+    struct cluster_worker *worker;
     const char *collective; /* kinds and algorithms, as words */
     int64_t bytes;          /* 0: all sizes */
     double seconds;         /* of each case */
@@ -26,6 +27,7 @@ struct bench {
     struct coll_measure *measure;
     struct coll_limits limits;
     int workers;
+    bool stops; /* a person asked */
     json_t *results;
 };
 
@@ -121,6 +123,13 @@ static json_t *result_of(struct bench *b, const struct coll_case *one,
                      limit > 0 ? json_real(limit / times->median) : json_null());
 }
 
+/* What rank 0 has heard counts, so that nobody waits for one that has stopped. */
+static base_status agree_to_stop(struct bench *b)
+{
+    b->stops = cluster_worker_stopping(b->worker);
+    return coll_broadcast(b->coll, 0, &b->stops, sizeof b->stops);
+}
+
 static base_status measure(struct bench *b, enum coll_kind kind, size_t bytes, bool shared,
                            const char *forced)
 {
@@ -128,8 +137,12 @@ static base_status measure(struct bench *b, enum coll_kind kind, size_t bytes, b
     char names[MOST_CASES][64];
     struct coll_case cases[MOST_CASES];
     struct coll_times times[MOST_CASES];
-    int count = cases_of(b, kind, bytes, shared, forced, names, cases);
+    int count;
 
+    TRY(agree_to_stop(b));
+    if (b->stops)
+        goto out;
+    count = cases_of(b, kind, bytes, shared, forced, names, cases);
     TRY(coll_measure_all(b->measure, cases, count, b->seconds * count, times));
     for (int i = 0; i < count; i++)
         json_array_append_new(b->results, result_of(b, &cases[i], &times[i], i > 0 || *forced));
@@ -172,9 +185,10 @@ static base_status in_group(struct bench *b, struct comm_group *group, json_t **
     TRY(coll_measure_open(b->coll, b->bytes > 0 ? (size_t)b->bytes : MOST_BYTES, &b->measure));
     TRY(coll_measure_limits(b->measure, &b->limits));
     TRY(measure_sizes(b, forced));
-    *result_p = json_pack("{s:i, s:i, s:{s:f, s:f, s:f}, s:O}", "schema", 1, "workers", b->workers,
-                          "limits", "memory_read", b->limits.memory_read, "memory_write",
-                          b->limits.memory_write, "link", b->limits.link, "results", b->results);
+    *result_p = json_pack("{s:i, s:i, s:{s:f, s:f, s:f}, s:O, s:b}", "schema", 1, "workers",
+                          b->workers, "limits", "memory_read", b->limits.memory_read,
+                          "memory_write", b->limits.memory_write, "link", b->limits.link, "results",
+                          b->results, "interrupted", (int)b->stops);
 out:
     coll_measure_close(b->measure);
     coll_close(b->coll);
@@ -184,7 +198,7 @@ out:
 static base_status run(struct cluster_worker *worker, const json_t *job, json_t **result_p)
 {
     base_status st = BASE_OK;
-    struct bench b = {.results = json_array()};
+    struct bench b = {.worker = worker, .results = json_array()};
     struct comm_group *group = NULL;
     struct comm_view view;
 
