@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -22,8 +24,23 @@ static void bound_spinning(char **argv)
     execv("/proc/self/exe", argv); /* if that fails, everything is as before */
 }
 
+/* Whoever was started without a standard stream must not get a socket or a file in its place, which
+ * the log would be written into. For reading only: who cannot print is to know. */
+static void fill_standard_streams(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDONLY);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
 int main(int argc, char **argv)
 {
+    fill_standard_streams();
     bound_spinning(argv);
+    prctl(PR_SET_NAME, "paceline"); /* of what was started as /proc/self/exe, that is "exe" */
     return cli_main(argc, argv);
 }
