@@ -185,9 +185,11 @@ static void emit(struct cluster_process *p)
 void cluster_process_read(struct cluster_process *p)
 {
     char bytes[4096];
-    ssize_t count;
+    ssize_t count = 1;
 
-    while ((count = read(p->output, bytes, sizeof bytes)) > 0)
+    /* What a pipe holds at most: one that prints without end does not keep the agent. */
+    for (int left = 65536 / sizeof bytes;
+         left > 0 && (count = read(p->output, bytes, sizeof bytes)) > 0; left--)
         for (ssize_t i = 0; i < count; i++) {
             if (bytes[i] == '\n' || p->line_used == sizeof p->line - 1)
                 emit(p);
