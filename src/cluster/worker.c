@@ -439,7 +439,7 @@ out:
     json_decref(result);
     comm_endpoint_close(w->endpoint);
     fini(w);
-    return st;
+    return base_blame(base_prefix(st, "worker %u", w->order.id), w->order.id);
 }
 
 uint32_t cluster_worker_id(const struct cluster_worker *w)

@@ -10,7 +10,7 @@
 #include "comm/comm_stream_private.h"
 #include "comm/group.h"
 
-static const char *const roles[] = {"agent", "data", "join"};
+static const char *const roles[] = {"agent", "data"};
 
 json_t *comm_hello_to_json(const struct comm_hello *hello)
 {

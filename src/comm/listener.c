@@ -239,7 +239,7 @@ static base_status step(struct comm_listener *l, struct handshake *h, bool *done
 
     *done_p = false;
     if (!h->shaken && l->tls != NULL)
-        TRY(comm_tls_handshake(h->stream, &h->shaken));
+        TRY(base_prefix(comm_tls_handshake(h->stream, &h->shaken), "has it another token?"));
     else
         h->shaken = true;
     if (h->shaken)

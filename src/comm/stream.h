@@ -50,7 +50,7 @@ base_status comm_stream_wait(const struct comm_stream *stream, bool reads, bool 
 enum { COMM_PROTOCOL = 1 };
 struct comm_hello {
     char job[40];      /* every job has a random name; "" for who does not know it yet */
-    char role[16];     /* "agent", "data", "join" */
+    char role[16];     /* "agent", "data" */
     uint32_t from, to; /* worker ids of a data connection; hosts of a control connection */
     uint32_t view;     /* of a data connection; 0 otherwise */
     uint16_t channel;  /* of a data connection; 0 otherwise */

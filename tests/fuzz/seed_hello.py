@@ -23,7 +23,6 @@ def hello(**changes):
 seeds = {
     "good": hello(),
     "agent": hello(role="agent", job="", view=0, channel=0),
-    "join": hello(role="join"),
     "most": hello(**{"from": 2**32 - 1, "to": 2**32 - 1, "view": 2**32 - 1, "channel": 3}),
     "protocol": hello(protocol=2),
     "role": hello(role="root"),
