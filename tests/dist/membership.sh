@@ -125,4 +125,59 @@ for _ in 1 2 3 4 5; do
         json "o['error']['id'] == 2 and 'SIGKILL' in o['error']['message']"
     fi
 done
+
+# A training: its status by the run's name, its coordinator's events in the run's folder. Workers of
+# one host listen nowhere.
+"$paceline" train --model mlp:8x1 --data synthetic:train=64,test=16 --workers 2 --threads 1 --epochs 1000000 \
+    --log-every 0 --run live --json >live.out 2>live.err </dev/null &
+agents[live]=$!
+eventually [ -S runs/live/status ]
+[ "$(stat -c %a runs/live/status)" = 600 ] || fail "others may open the status socket"
+eventually eval '"$paceline" status live --json | grep -q "\"program\":\"train\".*\"state\":\"ready\""'
+ln -s runs/live/cluster.jsonl live.events
+eventually has live "e['event'] == 'heartbeat' and e['id'] == 2 and e['step'] > 0"
+in_view live 1 || fail "the run's events begin too late: $(cat live.events)"
+/usr/bin/python3 - "${agents[live]}" $(pgrep -P "${agents[live]}") <<'PY' || fail "a port is open"
+import os, sys
+listening = {line.split()[9] for name in ("tcp", "tcp6") for line in open(f"/proc/net/{name}") if line.split()[3] == "0A"}
+for pid in sys.argv[1:]:
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        assert os.readlink(f"/proc/{pid}/fd/{fd}").removeprefix("socket:[").rstrip("]") not in listening
+PY
+[ "$(cat "/proc/${agents[live]}/comm")" = paceline ] || fail "top shows another name"
+kill -INT "${agents[live]}"
+ends live 130
+json "o['interrupted'] and o['workers'] == 2"
+[ -e runs/live/status ] && fail "the status socket is still there"
+expect 2 "$paceline" status live
+says 'nothing is running'
+
+# Ctrl-C ends measurements with those there are, and a wait for host 0 at once. A job that is joined
+# must be there.
+"$paceline" bench collectives --workers 2 --bytes 4096 --seconds 5 --json >slow.out 2>slow.err &
+agents[slow]=$!
+eventually eval 'grep -qs space/measure "/proc/$(pgrep -P "${agents[slow]}" | head -n 1)/maps"'
+kill -INT "${agents[slow]}"
+ends slow 130
+json "o['interrupted'] and o['workers'] == 2"
+"$paceline" ping --num-nodes 2 --rank 1 --master-ip 127.0.0.1 --port "$(free_port)" --json >early.out 2>early.err &
+agents[early]=$!
+eventually grep -q 'waiting for host 0, 120 s at most: .*refused' early.err
+kill -INT "${agents[early]}"
+ends early 130
+json "o['error']['code'] == 'interrupted'"
+expect 1 "$paceline" join 127.0.0.1:"$(free_port)"
+says 'no job to join'
+
+# A worker that cannot be started is named, with the cause.
+(ulimit -n 24 && expect 1 "$paceline" ping --workers 8 --count 3 --json)
+json "o['error']['id'] > 1 and 'Too many open files' in o['error']['message']"
+
+# Without standard streams the log goes nowhere, and not into whatever has their numbers.
+"$paceline" ping --workers 2 --count 3 --json <&- 2>&- >out &
+agents[mute]=$!
+eventually gone_or_zombie "${agents[mute]}"
+wait "${agents[mute]}" || fail "without a standard error it ended with $?"
+unset 'agents[mute]'
+json "o['rounds'] == 3"
 exit 0
