@@ -53,7 +53,7 @@ def start_sides(stack, program, folder, workers):
 
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     mpi = ["mpirun", "--oversubscribe", "-np", str(workers)]
-    gloo = ["/usr/bin/python3", str(HERE / "peers/gloo.py")]
+    gloo = [results.PYTHON, str(HERE / "peers/gloo.py")]
     subprocess.run(["mpicc", "-O2", "-o", f"{folder}/mpi", str(HERE / "peers/mpi.c")], check=True)
     ours = stack.enter_context(drill.Job(program, workers)).launch()
     return {
@@ -71,21 +71,16 @@ def measure(turns, workers, count, rounds, burst):
     for name, turn in turns.items():
         one = min(turn(count, 1) for _ in range(3))
         times[name] = max(1, min(5000, int(burst / one)))
-    rows = []
-    for number in range(rounds):
-        names = list(turns)
-        names = names[number % len(names):] + names[:number % len(names)]
-        rows.append({name: turns[name](count, times[name]) for name in names})
+    rows = results.take_turns({name: functools.partial(turn, count, times[name])
+                               for name, turn in turns.items()}, rounds)
     result = {"workers": workers, "bytes": count, "rounds": rounds, "seconds": {}, "ratios": {}}
     for name in turns:
         result["seconds"][name] = statistics.median(row[name] for row in rows)
     for own in ("paceline-shared", "paceline-private"):
         for peer in turns:
             if own in turns and not peer.startswith("paceline"):
-                ratios = [row[peer] / row[own] for row in rows]
-                quartiles = statistics.quantiles(ratios, n=4) if rounds > 1 else ratios * 3
-                result["ratios"].setdefault(own, {})[peer] = {
-                    "median": statistics.median(ratios), "quartiles": [quartiles[0], quartiles[2]]}
+                result["ratios"].setdefault(own, {})[peer] = results.spread(
+                    [row[peer] / row[own] for row in rows])
     return result
 
 
@@ -98,8 +93,7 @@ def row(r):
     cells += [f"{1e6 * r['seconds'][own]:.1f}" for own in ("paceline-shared", "paceline-private")]
     for peer in ("gloo", "mpi", "mpi-tuned"):
         shared, private = (r["ratios"][own][peer] for own in ("paceline-shared", "paceline-private"))
-        cells.append(f"**{shared['median']:.2f}x** ({shared['quartiles'][0]:.2f} – "
-                     f"{shared['quartiles'][1]:.2f}), {private['median']:.2f}x")
+        cells.append(f"{results.show(shared)}, {private['median']:.2f}x")
     return "| " + " | ".join(cells) + " |"
 
 
@@ -132,7 +126,7 @@ def main():
     print(HEAD, flush=True)
     for workers in args.workers or [2, 4]:
         found += run(args, workers)
-    results.write(args, HEAD, row, found)
+    results.write(args, (HEAD, row, found))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Training steps against PyTorch on the same CPU.
+"""Training steps against PyTorch on the same CPU. Some twenty minutes for all models.
 
     engine.py PATH-OF-PACELINE [--rounds N] [--only MODEL:BATCH:THREADS] [--json FILE] [--table FILE]
 
@@ -68,29 +68,29 @@ def measure(program, model, batch, threads, rounds):
     about = json.loads(subprocess.run(
         [program, "bench", "step", model, "--batch", str(batch), "--threads", str(threads),
          "--steps", "5", "--json"], check=True, capture_output=True, text=True).stdout)
-    torch = [sys.executable, str(HERE / "peers/torch_step.py"), model, str(batch), str(threads)]
+    torch = [results.PYTHON, str(HERE / "peers/torch_step.py"), model, str(batch), str(threads)]
     ours = Side([program, "bench", "step", model, "--batch", str(batch), "--threads", str(threads),
                  "--paced"])
-    plain, last = Side(torch + ["nchw"]), Side(torch + ["channels_last"])
-    sides = (ours, plain, last)
-    for side in sides:
+    peers = {layout: Side(torch + [layout]) for layout in ("nchw", "channels_last")}
+    sides = {"paceline": ours, **peers}
+    for side in sides.values():
         side.prepare()
-    times = [tuple(side.burst() for side in sides) for _ in range(rounds)]
-    for side in sides:
+    rows = results.take_turns({name: side.burst for name, side in sides.items()}, rounds)
+    for side in sides.values():
         side.close()
-    ratios = sorted(min(p, c) / o for o, p, c in times)
-    quartiles = statistics.quantiles(ratios, n=4)
-    median = statistics.median(row[0] for row in times)
+    best = [min(row[layout] for layout in peers) for row in rows]
+    ratio = results.spread([peer / row["paceline"] for peer, row in zip(best, rows)])
+    median = statistics.median(row["paceline"] for row in rows)
     flops = about["nominal_flops"] * about["seconds"]["median"]
     executed = about["executed_flops"] * about["seconds"]["median"]
     return {
         "model": model, "batch": batch, "threads": threads, "rounds": rounds,
         "steps_per_round": ours.count,
-        "ratio": statistics.median(ratios), "quartiles": [quartiles[0], quartiles[2]],
-        "seconds": median, "torch_seconds": statistics.median(min(r[1:]) for r in times),
+        "ratio": ratio["median"], "quartiles": ratio["quartiles"],
+        "seconds": median, "torch_seconds": statistics.median(best),
         "nominal_flops": flops / median, "executed_flops": executed / median,
         "peak_flops": about["peak_flops"], "kernels": about["kernels"],
-        "memory_bytes": ours.memory(), "torch_memory_bytes": min(plain.memory(), last.memory()),
+        "memory_bytes": ours.memory(), "torch_memory_bytes": min(peer.memory() for peer in peers.values()),
     }
 
 
@@ -114,6 +114,7 @@ def main():
     parser.add_argument("--only", action="append", help="MODEL:BATCH:THREADS")
     results.add_options(parser)
     args = parser.parse_args()
+    results.need_torch()
     cases = [(m, b, t) for m, b in CASES for t in (1, 2)]
     if args.only:
         cases = [(m, int(b), int(t)) for m, b, t in (o.split(":") for o in args.only)]
@@ -122,7 +123,7 @@ def main():
     for model, batch, threads in cases:
         found.append(measure(args.program, model, batch, threads, args.rounds))
         print(row(found[-1]), flush=True)
-    results.write(args, HEAD, row, found)
+    results.write(args, (HEAD, row, found))
 
 
 if __name__ == "__main__":

@@ -120,7 +120,7 @@ def main():
         if count > 0:
             found.append(summary(name, workers, run(count)))
             print(row(found[-1]), flush=True)
-    results.write(args, HEAD, row, found)
+    results.write(args, (HEAD, row, found))
 
 
 if __name__ == "__main__":

@@ -85,11 +85,8 @@ def inside(args):
               "collective": args.collective or "auto", "seconds": {}, "ratios": {},
               "stream_bytes_per_second": args.bytes / statistics.median(r["stream"] for r in rows)}
     for name in ("plain", "tls"):
-        ratios = [r[name] / (share * r["stream"]) for r in rows]
-        quartiles = statistics.quantiles(ratios, n=4)
         result["seconds"][name] = statistics.median(r[name] for r in rows)
-        result["ratios"][name] = {"median": statistics.median(ratios),
-                                  "quartiles": [quartiles[0], quartiles[2]]}
+        result["ratios"][name] = results.spread([r[name] / (share * r["stream"]) for r in rows])
     return result
 
 
@@ -101,9 +98,7 @@ def row(r):
     cells = [str(r["hosts"]), r["rate"], f"{r['bytes']:,}".replace(",", " "),
              f"{r['stream_bytes_per_second'] / 1e6:.1f}"]
     for name in ("plain", "tls"):
-        ratio = r["ratios"][name]
-        cells += [f"{r['seconds'][name]:.4f}", f"**{ratio['median']:.3f}x** "
-                  f"({ratio['quartiles'][0]:.3f} – {ratio['quartiles'][1]:.3f})"]
+        cells += [f"{r['seconds'][name]:.4f}", results.show(r["ratios"][name], digits=3)]
     return "| " + " | ".join(cells) + " |"
 
 
@@ -122,7 +117,7 @@ def main():
                                  "--loopback", "--", sys.executable, *sys.argv])
     result = inside(args)
     print(HEAD, row(result), sep="\n", flush=True)
-    results.write(args, HEAD, row, [result])
+    results.write(args, (HEAD, row, [result]))
 
 
 if __name__ == "__main__":
