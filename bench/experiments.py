@@ -6,9 +6,10 @@
                    [--rate R] [--tls] [--json FILE] [--table FILE]
 
 s3: four ways of synchronising, 1 node x 256 and 4 nodes x 64 samples, 40 iterations of which the
-first is left out. s1: 1 node and 3 nodes x 64 samples; each of three does a third of the iterations.
-Their nodes were machines; here they are workers that share this machine's cores, or with --limited
-(root) hosts of tools/cluster with an equal part of the cores each and links between them.
+first is left out. s1: 1 node and 3 nodes x 64 samples; each of three does a third of the
+iterations. Their nodes were machines; here they are workers that share this machine's cores, or
+with --limited (root) hosts of tools/cluster with an equal part of the cores each and links between
+them.
 
 hosts (root): gather-scatter, allreduce and ddp in turns on 2 and 4 hosts that share the cores, a
 worker of one thread on each, 256 samples in all. T0 is a step without communication: as many
@@ -47,8 +48,8 @@ TRAIN = ["--model", "vgg11", "--lr", "0.01", "--seed", "1", "--no-test"]
 def run_case(args, name, place, share, case):
     """share: cores of a node; None: all nodes share them."""
     timed = (args.iterations - 1) // case.part
-    options = [*TRAIN, "--data", args.data, "--batch", case.nodes * case.batch, "--steps", 1 + timed,
-               "--threads", max(1, round(share or CORES / case.nodes))]
+    options = [*TRAIN, "--data", args.data, "--batch", case.nodes * case.batch,
+               "--steps", 1 + timed, "--threads", max(1, round(share or CORES / case.nodes))]
     result = place.apart(1, *options)[0] if case.nodes == 1 else \
         place.together(case.nodes, case.strategy, *options)
     seconds = result["step_seconds"]["mean"]
@@ -64,8 +65,8 @@ def report(name, args):
     with contextlib.ExitStack() as stack:
         if args.limited:
             share = CORES / most
-            stack.enter_context(trainings.cluster(most, "--cpu", f"{share:.3f}", "--rate", args.rate,
-                                                  "--loopback"))
+            stack.enter_context(trainings.cluster(most, "--cpu", f"{share:.3f}",
+                                                  "--rate", args.rate, "--loopback"))
             place = trainings.Hosts(stack, args.program)
             print(f"{name}: {args.data}; nodes of {share:.2f} cores, {args.rate} between them")
         else:
@@ -82,8 +83,9 @@ REPORT_HEAD = ("| report | strategy | nodes | batch of each | s an iteration | s
 
 
 def report_row(r):
-    return (f"| {r['experiment'].upper()} | {r['strategy']} | {r['nodes']} | {r['batch_per_node']} | "
-            f"{r['seconds']:.3f} | {r['total_seconds']:.1f} ({r['iterations']} iterations) | "
+    return (f"| {r['experiment'].upper()} | {r['strategy']} | {r['nodes']} | "
+            f"{r['batch_per_node']} | {r['seconds']:.3f} | "
+            f"{r['total_seconds']:.1f} ({r['iterations']} iterations) | "
             f"{r['report_seconds']:.3f} | {r['report_total_seconds']:.1f} | "
             f"{r['report_seconds'] / r['seconds']:.2f}x | {r['losses'][-1]:.4f} |")
 
@@ -102,23 +104,24 @@ def alone_step(place, hosts, options):
 
 
 def on_hosts(args, hosts):
-    share = [*TRAIN, "--data", args.data, "--threads", 1, "--steps", 1 + args.turn]
+    job = [*TRAIN, "--data", args.data, "--threads", 1, "--steps", 1 + args.turn, "--batch"]
     with contextlib.ExitStack() as stack:
         stack.enter_context(trainings.cluster(hosts, "--rate", args.rate, "--loopback"))
         place = trainings.Hosts(stack, args.program)
-        sides = {s: functools.partial(median_step, place, hosts, s, [*share, "--batch", 256])
+        sides = {s: functools.partial(median_step, place, hosts, s, [*job, 256])
                  for s in STRATEGIES}
-        sides["T0"] = functools.partial(alone_step, place, hosts, [*share, "--batch", 256 // hosts])
+        sides["T0"] = functools.partial(alone_step, place, hosts, [*job, 256 // hosts])
         rows = results.take_turns(sides, args.rounds)
-    return {"experiment": "hosts", "hosts": hosts, "batch_per_host": 256 // hosts, "rate": args.rate,
-            "tls": args.tls, "data": args.data, "rounds": args.rounds, "iterations": args.turn,
+    return {"experiment": "hosts", "hosts": hosts, "batch_per_host": 256 // hosts,
+            "rate": args.rate, "tls": args.tls, "data": args.data, "rounds": args.rounds,
+            "iterations": args.turn,
             "seconds": {name: statistics.median(row[name] for row in rows) for name in sides},
             "hidden": results.spread([1 - (row["ddp"] - row["T0"]) / (row["allreduce"] - row["T0"])
                                       for row in rows])}
 
 
-HOSTS_HEAD = ("| hosts | batch of each | link | gather-scatter s | allreduce s | ddp s | T0 s | hidden |\n"
-              "|---|---|---|---|---|---|---|---|")
+HOSTS_HEAD = ("| hosts | batch of each | link | gather-scatter s | allreduce s | ddp s | T0 s | "
+              "hidden |\n|---|---|---|---|---|---|---|---|")
 
 
 def hosts_row(r):
@@ -131,8 +134,8 @@ def hosts(args):
     print(f"hosts: {args.data}; a worker of one thread on each, {CORES} cores for all", flush=True)
     print(HOSTS_HEAD, flush=True)
     if args.tls:
-        os.environ["PACELINE_TOKEN"] = subprocess.run([args.program, "token"], check=True, text=True,
-                                                      capture_output=True).stdout.strip()
+        token = subprocess.run([args.program, "token"], check=True, text=True, capture_output=True)
+        os.environ["PACELINE_TOKEN"] = token.stdout.strip()
     for count in (2, 4):
         yield on_hosts(args, count)
 

@@ -18,8 +18,8 @@ def need_torch():
 
 
 def take_turns(sides, rounds):
-    """sides: name → function without arguments. What each of them gave, a dict a round; every round
-    begins with another side."""
+    """sides: name → function without arguments. What each of them gave, a dict a round; every
+    round begins with another side."""
     names = list(sides)
     rows = []
     for number in range(rounds):

@@ -52,7 +52,8 @@ class Here:
 
     def together(self, nodes, strategy, *options):
         """The result of one training of all nodes."""
-        return self.finish([self.command([*options, "--strategy", strategy, "--workers", nodes])])[0]
+        command = self.command([*options, "--strategy", strategy, "--workers", nodes])
+        return self.finish([command])[0]
 
     def apart(self, nodes, *options):
         """The results of so many trainings of one worker each, started at the same time."""
