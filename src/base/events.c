@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 
@@ -59,6 +60,24 @@ static void *writer(void *argument)
     return NULL;
 }
 
+/* A process that was killed may have left half a line. */
+static base_status cut_torn_line(FILE *file, const char *path)
+{
+    char tail[LINE];
+    off_t size = fseeko(file, 0, SEEK_END) == 0 ? ftello(file) : -1;
+    size_t count = size < LINE ? (size_t)size : LINE, keep;
+
+    if (size <= 0) /* new, or no file but a device or a pipe */
+        return BASE_OK;
+    if (fseeko(file, -(off_t)count, SEEK_END) != 0 || fread(tail, 1, count, file) != count)
+        return base_fail(BASE_ERR_IO, "cannot read %s: %m", path);
+    for (keep = count; keep > 0 && tail[keep - 1] != '\n';)
+        keep--;
+    if (keep < count && ftruncate(fileno(file), size - (off_t)(count - keep)) != 0)
+        return base_fail(BASE_ERR_IO, "cannot repair %s: %m", path);
+    return BASE_OK;
+}
+
 base_status base_events_open(const char *path, struct base_events **events_p)
 {
     base_status st = BASE_OK;
@@ -66,8 +85,9 @@ base_status base_events_open(const char *path, struct base_events **events_p)
 
     *events_p = NULL;
     e->path = base_strdup(path);
-    if ((e->file = fopen(path, "ae")) == NULL)
+    if ((e->file = fopen(path, "a+e")) == NULL)
         TRY(base_fail(BASE_ERR_IO, "cannot write %s: %m", path));
+    TRY(cut_torn_line(e->file, path));
     if (pthread_create(&e->writer, NULL, writer, e) != 0)
         TRY(base_fail(BASE_ERR_MEMORY, "cannot start the thread that writes %s", path));
     *events_p = e;

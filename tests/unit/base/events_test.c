@@ -71,6 +71,28 @@ static int64_t number(const json_t *list, size_t index, const char *key)
     return value;
 }
 
+/* What a killed process left: half a line goes, whole ones stay. */
+static void test_torn_line(void **state)
+{
+    static const char *const left[] = {"{\"n\":1}\n{\"n\":", "{\"n\":1}\n", "{\"n", ""};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof left / sizeof left[0]; i++) {
+        size_t whole = i < 2;
+        struct base_events *events;
+        json_t *list;
+
+        assert_int_equal(base_file_replace("torn", left[i], strlen(left[i])), BASE_OK);
+        events = opened("torn");
+        base_event(events, "{\"n\":2}");
+        assert_int_equal(base_events_close(events), BASE_OK);
+        list = lines_of("torn");
+        assert_int_equal(json_array_size(list), whole + 1);
+        assert_int_equal(number(list, whole, "n"), 2);
+        json_decref(list);
+    }
+}
+
 static void test_lines_in_order(void **state)
 {
     json_t *list;
@@ -171,6 +193,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines_in_order),
+        cmocka_unit_test(test_torn_line),
         cmocka_unit_test(test_too_long_is_counted),
         cmocka_unit_test(test_full_ring_drops_whole_lines),
         cmocka_unit_test(test_no_place_to_write),
