@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -141,7 +142,7 @@ static base_status start_worker(struct agent *a, uint32_t id, const json_t *body
     TRY(cluster_process_start(id, slot, a->environment, &p));
     a->workers[slot] = p;
     atomic_store(&a->ids[slot], id);
-    p->heard = base_now();
+    p->heard = INFINITY; /* until it has spoken the coordinator waits for it, --gather seconds */
     m.slot = (uint16_t)slot;
     m.body = (json_t *)(uintptr_t)body;
     json = cluster_message_to_json(&m);

@@ -17,6 +17,9 @@
  * coordinator that did not tick for so long was itself asleep. */
 static const double GRACE = 0.75, QUIET = 1.25, STALL = 1.0;
 
+/* So many that are killed in a row before they are in a view are not replaced any more. */
+enum { STILLBORN = 5 };
+
 struct cluster_coordinator *cluster_coordinator_new(const struct cluster_coordinator_setup *setup,
                                                     double now)
 {
@@ -128,7 +131,9 @@ static base_status admit(struct cluster_coordinator *c, const struct cluster_mes
     if (c->phase != GATHERING || index == CLUSTER_ANY_HOST) {
         if (!c->setup.joins)
             return base_fail(BASE_ERR_USAGE, "this job takes no more workers");
-        index = c->host_count; /* a host that comes back is a new one */
+        index = c->setup.hosts; /* a host that comes back is a new one */
+        while (index < c->host_count && c->hosts[index].here)
+            index++;
     }
     for (int i = 0; i < c->host_count; i++)
         workers += c->hosts[i].here ? c->hosts[i].workers : 0;
@@ -177,7 +182,7 @@ static void hear_exit(struct cluster_coordinator *c, struct worker *w,
 {
     struct failure *f = &c->failure;
     int host = w->host;
-    bool replace; /* one that never was a member would only fail again */
+    bool replace; /* one that gave up by itself would only do so again */
 
     cluster_coordinator_tell(c, now,
                              json_pack("{s:s, s:I, s:i, s:I, s:i, s:i}", "event", "exit", "id",
@@ -195,7 +200,9 @@ static void hear_exit(struct cluster_coordinator *c, struct worker *w,
         f->signal = m->signal;
         snprintf(f->lines, sizeof f->lines, "%.639s", m->text);
     }
-    replace = c->setup.restarts && c->phase == RUNNING && w->member && w->state != WORKER_DONE;
+    c->stillborn += !w->member;
+    replace = c->setup.restarts && (c->phase == STARTING_UP || c->phase == RUNNING) &&
+              m->signal != 0 && w->state != WORKER_DONE && c->stillborn < STILLBORN;
     cluster_coordinator_forget(c, w);
     if (replace)
         cluster_coordinator_order(c, host, 1, now);

@@ -205,6 +205,8 @@ static void publish(struct cluster_coordinator *c, double now)
 
         w->accuses = 0;
         w->suspected = 0;
+        if (!w->member && w->state == WORKER_READY)
+            c->stillborn = 0;
         w->member = w->id != 0 && w->state == WORKER_READY;
         if (!w->member)
             continue;

@@ -41,6 +41,7 @@ struct cluster_worker {
     bool closing;
     json_t *queue; /* to be sent */
     struct comm_view view;
+    uint32_t since; /* number of the first view with this worker */
     struct cluster_message region;
     bool region_waits;
     int region_fd;
@@ -109,6 +110,8 @@ static void hear(struct cluster_worker *w, struct cluster_message *m)
         break;
     case CLUSTER_VIEW:
         w->view = m->members;
+        if (w->since == 0 && comm_view_rank(&w->view, w->order.id) >= 0)
+            w->since = w->view.number;
         atomic_store(&w->newest, m->members.number);
         break;
     case CLUSTER_LOST:
@@ -425,6 +428,7 @@ base_status cluster_worker_run_native(const struct comm_transport *transport,
     *result_p = NULL;
     init(w);
     TRY(transport->start(&w->view, &w->order.id));
+    w->since = w->view.number;
     atomic_store(&w->newest, w->view.number);
     w->order.body = json_pack("{s:s, s:i}", "transport", transport->name, "threads", threads);
     setup.id = w->order.id;
@@ -465,6 +469,16 @@ int cluster_worker_threads(const struct cluster_worker *w)
 uint32_t cluster_worker_newest(const struct cluster_worker *w)
 {
     return atomic_load(&w->newest);
+}
+
+uint32_t cluster_worker_since(struct cluster_worker *w)
+{
+    uint32_t since;
+
+    pthread_mutex_lock(&w->lock);
+    since = w->since;
+    pthread_mutex_unlock(&w->lock);
+    return since;
 }
 
 base_status cluster_worker_view(struct cluster_worker *w, uint32_t after, double deadline,

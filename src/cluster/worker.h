@@ -43,6 +43,10 @@ int cluster_worker_threads(const struct cluster_worker *worker);           /* to
  * now and then; views that differ by a loss are heard of anyway. */
 uint32_t cluster_worker_newest(const struct cluster_worker *worker);
 
+/* The number of the first view that this worker was a member of: 1 for those that were there from
+ * the beginning. Holds once cluster_worker_view has given one. */
+uint32_t cluster_worker_since(struct cluster_worker *worker);
+
 /* Waits for a view newer than `after` of which this worker is a member. BASE_ERR_INTERRUPTED: the
  * job ends. */
 base_status cluster_worker_view(struct cluster_worker *worker, uint32_t after, double deadline,

@@ -253,23 +253,75 @@ static void test_loss(void **state)
     assert_int_equal(said(CLUSTER_KILL, -1, NULL), 0); /* its agent knows */
 }
 
-/* A member that died is replaced on its host; a replacement that never was a member is not. */
+static void two_hosts_that_restart(void)
+{
+    restarts = true;
+    two_hosts(0, true);
+    restarts = false;
+}
+
+/* Whoever was killed is replaced on its host, whoever gave up by itself is not. */
 static void test_restart(void **state)
 {
     struct cluster_message m;
 
     (void)state;
-    restarts = true;
-    two_hosts(0, true);
-    restarts = false;
+    two_hosts_that_restart();
     lost(1, 3);
     exited(1, 3, 0, 9);
     assert_int_equal(said(CLUSTER_JOB, 1, &m), 2);
     assert_true(m.id == 5 && m.workers == 1 && m.host == 1);
     assert_view(2, 3, 1, 2, 4); /* nobody waits for it */
+    exited(1, 4, 2, 0);
+    assert_view(3, 2, 1, 2);
     exited(1, 5, 1, 0);
     assert_int_equal(said(CLUSTER_JOB, 1, NULL), 2);
     assert_false(cluster_coordinator_over(lab.c));
+}
+
+static void test_restart_before_the_first_view(void **state)
+{
+    (void)state;
+    restarts = true;
+    begin(1, 0, true);
+    restarts = false;
+    join(0, 0, 2);
+    exited(0, 1, 0, 9);
+    ready(0, 2);
+    assert_int_equal(said(CLUSTER_VIEW, 0, NULL), 0);
+    ready(0, 3);
+    assert_view(1, 2, 2, 3);
+}
+
+/* Replacements that are killed before they come to work: five in a row are enough. */
+static void test_restart_gives_up(void **state)
+{
+    (void)state;
+    two_hosts_that_restart();
+    for (uint32_t id = 3; id <= 8; id++) /* all but 4, a member that lives, from 5 on never were */
+        if (id != 4)
+            exited(1, id, 0, 9);
+    ready(1, 9);
+    exited(1, 4, 0, 9);
+    assert_view(3, 3, 1, 2, 9); /* one has come: they are counted anew */
+    for (uint32_t id = 10; id <= 13; id++)
+        exited(1, id, 0, 9);
+    assert_int_equal(said(CLUSTER_JOB, 1, NULL), 11); /* two in one, then 5 … 14 */
+    exited(1, 14, 0, 9);
+    assert_int_equal(said(CLUSTER_JOB, 1, NULL), 11);
+}
+
+/* A loss that the job has survived is not what it ends of. */
+static void test_blame(void **state)
+{
+    (void)state;
+    two_hosts(3, false);
+    exited(1, 3, 0, 9);
+    assert_view(2, 3, 1, 2, 4);
+    exited(1, 4, 3, 0);
+    exited(0, 1, 1, 0);
+    exited(0, 2, 1, 0);
+    assert_end(BASE_ERR_PEER_LOST, "worker 4 on host host-1 (pid 104) ended with a failure");
 }
 
 static void test_two_losses_one_view(void **state)
@@ -503,6 +555,23 @@ static void test_coming_back(void **state)
     assert_true(m.host == 2 && m.id == 5); /* a new host, a new worker */
 }
 
+/* Hosts that come and go, more of them than there can be at once. */
+static void test_places_are_free_again(void **state)
+{
+    struct cluster_message m;
+
+    (void)state;
+    two_hosts(1, true);
+    for (int i = 0; i < 2 * CLUSTER_MAX_HOSTS; i++) {
+        lab.count = 0;
+        join(2, CLUSTER_ANY_HOST, 1);
+        assert_int_equal(said(CLUSTER_JOB, 2, &m), 1);
+        assert_int_equal(m.host, 2);
+        cluster_coordinator_gone(lab.c, 2, "closed its connection", lab.now);
+        collect();
+    }
+}
+
 static void refused(int link, const char *text)
 {
     struct cluster_message m;
@@ -705,6 +774,9 @@ int main(void)
         TEST(test_gathering_ends),
         TEST(test_loss),
         TEST(test_restart),
+        TEST(test_restart_before_the_first_view),
+        TEST(test_restart_gives_up),
+        TEST(test_blame),
         TEST(test_two_losses_one_view),
         TEST(test_loss_while_starting),
         TEST(test_blames_the_last_cause),
@@ -722,6 +794,7 @@ int main(void)
         TEST(test_join_and_loss),
         TEST(test_join_waits_for_reaping),
         TEST(test_coming_back),
+        TEST(test_places_are_free_again),
         TEST(test_refusals),
         TEST(test_nonsense),
         TEST(test_result),
