@@ -17,7 +17,8 @@
 
 struct note {            /* what a member says of itself */
     int64_t step, epoch; /* -1: it has no state */
-    uint32_t has_run;
+    int64_t saved_step;
+    uint32_t has_run, founds; /* founds: was there from the beginning and may make a state */
     char digest[BASE_SHA256_HEX];
 };
 
@@ -25,6 +26,7 @@ struct agreed {
     int source, run_source;   /* ranks; run_source -1: nobody has a run yet */
     bool fresh;               /* nobody had a state */
     bool behind, all_current; /* this worker is; nobody is */
+    int64_t saved_step;       /* rank 0's */
 };
 
 static bool ahead(const struct note *a, const struct note *b)
@@ -32,32 +34,57 @@ static bool ahead(const struct note *a, const struct note *b)
     return a->step != b->step ? a->step > b->step : a->epoch > b->epoch;
 }
 
+static struct note note_of(const struct train_session *s)
+{
+    struct note n = {.step = s->whole ? s->state.position.step : -1,
+                     .epoch = s->whole ? s->state.position.epoch : -1,
+                     .saved_step = s->saved_step,
+                     .has_run = s->run.path != NULL,
+                     .founds = train_team_since(&s->team) <= 1};
+
+    memcpy(n.digest, s->info->digest, sizeof n.digest);
+    return n;
+}
+
+/* Whoever has other data than the source leaves; the others go on in the view that follows. */
+static base_status check_data(const struct train_session *s, const struct note *all, int source)
+{
+    const struct comm_member *members = s->team.view.members;
+    int odd = -1, rank = s->team.exchange.rank;
+
+    for (int i = 0; i < s->team.exchange.size; i++)
+        if (odd != rank && memcmp(all[i].digest, all[source].digest, sizeof all[i].digest) != 0)
+            odd = i;
+    if (odd < 0)
+        return BASE_OK;
+    return base_fail(odd == rank ? BASE_ERR_DATA : BASE_ERR_PEER_LOST,
+                     "%s is not the same data for worker %u and worker %u", s->job->data,
+                     members[source].id, members[odd].id);
+}
+
 static base_status agree(struct train_session *s, struct agreed *agreed_p)
 {
     base_status st = BASE_OK;
-    struct note mine = {.step = s->whole ? s->state.position.step : -1,
-                        .epoch = s->whole ? s->state.position.epoch : -1,
-                        .has_run = s->run.path != NULL};
-    struct note all[COMM_MAX_WORKERS];
+    struct note mine = note_of(s), all[COMM_MAX_WORKERS];
     struct agreed a = {.run_source = -1, .all_current = true};
-    int rank = s->team.exchange.rank;
+    int rank = s->team.exchange.rank, size = s->team.exchange.size;
 
-    memcpy(mine.digest, s->info->digest, sizeof mine.digest);
     TRY(train_team_gather(&s->team, &mine, sizeof mine, all));
-    for (int i = 1; i < s->team.exchange.size; i++) {
-        if (memcmp(all[i].digest, all[0].digest, sizeof mine.digest) != 0)
-            TRY(base_fail(BASE_ERR_DATA, "%s is not the same data for worker %u and worker %u",
-                          s->job->data, s->team.view.members[0].id, s->team.view.members[i].id));
+    for (int i = 1; i < size; i++)
         if (ahead(&all[i], &all[a.source]))
             a.source = i;
-    }
-    for (int i = s->team.exchange.size - 1; i >= 0; i--) {
-        if (all[i].has_run)
+    TRY(check_data(s, all, a.source));
+    for (int i = size - 1; i >= 0; i--) {
+        if (all[i].has_run && a.run_source != a.source)
             a.run_source = i;
         a.all_current &= !ahead(&all[a.source], &all[i]);
     }
     a.fresh = all[a.source].step < 0;
     a.behind = a.fresh ? rank != a.source : ahead(&all[a.source], &all[rank]);
+    a.saved_step = all[0].saved_step;
+    if (a.fresh && !all[a.source].founds)
+        TRY(base_fail(BASE_ERR_DATA, "nobody is left who knows the state of the training; go on "
+                                     "from its last checkpoint with --resume"));
     *agreed_p = a;
 out:
     return st;
@@ -176,11 +203,12 @@ static base_status take_run(struct train_session *s, json_t *about)
     const char *path = NULL;
     json_t *run = NULL;
 
-    if (s->run.path != NULL)
-        return BASE_OK;
     TRY(base_json_string(about, "path", &path));
     TRY(base_json_object(about, "run", &run));
-    train_run_follow(&s->run, path, run);
+    if (s->run.path == NULL)
+        train_run_follow(&s->run, path, run);
+    else if (run != s->run.json)
+        json_object_update(s->run.json, run); /* epochs that this worker has not heard of */
 out:
     return st;
 }
@@ -193,7 +221,8 @@ static base_status share_run(struct train_session *s, const struct agreed *a)
 
     if (s->team.exchange.rank == source) {
         if (s->run.path == NULL || a->fresh) /* nobody has one, or the one that is resumed */
-            TRY(train_session_lead(s, false));
+            TRY(train_session_lead(s, !a->fresh));
+        train_fault_at(&s->fault, "folder", s->state.position.step);
         about = json_pack("{s:s, s:O}", "path", s->run.path, "run", s->run.json);
     }
     TRY(train_team_tell(&s->team, source, &about));
@@ -222,11 +251,19 @@ static void tell_view(struct train_session *s, double began)
     base_str_fini(&ids);
 }
 
+/* What a member of the former view had decided with others need not have reached everybody. */
+static void forget_view(struct train_session *s)
+{
+    s->stop = s->renew = s->tested = false;
+    s->averaged_step = -1;
+}
+
 /* In the view that was met. */
 static base_status settle(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct agreed a;
+    struct train_round before = {0}; /* what a worker that is behind has */
     uint32_t first = s->team.worker != NULL ? s->team.view.members[0].id : 0;
     bool moved;
 
@@ -238,6 +275,10 @@ static base_status settle(struct train_session *s)
         TRY(train_session_found(s));
         s->leader = first;
     }
+    if (!a.fresh)
+        s->saved_step = a.saved_step;
+    if (a.behind && s->whole)
+        TRY(train_round_keep(&before, &s->state));
     TRY(share_description(s, &a));
     TRY(train_session_fit(s));
     TRY(share_buffers(s, &a));
@@ -252,6 +293,11 @@ static base_status settle(struct train_session *s)
         TRY(train_session_save(s));
     }
 out:
+    if (before.tracked != NULL && !s->whole) { /* the source was lost half-way */
+        train_round_undo(&before, &s->state);
+        s->whole = true;
+    }
+    train_round_fini(&before);
     return st;
 }
 
@@ -262,6 +308,7 @@ base_status train_session_enter(struct train_session *s)
 
     do {
         train_copies_close(&s->copies, &s->state);
+        forget_view(s);
         TRY(train_team_meet(&s->team));
         st = settle(s);
     } while (st == BASE_ERR_PEER_LOST);

@@ -9,17 +9,21 @@
 
 base_status train_fault_find(uint32_t id, struct train_fault *fault_p)
 {
-    const char *text = getenv("PACELINE_FAULT");
+    const char *text = getenv("PACELINE_FAULT"), *rest;
     uint32_t victim = 0;
     int used = 0;
 
-    *fault_p = (struct train_fault){0};
+    *fault_p = (struct train_fault){.signal = SIGKILL};
     if (text == NULL)
         return BASE_OK;
     if (sscanf(text, "%" SCNu32 ":%23[a-z0-9-]:%" SCNd64 "%n", &victim, fault_p->phase,
-               &fault_p->step, &used) != 3 ||
-        text[used] != '\0')
-        return base_fail(BASE_ERR_USAGE, "PACELINE_FAULT is '%s', not ID:PHASE:STEP", text);
+               &fault_p->step, &used) != 3)
+        used = 0;
+    rest = text + used;
+    if (used > 0 && strcmp(rest, ":STOP") == 0)
+        fault_p->signal = SIGSTOP;
+    else if (used == 0 || *rest != '\0')
+        return base_fail(BASE_ERR_USAGE, "PACELINE_FAULT is '%s', not ID:PHASE:STEP[:STOP]", text);
     fault_p->armed = id != 0 && victim == id;
     return BASE_OK;
 }
@@ -27,5 +31,15 @@ base_status train_fault_find(uint32_t id, struct train_fault *fault_p)
 void train_fault_at(const struct train_fault *fault, const char *phase, int64_t step)
 {
     if (fault->armed && fault->step == step && strcmp(fault->phase, phase) == 0)
-        raise(SIGKILL);
+        raise(fault->signal);
+}
+
+void train_fault_nth(const struct train_fault *fault, const char *phase, int n, int64_t step)
+{
+    char name[sizeof fault->phase];
+
+    if (!fault->armed)
+        return;
+    snprintf(name, sizeof name, "%s-%d", phase, n);
+    train_fault_at(fault, name, step);
 }

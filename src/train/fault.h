@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * For tests: a worker that kills itself at a named place of a named step, so that losses can be
- * seen at every phase without guessing the moment. PACELINE_FAULT is "ID:PHASE:STEP".
+ * For tests: a worker that kills or stops itself at a named place of a named step, so that losses
+ * can be seen at every phase without guessing the moment. PACELINE_FAULT is "ID:PHASE:STEP", with
+ * ":STOP" behind it for SIGSTOP in place of SIGKILL.
  */
 #ifndef TRAIN_FAULT_H
 #define TRAIN_FAULT_H
@@ -14,11 +15,14 @@
 struct train_fault { /* zeros: none */
     char phase[24];
     int64_t step; /* under way, from 1; of `checkpoint` and `evaluation`: the last one done */
-    bool armed;   /* this worker is the one */
+    int signal;
+    bool armed; /* this worker is the one */
 };
 
 base_status train_fault_find(uint32_t id, struct train_fault *fault_p);
-/* The worker is at `phase` of `step`: kills the process if that is what was asked for. */
+/* The worker is at `phase` of `step`: raises the signal if that is what was asked for. */
 void train_fault_at(const struct train_fault *fault, const char *phase, int64_t step);
+/* The same for the n-th of several, "phase-n". */
+void train_fault_nth(const struct train_fault *fault, const char *phase, int n, int64_t step);
 
 #endif

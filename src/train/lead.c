@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "train/train_private.h"
 
@@ -64,15 +66,18 @@ static void begin_epochs(struct train_session *s)
             json_array_remove(epochs, i);
 }
 
-/* A new folder, or the one that another worker had. */
-static base_status take_folder(struct train_session *s)
+/* A new folder, or the one that another worker had; that may have been on another host. */
+static base_status take_folder(struct train_session *s, bool takes_over)
 {
     base_status st = BASE_OK;
     char *stem = run_stem(s->job);
     bool fresh = s->run.path == NULL;
 
     if (fresh)
-        TRY(train_run_create(s->job->runs_dir, s->job->run, stem, &s->run));
+        TRY(train_run_create(s->job->runs_dir, s->job->run, stem, takes_over, &s->run));
+    else if (!base_is_dir(s->run.path))
+        base_warn("the run goes on in %s of this host", s->run.path);
+    TRY(base_make_dirs(s->run.path));
     if (!s->run.locked)
         TRY(train_run_lock(&s->run));
     json_object_set_new(s->run.json, "about", train_session_about(s));
@@ -89,7 +94,7 @@ base_status train_session_lead(struct train_session *s, bool takes_over)
 {
     base_status st = BASE_OK;
 
-    TRY(take_folder(s));
+    TRY(take_folder(s, takes_over));
     s->run_started = true;
     if (s->team.worker != NULL)
         cluster_worker_folder(s->team.worker, s->run.path);

@@ -168,25 +168,12 @@ base_status train_session_test(struct train_session *s)
     return st;
 }
 
-/* Validation decides what is best and when to give up. *better_p: this epoch is the best. */
-static base_status validate(struct train_session *s, double *loss_p, bool *better_p)
+static base_status validate(struct train_session *s, double *loss_p)
 {
-    struct train_position *p = &s->state.position;
     struct train_metrics m = {0};
-    base_status st = BASE_OK;
+    base_status st = evaluate(s, DATA_VALIDATION, &m);
 
-    TRY(evaluate(s, DATA_VALIDATION, &m));
     *loss_p = train_metrics_loss(&m);
-    *better_p = isfinite(*loss_p) && (p->best_validation < 0 || *loss_p < p->best_validation);
-    if (*better_p) {
-        p->best_validation = *loss_p;
-        p->best_step = p->step;
-        p->stale_epochs = 0;
-    } else {
-        p->stale_epochs++;
-    }
-    s->stopped_early = train_session_stale(s);
-out:
     train_metrics_fini(&m);
     return st;
 }
@@ -235,6 +222,22 @@ static base_status record_epoch(struct train_session *s, double validation)
     return train_team_leads(&s->team) ? train_run_save(&s->run, "running") : BASE_OK;
 }
 
+/* Validation decides what is best and when to give up; true: this epoch is the best. */
+static bool judge(struct train_session *s, double validation)
+{
+    struct train_position *p = &s->state.position;
+    bool better =
+        isfinite(validation) && (p->best_validation < 0 || validation < p->best_validation);
+
+    p->stale_epochs = better ? 0 : p->stale_epochs + 1;
+    if (better) {
+        p->best_validation = validation;
+        p->best_step = p->step;
+    }
+    s->stopped_early = train_session_stale(s);
+    return better;
+}
+
 static void close_epoch(struct train_position *p)
 {
     p->epoch_loss = p->loss_sum / (double)p->seen;
@@ -244,36 +247,45 @@ static void close_epoch(struct train_position *p)
     p->loss_sum = 0;
 }
 
-/* Interrupted in the validation, the epoch stays open, all its samples seen: a resumed run begins
- * with the validation. Behind it only the test can be interrupted, which changes nothing. */
+static bool test_is_due(const struct train_session *s)
+{
+    const struct train_job *job = s->job;
+    int64_t epoch = s->state.position.epoch + 1;
+
+    return job->test && s->info->count[DATA_TEST] > 0 &&
+           (s->state.position.step >= s->last_step ||
+            (job->eval_every > 0 && epoch % job->eval_every == 0));
+}
+
+/* Up to the comparison the epoch is open, all its samples seen: who is interrupted, resumed or in
+ * a view that loses a member begins with the validation. Behind it nobody waits for another. The
+ * test alone may be cut short by a signal: that changes nothing. */
 static base_status end_epoch(struct train_session *s)
 {
     const struct train_job *job = s->job;
     struct train_position *p = &s->state.position;
-    base_status st = BASE_OK;
+    base_status st = BASE_OK, tested = BASE_OK;
     double validation = -1;
-    bool better = false, ended;
+    bool better;
 
     if (job->validation > 0)
-        TRY(validate(s, &validation, &better));
+        TRY(validate(s, &validation));
+    if (test_is_due(s))
+        tested = train_session_test(s);
+    if (tested != BASE_ERR_INTERRUPTED)
+        TRY(tested);
+    TRY(average_statistics(s));
     TRY(train_session_compare(s));
+    better = job->validation > 0 && judge(s, validation);
     close_epoch(p);
     TRY(train_session_mark(s));
     if (job->checkpoint_every == 0 || p->step % job->checkpoint_every == 0 || better)
         TRY(train_session_save(s));
     if (better && job->checkpoint && train_team_leads(&s->team))
         TRY(store_mark_best(s->run.checkpoints, (uint64_t)p->step));
-    ended = p->step >= s->last_step || s->stopped_early;
-    if (job->test && s->info->count[DATA_TEST] > 0 &&
-        (ended || (job->eval_every > 0 && p->epoch % job->eval_every == 0)))
-        st = train_session_test(s);
-    if (st == BASE_OK || st == BASE_ERR_INTERRUPTED || st == BASE_ERR_PEER_LOST) {
-        base_status recorded; /* the epoch is over, tested or not */
-
-        tell_epoch(s, validation);
-        recorded = record_epoch(s, validation);
-        st = st == BASE_OK ? recorded : st;
-    }
+    tell_epoch(s, validation);
+    TRY(record_epoch(s, validation));
+    st = tested;
 out:
     return st;
 }
@@ -381,7 +393,6 @@ static base_status run_views(struct train_session *s)
             break;
         if (st == BASE_ERR_PEER_LOST)
             base_info("%s", base_message());
-        s->renew = false;
         began = base_now();
         cpu = base_thread_cpu();
         TRY(train_session_enter(s));

@@ -35,12 +35,33 @@ static base_status make_folder(const char *path, bool *taken_p)
     return base_fail(BASE_ERR_IO, "cannot make the folder %s: %m", path);
 }
 
-static base_status check_name(const char *name)
+/* Then it is no run: whoever made it died before there was anything to keep. */
+static bool is_empty(const char *path)
 {
+    char **names = NULL;
+    size_t count = 0;
+    base_status st = base_list_dir(path, &names, &count);
+
+    base_names_free(names, count);
+    return st == BASE_OK && count == 0;
+}
+
+base_status train_run_check(const char *runs_dir, const char *name)
+{
+    base_status st = BASE_OK;
+    char *path = base_format("%s/%s", runs_dir, name);
+
     if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') != NULL)
-        return base_fail(BASE_ERR_USAGE,
-                         "'%s' is no name for a run: no slash, no dot in front, not empty", name);
-    return BASE_OK;
+        TRY(base_fail(BASE_ERR_USAGE,
+                      "'%s' is no name for a run: no slash, no dot in front, not empty", name));
+    if (base_exists(path) && !is_empty(path))
+        TRY(base_fail(BASE_ERR_USAGE,
+                      "run %s exists already; choose another --run name, or go on with it: "
+                      "--resume %s",
+                      name, name));
+out:
+    base_free(path);
+    return st;
 }
 
 static base_status free_folder(const char *runs_dir, const char *stem, char **path_p)
@@ -61,30 +82,23 @@ static base_status free_folder(const char *runs_dir, const char *stem, char **pa
     return base_fail(BASE_ERR_IO, "no free name %s-N in %s; choose one with --run", stem, runs_dir);
 }
 
-base_status train_run_create(const char *runs_dir, const char *name, const char *stem,
+base_status train_run_create(const char *runs_dir, const char *name, const char *stem, bool ours,
                              struct train_run *run_p)
 {
     base_status st = BASE_OK;
     char *path = NULL, created[32];
     time_t now = time(NULL);
     struct tm utc;
-    bool taken = false;
 
     *run_p = (struct train_run){0};
-    if (name != NULL)
-        TRY(check_name(name));
+    if (name != NULL && !ours)
+        TRY(train_run_check(runs_dir, name));
     TRY(base_make_dirs(runs_dir));
     if (name == NULL) {
         TRY(free_folder(runs_dir, stem, &path));
     } else {
         path = base_format("%s/%s", runs_dir, name);
-        st = make_folder(path, &taken);
-        if (taken)
-            TRY(base_fail(BASE_ERR_USAGE,
-                          "run %s exists already; choose another --run name, or go on with it: "
-                          "--resume %s",
-                          name, name));
-        TRY(st);
+        TRY(base_make_dirs(path));
     }
     set_paths(run_p, path);
     path = NULL;

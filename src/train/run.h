@@ -17,9 +17,12 @@ struct train_run {
     int lock; /* the folder, open, while locked */
 };
 
-/* A new folder. name NULL: `stem`-N with the first free N. An existing name is an error that
- * tells how to resume it. */
-base_status train_run_create(const char *runs_dir, const char *name, const char *stem,
+/* Could there be a new run of this name? An existing one is an error that tells how to resume it;
+ * an empty folder is none. */
+base_status train_run_check(const char *runs_dir, const char *name);
+/* Its folder. name NULL: `stem`-N with the first free N. `ours`: a worker of this job, now lost,
+ * may have made the folder of that name; it is taken over. */
+base_status train_run_create(const char *runs_dir, const char *name, const char *stem, bool ours,
                              struct train_run *run_p);
 /* An existing run by name below runs_dir, or by path. */
 base_status train_run_open(const char *runs_dir, const char *name, struct train_run *run_p);

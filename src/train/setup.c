@@ -180,6 +180,8 @@ static base_status open_model(struct train_session *s)
         TRY(choose(s));
         TRY(load_resumed(s, digest));
     } else {
+        if (s->job->run != NULL)
+            TRY(train_run_check(s->job->runs_dir, s->job->run));
         TRY(nn_model_text(s->job->model, &text));
         TRY(describe_model(s, text));
         TRY(choose(s));
@@ -253,7 +255,7 @@ base_status train_session_open(const struct train_job *job, struct cluster_worke
 
     *s = (struct train_session){.job = job, .started = base_now()};
     s->team.worker = worker;
-    s->saved_step = s->averaged_step = -1;
+    s->saved_step = -1;
     TRY(train_job_check(job));
     TRY(train_fault_find(train_team_id(&s->team), &s->fault));
     TRY(train_strategy_find(train_job_strategy(job, worker != NULL), &s->strategy, &s->options));

@@ -6,7 +6,6 @@
  */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -26,14 +25,10 @@ struct outcome { /* of the batch, in the end of all workers */
 static void tell_strategy(void *context, size_t offset, size_t count)
 {
     struct train_session *s = context;
-    char phase[24];
 
     if (s->strategy->ready != NULL)
         s->strategy->ready(&s->team.exchange, TRAIN_HEAD + offset, count);
-    if (s->fault.armed) {
-        snprintf(phase, sizeof phase, "backward-%d", ++s->ranges_ready);
-        train_fault_at(&s->fault, phase, s->state.position.step + 1);
-    }
+    train_fault_nth(&s->fault, "backward", ++s->ranges_ready, s->state.position.step + 1);
 }
 
 static void add_piece(struct train_session *s, bool first, bool last)
@@ -309,6 +304,8 @@ base_status train_session_step(struct train_session *s, const struct data_batch 
     train_record_arm(s->record, s->job->log_every > 0 && (p->step + 1) % s->job->log_every == 0,
                      p->step + 1);
     s->ranges_ready = 0;
+    x->step = p->step + 1;
+    x->fault = &s->fault;
     x->samples = b->count;
     x->whole = b->whole;
     train_fault_at(&s->fault, "data", p->step + 1);

@@ -22,6 +22,7 @@
 #include "base/status.h"
 #include "coll/coll.h"
 #include "nn/optimiser.h"
+#include "train/fault.h"
 
 /* Floats in front of the gradients that are summed with them: the batch's loss and the like. */
 enum { TRAIN_HEAD = 16, TRAIN_MAX_RANGES = 64 };
@@ -33,15 +34,17 @@ struct train_range {
 
 struct train_exchange {
     int rank, size;
-    struct coll *coll;        /* NULL: alone in this process */
-    bool talks;               /* the communication thread has it (coll_async_begin) */
-    struct coll_space *space; /* everybody's head and gradients; NULL: alone */
-    float *mine;              /* head, then gradients; in the space */
-    size_t floats;            /* of both */
-    uint32_t samples, whole;  /* of this step: in this worker's share, in the batch */
-    const void *options;      /* what followed the name, in the strategy's own struct */
-    void *state;              /* state_size bytes, zeros when open is called */
-    bool one_host;            /* several workers, and all of them share memory */
+    struct coll *coll;               /* NULL: alone in this process */
+    bool talks;                      /* the communication thread has it (coll_async_begin) */
+    struct coll_space *space;        /* everybody's head and gradients; NULL: alone */
+    float *mine;                     /* head, then gradients; in the space */
+    size_t floats;                   /* of both */
+    int64_t step;                    /* that is under way, from 1 */
+    uint32_t samples, whole;         /* of it: in this worker's share, in the batch */
+    const void *options;             /* what followed the name, in the strategy's own struct */
+    void *state;                     /* state_size bytes, zeros when open is called */
+    bool one_host;                   /* several workers, and all of them share memory */
+    const struct train_fault *fault; /* for tests: where this worker is to be lost */
     /* Set by open, on one host: combine only sums the head (train_exchange_head); each worker sums
      * and updates a slice of the model that all have in common (train/copies.h). Asked for again
      * in combine: it may have been refused. */

@@ -122,6 +122,11 @@ uint32_t train_team_id(const struct train_team *team)
     return team->worker != NULL ? cluster_worker_id(team->worker) : 0;
 }
 
+uint32_t train_team_since(const struct train_team *team)
+{
+    return team->worker != NULL ? cluster_worker_since(team->worker) : 0;
+}
+
 bool train_team_outdated(const struct train_team *team)
 {
     return team->worker != NULL && cluster_worker_newest(team->worker) > team->view.number;

@@ -34,10 +34,11 @@ base_status train_team_begin(struct train_team *team, const struct train_strateg
 /* Ends what the view began; says whom the group takes for lost. Accepts zeros. */
 void train_team_leave(struct train_team *team);
 
-bool train_team_leads(const struct train_team *team);    /* rank 0, or alone */
-uint32_t train_team_id(const struct train_team *team);   /* of this worker; 0: alone */
-bool train_team_outdated(const struct train_team *team); /* a newer view was heard of */
-bool train_team_stopping(const struct train_team *team); /* the person asked to stop */
+bool train_team_leads(const struct train_team *team);     /* rank 0, or alone */
+uint32_t train_team_id(const struct train_team *team);    /* of this worker; 0: alone */
+uint32_t train_team_since(const struct train_team *team); /* its first view; 0: alone */
+bool train_team_outdated(const struct train_team *team);  /* a newer view was heard of */
+bool train_team_stopping(const struct train_team *team);  /* the person asked to stop */
 uint64_t train_team_bytes_sent(const struct train_team *team);
 
 /* Inside a step, at the same places on every worker: sums of all, in place. What goes wrong is kept

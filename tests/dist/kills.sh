@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # A worker kills itself (-9) at each phase of a step, under every strategy: the others go on, and no
 # loss of any step is another than without the kill; every sample counts once; the weights are equal
-# after every view change (the program itself compares them, and fails if not).
+# after every view change (the program itself compares them, and fails if not). A worker that is
+# stopped is waited for, and then lost.
 source "$(dirname "$0")/../support/dist.bash"
 
-cat >net.model <<'M'
+expect 0 "$paceline" model show mnist-cnn --text
+grep -v dropout out >cnn.model
+cat >bn.model <<'M'
 conv 8 3x3 pad=1
 relu
 maxpool 2x2
@@ -17,95 +20,149 @@ relu
 dense classes
 softmax
 M
-job=(--model net.model --data synthetic:classes=5,shape=1x12x12,train=130,test=40 --batch 24 --epochs 2
-    --lr 0.05 --kernels onednn --quiet --sync-bn --workers 3 --threads 1)
+common=(--lr 0.02 --kernels onednn --threads 1 --workers 3 --min-workers 1 --quiet)
+cnn=(--model cnn.model --data synthetic:classes=10,shape=1x28x28,train=90,test=20 --batch 24 --epochs 2 "${common[@]}")
+bn=(--model bn.model --data synthetic:classes=10,shape=1x28x28,train=90,test=20 --batch 24 --epochs 2 --validation 0.2
+    "${common[@]}")
 
-# same STRATEGY RUN LOW HIGH ID: every step of RUN has the loss of the undisturbed one, and after the
-# loss of ID it went on between steps LOW and HIGH. Rank 0 takes its last events with it.
+# same WHOLE RUN LOW HIGH ID: every step of RUN has the loss of the undisturbed one, and after the
+# loss of ID it went on between steps LOW and HIGH. Rank 0 takes its last events with it, and of a
+# step that it alone did not complete the others know.
 same() {
     /usr/bin/python3 - "$@" <<'PY' || fail "$2: see above"
 import json, sys
-strategy, run, low, high, victim = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
-def read(name):
-    return [json.loads(line) for line in open(f"runs/{name}/events.jsonl")]
-def steps(events):
-    return [e for e in events if e["event"] == "step"]
-whole, cut = steps(read(strategy)), steps(read(run))
-view = [e for e in read(run) if e["event"] == "view"][-1]
+whole, run, low, high, victim = *sys.argv[1:3], *map(int, sys.argv[3:])
+def read(name, kind):
+    return [e for e in map(json.loads, open(f"runs/{name}/events.jsonl")) if e["event"] == kind]
+steps, cut = read(whole, "step"), read(run, "step")
+view = read(run, "view")[-1]
 assert view["view"] == 2 and len(view["members"]) == 2 and victim not in view["members"], view
 assert low <= view["step"] <= high, view
-seen = [e["step"] for e in cut]
-behind = list(range(view["step"] + 1, 13))
-assert seen[-len(behind):] == behind and len(set(seen)) == len(seen), seen
-assert seen == list(range(1, 13)) or victim == 1, seen
+seen, behind = [e["step"] for e in cut], list(range(view["step"] + 1, len(steps) + 1))
+assert not behind or seen[-len(behind):] == behind, seen
+assert seen == sorted(set(seen)) and (victim == 1 or set(range(1, len(steps) + 1)) - set(seen) <= {view["step"]}), seen
 for b in cut:
-    a = whole[b["step"] - 1]
+    a = steps[b["step"] - 1]
     assert abs(a["loss"] - b["loss"]) <= 1e-4 * abs(a["loss"]), (a, b)
     assert a["samples"] == b["samples"], (a, b)
-assert sum(e["samples"] for e in whole) == 2 * 130
-a, b = (json.load(open(f"runs/{name}/run.json"))["result"]["test"] for name in (strategy, run))
-assert abs(a["loss"] - b["loss"]) <= 1e-4 * a["loss"] and a["per_class"][0]["support"] == b["per_class"][0]["support"]
+counts = [sum(e["samples"] for e in steps if e["epoch"] == epoch) for epoch in (1, 2)]
+assert counts[0] == counts[1] in (90, 72), counts
+a, b = (json.load(open(f"runs/{name}/run.json")) for name in (whole, run))
+assert [e["step"] for e in a["epochs"]] == [e["step"] for e in b["epochs"]], b["epochs"]
+a, b = a["result"]["test"], b["result"]["test"]
+assert abs(a["loss"] - b["loss"]) <= 1e-4 * a["loss"]
+assert [c["support"] for c in a["per_class"]] == [c["support"] for c in b["per_class"]]
 PY
 }
 
-# kill NAME STRATEGY ID PHASE STEP LOW HIGH: the view behind it goes on between steps LOW and HIGH.
-kill_at() {
-    PACELINE_FAULT=$3:$4:$5 expect 0 "$paceline" train "${job[@]}" --strategy "$2" --min-workers 1 --run "$1"
-    same "$2" "$1" "$6" "$7" "$3"
+# lose JOB STRATEGY ID PHASE STEP LOW HIGH: the view behind it goes on between steps LOW and HIGH.
+lose() {
+    local -n job=$1
+    PACELINE_FAULT=$3:$4:$5 expect 0 "$paceline" train "${job[@]}" --strategy "$2" --run lost
+    same "$1-$2" lost "$6" "$7" "$3"
+    rm -r runs/lost
 }
 
-for strategy in gather-scatter allreduce ddp:overlap=on,bucket=4K,first=1K; do
-    expect 0 "$paceline" train "${job[@]}" --strategy $strategy --run $strategy
-    for phase in data forward backward-1 backward-3 backward-5 combine; do
-        kill_at $strategy-$phase $strategy 2 $phase 4 3 3
-    done
-    kill_at $strategy-update $strategy 2 update 4 3 4
-    kill_at $strategy-checkpoint $strategy 1 checkpoint 6 6 6
-    kill_at $strategy-evaluation $strategy 3 evaluation 6 6 6
-    kill_at $strategy-first $strategy 1 combine 4 3 3
+buckets=ddp:overlap=on,bucket=1M,first=64K
+for strategy in gather-scatter allreduce ddp $buckets; do
+    expect 0 "$paceline" train "${cnn[@]}" --strategy $strategy --run cnn-$strategy
+    case $strategy in
+    ddp) phases="data combine" ;; # what is before that it has in common with allreduce
+    $buckets) phases="backward-1 backward-3 bucket-1 bucket-2 bucket-3 bucket-4 bucket-5 bucket-6 combine" ;;
+    *) phases="data forward backward-1 backward-2 backward-3 backward-4 combine" ;;
+    esac
+    for phase in $phases; do lose cnn $strategy 2 $phase 3 2 2; done
+    lose cnn $strategy 2 update 3 2 3
+    [ $strategy != ddp ] || lose cnn ddp 2 slice 3 2 3
+    lose cnn $strategy 1 combine 3 2 2
+    lose cnn $strategy 1 checkpoint 4 4 4
+    lose cnn $strategy 3 evaluation 4 4 4
 done
+lose cnn ddp 2 evaluation 8 8 8
+
+# Batch-norm: its sums are in the middle of the passes, and its statistics are put back.
+bn+=(--sync-bn)
+expect 0 "$paceline" train "${bn[@]}" --strategy ddp --run bn-ddp
+for phase in data forward backward-2 backward-4; do lose bn ddp 2 $phase 3 2 2; done
+lose bn ddp 1 evaluation 3 3 3
+lose bn ddp 1 checkpoint 6 6 6
 
 # local-sgd loses a round: what comes behind it is trained again by those who are left.
-expect 0 "$paceline" train "${job[@]}" --no-sync-bn --strategy local-sgd:k=4 --run local
+bn+=(--no-sync-bn)
+expect 0 "$paceline" train "${bn[@]}" --strategy local-sgd:k=2 --run local
 for phase in data update checkpoint; do
-    case $phase in checkpoint) step=12 ;; *) step=8 ;; esac
-    PACELINE_FAULT=2:$phase:$step expect 0 "$paceline" train "${job[@]}" --no-sync-bn --strategy local-sgd:k=4 \
-        --min-workers 1 --run local-$phase
+    PACELINE_FAULT=2:$phase:6 expect 0 "$paceline" train "${bn[@]}" --strategy local-sgd:k=2 --run local-$phase
     /usr/bin/python3 - local-$phase <<'PY' || fail "local-$phase: see above"
 import json, sys
-events = [json.loads(line) for line in open(f"runs/{sys.argv[1]}/events.jsonl")]
-whole = [json.loads(line) for line in open("runs/local/events.jsonl")]
+events, whole = ([json.loads(line) for line in open(f"runs/{run}/events.jsonl")] for run in (sys.argv[1], "local"))
 view = [e for e in events if e["event"] == "view"][-1]
-assert view["members"] == [1, 3] and view["step"] in (6, 8, 12), view
+assert view["members"] == [1, 3] and view["step"] in (4, 6), view
 epochs = [[e for e in list if e["event"] == "epoch"] for list in (events, whole)]
-assert [e["step"] for e in epochs[0]] == [6, 12] and epochs[0][0] == epochs[1][0], epochs
+assert [e["step"] for e in epochs[0]] == [3, 6] and epochs[0][0] == epochs[1][0], epochs
 assert abs(epochs[0][1]["loss"] - epochs[1][1]["loss"]) < 0.1 * epochs[1][1]["loss"], epochs
 PY
 done
 
-# Back to full strength: a new worker takes the place of the dead one.
-long=(--model net.model --data synthetic:classes=5,shape=1x12x12,train=130,test=40 --batch 24 --lr 0.05 --kernels onednn
-    --threads 1 --workers 2 --log-every 0)
-PACELINE_FAULT=2:forward:5 "$paceline" train "${long[@]}" --epochs 100000 --restart-workers --run again >out 2>err &
+# Stopped for good: it is killed after --silence seconds, and the rest is as if it had been lost.
+PACELINE_FAULT=2:forward:3:STOP expect 0 "$paceline" train "${cnn[@]}" --strategy ddp --silence 2 --run lost --no-quiet
+says 'worker 2 \(pid [0-9]+\) was stopped'
+same cnn-ddp lost 2 2 2
+rm -r runs/lost
+
+# Stopped for a while: nobody is lost.
+rm err
+PACELINE_FAULT=2:forward:3:STOP "$paceline" train "${cnn[@]}" --strategy ddp --silence 60 --run while --no-quiet >out 2>err &
 agent=$!
-for _ in $(seq 1500); do grep -q 'view 3: workers 1,3' err && break; sleep 0.02; done
+for _ in $(seq 1500); do grep -qs 'was stopped' err && break; sleep 0.02; done
+kill -CONT "$(sed -nE 's/.*worker 2 \(pid ([0-9]+)\) was stopped/\1/p' err)"
+wait $agent || fail "a worker that was stopped for a while: $(tail -n 3 err)"
+says 'was continued'
+grep -q '"view":2' runs/while/events.jsonl && fail "a worker that was stopped for a while was lost"
+
+# Back to full strength: a new worker takes the place of the dead one.
+rm err
+PACELINE_FAULT=2:forward:5 "$paceline" train "${cnn[@]}" --workers 2 --epochs 100000 --log-every 0 --no-test \
+    --restart-workers --run again --no-quiet >out 2>err &
+agent=$!
+for _ in $(seq 1500); do grep -qs 'view 3: workers 1,3' err && break; sleep 0.02; done
 kill -INT $agent
 wait $agent
 [ $? = 130 ] || fail "it does not stop as asked: $(tail -n 3 err)"
 says 'view 2: workers 1 go on after step 4'
 says 'view 3: workers 1,3 go on'
 
+# What would go wrong again is not tried again.
+expect 1 "$paceline" train "${cnn[@]}" --restart-workers --model missing.model --run none --no-quiet
+says "worker [1-3] .* ended with a failure"
+says "unknown model .*missing.model"
+[ "$(grep -c 'worker [0-9]*: paceline' err)" -le 3 ] || fail "started again and again: $(cat err)"
+
 # One too few: it is saved, the message says so, and the run goes on with fewer.
-PACELINE_FAULT=2:forward:5 expect 1 "$paceline" train "${job[@]}" --strategy ddp --min-workers 3 --run few --no-quiet
+PACELINE_FAULT=2:forward:3 expect 1 "$paceline" train "${cnn[@]}" --strategy ddp --min-workers 3 --run few --no-quiet
 says '2 of at least 3 workers are left'
-says 'saved after step 4; go on with: paceline train --resume few'
+says 'saved after step 2; go on with: paceline train --resume few'
 expect 0 "$paceline" train --resume few --workers 2 --quiet
 /usr/bin/python3 - <<'PY' || fail "a run that went on differs"
 import json
 def losses(run):
     return {e["step"]: e["loss"] for e in map(json.loads, open(f"runs/{run}/events.jsonl")) if e["event"] == "step"}
-a, b = losses("allreduce"), losses("few")
+a, b = losses("cnn-allreduce"), losses("few")
 assert a.keys() == b.keys() and all(abs(a[i] - b[i]) <= 1e-4 * a[i] for i in a), (a, b)
 PY
-PACELINE_FAULT=2:forward expect 2 "$paceline" train --model mlp:8x1 --data synthetic:train=64,test=16 --run bad
-says 'PACELINE_FAULT'
+
+# The founder dies when it has made the folder, before the others know: they take it over.
+PACELINE_FAULT=1:folder:0 expect 0 "$paceline" train "${cnn[@]}" --strategy ddp --run lost
+[ ! -e runs/lost-2 ] && [ -e runs/lost/report.txt ] || fail "the run is elsewhere: $(ls runs)"
+mkdir runs/empty # what is left of one that died before it had written anything
+expect 0 "$paceline" train "${cnn[@]}" --workers 1 --strategy single --run empty
+cp -r runs/empty before
+expect 2 "$paceline" train "${cnn[@]}" --workers 1 --strategy single --run empty
+says 'exists already'
+expect 1 "$paceline" train "${cnn[@]}" --run empty
+says 'exists already'
+diff -r before runs/empty || fail "a run that was there is another now"
+
+for fault in 2:forward 2:forward:x 2:forward:3:CONT nonsense; do
+    PACELINE_FAULT=$fault expect 2 "$paceline" train --model mlp:8x1 --data synthetic:train=64,test=16 --run bad
+    says 'PACELINE_FAULT'
+done

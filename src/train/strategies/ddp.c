@@ -97,7 +97,7 @@ static base_status start(struct train_exchange *x, struct state *state)
     }
     TRY(coll_start_all_reduce(x->coll, x->space, bucket->offset, bucket->count,
                               bucket->offset == 0 ? NULL : &state->sum, &bucket->ticket));
-    state->started++;
+    train_fault_nth(x->fault, "bucket", ++state->started, x->step);
 out:
     return st;
 }
