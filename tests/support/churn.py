@@ -1,0 +1,220 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""One training that loses and gets workers at random, again and again.
+
+    churn.py PATH-OF-PACELINE [--changes N] [--seed S] [--keep FOLDER] [OPTION-OF-TRAIN…]
+
+Kills (-9) workers and the agents of hosts that had joined, stops workers for good and for a moment,
+kills on top of a change that is under way, and lets hosts join; lost workers are started anew. Only
+the last of those who have the training's state is spared. After every change steps go on in a view
+of the living within PATIENCE. In the end every step was made once, every sample counts once an epoch
+and the loss has fallen. The seed gives the same choices again. Other options are the training's; its
+strategy must be one whose unit is a step."""
+import argparse
+import collections
+import os
+import pathlib
+import random
+import signal
+import sys
+import tempfile
+import time
+import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+from training import Silence, Training, children, worker_id  # noqa: E402
+
+PATIENCE = 60
+SAMPLES, BATCH = 450, 24
+TRAINED = SAMPLES - SAMPLES // 10  # the others validate
+WORKERS, MOST = 3, 6
+INFANTS = 3  # a job gives up on workers of which too many in a row never come to work
+MODEL = """conv 8 3x3 pad=1
+bn
+relu
+maxpool 2x2
+conv 16 3x3 pad=1
+relu
+flatten
+dense 64
+relu
+dense classes
+softmax
+"""
+OPTIONS = ["--model", "net.model", "--data", f"synthetic:classes=10,shape=1x28x28,train={SAMPLES},test=100",
+           "--batch", str(BATCH), "--lr", "0.0005", "--kernels", "onednn", "--threads", "1", "--validation",
+           "0.1", "--checkpoint-every", "10", "--epochs", "1000000", "--workers", str(WORKERS), "--port", "0",
+           "--restart-workers", "--silence", "3", "--run", "churn"]
+
+
+class Churn:
+    def __init__(self, training, rng):
+        self.training, self.rng = training, rng
+        self.tally = collections.Counter()
+        self.doomed = set()  # worker ids that were killed or stopped for good
+        self.infants = 0  # lost before they had worked, since everybody was there
+
+    def victims(self):
+        """Worker id → pid of those that may be lost: one that has the state must be left."""
+        workers = {i: pid for i, pid in self.training.workers().items() if i not in self.doomed}
+        holders = [i for i in self.training.members if i in workers]
+        if len(holders) < 2:
+            for i in holders:
+                del workers[i]
+        if self.infants == INFANTS:
+            workers = {i: pid for i, pid in workers.items() if i in holders}
+        return workers
+
+    def strike(self, number):
+        """Sends a signal to a worker; True: there was one."""
+        victims = self.victims()
+        if not victims:
+            return False
+        victim = self.rng.choice(sorted(victims))
+        try:
+            os.kill(victims[victim], number)
+        except ProcessLookupError:
+            return False
+        self.doomed.add(victim)
+        self.infants += victim not in self.training.members
+        return True
+
+    def kill(self):
+        return self.strike(signal.SIGKILL)
+
+    def kill_two(self):
+        return self.strike(signal.SIGKILL) and self.strike(signal.SIGKILL)
+
+    def stop(self):
+        return self.strike(signal.SIGSTOP)
+
+    def pause(self):
+        """A moment's stop costs nobody."""
+        victims = self.victims()
+        if not victims:
+            return False
+        pid = victims[self.rng.choice(sorted(victims))]
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(self.rng.uniform(0, 0.3))
+        os.kill(pid, signal.SIGCONT)
+        return True
+
+    def join(self):
+        if len(self.training.workers()) >= MOST:
+            return False
+        self.training.join(self.rng.choice([1, 1, 2]))
+        return True
+
+    def kill_host(self):
+        guests = [a for a in self.training.agents[1:] if a.poll() is None]
+        if not guests:
+            return False
+        guest = self.rng.choice(guests)
+        doomed = {i for pid in children(guest.pid) if (i := worker_id(pid)) is not None}
+        if not any(i in self.victims() for i in self.training.members if i not in doomed):
+            return False
+        guest.kill()
+        self.doomed |= doomed
+        return True
+
+    def goes_on(self):
+        """Steps are made again, by living workers."""
+        moment = time.monotonic()
+        t = self.training
+        t.until(lambda: t.stepped > moment and not self.doomed & set(t.members), "no step", PATIENCE)
+
+    def full(self):
+        """Everybody is there: the workers of host 0, and whoever has joined."""
+        living = {i for i in self.training.workers() if i not in self.doomed}
+        return set(self.training.members) == living and len(children(self.training.agent.pid)) == WORKERS
+
+    def change(self):
+        kinds = [(10, "kill", self.kill), (3, "two kills", self.kill_two), (1, "stop", self.stop),
+                 (1, "pause", self.pause), (3, "join", self.join), (2, "host killed", self.kill_host)]
+        _, name, act = self.rng.choices(kinds, [k[0] for k in kinds])[0]
+        if not act():
+            return
+        self.tally[name] += 1
+        self.training.note(f"{name} in view {self.training.view}, lost so far: {sorted(self.doomed)[-6:]}")
+        if self.rng.random() < 0.3:
+            return  # the next one comes on top of it
+        self.goes_on()
+        if self.rng.random() < 0.2:
+            self.training.until(self.full, "not at full strength", PATIENCE)
+            self.infants = 0
+        self.linger()
+
+    def linger(self):
+        """The next comes after some steps, at a random moment of one."""
+        step = self.training.step + self.rng.randrange(20)
+        self.training.until(lambda: self.training.step >= step, "no step", PATIENCE)
+        time.sleep(self.rng.uniform(0, 0.03))
+
+
+def steps_of(events):
+    """By number. A view goes on where its members are; of a step all of whose makers are lost nothing is
+    left but rank 0's word, and it is made again."""
+    steps, last = {}, 0
+    for e in events:
+        if e["event"] == "view":
+            assert e["step"] >= last - 1, f"from step {last} back: {e}"
+            last = e["step"]
+        elif e["event"] == "step":
+            assert e["step"] == last + 1, f"a step behind {last}: {e}"
+            steps[e["step"]], last = e, e["step"]
+    return steps
+
+
+def check(events):
+    steps = steps_of(events)
+    epochs = collections.Counter()
+    for e in steps.values():
+        epochs[e["epoch"]] += e["samples"]
+    # A rank 0 that is lost takes its last lines with it: an epoch may lack some, none may have more.
+    assert max(epochs.values()) <= TRAINED, "a sample counts twice"
+    assert TRAINED in epochs.values(), "no epoch is complete"
+    losses = [e["loss"] for e in steps.values()]
+    first, last = sum(losses[:50]) / 50, sum(losses[-50:]) / 50
+    assert last < 0.9 * first, f"the loss does not fall: {first} … {last}"
+    views = sum(e["event"] == "view" for e in events)
+    return f"{max(steps)} steps in {views} views, loss {first:.3f} … {last:.3f}"
+
+
+def run(args, folder):
+    rng = random.Random(args.seed)
+    (pathlib.Path(folder) / "net.model").write_text(MODEL)
+    with Training(args.program, folder, OPTIONS + args.options) as training:
+        churn = Churn(training, rng)
+        training.goes_on(0, PATIENCE)
+        while sum(churn.tally.values()) < args.changes:
+            churn.change()
+        training.until(churn.full, "not at full strength in the end", PATIENCE)
+        churn.goes_on()
+        code = training.stop(PATIENCE)
+        assert code == 130, f"it ended with {code}"
+        words = check(training.events("churn"))
+    kinds = ", ".join(f"{n} {what}" for what, n in sorted(churn.tally.items()))
+    return f"{args.changes} changes ({kinds}): {words}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", type=os.path.realpath)
+    parser.add_argument("--changes", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", help="an empty folder that gets the run and the log")
+    args, args.options = parser.parse_known_args()
+    with tempfile.TemporaryDirectory(prefix="churn-") as temporary:
+        folder = args.keep or temporary
+        try:
+            print(run(args, folder))
+        except (Silence, AssertionError) as finding:
+            traceback.print_exc()
+            log = (pathlib.Path(folder) / "log").read_text().splitlines()
+            print("what the training said last:", *log[-30:], sep="\n  ", file=sys.stderr)
+            sys.exit(f"seed {args.seed}: {finding}")
+
+
+if __name__ == "__main__":
+    main()
