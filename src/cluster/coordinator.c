@@ -252,7 +252,7 @@ static base_status hear_ready(struct cluster_coordinator *c, struct worker *w,
     for (int i = 0; i < COMM_MAX_WORKERS; i++) {
         const struct worker *other = &c->workers[i];
 
-        if (other->id != 0 && other->host == w->host && other->state != WORKER_STARTING &&
+        if (other->id != 0 && other->host == w->host && other->state == WORKER_READY &&
             other->slot == m->slot) /* nobody could read a view with both */
             return base_fail(BASE_ERR_DATA, "workers %u and %u have slot %u", other->id, w->id,
                              m->slot);

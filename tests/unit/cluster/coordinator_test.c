@@ -619,6 +619,16 @@ static void test_refusals(void **state)
     assert_int_equal(said(CLUSTER_JOB, -1, NULL), 3);
 }
 
+/* Lost before it said which slot it has: it has none that another could not have. */
+static void test_slot_of_nobody(void **state)
+{
+    (void)state;
+    two_hosts(1, true);
+    join(2, CLUSTER_ANY_HOST, 2);
+    lost(2, 5);
+    assert_int_equal(hear(2, (struct cluster_message){.type = CLUSTER_READY, .id = 6}), BASE_OK);
+}
+
 static void test_nonsense(void **state)
 {
     (void)state;
@@ -796,6 +806,7 @@ int main(void)
         TEST(test_coming_back),
         TEST(test_places_are_free_again),
         TEST(test_refusals),
+        TEST(test_slot_of_nobody),
         TEST(test_nonsense),
         TEST(test_result),
         TEST(test_killed_at_exit),
