@@ -1,25 +1,31 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""How long it takes until everybody has left a collective operation that a lost worker is in.
+"""How long it takes until everybody has left a collective operation that a lost worker is in, and until
+a training goes on.
 
-    faults.py PATH-OF-PACELINE [--kills N] [--held N] [--cuts N] [--workers W] [--json FILE] [--table FILE]
+    faults.py PATH-OF-PACELINE [--kills N] [--held N] [--cuts N] [--pauses N] [--workers W]
+              [--json FILE] [--table FILE]
 
 kill: kill -9 of a random worker of one host while all of them do all-reduces of 4 KB, N times; from
 just before the kill until the last survivor's call has returned. held: the same with a victim that
 holds 1 GB. cut: the link of one of three hosts (tools/cluster, needs root) is cut; the survivors are on
-the other two. Percentiles over all trials."""
+the other two. pause: kill -9 of a random worker of a training on one host; from just before the kill until
+the survivors have made a step, which is part of it. Percentiles over all trials."""
 import argparse
 import os
 import pathlib
 import random
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tools"))
 import drill  # noqa: E402
 import results  # noqa: E402
+import training  # noqa: E402
 
 PATIENCE = 60
 GIGABYTE = 1 << 30
@@ -79,6 +85,27 @@ def cuts(args, rng, count):
     return times
 
 
+def pauses(args, rng, count, model, shape):
+    options = ["--model", model, "--data", f"synthetic:classes=10,shape={shape},train=4096,test=16", "--batch", "64",
+               "--epochs", "1000000", "--no-test", "--lr", "0.001", "--workers", str(args.workers),
+               "--min-workers", "1", "--run", "pauses"]
+    times = []
+    while len(times) < count:
+        with tempfile.TemporaryDirectory(prefix="pauses-") as folder, \
+                training.Training(args.program, folder, options) as job:
+            job.goes_on(0, PATIENCE)
+            while len(job.members) > 1 and len(times) < count:
+                view, step, victims = job.view, job.step, job.workers()
+                job.until(lambda: job.step >= step + 3, "no steps", PATIENCE)
+                time.sleep(rng.uniform(0, 0.05))  # the moment of the kill is random
+                victim = victims[rng.choice(job.members)]
+                begin = time.monotonic()
+                os.kill(victim, signal.SIGKILL)
+                times.append(job.goes_on(view, PATIENCE) - begin)
+            job.stop(PATIENCE)
+    return times
+
+
 def summary(name, workers, times):
     times = sorted(times)
 
@@ -100,10 +127,11 @@ def row(r):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("program")
+    parser.add_argument("program", type=os.path.realpath)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--held", type=int, default=20)
     parser.add_argument("--cuts", type=int, default=5)
+    parser.add_argument("--pauses", type=int, default=60, help="for each of two models")
     parser.add_argument("--workers", type=int, default=4, help="of the host, before the first kill")
     parser.add_argument("--seed", type=int, default=1)
     results.add_options(parser)
@@ -116,7 +144,9 @@ def main():
     for name, workers, count, run in (
             ("kill -9", args.workers, args.kills, lambda n: kills(args, rng, n, False)),
             ("kill -9, victim holds 1 GB", args.workers, args.held, lambda n: kills(args, rng, n, True)),
-            ("link cut", 3, args.cuts, lambda n: cuts(args, rng, n))):
+            ("link cut", 3, args.cuts, lambda n: cuts(args, rng, n)),
+            ("pause, mnist-cnn", args.workers, args.pauses, lambda n: pauses(args, rng, n, "mnist-cnn", "1x28x28")),
+            ("pause, vgg11", args.workers, args.pauses, lambda n: pauses(args, rng, n, "vgg11", "3x32x32"))):
         if count > 0:
             found.append(summary(name, workers, run(count)))
             print(row(found[-1]), flush=True)

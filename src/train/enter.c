@@ -258,6 +258,14 @@ static void forget_view(struct train_session *s)
     s->averaged_step = -1;
 }
 
+static bool save_was_due(const struct train_session *s)
+{
+    const struct train_position *p = &s->state.position;
+
+    return p->cursor == 0 ||
+           (s->job->checkpoint_every > 0 && p->step % s->job->checkpoint_every == 0);
+}
+
 /* In the view that was met. */
 static base_status settle(struct train_session *s)
 {
@@ -275,23 +283,23 @@ static base_status settle(struct train_session *s)
         TRY(train_session_found(s));
         s->leader = first;
     }
-    if (!a.fresh)
-        s->saved_step = a.saved_step;
     if (a.behind && s->whole)
         TRY(train_round_keep(&before, &s->state));
     TRY(share_description(s, &a));
+    moved = s->leader != first;
+    if (!a.fresh && !moved)
+        s->saved_step = a.saved_step; /* the others only know that it was due */
     TRY(train_session_fit(s));
     TRY(share_buffers(s, &a));
     TRY(train_session_compare(s));
     TRY(share_memory(s));
     TRY(train_session_mark(s));
     TRY(share_run(s, &a));
-    moved = s->leader != first;
-    s->leader = first;
-    if (moved) { /* what the former rank 0 was about to save */
+    if (moved && save_was_due(s)) { /* by the former rank 0, who knows whether it did */
         s->saved_step = -1;
         TRY(train_session_save(s));
     }
+    s->leader = first;
 out:
     if (before.tracked != NULL && !s->whole) { /* the source was lost half-way */
         train_round_undo(&before, &s->state);

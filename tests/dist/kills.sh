@@ -155,6 +155,10 @@ PY
 # The founder dies when it has made the folder, before the others know: they take it over.
 PACELINE_FAULT=1:folder:0 expect 0 "$paceline" train "${cnn[@]}" --strategy ddp --run lost
 [ ! -e runs/lost-2 ] && [ -e runs/lost/report.txt ] || fail "the run is elsewhere: $(ls runs)"
+PACELINE_FAULT=1:folder:0 expect 1 "$paceline" train "${cnn[@]}" --min-workers 3 --run early
+expect 0 "$paceline" runs
+grep -qE '^early +lost' out || fail "a run whose founder died: $(cat out)"
+expect 0 "$paceline" train --resume early --workers 2 --quiet
 mkdir runs/empty # what is left of one that died before it had written anything
 expect 0 "$paceline" train "${cnn[@]}" --workers 1 --strategy single --run empty
 cp -r runs/empty before
@@ -163,6 +167,19 @@ says 'exists already'
 expect 1 "$paceline" train "${cnn[@]}" --run empty
 says 'exists already'
 diff -r before runs/empty || fail "a run that was there is another now"
+
+# Host 0's only worker dies: its neighbour goes on, in a folder of its own host.
+mkdir a b
+host() { # RANK FOLDER OPTION…
+    (cd "$2" && exec "$paceline" train "${cnn[@]/#cnn.model/$work/cnn.model}" --workers 1 --num-nodes 2 --rank "$1" --master-ip 127.0.0.1 \
+        --strategy ddp --run moved --no-quiet --silence 60 "${@:3}" >"$work/$2.out" 2>"$work/$2.err")
+}
+PACELINE_FAULT=1:forward:3 host 0 a --port 0 &
+for _ in $(seq 1500); do grep -qs 'listens on' a.err && break; sleep 0.02; done
+host 1 b --port "$(sed -nE 's/^host 0 listens on 127.0.0.1:([0-9]+).*/\1/p' a.err)" || fail "host 1: $(tail -n 3 b.err)"
+wait %% || fail "host 0: $(tail -n 3 a.err)"
+grep -q 'the run goes on in runs/moved of this host' b.err || fail "nobody says where the run goes on: $(cat b.err)"
+grep -q '"status": "done"' b/runs/moved/run.json || fail "the run did not go on: $(cat b.err)"
 
 for fault in 2:forward 2:forward:x 2:forward:3:CONT nonsense; do
     PACELINE_FAULT=$fault expect 2 "$paceline" train --model mlp:8x1 --data synthetic:train=64,test=16 --run bad
