@@ -3,7 +3,6 @@
 and views with the moment it said so, and the process ids of its workers. Nothing here waits longer
 than it was told to."""
 import json
-import os
 import pathlib
 import re
 import signal
@@ -11,12 +10,10 @@ import subprocess
 import threading
 import time
 
+from drill import Silence
+
 STEP = re.compile(r"worker \d+: step +(\d+) ")
 VIEW = re.compile(r"worker \d+: view (\d+): workers ([\d,]+) go on after step \d+")
-
-
-class Silence(Exception):
-    """Something did not come in time: a hang, in the words of the tests."""
 
 
 def children(pid):
@@ -52,7 +49,8 @@ class Training:
     def start(self, *arguments):
         """An agent of the training; whichever has rank 0 tells of steps and views."""
         agent = subprocess.Popen([self.program, *arguments], text=True, cwd=self.folder,
-                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                 start_new_session=True)  # or the end of our shell continues who is stopped
         self.agents.append(agent)
         self.readers.append(threading.Thread(target=self.listen, args=(agent.stderr,), daemon=True))
         self.readers[-1].start()

@@ -27,20 +27,27 @@ static const double TURN = 0.1, STALL = 1.0, CONNECT_SECONDS = 6, TELL_EVERY = 1
 
 /* ---- the watching thread ---- */
 
+static void tell_death(struct agent *a, int slot)
+{
+    uint64_t bit = UINT64_C(1) << slot;
+
+    if ((atomic_fetch_and(&a->members, ~bit) & bit) != 0)
+        comm_host_alarm(a->words, atomic_load(&a->view_number), atomic_load(&a->ids[slot]));
+    atomic_fetch_or(&a->dead, bit);
+}
+
 static void *watch(void *argument)
 {
     struct agent *a = argument;
     int slot;
 
     while (!atomic_load(&a->closing)) {
-        uint64_t bit;
-
         if (comm_host_watch(a->words, base_now() + 3600, &slot) != BASE_OK || slot < 0)
             continue;
-        bit = UINT64_C(1) << slot;
-        if ((atomic_fetch_and(&a->members, ~bit) & bit) != 0)
-            comm_host_alarm(a->words, atomic_load(&a->view_number), atomic_load(&a->ids[slot]));
-        atomic_fetch_or(&a->dead, bit);
+        pthread_mutex_lock(&a->burial);
+        if (comm_host_died(a->words, slot)) /* not buried yet: the slot is still its own */
+            tell_death(a, slot);
+        pthread_mutex_unlock(&a->burial);
         (void)eventfd_write(a->bell, 1);
     }
     return NULL;
@@ -50,6 +57,7 @@ static base_status start_watching(struct agent *a)
 {
     base_status st = BASE_OK;
 
+    pthread_mutex_init(&a->burial, NULL);
     TRY(comm_host_create(&a->words));
     a->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (a->bell < 0 || pthread_create(&a->watcher, NULL, watch, a) != 0)

@@ -58,8 +58,11 @@ void cluster_agent_bury(struct agent *a, struct cluster_process *p)
     cluster_message_text(&m, cluster_process_tail(p));
     cluster_agent_lose(a, p, "died");
     cluster_agent_say(a, &m);
+    pthread_mutex_lock(&a->burial);
     atomic_store(&a->ids[p->slot], 0);
+    atomic_fetch_and(&a->dead, ~(UINT64_C(1) << p->slot));
     comm_host_clear(a->words, p->slot);
+    pthread_mutex_unlock(&a->burial);
     a->workers[p->slot] = NULL;
     cluster_process_close(p);
 }

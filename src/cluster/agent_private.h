@@ -40,7 +40,8 @@ struct agent {
     /* Shared with the watching thread: */
     pthread_t watcher;
     bool watched;
-    int bell; /* eventfd: a word died */
+    pthread_mutex_t burial; /* no slot is given away while its worker's death is told */
+    int bell;               /* eventfd: a word died */
     _Atomic bool closing;
     _Atomic uint32_t view_number;
     _Atomic uint32_t ids[COMM_MAX_WORKERS];

@@ -247,6 +247,8 @@ static void hear_heartbeat(struct cluster_coordinator *c, int host, struct worke
 static base_status hear_ready(struct cluster_coordinator *c, struct worker *w,
                               const struct cluster_message *m)
 {
+    if (w->state == WORKER_LEAVING)
+        return BASE_OK; /* its last word, which came behind the news of its death */
     if (w->state != WORKER_STARTING)
         return base_fail(BASE_ERR_DATA, "worker %u is ready twice", w->id);
     for (int i = 0; i < COMM_MAX_WORKERS; i++) {

@@ -65,18 +65,18 @@ class Churn:
             workers = {i: pid for i, pid in workers.items() if i in holders}
         return workers
 
-    def strike(self, number):
-        """Sends a signal to a worker; True: there was one."""
+    def victim(self):
+        """The id and the pid of one of them, or None."""
         victims = self.victims()
-        if not victims:
+        return self.rng.choice(sorted(victims.items())) if victims else None
+
+    def strike(self, number):
+        """Sends a signal that is the end of a worker; True: there was one."""
+        if (victim := self.victim()) is None:
             return False
-        victim = self.rng.choice(sorted(victims))
-        try:
-            os.kill(victims[victim], number)
-        except ProcessLookupError:
-            return False
-        self.doomed.add(victim)
-        self.infants += victim not in self.training.members
+        os.kill(victim[1], number)
+        self.doomed.add(victim[0])
+        self.infants += victim[0] not in self.training.members
         return True
 
     def kill(self):
@@ -90,13 +90,11 @@ class Churn:
 
     def pause(self):
         """A moment's stop costs nobody."""
-        victims = self.victims()
-        if not victims:
+        if (victim := self.victim()) is None:
             return False
-        pid = victims[self.rng.choice(sorted(victims))]
-        os.kill(pid, signal.SIGSTOP)
+        os.kill(victim[1], signal.SIGSTOP)
         time.sleep(self.rng.uniform(0, 0.3))
-        os.kill(pid, signal.SIGCONT)
+        os.kill(victim[1], signal.SIGCONT)
         return True
 
     def join(self):

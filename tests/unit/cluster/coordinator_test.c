@@ -364,6 +364,20 @@ static void test_blames_the_last_cause(void **state)
     assert_end(BASE_ERR_PEER_LOST, "worker 2 on host host-0 (pid 102) was killed (signal 11");
 }
 
+/* What a dead worker had said may be read after its death was seen. */
+static void test_ready_and_dead(void **state)
+{
+    (void)state;
+    two_hosts(1, true);
+    join(2, CLUSTER_ANY_HOST, 1);
+    lost(2, 5);
+    ready(2, 5);
+    exited(2, 5, 0, 9);
+    assert_int_equal(said(CLUSTER_VIEW, 0, NULL), 1);
+    assert_int_equal(hear(0, (struct cluster_message){.type = CLUSTER_READY, .id = 1}),
+                     BASE_ERR_DATA); /* twice is still nonsense */
+}
+
 static void test_too_few(void **state)
 {
     struct cluster_message m;
@@ -790,6 +804,7 @@ int main(void)
         TEST(test_two_losses_one_view),
         TEST(test_loss_while_starting),
         TEST(test_blames_the_last_cause),
+        TEST(test_ready_and_dead),
         TEST(test_too_few),
         TEST(test_failed_workers_may_save),
         TEST(test_mutual_suspicion),
