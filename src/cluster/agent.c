@@ -57,8 +57,8 @@ static base_status start_watching(struct agent *a)
 {
     base_status st = BASE_OK;
 
-    pthread_mutex_init(&a->burial, NULL);
     TRY(comm_host_create(&a->words));
+    pthread_mutex_init(&a->burial, NULL);
     a->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (a->bell < 0 || pthread_create(&a->watcher, NULL, watch, a) != 0)
         TRY(base_fail(BASE_ERR_MEMORY, "cannot start the agent's watching thread"));
@@ -198,6 +198,7 @@ static void tear_down(struct agent *a)
         atomic_store(&a->closing, true);
         comm_host_poke(a->words);
         pthread_join(a->watcher, NULL);
+        pthread_mutex_destroy(&a->burial);
     }
     if (a->up != NULL)
         base_ignore(comm_mailbox_flush(a->up, base_now() + 1));
