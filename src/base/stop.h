@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ctrl-C and SIGTERM as a request: the loop finishes its step, saves and says how to go on. A
- * second signal ends the process at once. A closed pipe on standard error or output is no reason to
- * lose a training: writing to it fails, and the run goes on.
+ * Ctrl-C, SIGTERM and a closed terminal as a request: the loop finishes its step, saves and says
+ * how to go on. A second signal ends the process at once. A closed pipe on standard error or output
+ * is no reason to lose a training: writing to it fails, and the run goes on.
  */
 #ifndef BASE_STOP_H
 #define BASE_STOP_H

@@ -321,6 +321,11 @@ static void hear_signals(struct agent *a)
     if (number == 0 || a->told_stop)
         return;
     a->told_stop = true;
+    if (a->guest) {
+        base_info("leaving the job: SIG%s", sigabbrev_np(number));
+        a->ended = true;
+        return;
+    }
     snprintf(m.text, sizeof m.text, "SIG%s on host %u", sigabbrev_np(number), a->host);
     cluster_agent_say(a, &m);
 }
@@ -400,6 +405,7 @@ static base_status run(const struct cluster_launch *launch, const struct cluster
 
     *result_p = NULL;
     a->launch = launch;
+    a->guest = setup == NULL;
     a->bell = -1;
     TRY(set_up(a, setup));
     while (!is_over(a)) {

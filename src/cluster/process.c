@@ -75,6 +75,7 @@ static _Noreturn void become_worker(int control, int output, int parent, char *c
     /* Ctrl-C, and what launchers send to every process of a job, is for the agent. */
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
     null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null < 0 || dup2(null, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
         _exit(127);

@@ -36,6 +36,11 @@ expect 0 "$paceline" train --resume cut
 [ "$(fingerprint runs/cut)" = "$whole" ] || fail "after SIGTERM the bits differ"
 grep -q '"status": "done"' runs/cut/run.json || fail "run.json does not say done"
 
+code=$(stop_at_step hung HUP 5)
+[ "$code" = 129 ] || fail "SIGHUP ended with $code instead of 129"
+expect 0 "$paceline" train --resume hung
+[ "$(fingerprint runs/hung)" = "$whole" ] || fail "after SIGHUP the bits differ"
+
 code=$(stop_at_step killed KILL 16)
 [ "$code" = 137 ] || fail "SIGKILL ended with $code"
 "$paceline" runs >"$work/out" 2>&1

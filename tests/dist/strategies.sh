@@ -85,7 +85,7 @@ step=$(sed -nE 's/.*stopped after step ([0-9]*) .*/\1/p' err)
 expect 0 "$paceline" train --resume stopped --steps $((step + 3)) --workers 3 --json
 json "o['steps'] == $step + 3 and o['workers'] == 3"
 
-# A worker that joins gets the state and its share.
+# A worker that joins gets the state and its share. Ctrl-C where it was started makes it leave, no more.
 "$paceline" train "${long[@]}" --epochs 1000 --workers 1 --port 0 --strategy ddp --run joined >out 2>err &
 agent=$!
 for _ in $(seq 1500); do grep -q 'step  *5 ' err && break; sleep 0.02; done
@@ -93,11 +93,15 @@ port=$(sed -nE 's/^host 0 listens on 127.0.0.1:([0-9]+).*/\1/p' err)
 "$paceline" join "127.0.0.1:$port" --workers 1 >join.out 2>&1 &
 joiner=$!
 for _ in $(seq 1500); do grep -q 'view 2: workers 1,2' err && break; sleep 0.02; done
+kill -INT $joiner
+wait $joiner
+[ $? = 130 ] || fail "a guest that leaves ends with 130: $(cat join.out)"
+for _ in $(seq 1500); do grep -q 'view 3: workers 1 go on' err && break; sleep 0.02; done
 kill -INT $agent
 wait $agent
 [ $? = 130 ] || fail "a stopped training ends with 130: $(tail -n 3 err)"
-wait $joiner || fail "join failed: $(cat join.out)"
 says 'view 2: workers 1,2 go on'
+says 'view 3: workers 1 go on'
 
 # One that has other data is turned away, and the others go on.
 /usr/bin/python3 - <<'PY'

@@ -68,7 +68,7 @@ static const struct base_option options[] = {
 
 const struct cli_command cli_command_join = {
     .name = "join",
-    .help = "add workers to a running job",
+    .help = "add workers to a running job; Ctrl-C takes them away again",
     .usage = "paceline join HOST:PORT [options]",
     .examples = "  paceline join 10.0.0.1:7117 --workers 2 --token-file job.token\n",
     .options = options,
