@@ -18,6 +18,7 @@ enum {
     COLL_CHUNK =
         256 << 10,   /* bytes of a message: small enough to stream, large enough to be cheap */
     COLL_WINDOW = 4, /* messages under way to or from a peer */
+    COLL_UNIT = 64,  /* bytes: a cache line; no two ranks write to the same one */
     COLL_SMALL = 16 << 10, /* bytes up to which every rank sums everything by itself */
 };
 
@@ -108,6 +109,8 @@ double coll_log2(int n);                                                  /* rou
 double coll_bytes_of(const struct coll *c, const struct coll_call *call); /* of all blocks */
 /* Seconds of barriers, and of bytes that the busiest rank reads and writes. */
 double coll_local_cost(const struct coll *c, double barriers, double bytes);
+/* A gather or scatter of so many bytes in all is faster by messages than by shared memory. */
+bool coll_mail_is_faster(const struct coll *c, double bytes);
 /* Seconds of rounds that wait for each other, of a rank's messages, of bytes through one link. */
 double coll_cost_of(const struct coll *c, double rounds, double messages, double bytes);
 

@@ -4,7 +4,7 @@
  */
 #include "coll/coll_private.h"
 
-enum { UNIT = 16 }; /* floats: a cache line, so that no two ranks write to the same one */
+enum { UNIT = COLL_UNIT / sizeof(float) };
 
 void coll_slice(size_t count, int rank, int size, size_t *offset_p, size_t *count_p)
 {

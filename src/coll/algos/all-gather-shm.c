@@ -15,6 +15,8 @@ static double estimate(const struct coll *c, const struct coll_call *call)
     double part = bytes / coll_size(c);
     double pieces = ceil(part / (double)coll_local_piece(c, (size_t)part));
 
+    if (call->x != NULL && bytes <= COLL_UNIT) /* which has one owner, who need not wait */
+        return INFINITY;
     if (call->space != NULL && bytes > (double)c->small)
         return coll_local_cost(c, 2, bytes);
     return coll_local_cost(c, pieces, 2 * bytes);

@@ -8,7 +8,8 @@
 static double estimate(const struct coll *c, const struct coll_call *call)
 {
     double n = coll_size(c), bytes = coll_bytes_of(c, call);
-    double messages = bytes <= 64 ? n - 1 : 2 * (n - 1); /* of one slice: to its owner and back */
+    double messages =
+        bytes <= COLL_UNIT ? n - 1 : 2 * (n - 1); /* of one slice: to its owner and back */
 
     return coll_cost_of(c, 2, messages, COLL_CROWD * 2 * (n - 1) / n * bytes);
 }

@@ -20,6 +20,8 @@ static double estimate(const struct coll *c, const struct coll_call *call)
         return coll_local_cost(c, 1, coll_size(c) * bytes);
     if (call->space != NULL)
         return coll_local_cost(c, 2, 2 * bytes);
+    if (!c->crowded && bytes >= 1 << 16 && bytes <= 1 << 19) /* four copies in the caches lose */
+        return INFINITY;
     return coll_local_cost(c, 1 + ceil(bytes / (double)coll_local_half()), 4 * bytes);
 }
 

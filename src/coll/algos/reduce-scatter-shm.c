@@ -13,6 +13,8 @@ static double estimate(const struct coll *c, const struct coll_call *call)
 {
     double bytes = coll_bytes_of(c, call);
 
+    if (bytes <= COLL_UNIT) /* which has one owner: the others need not wait */
+        return INFINITY;
     if (call->space != NULL && bytes > (double)c->small)
         return coll_local_cost(c, 2, bytes);
     return coll_local_cost(c, ceil(bytes / (double)coll_local_half()), 2 * bytes);

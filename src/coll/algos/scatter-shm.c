@@ -11,6 +11,8 @@ static double estimate(const struct coll *c, const struct coll_call *call)
 {
     double pieces = ceil((double)call->count / (double)coll_local_piece(c, call->count));
 
+    if (coll_mail_is_faster(c, coll_bytes_of(c, call)))
+        return INFINITY;
     return coll_local_cost(c, pieces, (1.0 + coll_size(c)) * (double)call->count);
 }
 
