@@ -74,6 +74,8 @@ void cluster_coordinator_end(struct cluster_coordinator *c)
 
     if (f->id != 0 && c->end_code != BASE_OK) {
         m.id = f->id;
+        if (f->exited && f->signal == 0 && f->code == base_exit_code(BASE_ERR_USAGE))
+            m.code = BASE_ERR_USAGE; /* the command line is wrong, and no worker to blame */
         cluster_coordinator_last_words(f, m.text, sizeof m.text);
     } else {
         cluster_message_text(&m, c->end_text);

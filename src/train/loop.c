@@ -412,7 +412,7 @@ static base_status save_alone(struct train_session *s)
 
     if (!s->whole || !s->job->checkpoint || s->run.path == NULL)
         goto out;
-    if (!s->run.locked && train_run_lock(&s->run) != BASE_OK)
+    if (!s->run.locked && train_run_lock(&s->run, 0) != BASE_OK)
         goto out;
     s->run_started = true; /* how it ended is this worker's to write */
     if (s->saved_step != s->state.position.step)

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
 
@@ -142,13 +143,18 @@ void train_run_follow(struct train_run *run_p, const char *path, json_t *json)
     set_paths(run_p, base_strdup(path));
 }
 
-base_status train_run_lock(struct train_run *run)
+base_status train_run_lock(struct train_run *run, double seconds)
 {
+    double deadline = base_now() + seconds;
     int fd = open(run->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool taken;
 
     if (fd < 0)
         return base_fail(BASE_ERR_IO, "cannot open the folder %s: %m", run->path);
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    while ((taken = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) &&
+           base_now() < deadline)
+        usleep(5 * 1000);
+    if (taken) {
         close(fd);
         return base_fail(BASE_ERR_USAGE,
                          "run %s is being trained by another process; wait for its end, or stop it",

@@ -28,8 +28,9 @@ base_status train_run_create(const char *runs_dir, const char *name, const char 
 base_status train_run_open(const char *runs_dir, const char *name, struct train_run *run_p);
 /* A run that another process has the folder of: its path and run.json, as that one knows them. */
 void train_run_follow(struct train_run *run_p, const char *path, json_t *json);
-/* One process at a time trains a run; the lock ends with the process at the latest. */
-base_status train_run_lock(struct train_run *run);
+/* One process at a time trains a run; the lock ends with the process at the latest. It is waited
+ * for `seconds` at most. */
+base_status train_run_lock(struct train_run *run, double seconds);
 void train_run_close(struct train_run *run); /* accepts zeros; writes nothing */
 
 /* Sets "status" (and pid while running) and replaces run.json. */

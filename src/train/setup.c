@@ -171,7 +171,7 @@ static base_status open_model(struct train_session *s)
 
     if (s->job->resume != NULL) {
         TRY(train_run_open(s->job->runs_dir, s->job->resume, &s->run));
-        TRY(train_run_lock(&s->run));
+        TRY(train_run_lock(&s->run, 0));
         TRY(base_json_object(s->run.json, "about", &about));
         TRY(base_json_string(about, "model", &resumed));
         TRY(base_json_object(about, "data", &data));

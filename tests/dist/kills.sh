@@ -134,7 +134,7 @@ says 'view 2: workers 1 go on after step 4'
 says 'view 3: workers 1,3 go on'
 
 # What would go wrong again is not tried again.
-expect 1 "$paceline" train "${cnn[@]}" --restart-workers --model missing.model --run none --no-quiet
+expect 2 "$paceline" train "${cnn[@]}" --restart-workers --model missing.model --run none --no-quiet
 says "worker [1-3] .* ended with a failure"
 says "unknown model .*missing.model"
 [ "$(grep -c 'worker [0-9]*: paceline' err)" -le 3 ] || fail "started again and again: $(cat err)"

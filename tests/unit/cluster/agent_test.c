@@ -199,7 +199,7 @@ static void test_unknown_program(void **state)
     json_t *result;
 
     (void)state;
-    assert_int_equal(run("nap", 2, 0, NULL, &result), BASE_ERR_PEER_LOST);
+    assert_int_equal(run("nap", 2, 0, NULL, &result), BASE_ERR_USAGE);
     assert_non_null(strstr(base_message(), "unknown program 'nap'"));
 }
 

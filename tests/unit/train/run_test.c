@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A run's folder belongs to one process at a time. One that is ending is waited for.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "train/run.h"
+
+enum { HOLD = 300 * 1000 }; /* microseconds */
+
+static struct train_run made_in(char *folder)
+{
+    struct train_run run = {0};
+
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(train_run_create(folder, "one", "stem", false, &run), BASE_OK);
+    return run;
+}
+
+/* A process that has the lock for HOLD; it is taken when this returns. */
+static pid_t holder(const struct train_run *run)
+{
+    int ready[2];
+    char word;
+    pid_t pid;
+
+    assert_int_equal(pipe(ready), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct train_run own = {.path = run->path, .name = run->name};
+
+        if (train_run_lock(&own, 0) != BASE_OK || write(ready[1], "", 1) != 1)
+            _exit(1);
+        usleep(HOLD);
+        _exit(0);
+    }
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &word, 1), 1);
+    close(ready[0]);
+    return pid;
+}
+
+static void test_lock(void **state)
+{
+    char folder[] = "/tmp/run-test-XXXXXX";
+    struct train_run run = made_in(folder);
+    pid_t pid = holder(&run);
+    double start = base_now();
+    int status;
+
+    (void)state;
+    assert_int_equal(train_run_lock(&run, 0), BASE_ERR_USAGE);
+    assert_false(run.locked);
+    assert_int_equal(train_run_lock(&run, HOLD / 30e6), BASE_ERR_USAGE);
+    assert_true(base_now() - start >= HOLD / 30e6);
+    assert_int_equal(train_run_lock(&run, 60), BASE_OK);
+    assert_true(run.locked);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    rmdir(run.path);
+    train_run_close(&run);
+    rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lock)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
