@@ -202,7 +202,8 @@ static void hear_exit(struct cluster_coordinator *c, struct worker *w,
     }
     c->stillborn += !w->member;
     replace = c->setup.restarts && (c->phase == STARTING_UP || c->phase == RUNNING) &&
-              m->signal != 0 && w->state != WORKER_DONE && c->stillborn < STILLBORN;
+              c->result_id == 0 && m->signal != 0 && w->state != WORKER_DONE &&
+              c->stillborn < STILLBORN;
     cluster_coordinator_forget(c, w);
     if (replace)
         cluster_coordinator_order(c, host, 1, now);

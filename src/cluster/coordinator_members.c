@@ -285,6 +285,17 @@ static bool settled(const struct cluster_coordinator *c)
     return true;
 }
 
+/* There is a result and no member is at work any more: whoever comes now comes too late. */
+static void dismiss_latecomers(struct cluster_coordinator *c, double now)
+{
+    for (int i = 0; i < COMM_MAX_WORKERS; i++)
+        if (c->workers[i].id != 0 && c->workers[i].member && c->workers[i].state != WORKER_DONE)
+            return;
+    for (int i = 0; i < COMM_MAX_WORKERS; i++)
+        if (c->workers[i].id != 0 && !c->workers[i].member && c->workers[i].state != WORKER_DONE)
+            cluster_coordinator_evict(c, &c->workers[i], "came when the work was done", now);
+}
+
 void cluster_coordinator_consider(struct cluster_coordinator *c, double now)
 {
     if (c->phase == GATHERING)
@@ -293,6 +304,8 @@ void cluster_coordinator_consider(struct cluster_coordinator *c, double now)
         c->phase = RUNNING;
     if (c->phase == FAILING && alive(c) == 0)
         cluster_coordinator_end(c);
+    if ((c->phase == RUNNING || c->phase == STOPPING) && c->result_id != 0)
+        dismiss_latecomers(c, now);
     if ((c->phase != RUNNING && c->phase != STOPPING) || count(c, WORKER_LEAVING) > 0)
         return;
     if (alive(c) > 0) {

@@ -293,6 +293,28 @@ static void test_restart_before_the_first_view(void **state)
     assert_view(1, 2, 2, 3);
 }
 
+/* A replacement that is stopped before it has spoken is not waited for when the work is done. */
+static void test_too_late(void **state)
+{
+    struct cluster_message m;
+
+    (void)state;
+    two_hosts_that_restart();
+    exited(1, 3, 0, 9);
+    for (uint32_t id = 1; id <= 4; id++)
+        if (id != 3)
+            result(id > 2, id);
+    assert_int_equal(said(CLUSTER_KILL, 1, &m), 1);
+    assert_int_equal(m.id, 5);
+    exited(0, 1, 0, 0);
+    exited(0, 2, 0, 0);
+    exited(1, 4, 0, 0);
+    assert_false(cluster_coordinator_over(lab.c));
+    exited(1, 5, 0, 9);
+    assert_int_equal(said(CLUSTER_JOB, 1, NULL), 2); /* and not replaced again */
+    assert_end(BASE_OK, "");
+}
+
 /* Replacements that are killed before they come to work: five in a row are enough. */
 static void test_restart_gives_up(void **state)
 {
@@ -799,6 +821,7 @@ int main(void)
         TEST(test_loss),
         TEST(test_restart),
         TEST(test_restart_before_the_first_view),
+        TEST(test_too_late),
         TEST(test_restart_gives_up),
         TEST(test_blame),
         TEST(test_two_losses_one_view),
