@@ -66,6 +66,15 @@ void base_info(const char *format, ...)
     va_end(args);
 }
 
+void base_relay(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    line(BASE_WARN, "", format, args);
+    va_end(args);
+}
+
 void base_warn(const char *format, ...)
 {
     va_list args;

@@ -13,6 +13,9 @@ enum base_level { BASE_QUIET, BASE_WARN, BASE_INFO };
 
 void base_log_level(enum base_level level); /* default BASE_INFO */
 void base_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void base_relay(const char *format,
+                ...) /* a line that another process chose to say: with --quiet, too */
+    __attribute__((format(printf, 1, 2)));
 void base_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 bool base_log_terminal(void); /* stderr is a terminal */

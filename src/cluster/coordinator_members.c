@@ -207,8 +207,10 @@ static void publish(struct cluster_coordinator *c, double now)
 
         w->accuses = 0;
         w->suspected = 0;
-        if (!w->member && w->state == WORKER_READY)
+        if (!w->member && w->state == WORKER_READY) {
             c->stillborn = 0;
+            w->first = view->number;
+        }
         w->member = w->id != 0 && w->state == WORKER_READY;
         if (!w->member)
             continue;
@@ -285,14 +287,18 @@ static bool settled(const struct cluster_coordinator *c)
     return true;
 }
 
-/* There is a result and no member is at work any more: whoever comes now comes too late. */
+/* Nobody is at work any more who was there when the work was done: the others came too late, and
+ * those who know the state do not come to their view. */
 static void dismiss_latecomers(struct cluster_coordinator *c, double now)
 {
-    for (int i = 0; i < COMM_MAX_WORKERS; i++)
-        if (c->workers[i].id != 0 && c->workers[i].member && c->workers[i].state != WORKER_DONE)
+    for (int i = 0; i < COMM_MAX_WORKERS; i++) {
+        const struct worker *w = &c->workers[i];
+
+        if (w->id != 0 && w->member && w->state == WORKER_READY && w->first <= c->done_view)
             return;
+    }
     for (int i = 0; i < COMM_MAX_WORKERS; i++)
-        if (c->workers[i].id != 0 && !c->workers[i].member && c->workers[i].state != WORKER_DONE)
+        if (c->workers[i].id != 0 && c->workers[i].state != WORKER_DONE)
             cluster_coordinator_evict(c, &c->workers[i], "came when the work was done", now);
 }
 

@@ -21,8 +21,9 @@ struct worker {
     uint32_t id; /* 0: free entry */
     int host;
     enum worker_state state;
-    bool member;   /* of the current view */
-    uint32_t view; /* it works in */
+    bool member;    /* of the current view */
+    uint32_t view;  /* it works in */
+    uint32_t first; /* view that it was a member of */
     uint16_t slot, port;
     int64_t pid;
     double since; /* when it was ordered */
@@ -81,7 +82,8 @@ struct cluster_coordinator {
     char end_text[1024];
     json_t *result;
     uint32_t result_id;
-    char *folder; /* NULL: nobody has told */
+    uint32_t done_view; /* the last in which a worker gave a result */
+    char *folder;       /* NULL: nobody has told */
     struct letter *first, *last;
     json_t *events;
 };

@@ -178,7 +178,7 @@ static void emit(struct cluster_process *p)
     if (p->line_used == 0)
         return;
     p->line[p->line_used] = '\0';
-    base_info("worker %u: %s", p->id, p->line);
+    base_relay("worker %u: %s", p->id, p->line);
     keep(p, p->line, p->line_used);
     p->line_used = 0;
 }

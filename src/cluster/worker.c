@@ -347,6 +347,7 @@ static base_status run_program(struct cluster_worker *w, const struct cluster_pr
     TRY(base_json_string(w->order.body, "program", &name));
     TRY(base_registry_find("program", name, list, count, &program));
     TRY(program->run(w, json_object_get(w->order.body, "job"), &result.body));
+    result.view = atomic_load(&w->working);
     send_message(w, &result);
 out:
     cluster_message_fini(&result);

@@ -57,6 +57,15 @@ char *store_place_path(const char *dir, struct store_place place)
     return base_format("%s/step-%llu%s", dir, (unsigned long long)place.step, place.old ? OLD : "");
 }
 
+bool store_checkpoint_is_there(const char *dir, uint64_t step)
+{
+    char *path = store_place_path(dir, (struct store_place){.step = step});
+    bool yes = base_is_dir(path);
+
+    base_free(path);
+    return yes;
+}
+
 static int newest_first(const void *a, const void *b)
 {
     const struct store_place *s = a, *t = b;

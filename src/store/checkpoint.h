@@ -45,6 +45,7 @@ struct store_checkpoint {
  * `best`: the one marked best, in a checkpoints or run folder. */
 base_status store_checkpoint_open(const char *path, bool best,
                                   struct store_checkpoint *checkpoint_p);
+bool store_checkpoint_is_there(const char *dir, uint64_t step);
 /* Is there any in DIR, whole or not? A killed writer may leave a folder without one. */
 bool store_has_checkpoint(const char *dir);
 void store_checkpoint_close(struct store_checkpoint *checkpoint); /* accepts zeros */

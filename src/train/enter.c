@@ -298,6 +298,7 @@ static base_status settle(struct train_session *s)
     if (moved && save_was_due(s)) { /* by the former rank 0, who knows whether it did */
         s->saved_step = -1;
         TRY(train_session_save(s));
+        TRY(train_session_mark_best(s));
     }
     s->leader = first;
 out:

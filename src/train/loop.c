@@ -16,6 +16,9 @@
 #include "train/evaluate.h"
 #include "train/train_private.h"
 
+/* Seconds: of a lost rank 0 to be gone; after 30 this worker is ended, too. */
+static const double LAST_WORDS = 20;
+
 bool train_session_stopped(const struct train_session *s)
 {
     return s->team.worker != NULL ? s->stop : base_stop_signal() != 0;
@@ -30,7 +33,9 @@ static base_status average_statistics(struct train_session *s)
     if (s->team.exchange.size == 1 || s->job->sync_bn || s->averaged_step == s->state.position.step)
         return BASE_OK;
     memcpy(s->statistics_before, s->state.statistics, count * sizeof(float));
-    TRY(train_team_mean(&s->team, s->statistics_before, count));
+    TRY(train_team_mean(&s->team, s->statistics_before, count,
+                        s->own_samples - s->averaged_samples));
+    s->averaged_samples = s->own_samples;
     memcpy(s->state.statistics, s->statistics_before, count * sizeof(float));
     s->averaged_step = s->state.position.step;
 out:
@@ -73,6 +78,16 @@ out:
     s->times.wait += base_now() - began;
     s->wait_cpu += base_thread_cpu() - cpu;
     return st;
+}
+
+base_status train_session_mark_best(struct train_session *s)
+{
+    const struct train_position *p = &s->state.position;
+
+    if (!s->job->checkpoint || s->job->validation == 0 || p->best_validation < 0 ||
+        p->best_step != p->step || !train_team_leads(&s->team))
+        return BASE_OK;
+    return store_mark_best(s->run.checkpoints, (uint64_t)p->step);
 }
 
 static void bar(char *text, size_t width, double share)
@@ -281,8 +296,7 @@ static base_status end_epoch(struct train_session *s)
     TRY(train_session_mark(s));
     if (job->checkpoint_every == 0 || p->step % job->checkpoint_every == 0 || better)
         TRY(train_session_save(s));
-    if (better && job->checkpoint && train_team_leads(&s->team))
-        TRY(store_mark_best(s->run.checkpoints, (uint64_t)p->step));
+    TRY(train_session_mark_best(s));
     tell_epoch(s, validation);
     TRY(record_epoch(s, validation));
     st = tested;
@@ -404,21 +418,28 @@ out:
 }
 
 /* The job has ended under this worker (BASE_ERR_INTERRUPTED, and nobody had agreed to stop). The
- * group is void; whoever gets the folder saves what it has. */
+ * group is void; whoever gets the folder saves what it has. The lost rank 0 may still be at its
+ * end, and whether it has saved what was due only the folder knows. */
 static base_status save_alone(struct train_session *s)
 {
     base_status st = BASE_OK;
     char *words = base_strdup(base_message());
+    int64_t step = s->state.position.step;
+    bool due = s->saved_step == step, there = false;
 
     if (!s->whole || !s->job->checkpoint || s->run.path == NULL)
         goto out;
-    if (!s->run.locked && train_run_lock(&s->run, 0) != BASE_OK)
+    if (!s->run.locked && train_run_lock(&s->run, LAST_WORDS) != BASE_OK) {
+        base_warn("step %" PRId64 " is not saved: %s", step, base_message());
         goto out;
+    }
     s->run_started = true; /* how it ended is this worker's to write */
-    if (s->saved_step != s->state.position.step)
+    there = store_checkpoint_is_there(s->run.checkpoints, (uint64_t)step);
+    if (!there)
         TRY(write_checkpoint(s));
-    base_warn("saved after step %" PRId64 "; go on with: paceline train --resume %s",
-              s->state.position.step, s->run.name);
+    if (!there || due) /* otherwise another survivor has just said so */
+        base_warn("saved after step %" PRId64 "; go on with: paceline train --resume %s", step,
+                  s->run.name);
 out:
     if (st == BASE_OK)
         st = base_fail(BASE_ERR_PEER_LOST, "%s", words);

@@ -222,6 +222,7 @@ static base_status end_round(struct train_session *s)
     TRY(coll_all_reduce(x->coll, x->mine, TRAIN_HEAD, NULL)); /* whoever is early waits here */
     x->wait += base_now() - began;
     read_head(s, x->mine, &o);
+    replica.share = (float)((double)s->round_seen / (double)o.seen);
     TRY(s->strategy->settle(x, &replica));
     count_in(&s->state.position, &o);
     s->averaged_step = s->state.position.step;
@@ -297,7 +298,7 @@ base_status train_session_step(struct train_session *s, const struct data_batch 
     struct train_step step = describe_step(s);
     struct train_position *p = &s->state.position;
     struct outcome o = {0};
-    double began = base_now(), seconds;
+    double began = base_now(), combined = 0, cpu = 0, seconds;
 
     keep_statistics(s);
     s->team.sum_seconds = 0;
@@ -312,6 +313,8 @@ base_status train_session_step(struct train_session *s, const struct data_batch 
     TRY(compute(s, b, &o));
     train_record_arm(s->record, false, 0); /* evaluations are not recorded */
     train_fault_at(&s->fault, "combine", p->step + 1);
+    combined = base_now();
+    cpu = base_thread_cpu();
     TRY(combine(s, &o));
     train_fault_at(&s->fault, "update", p->step + 1);
     if (o.seen > 0)
@@ -332,6 +335,10 @@ base_status train_session_step(struct train_session *s, const struct data_batch 
                p->step, p->epoch + 1, o.loss_sum / fmax(1, (double)o.seen), o.correct, o.seen,
                step.hyper.lr, seconds, data_seconds, x->communicate, x->wait, x->overlapped);
 out:
+    if (st != BASE_OK && combined > 0) { /* it waited for somebody who did not come */
+        s->times.wait += base_now() - combined;
+        s->wait_cpu += base_thread_cpu() - cpu;
+    }
     if (st != BASE_OK) {
         restore_statistics(s);
         train_round_undo(&s->round, &s->state);

@@ -63,6 +63,7 @@ struct train_replica {
     float *weights, *slots[NN_MAX_SLOTS], *statistics;
     int slot_count;
     const float *round; /* the weights of the last round */
+    float share;        /* this worker's, of the round's samples */
 };
 
 struct train_strategy {

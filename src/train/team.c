@@ -178,16 +178,21 @@ out:
     return st;
 }
 
-base_status train_team_mean(struct train_team *team, float *x, size_t count)
+base_status train_team_mean(struct train_team *team, float *x, size_t count, int64_t weight)
 {
     base_status st = BASE_OK;
+    int64_t weights[COMM_MAX_WORKERS], all = 0;
     float scale[COMM_MAX_WORKERS];
     struct coll_sum mean = {.scale = scale};
+    int size = team->exchange.size;
 
-    if (team->exchange.size == 1 || count == 0)
+    if (size == 1 || count == 0)
         return BASE_OK;
-    for (int i = 0; i < team->exchange.size; i++)
-        scale[i] = 1.0f / (float)team->exchange.size;
+    TRY(train_team_gather(team, &weight, sizeof weight, weights));
+    for (int i = 0; i < size; i++)
+        all += weights[i];
+    for (int i = 0; i < size; i++)
+        scale[i] = all > 0 ? (float)((double)weights[i] / (double)all) : 1.0f / (float)size;
     TRY(take_group(team));
     TRY(coll_all_reduce(team->exchange.coll, x, count, &mean));
 out:

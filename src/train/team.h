@@ -49,7 +49,8 @@ void train_team_sum(struct train_team *team, float *sums, size_t count);
  * starts again. */
 base_status train_team_gather(struct train_team *team, const void *mine, size_t count, void *all);
 base_status train_team_broadcast(struct train_team *team, int root, void *bytes, size_t count);
-base_status train_team_mean(struct train_team *team, float *x, size_t count);
+/* Weighted; everybody's weight 0 counts as 1. */
+base_status train_team_mean(struct train_team *team, float *x, size_t count, int64_t weight);
 /* root's object becomes everybody's; *object_p is a new reference elsewhere, untouched at root. */
 base_status train_team_tell(struct train_team *team, int root, json_t **object_p);
 /* The same number on every worker? `what` names it, "the weights after step 7". */

@@ -73,6 +73,7 @@ struct train_session {
     struct train_times times;
     double wait_cpu;          /* CPU time inside times.wait and times.communicate */
     int64_t own_samples;      /* computed by this worker */
+    int64_t averaged_samples; /* … of which the common statistics are */
     struct train_rank *ranks; /* of all workers, once they are done */
     struct train_pace pace;   /* of this process's steps */
     int64_t first_timed_step;
@@ -109,6 +110,8 @@ base_status train_session_enter(struct train_session *session);
 /* What a checkpoint's manifest and run.json say about the model and its data; a new reference. */
 json_t *train_session_about(const struct train_session *session);
 base_status train_session_save(struct train_session *session);
+/* Rank 0: this step's checkpoint is the best one, if it is. */
+base_status train_session_mark_best(struct train_session *session);
 /* Weights of all workers are the same bits? */
 base_status train_session_compare(struct train_session *session);
 

@@ -139,6 +139,22 @@ says "worker [1-3] .* ended with a failure"
 says "unknown model .*missing.model"
 [ "$(grep -c 'worker [0-9]*: paceline' err)" -le 3 ] || fail "started again and again: $(cat err)"
 
+# Rank 0 is lost while it saves what is due: the next one does, and marks the best; where the job ends
+# with it, whoever is left saves before the end. --quiet hides no warning.
+expect 0 "$paceline" train "${bn[@]}" --strategy ddp --run best
+best=$(cat runs/best/checkpoints/best)
+PACELINE_FAULT=1:checkpoint:${best#step-} expect 0 "$paceline" train "${bn[@]}" --strategy ddp --run best-lost
+[ "$(cat runs/best-lost/checkpoints/best)" = "$best" ] || fail "$best is the best: $(cat runs/best-lost/checkpoints/best)"
+PACELINE_FAULT=1:checkpoint:4 expect 1 "$paceline" train "${cnn[@]}" --strategy ddp --min-workers 3 --run due
+says 'worker [23]: warning: saved after step 4; go on with: paceline train --resume due'
+[ -e runs/due/checkpoints/step-4/manifest.json ] || fail "what is said to be saved is not there"
+
+# A worker that is new in a view when the others are done in the one before is not waited for.
+for steps in 40 45 50; do
+    PACELINE_FAULT=1:backward-1:5 expect 0 timeout 60 "$paceline" train --model mlp:32x1 --data synthetic:train=640,test=20 \
+        --batch 64 --steps $steps --epochs 100 --threads 1 --no-checkpoint --workers 2 --restart-workers --run late-$steps
+done
+
 # One too few: it is saved, the message says so, and the run goes on with fewer.
 PACELINE_FAULT=2:forward:3 expect 1 "$paceline" train "${cnn[@]}" --strategy ddp --min-workers 3 --run few --no-quiet
 says '2 of at least 3 workers are left'
@@ -164,7 +180,7 @@ expect 0 "$paceline" train "${cnn[@]}" --workers 1 --strategy single --run empty
 cp -r runs/empty before
 expect 2 "$paceline" train "${cnn[@]}" --workers 1 --strategy single --run empty
 says 'exists already'
-expect 1 "$paceline" train "${cnn[@]}" --run empty
+expect 2 "$paceline" train "${cnn[@]}" --run empty
 says 'exists already'
 diff -r before runs/empty || fail "a run that was there is another now"
 

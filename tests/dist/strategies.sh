@@ -63,6 +63,17 @@ expect 0 "$paceline" compare cnn rounded
 expect 2 "$paceline" compare cnn nowhere
 says "no run 'nowhere'"
 
+# Averages of weights are by samples: of rounds of one plain step, with shares of 2, 1 and none, they are
+# the strategy that averages gradients.
+plain=(--model mlp:16x1 --data synthetic:train=51,test=20 --batch 16 --epochs 2 --momentum 0 --lr 0.3 --threads 1 --quiet)
+expect 0 "$paceline" train "${plain[@]}" --workers 4 --strategy allreduce --run gradients
+expect 0 "$paceline" train "${plain[@]}" --workers 4 --strategy local-sgd:k=1 --run weights
+/usr/bin/python3 - <<'PY' || fail "local-sgd does not weigh its workers"
+import json
+a, b = (json.load(open(f"runs/{run}/run.json"))["result"]["test"]["loss"] for run in ("gradients", "weights"))
+assert abs(a - b) < 1e-4 * a, (a, b)
+PY
+
 # What is wrong is refused before a worker is started.
 expect 2 "$paceline" train "${cnn[@]}" --workers 2 --strategy alreduce
 says "did you mean 'allreduce'"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Local SGD (Stich 2019): every worker trains alone for k steps on its shares, then all average
- * their weights. `warmup` steps at the beginning are averaged one by one (post-local SGD, Lin et
- * al. 2020). With `outer-lr` the round's mean change is a gradient for an outer Nesterov step
- * (DiLoCo, Douillard et al. 2023) whose velocity begins at zero with every view.
+ * their weights, each by its share of the samples. `warmup` steps at the beginning are averaged one
+ * by one (post-local SGD, Lin et al. 2020). With `outer-lr` the round's mean change is a gradient
+ * for an outer Nesterov step (DiLoCo, Douillard et al. 2023) whose velocity begins at zero with
+ * every view.
  */
 #include "base/clock.h"
 #include "base/mem.h"
@@ -17,7 +18,6 @@ struct options {
 
 struct state {
     float *velocity; /* of the outer step; NULL: there is none */
-    float scale[COMM_MAX_WORKERS];
 };
 
 static base_status open(struct train_exchange *x)
@@ -26,8 +26,6 @@ static base_status open(struct train_exchange *x)
     const struct options *options = x->options;
     struct state *state = x->state;
 
-    for (int i = 0; i < x->size; i++)
-        state->scale[i] = 1.0f / (float)x->size;
     if (options->outer_lr > 0)
         TRY(base_tensor(x->floats - TRAIN_HEAD, sizeof(float), "the outer velocity",
                         &state->velocity));
@@ -76,18 +74,24 @@ static void outer_step(const struct train_exchange *x, const struct train_replic
     }
 }
 
+static base_status average(struct train_exchange *x, float share, float *of, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        of[i] *= share;
+    return coll_all_reduce(x->coll, of, count, NULL);
+}
+
 static base_status settle(struct train_exchange *x, const struct train_replica *r)
 {
     base_status st = BASE_OK;
     const struct options *options = x->options;
     const struct state *state = x->state;
-    struct coll_sum mean = {.scale = state->scale};
     double began = base_now();
 
-    TRY(coll_all_reduce(x->coll, r->weights, r->floats, &mean));
+    TRY(average(x, r->share, r->weights, r->floats));
     for (int i = 0; options->slots && i < r->slot_count; i++)
-        TRY(coll_all_reduce(x->coll, r->slots[i], r->floats, &mean));
-    TRY(coll_all_reduce(x->coll, r->statistics, r->statistic_floats, &mean));
+        TRY(average(x, r->share, r->slots[i], r->floats));
+    TRY(average(x, r->share, r->statistics, r->statistic_floats));
     if (state->velocity != NULL)
         outer_step(x, r);
     x->communicate += base_now() - began;

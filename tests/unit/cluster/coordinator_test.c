@@ -137,11 +137,22 @@ static void suspect(int link, uint32_t id, uint32_t peer, uint32_t view)
          (struct cluster_message){.type = CLUSTER_SUSPECT, .id = id, .peer = peer, .view = view});
 }
 
-static void result(int link, uint32_t id)
+static void result_of(int link, uint32_t id, uint32_t view)
 {
     tell(link, (struct cluster_message){.type = CLUSTER_RESULT,
                                         .id = id,
+                                        .view = view,
                                         .body = json_pack("{s:I}", "from", (json_int_t)id)});
+}
+
+static int said(enum cluster_type type, int link, struct cluster_message *last_p);
+
+static void result(int link, uint32_t id) /* in the view that there is */
+{
+    struct cluster_message m = {0};
+
+    said(CLUSTER_VIEW, link, &m);
+    result_of(link, id, m.members.number);
 }
 
 static void works_in(int link, uint32_t id, uint32_t view)
@@ -312,6 +323,34 @@ static void test_too_late(void **state)
     assert_false(cluster_coordinator_over(lab.c));
     exited(1, 5, 0, 9);
     assert_int_equal(said(CLUSTER_JOB, 1, NULL), 2); /* and not replaced again */
+    assert_end(BASE_OK, "");
+}
+
+/* Work that is done in a view while the next one is published: who is new waits there in vain, and
+ * who was interrupted goes on without those who are done. */
+static void test_done_in_the_former_view(void **state)
+{
+    struct cluster_message m;
+
+    (void)state;
+    two_hosts_that_restart();
+    exited(1, 3, 0, 9);
+    for (uint32_t id = 1; id <= 4; id++)
+        if (id != 3)
+            works_in(id > 2, id, 2);
+    ready(1, 5);
+    assert_view(3, 4, 1, 2, 4, 5);
+    result_of(0, 1, 2);
+    assert_view(4, 3, 2, 4, 5);
+    result_of(0, 2, 2);
+    assert_view(5, 2, 4, 5);
+    assert_int_equal(said(CLUSTER_KILL, 1, NULL), 0);
+    result_of(1, 4, 2);
+    assert_int_equal(said(CLUSTER_KILL, 1, &m), 1);
+    assert_int_equal(m.id, 5);
+    for (uint32_t id = 1; id <= 5; id++)
+        if (id != 3)
+            exited(id > 2, id, 0, id == 5 ? 9 : 0);
     assert_end(BASE_OK, "");
 }
 
@@ -822,6 +861,7 @@ int main(void)
         TEST(test_restart),
         TEST(test_restart_before_the_first_view),
         TEST(test_too_late),
+        TEST(test_done_in_the_former_view),
         TEST(test_restart_gives_up),
         TEST(test_blame),
         TEST(test_two_losses_one_view),
