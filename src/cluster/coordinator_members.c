@@ -72,7 +72,7 @@ void cluster_coordinator_end(struct cluster_coordinator *c)
     struct cluster_message m = {.type = CLUSTER_END, .code = (int)c->end_code};
     const struct failure *f = &c->failure;
 
-    if (f->id != 0 && c->end_code != BASE_OK) {
+    if (f->id != 0 && c->end_code == BASE_ERR_PEER_LOST) {
         m.id = f->id;
         if (f->exited && f->signal == 0 && f->code == base_exit_code(BASE_ERR_USAGE))
             m.code = BASE_ERR_USAGE; /* the command line is wrong, and no worker to blame */
