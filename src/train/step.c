@@ -313,8 +313,10 @@ base_status train_session_step(struct train_session *s, const struct data_batch 
     TRY(compute(s, b, &o));
     train_record_arm(s->record, false, 0); /* evaluations are not recorded */
     train_fault_at(&s->fault, "combine", p->step + 1);
-    combined = base_now();
-    cpu = base_thread_cpu();
+    if (x->size > 1) {
+        combined = base_now();
+        cpu = base_thread_cpu();
+    }
     TRY(combine(s, &o));
     train_fault_at(&s->fault, "update", p->step + 1);
     if (o.seen > 0)

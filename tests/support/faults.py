@@ -54,6 +54,7 @@ class Trial:
         self.told = {}  # rank → ids that its failures named, since the last fault
         self.idle = set()  # ranks that had the next view before they had begun, since the last fault
         self.answers = {}  # rank → its last answer to an order
+        self.latent = 0  # faults of connections since the last loss
 
     def living(self, gone=()):
         return [r for r in self.job.ranks if not r.ended and r not in gone]
@@ -271,7 +272,8 @@ def pair_cut(trial, host):
 
 
 def disturbed(trial, proxy, tally):
-    """A fault of a connection: nothing, or the loss of one of its ends, a worker or a host."""
+    """A fault of a connection: nothing, or the loss of one of its ends, a worker or a host. What hit a
+    connection that nobody used shows later."""
     kind = trial.rng.choice(["reset", "truncate", "flip", "delay", "lose"])
     before = set(trial.living())
     by_host = [set(of_host(trial, h)) for h in range(3)]
@@ -281,7 +283,10 @@ def disturbed(trial, proxy, tally):
     trial.until(lambda: all(r.ended or r in trial.answers for r in ranks), f"no answer after {kind}")
     trial.recover()
     lost = before - set(trial.living())
-    assert len(lost) < 2 or lost in by_host, f"a {kind} cost workers {ids(lost)}: {trial}"
+    trial.latent += 1
+    assert len(lost) <= trial.latent or lost in by_host, f"a {kind} cost workers {ids(lost)}: {trial}"
+    if lost:
+        trial.latent = 0
     print("calm", file=proxy.stdin, flush=True)
     tally[kind] += 1
 
