@@ -274,7 +274,7 @@ static void hear_result(struct cluster_coordinator *c, struct worker *w,
     if (w->state != WORKER_READY)
         return;
     w->state = WORKER_DONE;
-    c->gaps |= m->view != c->view.number; /* the others wait for it where it will not come */
+    c->gaps |= m->view < c->view.number; /* the others wait for it where it will not come */
     if (m->view > c->done_view)
         c->done_view = m->view;
     if (c->result_id != 0 && c->result_id < w->id)

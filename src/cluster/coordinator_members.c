@@ -310,7 +310,7 @@ void cluster_coordinator_consider(struct cluster_coordinator *c, double now)
         c->phase = RUNNING;
     if (c->phase == FAILING && alive(c) == 0)
         cluster_coordinator_end(c);
-    if ((c->phase == RUNNING || c->phase == STOPPING) && c->result_id != 0)
+    if ((c->phase == RUNNING || c->phase == STOPPING) && c->done_view != 0)
         dismiss_latecomers(c, now);
     if ((c->phase != RUNNING && c->phase != STOPPING) || count(c, WORKER_LEAVING) > 0)
         return;

@@ -433,13 +433,14 @@ static base_status save_alone(struct train_session *s)
         base_warn("step %" PRId64 " is not saved: %s", step, base_message());
         goto out;
     }
-    s->run_started = true; /* how it ended is this worker's to write */
     there = store_checkpoint_is_there(s->run.checkpoints, (uint64_t)step);
+    if (there && !due) /* another survivor was here */
+        goto out;
+    s->run_started = true; /* how it ended is this worker's to write */
     if (!there)
         TRY(write_checkpoint(s));
-    if (!there || due) /* otherwise another survivor has just said so */
-        base_warn("saved after step %" PRId64 "; go on with: paceline train --resume %s", step,
-                  s->run.name);
+    base_warn("saved after step %" PRId64 "; go on with: paceline train --resume %s", step,
+              s->run.name);
 out:
     if (st == BASE_OK)
         st = base_fail(BASE_ERR_PEER_LOST, "%s", words);
