@@ -13,10 +13,9 @@ enum base_level { BASE_QUIET, BASE_WARN, BASE_INFO };
 
 void base_log_level(enum base_level level); /* default BASE_INFO */
 void base_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void base_relay(const char *format,
-                ...) /* a line that another process chose to say: with --quiet, too */
-    __attribute__((format(printf, 1, 2)));
 void base_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A line that another process chose to say; shown wherever warnings are. */
+void base_relay(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 bool base_log_terminal(void); /* stderr is a terminal */
 bool base_log_color(void);    /* … and NO_COLOR is not set and TERM is not dumb */

@@ -310,9 +310,11 @@ void cluster_coordinator_consider(struct cluster_coordinator *c, double now)
         c->phase = RUNNING;
     if (c->phase == FAILING && alive(c) == 0)
         cluster_coordinator_end(c);
-    if ((c->phase == RUNNING || c->phase == STOPPING) && c->done_view != 0)
+    if (c->phase != RUNNING && c->phase != STOPPING)
+        return;
+    if (c->done_view != 0)
         dismiss_latecomers(c, now);
-    if ((c->phase != RUNNING && c->phase != STOPPING) || count(c, WORKER_LEAVING) > 0)
+    if (count(c, WORKER_LEAVING) > 0)
         return;
     if (alive(c) > 0) {
         if ((c->gaps || (c->arrivals && settled(c))) && count(c, WORKER_READY) > 0)

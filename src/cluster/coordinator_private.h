@@ -23,7 +23,7 @@ struct worker {
     enum worker_state state;
     bool member;    /* of the current view */
     uint32_t view;  /* it works in */
-    uint32_t first; /* view that it was a member of */
+    uint32_t first; /* number of the first view with it */
     uint16_t slot, port;
     int64_t pid;
     double since; /* when it was ordered */

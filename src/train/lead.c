@@ -13,7 +13,7 @@
 
 /* Seconds: a rank 0 that was lost with its host may be at its end, or save what it has; its agent
  * gives it 30. */
-static const double LAST_WORDS = 40;
+static const double TAKE_OVER = 40;
 
 json_t *train_session_about(const struct train_session *s)
 {
@@ -83,7 +83,7 @@ static base_status take_folder(struct train_session *s, bool takes_over)
         base_warn("the run goes on in %s of this host", s->run.path);
     TRY(base_make_dirs(s->run.path));
     if (!s->run.locked)
-        TRY(train_run_lock(&s->run, takes_over ? LAST_WORDS : 0));
+        TRY(train_run_lock(&s->run, takes_over ? TAKE_OVER : 0));
     json_object_set_new(s->run.json, "about", train_session_about(s));
     begin_epochs(s);
     st = train_run_save(&s->run, "running");

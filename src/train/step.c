@@ -290,6 +290,18 @@ static void restore_statistics(struct train_session *s)
            nn_graph_stats(s->graph) * sizeof *s->tracked_before);
 }
 
+/* A step that failed is nobody's: not in the statistics, and from `combined` on (0: it did not come
+ * so far) it waited for somebody who did not come. */
+static void give_up(struct train_session *s, double combined, double cpu)
+{
+    if (combined > 0) {
+        s->times.wait += base_now() - combined;
+        s->wait_cpu += base_thread_cpu() - cpu;
+    }
+    restore_statistics(s);
+    train_round_undo(&s->round, &s->state);
+}
+
 base_status train_session_step(struct train_session *s, const struct data_batch *b,
                                double data_seconds)
 {
@@ -337,13 +349,7 @@ base_status train_session_step(struct train_session *s, const struct data_batch 
                p->step, p->epoch + 1, o.loss_sum / fmax(1, (double)o.seen), o.correct, o.seen,
                step.hyper.lr, seconds, data_seconds, x->communicate, x->wait, x->overlapped);
 out:
-    if (st != BASE_OK && combined > 0) { /* it waited for somebody who did not come */
-        s->times.wait += base_now() - combined;
-        s->wait_cpu += base_thread_cpu() - cpu;
-    }
-    if (st != BASE_OK) {
-        restore_statistics(s);
-        train_round_undo(&s->round, &s->state);
-    }
+    if (st != BASE_OK)
+        give_up(s, combined, cpu);
     return st;
 }

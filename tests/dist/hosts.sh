@@ -62,7 +62,7 @@ has a "[x for x in E if x['event'] == 'view'][-1]['members'] == [1, 2]" || fail 
 # Ctrl-C on any host ends them all.
 kill -INT "${agents[b]}"
 ends a 0
-json "o['workers'] == 2 and o['lost'] >= 3"
+json "o['workers'] == 2 and o['lost'] == 4"
 ends b 130
 
 # Three hosts with a token; a wrong one, none, and a file that others may read are refused.

@@ -115,10 +115,19 @@ out:
     return st;
 }
 
-static void note_view(struct ping *p, const struct comm_view *view)
+/* Who is lost is told by the views: in the rounds between, a lost worker's last message may have
+ * come, and with it the news of the next view. */
+static void note_view(struct ping *p, const struct comm_view *former, const struct comm_view *view)
 {
     uint64_t hosts = 0;
 
+    for (uint32_t i = 0; i < former->size; i++) {
+        if (comm_view_rank(view, former->members[i].id) >= 0)
+            continue;
+        base_info("worker %u was lost from view %u in round %lld", former->members[i].id,
+                  former->number, (long long)p->round);
+        p->lost++;
+    }
     for (uint32_t i = 0; i < view->size; i++)
         hosts |= UINT64_C(1) << view->members[i].host % 64;
     p->hosts = __builtin_popcountll(hosts);
@@ -132,22 +141,18 @@ static base_status all_views(struct ping *p)
 {
     base_status st = BASE_OK;
     struct comm_group *g = NULL;
-    struct comm_view view = {0};
+    struct comm_view view = {0}, former;
 
     while (!p->finished) {
-        TRY(cluster_worker_view(p->worker, view.number, base_now() + PATIENCE, &view));
-        note_view(p, &view);
+        former = view;
+        TRY(cluster_worker_view(p->worker, former.number, base_now() + PATIENCE, &view));
+        note_view(p, &former, &view);
         st = comm_group_open(cluster_worker_endpoint(p->worker), &view,
                              cluster_worker_transport(p->worker), base_now() + PATIENCE, &g);
         if (st == BASE_OK)
             st = rounds(p, g);
         if (st == BASE_ERR_PEER_LOST) {
-            uint32_t lost = comm_group_lost(g);
-
-            base_info("worker %u was lost from view %u in round %lld", lost, view.number,
-                      (long long)p->round);
-            cluster_worker_suspect(p->worker, view.number, lost);
-            p->lost++;
+            cluster_worker_suspect(p->worker, view.number, comm_group_lost(g));
             st = BASE_OK;
         }
         comm_group_close(g);

@@ -10,8 +10,7 @@
 
 static double estimate(const struct coll *c, const struct coll_call *call)
 {
-    double bytes =
-        call->x != NULL ? (double)call->count * sizeof(float) : (double)call->count * coll_size(c);
+    double bytes = coll_bytes_of(c, call);
     double part = bytes / coll_size(c);
     double pieces = ceil(part / (double)coll_local_piece(c, (size_t)part));
 
