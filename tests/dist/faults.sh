@@ -5,6 +5,6 @@ source "$(dirname "$0")/../support/dist.bash"
 needs_root
 
 for where in local hosts proxy; do
-    "$root/tests/support/faults.py" "$paceline" $where --faults 100000 --seconds 20 ||
+    "$root/tests/support/faults.py" "$paceline" $where --faults 100000 --seconds 20 --silence 4 ||
         fail "a fault did harm"
 done

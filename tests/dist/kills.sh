@@ -108,7 +108,7 @@ PY
 done
 
 # Stopped for good: it is killed after --silence seconds, and the rest is as if it had been lost.
-PACELINE_FAULT=2:forward:3:STOP expect 0 "$paceline" train "${cnn[@]}" --strategy ddp --silence 2 --run lost --no-quiet
+PACELINE_FAULT=2:forward:3:STOP expect 0 "$paceline" train "${cnn[@]}" --strategy ddp --silence 5 --run lost --no-quiet
 says 'worker 2 \(pid [0-9]+\) was stopped'
 same cnn-ddp lost 2 2 2
 rm -r runs/lost

@@ -40,7 +40,7 @@ says '^worker 1: view 1: rank 0 of 3'
 [ -e kill.status ] && fail "the status socket is still there"
 
 # SIGSTOP past the deadline: killed and reaped before the next view is published.
-job stop --workers 3 --silence 1
+job stop --workers 3 --silence 4
 eventually in_view stop 1
 victim=$(worker_pid stop 3)
 kill -STOP "$victim"

@@ -43,7 +43,7 @@ says 'mpirun -n W paceline'
 # A rank that is killed ends the job within seconds, and the cause is named.
 $(mpi 3 "$paceline" ping --transport mpi --count 1000000000) >out 2>err &
 launcher=$!
-for _ in $(seq 100); do
+for _ in $(seq 600); do
     [ "$(grep -c 'view 1: rank' err)" = 3 ] && break
     sleep 0.1
 done

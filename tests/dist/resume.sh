@@ -77,8 +77,9 @@ print(open(sys.argv[1] + "/best").read() if os.path.exists(sys.argv[1] + "/best"
 PY
 }
 expect 0 "$paceline" train "${job[@]}" --run early
-for try in 1 2 3 4 5; do
+for try in 1 2 3 4 5 6 7 8; do
     code=$(stop_at_step "open$try" TERM 1)
+    [ "$code" = 0 ] && continue # done before the signal came
     [ "$code" = 143 ] || fail "SIGTERM ended with $code instead of 143"
     json "o['interrupted'] and o['test'] is None and o['train']['loss'] > 0"
     [[ $(position "open$try") == *"'cursor': 1000"* ]] && break
@@ -87,7 +88,7 @@ done
 expect 0 "$paceline" train --resume "open$try" --quiet
 [ "$(position "open$try")" = "$(position early)" ] || fail "cut in a validation, it goes another way"
 [ "$(fingerprint "runs/open$try")" = "$(fingerprint runs/early)" ] || fail "… and to other bits"
-job+=(--no-checkpoint)
+job+=(--no-checkpoint --epochs 1000 --patience 1000)
 code=$(stop_at_step unsaved TERM 1)
 says 'stopped after step [0-9]+; nothing was saved'
 expect 2 "$paceline" train --resume early

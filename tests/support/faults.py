@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Random faults in jobs whose workers check every result.
 
-    faults.py PATH-OF-PACELINE local|hosts|proxy --faults N [--seed S] [--seconds T]
+    faults.py PATH-OF-PACELINE local|hosts|proxy --faults N [--seed S] [--seconds T] [--silence S]
 
 local: jobs on this machine; kill -9 of a worker at its start, inside a random collective and at the
 end, and SIGSTOP. hosts (root): jobs on three hosts of tools/cluster, plain or under TLS; lost workers
@@ -12,7 +12,7 @@ which disturbs their connections.
 After every fault the survivors must get out of what they do, name a worker that was lost, agree on
 the next view, which has them and nobody else, and compute right sums in it. Nothing may take longer
 than PATIENCE, no result may be wrong, no process may be left over. The seed gives the same choices
-again. --seconds ends it earlier."""
+again. --seconds ends it earlier. A machine that stalls for --silence seconds loses workers by itself."""
 import argparse
 import collections
 import faulthandler
@@ -35,7 +35,10 @@ PATIENCE = 30
 KINDS = ["broadcast", "gather", "scatter", "reduce-scatter", "all-gather", "all-reduce", "barrier",
          "space", "async"]
 SIZES = [4, 4096, 65536, 1 << 20]
-OPTIONS = ["--min-workers", "1", "--silence", "1.5"]
+
+
+def options_of(args):
+    return ["--min-workers", "1", "--silence", str(args.silence)]
 
 
 def alive(pid):
@@ -197,7 +200,7 @@ def killed_at_end(trial):
 
 def local(args, rng, tally):
     workers = rng.choice([2, 3, 4])
-    options = OPTIONS + (["--transport", "tcp"] if rng.random() < 0.3 else [])
+    options = options_of(args) + (["--transport", "tcp"] if rng.random() < 0.3 else [])
     with drill.Job(args.program, workers, options=options).launch() as job:
         trial = Trial(rng, job)
         if rng.random() < 0.2:
@@ -307,7 +310,7 @@ def host_faults(trial, others, tally):
 def on_hosts(args, rng, tally, token, proxy):
     env = {"PACELINE_TOKEN": token} if rng.random() < 0.5 else {}
     workers = rng.choice([1, 2])
-    with drill.Job(args.program, workers, [0, 1, 2], OPTIONS, env).launch() as job:
+    with drill.Job(args.program, workers, [0, 1, 2], options_of(args), env).launch() as job:
         trial = Trial(rng, job)
         trial.until(lambda: workers_there(trial, 3 * workers), "no first view")
         for rank in trial.living():
@@ -339,6 +342,7 @@ def main():
     parser.add_argument("--faults", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("--silence", type=float, default=1.5)
     args = parser.parse_args()
     if args.where != "local" and "CLUSTER" not in os.environ:
         os.execv(drill.CLUSTER, [drill.CLUSTER, "run", "3", "--loopback", "--", sys.executable,
