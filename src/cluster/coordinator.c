@@ -177,11 +177,29 @@ static base_status hear_join(struct cluster_coordinator *c, int link,
 
 /* ---- what agents say ---- */
 
+/* A guest that has lost all its workers has nothing to do here any more. (When the work is done, it
+ * hears so with the others.) */
+static void dismiss_guest(struct cluster_coordinator *c, int host, const struct failure *last)
+{
+    struct cluster_message m = {
+        .type = CLUSTER_END, .code = (int)BASE_ERR_PEER_LOST, .id = last->id};
+
+    if (host < c->setup.hosts || c->phase > STOPPING || c->result_id != 0)
+        return;
+    for (int i = 0; i < COMM_MAX_WORKERS; i++)
+        if (c->workers[i].id != 0 && c->workers[i].host == host)
+            return;
+    cluster_coordinator_last_words(last, m.text, sizeof m.text);
+    cluster_coordinator_say(c, c->hosts[host].link, &m);
+    c->hosts[host].here = false;
+}
+
 static void hear_exit(struct cluster_coordinator *c, struct worker *w,
                       const struct cluster_message *m, double now)
 {
-    struct failure *f = &c->failure;
+    struct failure own = {.id = w->id, .why = "died", .exited = true, .pid = m->pid};
     int host = w->host;
+    bool done = w->state == WORKER_DONE;
     bool replace; /* one that gave up by itself would only do so again */
 
     cluster_coordinator_tell(c, now,
@@ -189,24 +207,26 @@ static void hear_exit(struct cluster_coordinator *c, struct worker *w,
                                        (json_int_t)w->id, "host", w->host, "pid",
                                        (json_int_t)m->pid, "code", m->code, "signal", m->signal));
     w->pid = m->pid;
-    if (w->state == WORKER_DONE)
+    if (done)
         c->finished++;
     else
         cluster_coordinator_lose(c, w, "died", now);
-    if (f->id == w->id && !f->exited) {
-        f->exited = true;
-        f->pid = m->pid;
-        f->code = m->code;
-        f->signal = m->signal;
-        snprintf(f->lines, sizeof f->lines, "%.639s", m->text);
+    own.code = m->code;
+    own.signal = m->signal;
+    snprintf(own.host, sizeof own.host, "%s", c->hosts[host].name);
+    snprintf(own.lines, sizeof own.lines, "%.639s", m->text);
+    if (c->failure.id == w->id) {
+        snprintf(own.why, sizeof own.why, "%s", c->failure.why);
+        c->failure = own;
     }
     c->stillborn += !w->member;
     replace = c->setup.restarts && (c->phase == STARTING_UP || c->phase == RUNNING) &&
-              c->result_id == 0 && m->signal != 0 && w->state != WORKER_DONE &&
-              c->stillborn < STILLBORN;
+              c->result_id == 0 && m->signal != 0 && !done && c->stillborn < STILLBORN;
     cluster_coordinator_forget(c, w);
     if (replace)
         cluster_coordinator_order(c, host, 1, now);
+    else if (!done)
+        dismiss_guest(c, host, &own);
 }
 
 static void hear_suspicion(struct cluster_coordinator *c, struct worker *w,

@@ -45,6 +45,15 @@ wait "${agents[join]}" 2>/dev/null
 unset 'agents[join]'
 eventually has a "E[-1] is not None and [x for x in E if x['event'] == 'view'][-1]['members'] == [1, 2]"
 
+# A guest whose worker is killed has nothing to do any more, and says why.
+"$paceline" join "127.0.0.1:$port" >join.out 2>join.err &
+agents[join]=$!
+eventually has a "e['event'] == 'view' and e['members'] == [1, 2, 7]"
+kill -KILL "$(worker_pid a 7)"
+ends join 1
+says 'worker 7 on host .* died \(signal 9, SIGKILL\)'
+eventually has a "[x for x in E if x['event'] == 'view'][-1]['members'] == [1, 2]"
+
 # Strangers: another job, another number of hosts, a token where there is none, nonsense.
 expect 2 "$paceline" ping --num-nodes 3 --rank 2 --master-ip 127.0.0.1 --port "$port" --gather 5 \
     --count 1000000000 --interval 0.001
@@ -62,7 +71,7 @@ has a "[x for x in E if x['event'] == 'view'][-1]['members'] == [1, 2]" || fail 
 # Ctrl-C on any host ends them all.
 kill -INT "${agents[b]}"
 ends a 0
-json "o['workers'] == 2 and o['lost'] == 4"
+json "o['workers'] == 2 and o['lost'] == 5"
 ends b 130
 
 # Three hosts with a token; a wrong one, none, and a file that others may read are refused.

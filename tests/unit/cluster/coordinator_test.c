@@ -618,6 +618,29 @@ static void test_join_waits_for_reaping(void **state)
     assert_view(2, 4, 2, 3, 4, 5);
 }
 
+/* A guest has lost all its workers, one after the other: it is told of the last one, and may go. */
+static void test_guest_without_workers(void **state)
+{
+    struct cluster_message m;
+
+    (void)state;
+    two_hosts(1, true);
+    join(2, CLUSTER_ANY_HOST, 2);
+    ready(2, 5);
+    ready(2, 6);
+    exited(2, 5, 0, 9);
+    assert_int_equal(said(CLUSTER_END, 2, NULL), 0);
+    exited(2, 6, 0, 11);
+    assert_int_equal(said(CLUSTER_END, 2, &m), 1);
+    assert_int_equal(m.code, BASE_ERR_PEER_LOST);
+    assert_non_null(strstr(m.text, "worker 6 on host host-2 (pid 106) died (signal 11"));
+    cluster_coordinator_gone(lab.c, 2, "closed its connection", lab.now);
+    exited(1, 3, 0, 9); /* hosts of the job itself stay */
+    exited(1, 4, 0, 9);
+    assert_int_equal(said(CLUSTER_END, -1, NULL), 1);
+    assert_false(cluster_coordinator_over(lab.c));
+}
+
 static void test_coming_back(void **state)
 {
     struct cluster_message m;
@@ -881,6 +904,7 @@ int main(void)
         TEST(test_join),
         TEST(test_join_and_loss),
         TEST(test_join_waits_for_reaping),
+        TEST(test_guest_without_workers),
         TEST(test_coming_back),
         TEST(test_places_are_free_again),
         TEST(test_refusals),
