@@ -109,12 +109,13 @@ static void show_progress(const struct train_session *s)
     char text[25];
 
     bar(text, sizeof text - 1, (double)p->step / (double)s->last_step);
-    base_progress(
-        false,
-        "[%s] step %" PRId64 "/%" PRId64 "  epoch %" PRId64
-        "  loss %.4f  %.0f samples/s  %d:%02d left",
-        text, p->step, s->last_step, p->epoch + 1, s->window_loss / fmax(1, (double)s->window_seen),
-        (double)s->window_seen / fmax(1e-9, s->window_seconds), (int)(left / 60), (int)left % 60);
+    base_progress(false,
+                  "[%s] step %" PRId64 "/%" PRId64 "  epoch %" PRId64
+                  "  loss %.4f  %.0f samples/s  %d:%02d left",
+                  text, p->step, s->last_step, p->epoch + 1,
+                  s->window_loss / fmax(1, (double)s->window_seen),
+                  (double)s->window_samples / fmax(1e-9, s->window_seconds), (int)(left / 60),
+                  (int)left % 60);
 }
 
 static void log_window(struct train_session *s)
@@ -127,9 +128,9 @@ static void log_window(struct train_session *s)
                   p->step, p->epoch + 1, s->window_loss / (double)s->window_seen,
                   100.0 * (double)s->window_correct / (double)s->window_seen,
                   1e3 * s->window_seconds / (double)s->window_steps,
-                  (double)s->window_seen / s->window_seconds);
+                  (double)s->window_samples / s->window_seconds);
         s->window_loss = s->window_seconds = 0;
-        s->window_correct = s->window_seen = s->window_steps = 0;
+        s->window_correct = s->window_seen = s->window_samples = s->window_steps = 0;
     }
     show_progress(s);
 }

@@ -225,6 +225,7 @@ static base_status end_round(struct train_session *s)
     replica.share = (float)((double)s->round_seen / (double)o.seen);
     TRY(s->strategy->settle(x, &replica));
     count_in(&s->state.position, &o);
+    s->own_samples += s->round_seen;
     s->averaged_step = s->state.position.step;
     TRY(train_session_mark(s));
 out:
@@ -252,6 +253,7 @@ static base_status commit(struct train_session *s, const struct data_batch *b,
     p->cursor += b->whole;
     if (s->strategy->settle == NULL) {
         count_in(p, o);
+        s->own_samples += b->count;
         return BASE_OK;
     }
     s->round_loss += o->loss_sum;
@@ -268,6 +270,7 @@ static void move_on(struct train_session *s, const struct outcome *o, double sec
     s->window_loss += o->loss_sum;
     s->window_correct += o->correct;
     s->window_seen += o->seen;
+    s->window_samples += s->team.exchange.whole;
     s->window_seconds += seconds;
     s->window_steps++;
     if (s->team.worker != NULL)
@@ -339,7 +342,6 @@ base_status train_session_step(struct train_session *s, const struct data_batch 
     s->times.wait += x->wait;
     s->times.overlapped += x->overlapped;
     seconds = base_now() - began + data_seconds;
-    s->own_samples += b->count;
     move_on(s, &o, seconds);
     base_event(s->events,
                "{\"event\":\"step\",\"step\":%" PRId64 ",\"epoch\":%" PRId64

@@ -72,15 +72,16 @@ struct train_session {
     double started, loop_began, loop_cpu;
     struct train_times times;
     double wait_cpu;          /* CPU time inside times.wait and times.communicate */
-    int64_t own_samples;      /* computed by this worker */
+    int64_t own_samples;      /* computed by this worker, in the weights */
     int64_t averaged_samples; /* … of which the common statistics are */
     struct train_rank *ranks; /* of all workers, once they are done */
     struct train_pace pace;   /* of this process's steps */
     int64_t first_timed_step;
 
-    double train_loss, train_accuracy;  /* of the last epoch, complete or not; NAN: none */
-    double window_loss, window_seconds; /* since the last log line */
-    int64_t window_correct, window_seen, window_steps;
+    double train_loss, train_accuracy;   /* of the last epoch, complete or not; NAN: none */
+    double window_loss, window_seconds;  /* since the last log line */
+    int64_t window_correct, window_seen; /* of all workers, or between rounds of this one */
+    int64_t window_samples, window_steps;
     double first_loss; /* divergence is judged against it */
     bool stopped_early, tested;
     struct train_metrics test;

@@ -104,6 +104,8 @@ assert view["members"] == [1, 3] and view["step"] in (4, 6), view
 epochs = [[e for e in list if e["event"] == "epoch"] for list in (events, whole)]
 assert [e["step"] for e in epochs[0]] == [3, 6] and epochs[0][0] == epochs[1][0], epochs
 assert abs(epochs[0][1]["loss"] - epochs[1][1]["loss"]) < 0.1 * epochs[1][1]["loss"], epochs
+ranks = json.load(open(f"runs/{sys.argv[1]}/run.json"))["result"]["ranks"]
+assert sum(r["samples"] for r in ranks) == 16 * view["step"] + 24 * (6 - view["step"]), (view, ranks)
 PY
 done
 
