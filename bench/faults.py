@@ -25,7 +25,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tools"))
 import drill  # noqa: E402
 import results  # noqa: E402
-import training  # noqa: E402
+import watched  # noqa: E402
 
 PATIENCE = 60
 GIGABYTE = 1 << 30
@@ -92,7 +92,7 @@ def pauses(args, rng, count, model, shape):
     times = []
     while len(times) < count:
         with tempfile.TemporaryDirectory(prefix="pauses-") as folder, \
-                training.Training(args.program, folder, options) as job:
+                watched.Training(args.program, folder, options) as job:
             job.goes_on(0, PATIENCE)
             while len(job.members) > 1 and len(times) < count:
                 view, step, victims = job.view, job.step, job.workers()

@@ -118,8 +118,7 @@ static base_status set_flag(const struct base_option *option, void *at, const ch
     bool on = strcmp(text, "true") == 0;
 
     if (!on && strcmp(text, "false") != 0)
-        return base_fail(BASE_ERR_USAGE, "--%s takes no value (write --%s or --no-%s)",
-                         option->name, option->name, option->name);
+        return base_fail(BASE_ERR_USAGE, "--%s is true or false, not '%s'", option->name, text);
     memcpy(at, &on, sizeof on);
     return BASE_OK;
 }

@@ -22,7 +22,7 @@ import time
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
-from training import Silence, Training, children, worker_id  # noqa: E402
+from watched import Silence, Training, children, worker_id  # noqa: E402
 
 PATIENCE = 60
 SAMPLES, BATCH = 450, 24
