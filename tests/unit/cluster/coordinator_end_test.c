@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How the coordinator ends a job: results, too few workers, a stop, and who is to blame.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "support/lab.h"
+
+/* A replacement that is stopped before it has spoken is not waited for when the work is done. */
+static void test_too_late(void **state)
+{
+    struct cluster_message m;
+
+    (void)state;
+    lab_two_hosts_that_restart();
+    lab_exited(1, 3, 0, 9);
+    lab_result(0, 1);
+    lab_result(0, 2);
+    lab_result(1, 4);
+    assert_int_equal(lab_said(CLUSTER_KILL, 1, &m), 1);
+    assert_int_equal(m.id, 5);
+    lab_exited(0, 1, 0, 0);
+    lab_exited(0, 2, 0, 0);
+    lab_exited(1, 4, 0, 0);
+    assert_false(cluster_coordinator_over(lab.c));
+    lab_exited(1, 5, 0, 9);
+    assert_int_equal(lab_said(CLUSTER_JOB, 1, NULL), 2); /* and not replaced again */
+    lab_assert_end(BASE_OK, "");
+}
+
+/* Work that is done in a view while the next one is published: who is new waits there in vain, and
+ * who was interrupted goes on without those who are done. */
+static void test_done_in_the_former_view(void **state)
+{
+    struct cluster_message m;
+
+    (void)state;
+    lab_two_hosts_that_restart();
+    lab_exited(1, 3, 0, 9);
+    lab_works_in(0, 1, 2);
+    lab_works_in(0, 2, 2);
+    lab_works_in(1, 4, 2);
+    lab_ready(1, 5);
+    lab_assert_view(3, 4, 1, 2, 4, 5);
+    lab_result_of(0, 1, 2);
+    lab_assert_view(4, 3, 2, 4, 5);
+    lab_result_of(0, 2, 2);
+    lab_assert_view(5, 2, 4, 5);
+    assert_int_equal(lab_said(CLUSTER_KILL, 1, NULL), 0);
+    lab_result_of(1, 4, 2);
+    assert_int_equal(lab_said(CLUSTER_KILL, 1, &m), 1);
+    assert_int_equal(m.id, 5);
+    for (uint32_t id = 1; id <= 5; id++)
+        if (id != 3)
+            lab_exited(id > 2, id, 0, id == 5 ? 9 : 0);
+    lab_assert_end(BASE_OK, "");
+}
+
+/* A loss that the job has survived is not what it ends of. */
+static void test_blame(void **state)
+{
+    (void)state;
+    lab_two_hosts(3, false);
+    lab_exited(1, 3, 0, 9);
+    lab_assert_view(2, 3, 1, 2, 4);
+    lab_exited(1, 4, 3, 0);
+    lab_exited(0, 1, 1, 0);
+    lab_exited(0, 2, 1, 0);
+    lab_assert_end(BASE_ERR_PEER_LOST, "worker 4 on host host-1 (pid 104) ended with a failure");
+}
+
+/* A loss that the others got over is not what a later failure is blamed on. */
+static void test_blames_the_last_cause(void **state)
+{
+    (void)state;
+    lab_two_hosts(2, false);
+    lab_lost(1, 4);
+    lab_exited(1, 4, 0, 9);
+    lab_assert_view(2, 3, 1, 2, 3);
+    lab_lost(0, 2);
+    lab_lost(1, 3);
+    lab_exited(0, 2, 0, 11);
+    lab_exited(1, 3, 0, 9);
+    lab_exited(0, 1, 1, 0);
+    lab_assert_end(BASE_ERR_PEER_LOST, "worker 2 on host host-0 (pid 102) was killed (signal 11");
+}
+
+static void test_too_few(void **state)
+{
+    struct cluster_message m;
+
+    (void)state;
+    lab_two_hosts(0, false);
+    lab_lost(1, 4);
+    assert_int_equal(lab_said(CLUSTER_STOP, 0, &m), 1);
+    assert_true(m.code != 0);
+    lab_exited(1, 4, 0, 9);
+    for (uint32_t id = 1; id <= 3; id++) {
+        assert_false(cluster_coordinator_over(lab.c));
+        lab_exited(id <= 2 ? 0 : 1, id, 1, 0);
+    }
+    lab_assert_end(BASE_ERR_PEER_LOST, "worker 4 on host host-1 (pid 104) was killed (signal 9, "
+                                       "SIGKILL); its last lines:\nfirst line\nlast line");
+    assert_int_equal(lab_said(CLUSTER_VIEW, 0, NULL), 1);
+    assert_null(cluster_coordinator_result(lab.c));
+}
+
+static void test_failed_workers_may_save(void **state)
+{
+    (void)state;
+    lab_two_hosts(0, false);
+    lab_exited(0, 1, 3, 0);
+    lab_pass_alive(29, 2);
+    assert_false(cluster_coordinator_over(lab.c));
+    lab_pass_alive(2, 2);
+    lab_assert_end(BASE_ERR_PEER_LOST,
+                   "worker 1 on host host-0 (pid 101) ended with a failure (exit code 3)");
+}
+
+static void test_result(void **state)
+{
+    (void)state;
+    lab_two_hosts(1, false);
+    for (int id = 4; id >= 1; id--)
+        lab_result(id <= 2 ? 0 : 1, (uint32_t)id);
+    for (uint32_t id = 1; id <= 4; id++)
+        lab_exited(id <= 2 ? 0 : 1, id, 0, 0);
+    lab_assert_end(BASE_OK, "");
+    assert_int_equal(lab_said(CLUSTER_VIEW, 0, NULL), 1); /* ends are no losses */
+    assert_int_equal(json_integer_value(json_object_get(cluster_coordinator_result(lab.c), "from")),
+                     1);
+}
+
+static void test_killed_at_exit(void **state)
+{
+    (void)state;
+    lab_two_hosts(0, false);
+    for (uint32_t id = 1; id <= 4; id++)
+        lab_result(id <= 2 ? 0 : 1, id);
+    lab_lost(0, 1); /* has given its result: no loss */
+    lab_exited(0, 1, 0, 9);
+    for (uint32_t id = 2; id <= 4; id++)
+        lab_exited(id <= 2 ? 0 : 1, id, 0, 0);
+    lab_assert_end(BASE_OK, "");
+}
+
+static void test_nobody_left(void **state)
+{
+    (void)state;
+    lab_begin(1, 1, false);
+    lab_join(0, 0, 1);
+    lab_ready(0, 1);
+    lab_exited(0, 1, 0, 0);
+    lab_assert_end(BASE_ERR_PEER_LOST, "ended without a result");
+}
+
+static void test_stop(void **state)
+{
+    struct cluster_message stop = {.type = CLUSTER_STOP}, m;
+
+    (void)state;
+    lab_two_hosts(1, false);
+    cluster_message_text(&stop, "SIGINT on host 1");
+    lab_tell(1, stop);
+    lab_tell(1, stop);
+    assert_int_equal(lab_said(CLUSTER_STOP, 0, &m), 1);
+    assert_int_equal(m.code, 0);
+    assert_string_equal(m.text, "SIGINT on host 1");
+    lab_lost(1, 3); /* the others must be able to finish */
+    lab_exited(1, 3, 0, 9);
+    lab_assert_view(2, 3, 1, 2, 4);
+}
+
+static void test_stop_early(void **state)
+{
+    struct cluster_message stop = {.type = CLUSTER_STOP};
+
+    (void)state;
+    lab_begin(2, 1, false);
+    lab_join(0, 0, 2);
+    cluster_message_text(&stop, "SIGINT on host 0");
+    lab_tell(0, stop);
+    lab_assert_end(BASE_ERR_INTERRUPTED, "SIGINT");
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, lab_finish)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_too_late),    TEST(test_done_in_the_former_view),
+        TEST(test_blame),       TEST(test_blames_the_last_cause),
+        TEST(test_too_few),     TEST(test_failed_workers_may_save),
+        TEST(test_result),      TEST(test_killed_at_exit),
+        TEST(test_nobody_left), TEST(test_stop),
+        TEST(test_stop_early),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
