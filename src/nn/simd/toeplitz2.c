@@ -5,7 +5,7 @@
  *     t = g1 (d0 + d1), y0 = t + (g2 - g1) d1, y1 = t + (g0 - g1) d0
  * Only sums and differences, so it is as exact as a plain convolution.
  */
-enum { M = 2, INPUT = 2, STEP = 2, POINTS = 3, HALO = 0, SUM = 2 };
+enum { M = 2, INPUT = 2, STEP = 2, POINTS = 3, PAIRS = 0, HALO = 0, SUM = 2 };
 
 static const float BT[POINTS][INPUT] = {{1, 0}, {0, 1}, {1, 1}};
 

@@ -6,7 +6,7 @@
  *     g0 (d0 - d2), (g0 + g2) d2, g2 (d4 - d2); g1 d1, g1 d3
  * Only sums and differences, so it is as exact as a plain convolution.
  */
-enum { M = 2, INPUT = 5, STEP = 4, POINTS = 5, HALO = 1, SUM = 1 };
+enum { M = 2, INPUT = 5, STEP = 4, POINTS = 5, PAIRS = 0, HALO = 1, SUM = 1 };
 
 static const float BT[POINTS][INPUT] = {
     {1, 0, -1, 0, 0}, {0, 0, 1, 0, 0}, {0, 0, -1, 0, 1}, {0, 1, 0, 0, 0}, {0, 0, 0, 1, 0},

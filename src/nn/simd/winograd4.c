@@ -2,7 +2,7 @@
  *
  * F(4x4,3x3): 36 products for 144, at the points 0, ±1, ±2, ∞.
  */
-enum { M = 4, INPUT = 6, STEP = 4, POINTS = 6, HALO = 1, SUM = 1 };
+enum { M = 4, INPUT = 6, STEP = 4, POINTS = 6, PAIRS = 2, HALO = 1, SUM = 1 };
 
 static const float BT[POINTS][INPUT] = {
     {4, 0, -5, 0, 1, 0},  {0, -4, -4, 1, 1, 0}, {0, 4, -4, -1, 1, 0},

@@ -3,7 +3,7 @@
  * 3x3 with stride 2, tiles of 4x4 outputs: 81 products for 144. As winograd2s2.c, with F(4,2) at
  * the points 0, ±1, 2, ∞ for the outer taps: five products for eight in each dimension.
  */
-enum { M = 4, INPUT = 9, STEP = 8, POINTS = 9, HALO = 1, SUM = 1 };
+enum { M = 4, INPUT = 9, STEP = 8, POINTS = 9, PAIRS = 0, HALO = 1, SUM = 1 };
 
 static const float BT[POINTS][INPUT] = {
     {2, 0, -1, 0, -2, 0, 1, 0, 0}, {0, 0, -2, 0, -1, 0, 1, 0, 0}, {0, 0, 2, 0, -3, 0, 1, 0, 0},

@@ -2,10 +2,14 @@
  *
  * The transforms of a Winograd form as straight-line vector code. The file that includes this
  * defines M (edge of an output tile), INPUT (edge of an input tile), STEP (from one input tile to
- * the next: M times the stride), POINTS (α), HALO, SUM and the matrices BT[POINTS][INPUT],
+ * the next: M times the stride), POINTS (α), PAIRS, HALO, SUM and the matrices BT[POINTS][INPUT],
  * AT[M][POINTS], G[POINTS][3] as static const: everything is inlined and unrolled, so zeros vanish
  * and ones cost no multiplication. Not a header of declarations: it defines FORM and is included
  * once by a file.
+ *
+ * PAIRS: the points 1 + 2k and 2 + 2k, k < PAIRS, are p and -p. Their rows of BT and G and their
+ * columns of AT are equal at even places and opposite at odd ones; what they share is computed
+ * once.
  */
 #include <string.h>
 
@@ -26,34 +30,19 @@ NN_INLINE bool whole(struct span r, struct span c, int size)
     return r.begin == 0 && c.begin == 0 && r.end == size && c.end == size;
 }
 
-/* A tile from (row, column) of a plane of the given width on, zeros where it is not inside. */
-NN_INLINE void tile_load(const float *plane, int width, int row, int column, struct span r,
-                         struct span c, int size, nn_v8 *tile)
+/* The part of a tile that is inside the image, `from` its corner, zeros around it. */
+static void tile_copy(const float *from, int width, struct span r, struct span c, int size,
+                      float *tile)
 {
-    const float *from = plane + ((ptrdiff_t)row * width + column) * 8;
-
-    if (whole(r, c, size)) {
-#pragma GCC unroll 9
-        for (int i = 0; i < size; i++)
-#pragma GCC unroll 9
-            for (int j = 0; j < size; j++)
-                tile[i * size + j] = nn_load(from + ((ptrdiff_t)i * width + j) * 8);
-        return;
-    }
-#pragma GCC unroll 9
-    for (int i = 0; i < size; i++)
-#pragma GCC unroll 9
-        for (int j = 0; j < size; j++)
-            tile[i * size + j] = i >= r.begin && i < r.end && j >= c.begin && j < c.end
-                                     ? nn_load(from + ((ptrdiff_t)i * width + j) * 8)
-                                     : (nn_v8){0};
+    memset(tile, 0, (size_t)(size * size * 8) * sizeof *tile);
+    for (int i = r.begin; i < r.end; i++)
+        for (int j = c.begin; j < c.end; j++)
+            nn_store(tile + (i * size + j) * 8, nn_load(from + ((ptrdiff_t)i * width + j) * 8));
 }
 
 /* Asks for the tile that comes next: planes are far apart, no hardware prefetcher follows. */
-NN_INLINE void tile_fetch(const float *plane, int width, int row, int column, int size)
+NN_INLINE void tile_fetch(const float *from, int width, int size)
 {
-    const float *from = plane + ((ptrdiff_t)row * width + column) * 8;
-
 #pragma GCC unroll 9
     for (int i = 0; i < size; i++)
 #pragma GCC unroll 9
@@ -61,53 +50,112 @@ NN_INLINE void tile_fetch(const float *plane, int width, int row, int column, in
             __builtin_prefetch(from + ((ptrdiff_t)i * width + j) * 8);
 }
 
-/* Σ_i coefficient_i * from[i*step], with the coefficients of a column of a matrix. */
-#define WEIGHTED(sum, count, coefficient, value)                                              \
-    do {                                                                                      \
-        (sum) = (nn_v8){0};                                                                   \
-        _Pragma("GCC unroll 9") for (int i_ = 0; i_ < (count); i_++) if ((coefficient) != 0)( \
-            sum) += (coefficient) * (value);                                                  \
-    } while (0)
-
-/* d (INPUT,INPUT) -> Bᵀ d B at the POINTS² positions */
-static void input(const struct nn_tiling *t, int c8, const float *x, struct nn_products v)
+NN_INLINE bool leads(int point) /* the first of a pair */
 {
-    const size_t plane = (size_t)t->h * (size_t)t->w * 8;
+    return point % 2 == 1 && point < 2 * PAIRS;
+}
 
-    for (int tile = 0; tile < t->rows * t->columns; tile++) {
-        const int row = tile / t->columns * STEP - t->top;
-        const int column = tile % t->columns * STEP - t->left;
-        const struct span r = inside(row, INPUT, t->h), c = inside(column, INPUT, t->w);
-        float *to = v.at + (size_t)tile * v.tile;
+NN_INLINE bool follows(int point)
+{
+    return point > 0 && leads(point - 1);
+}
 
-        for (int block = 0; block < c8; block++, to += 8) {
-            nn_v8 d[INPUT * INPUT], half[POINTS][INPUT], sum;
+/* sum += coefficient * value, where `empty` says that there is no sum yet. */
+NN_INLINE void add_to(nn_v8 *sum, bool *empty, float coefficient, nn_v8 value)
+{
+    if (coefficient == 0)
+        return;
+    *sum = *empty ? coefficient * value : *sum + coefficient * value;
+    *empty = false;
+}
 
-            tile_load(x + (size_t)block * plane, t->w, row, column, r, c, INPUT, d);
-            tile_fetch(x + (size_t)(block + 1) * plane, t->w, row, column, INPUT);
+/* to[point] = Σ_i m[point*row + i*column] * from[i] */
+NN_INLINE void to_points(const float *m, int row, int column, int count, const nn_v8 *from,
+                         nn_v8 *to)
+{
 #pragma GCC unroll 9
-            for (int j = 0; j < INPUT; j++)
+    for (int point = 0; point < POINTS; point++) {
+        nn_v8 even = {0}, odd = {0};
+        bool no_even = true, no_odd = true;
+
+        if (follows(point))
+            continue;
 #pragma GCC unroll 9
-                for (int a = 0; a < POINTS; a++) {
-                    WEIGHTED(sum, INPUT, BT[a][i_], d[i_ * INPUT + j]);
-                    half[a][j] = sum;
-                }
-#pragma GCC unroll 9
-            for (int a = 0; a < POINTS; a++)
-#pragma GCC unroll 9
-                for (int b = 0; b < POINTS; b++) {
-                    WEIGHTED(sum, INPUT, BT[b][i_], half[a][i_]);
-                    nn_store(to + (size_t)(a * POINTS + b) * v.position, sum);
-                }
-        }
+        for (int i = 0; i < count; i++)
+            if (leads(point) && i % 2 == 1)
+                add_to(&odd, &no_odd, m[point * row + i * column], from[i]);
+            else
+                add_to(&even, &no_even, m[point * row + i * column], from[i]);
+        to[point] = leads(point) ? even + odd : even;
+        if (leads(point))
+            to[point + 1] = even - odd;
     }
 }
 
-/* One tile of input_back; `full`: all of it is inside the image. */
-NN_INLINE void input_back_tile(const float *from, size_t position, int width, struct span r,
-                               struct span c, bool full, float *to)
+/* The adjoint: to[i] = Σ_point m[i*row + point*column] * from[point] */
+NN_INLINE void from_points(const float *m, int row, int column, int count, const nn_v8 *from,
+                           nn_v8 *to)
 {
-    nn_v8 half[INPUT][POINTS], sum;
+    nn_v8 even[POINTS], odd[POINTS];
+
+#pragma GCC unroll 9
+    for (int point = 0; point < POINTS; point++) {
+        if (follows(point))
+            continue;
+        even[point] = leads(point) ? from[point] + from[point + 1] : from[point];
+        odd[point] = leads(point) ? from[point] - from[point + 1] : from[point];
+    }
+#pragma GCC unroll 9
+    for (int i = 0; i < count; i++) {
+        bool empty = true;
+
+        to[i] = (nn_v8){0};
+#pragma GCC unroll 9
+        for (int point = 0; point < POINTS; point++)
+            if (!follows(point))
+                add_to(&to[i], &empty, m[i * row + point * column],
+                       i % 2 == 1 ? odd[point] : even[point]);
+    }
+}
+
+struct cells { /* floats from a row of a tile to the next, from a column to the next */
+    size_t row, column;
+};
+
+/* A tile of count x count -> m · tile · mᵀ at the POINTS² positions */
+NN_INLINE void spread(const float *m, int row, int column, int count, const float *from,
+                      struct cells cells, float *to, size_t position)
+{
+    nn_v8 half[9][POINTS];
+
+#pragma GCC unroll 9
+    for (int j = 0; j < count; j++) {
+        nn_v8 d[9];
+
+#pragma GCC unroll 9
+        for (int i = 0; i < count; i++)
+            d[i] = nn_load(from + (size_t)i * cells.row + (size_t)j * cells.column);
+        to_points(m, row, column, count, d, half[j]);
+    }
+#pragma GCC unroll 9
+    for (int a = 0; a < POINTS; a++) {
+        nn_v8 d[9], v[POINTS];
+
+#pragma GCC unroll 9
+        for (int j = 0; j < count; j++)
+            d[j] = half[j][a];
+        to_points(m, row, column, count, d, v);
+#pragma GCC unroll 9
+        for (int b = 0; b < POINTS; b++)
+            nn_store(to + (size_t)(a * POINTS + b) * position, v[b]);
+    }
+}
+
+/* The adjoint: the positions at `from` -> m · positions · mᵀ, plus `bias` or what is there */
+NN_INLINE void collect(const float *m, int row, int column, int count, const float *from,
+                       size_t position, const nn_v8 *bias, float *to, struct cells cells)
+{
+    nn_v8 half[POINTS][9];
 
 #pragma GCC unroll 9
     for (int b = 0; b < POINTS; b++) {
@@ -116,29 +164,55 @@ NN_INLINE void input_back_tile(const float *from, size_t position, int width, st
 #pragma GCC unroll 9
         for (int a = 0; a < POINTS; a++)
             d[a] = nn_load(from + (size_t)(a * POINTS + b) * position);
-#pragma GCC unroll 9
-        for (int i = 0; i < INPUT; i++) {
-            WEIGHTED(sum, POINTS, BT[i_][i], d[i_]);
-            half[i][b] = sum;
-        }
+        from_points(m, row, column, count, d, half[b]);
     }
 #pragma GCC unroll 9
-    for (int i = 0; i < INPUT; i++)
-#pragma GCC unroll 9
-        for (int j = 0; j < INPUT; j++) {
-            float *cell = to + ((ptrdiff_t)i * width + j) * 8;
+    for (int i = 0; i < count; i++) {
+        nn_v8 d[POINTS], y[9];
 
-            if (!full && (i < r.begin || i >= r.end || j < c.begin || j >= c.end))
-                continue;
-            WEIGHTED(sum, POINTS, BT[i_][j], half[i][i_]);
-            nn_store(cell, nn_load(cell) + sum);
+#pragma GCC unroll 9
+        for (int b = 0; b < POINTS; b++)
+            d[b] = half[b][i];
+        from_points(m, row, column, count, d, y);
+#pragma GCC unroll 9
+        for (int j = 0; j < count; j++) {
+            float *cell = to + (size_t)i * cells.row + (size_t)j * cells.column;
+
+            nn_store(cell, y[j] + (bias ? *bias : nn_load(cell)));
         }
+    }
+}
+
+/* d (INPUT,INPUT) -> Bᵀ d B at the POINTS² positions */
+static void input(const struct nn_tiling *t, int c8, const float *x, struct nn_products v)
+{
+    const size_t plane = (size_t)t->h * (size_t)t->w * 8;
+    _Alignas(64) float edge[INPUT * INPUT * 8];
+
+    for (int tile = 0; tile < t->rows * t->columns; tile++) {
+        const int row = tile / t->columns * STEP - t->top;
+        const int column = tile % t->columns * STEP - t->left;
+        const struct span r = inside(row, INPUT, t->h), c = inside(column, INPUT, t->w);
+        const float *from = x + ((ptrdiff_t)row * t->w + column) * 8;
+        const bool full = whole(r, c, INPUT);
+        float *to = v.at + (size_t)tile * v.tile;
+
+        for (int block = 0; block < c8; block++, from += plane, to += 8) {
+            tile_fetch(from + plane, t->w, INPUT);
+            if (!full)
+                tile_copy(from, t->w, r, c, INPUT, edge);
+            spread(&BT[0][0], INPUT, 1, INPUT, full ? from : edge,
+                   (struct cells){full ? (size_t)t->w * 8 : INPUT * 8, 8}, to, v.position);
+        }
+    }
 }
 
 /* The adjoint of input: dx = Σ over tiles of B dV Bᵀ, which overlap. */
 static void input_back(const struct nn_tiling *t, int c8, struct nn_products v, float *dx)
 {
     const size_t plane = (size_t)t->h * (size_t)t->w * 8;
+    const nn_v8 zero = {0};
+    _Alignas(64) float edge[INPUT * INPUT * 8];
 
     memset(dx, 0, (size_t)c8 * plane * sizeof *dx);
     for (int tile = 0; tile < t->rows * t->columns; tile++) {
@@ -148,42 +222,22 @@ static void input_back(const struct nn_tiling *t, int c8, struct nn_products v, 
         const float *from = v.at + (size_t)tile * v.tile;
         float *to = dx + ((ptrdiff_t)row * t->w + column) * 8;
 
-        for (int block = 0; block < c8; block++, from += 8, to += plane)
-            if (whole(r, c, INPUT))
-                input_back_tile(from, v.position, t->w, r, c, true, to);
-            else
-                input_back_tile(from, v.position, t->w, r, c, false, to);
-    }
-}
-
-/* One tile of output. */
-NN_INLINE void output_tile(const float *from, size_t position, nn_v8 bias, int width, struct span r,
-                           struct span c, bool full, float *to)
-{
-    nn_v8 half[M][POINTS], sum;
-
-#pragma GCC unroll 9
-    for (int p = 0; p < POINTS; p++) {
-        nn_v8 d[POINTS];
-
-#pragma GCC unroll 9
-        for (int a = 0; a < POINTS; a++)
-            d[a] = nn_load(from + (size_t)(a * POINTS + p) * position);
-#pragma GCC unroll 9
-        for (int i = 0; i < M; i++) {
-            WEIGHTED(sum, POINTS, AT[i][i_], d[i_]);
-            half[i][p] = sum;
-        }
-    }
-#pragma GCC unroll 9
-    for (int i = 0; i < M; i++)
-#pragma GCC unroll 9
-        for (int j = 0; j < M; j++) {
-            if (!full && (i >= r.end || j >= c.end))
+        for (int block = 0; block < c8; block++, from += 8, to += plane) {
+            if (whole(r, c, INPUT)) {
+                collect(&BT[0][0], 1, INPUT, INPUT, from, v.position, NULL, to,
+                        (struct cells){(size_t)t->w * 8, 8});
                 continue;
-            WEIGHTED(sum, POINTS, AT[j][i_], half[i][i_]);
-            nn_store(to + ((size_t)i * (size_t)width + (size_t)j) * 8, sum + bias);
+            }
+            collect(&BT[0][0], 1, INPUT, INPUT, from, v.position, &zero, edge,
+                    (struct cells){INPUT * 8, 8});
+            for (int i = r.begin; i < r.end; i++)
+                for (int j = c.begin; j < c.end; j++) {
+                    float *cell = to + ((ptrdiff_t)i * t->w + j) * 8;
+
+                    nn_store(cell, nn_load(cell) + nn_load(edge + (i * INPUT + j) * 8));
+                }
         }
+    }
 }
 
 /* products (POINTS²) -> Aᵀ m A + b, of which the part inside the image is kept */
@@ -191,20 +245,23 @@ static void output(const struct nn_tiling *t, int c8, struct nn_products m, cons
                    float *y)
 {
     const size_t plane = (size_t)t->ho * (size_t)t->wo * 8;
+    _Alignas(64) float edge[M * M * 8];
 
     for (int tile = 0; tile < t->rows * t->columns; tile++) {
         const int row = tile / t->columns * M, column = tile % t->columns * M;
         const struct span r = inside(row, M, t->ho), c = inside(column, M, t->wo);
+        const bool full = whole(r, c, M);
         const float *from = m.at + (size_t)tile * m.tile;
         float *to = y + ((size_t)row * (size_t)t->wo + (size_t)column) * 8;
 
         for (int block = 0; block < c8; block++, from += 8, to += plane) {
             const nn_v8 bias = b ? nn_load(b + (size_t)block * 8) : (nn_v8){0};
 
-            if (whole(r, c, M))
-                output_tile(from, m.position, bias, t->wo, r, c, true, to);
-            else
-                output_tile(from, m.position, bias, t->wo, r, c, false, to);
+            collect(&AT[0][0], POINTS, 1, M, from, m.position, &bias, full ? to : edge,
+                    (struct cells){full ? (size_t)t->wo * 8 : M * 8, 8});
+            for (int i = 0; i < r.end && !full; i++)
+                memcpy(to + (size_t)(i * t->wo) * 8, edge + i * M * 8,
+                       (size_t)(c.end * 8) * sizeof *to);
         }
     }
 }
@@ -213,31 +270,21 @@ static void output(const struct nn_tiling *t, int c8, struct nn_products m, cons
 static void output_back(const struct nn_tiling *t, int c8, const float *dy, struct nn_products m)
 {
     const size_t plane = (size_t)t->ho * (size_t)t->wo * 8;
+    _Alignas(64) float edge[M * M * 8];
 
     for (int tile = 0; tile < t->rows * t->columns; tile++) {
         const int row = tile / t->columns * M, column = tile % t->columns * M;
         const struct span r = inside(row, M, t->ho), c = inside(column, M, t->wo);
+        const float *from = dy + ((size_t)row * (size_t)t->wo + (size_t)column) * 8;
+        const bool full = whole(r, c, M);
         float *to = m.at + (size_t)tile * m.tile;
 
-        for (int block = 0; block < c8; block++, to += 8) {
-            nn_v8 d[M * M], half[POINTS][M], sum;
-
-            tile_load(dy + (size_t)block * plane, t->wo, row, column, r, c, M, d);
-            tile_fetch(dy + (size_t)(block + 1) * plane, t->wo, row, column, M);
-#pragma GCC unroll 9
-            for (int j = 0; j < M; j++)
-#pragma GCC unroll 9
-                for (int a = 0; a < POINTS; a++) {
-                    WEIGHTED(sum, M, AT[i_][a], d[i_ * M + j]);
-                    half[a][j] = sum;
-                }
-#pragma GCC unroll 9
-            for (int a = 0; a < POINTS; a++)
-#pragma GCC unroll 9
-                for (int b = 0; b < POINTS; b++) {
-                    WEIGHTED(sum, M, AT[i_][b], half[a][i_]);
-                    nn_store(to + (size_t)(a * POINTS + b) * m.position, sum);
-                }
+        for (int block = 0; block < c8; block++, from += plane, to += 8) {
+            tile_fetch(from + plane, t->wo, M);
+            if (!full)
+                tile_copy(from, t->wo, r, c, M, edge);
+            spread(&AT[0][0], 1, POINTS, M, full ? from : edge,
+                   (struct cells){full ? (size_t)t->wo * 8 : M * 8, 8}, to, m.position);
         }
     }
 }
@@ -245,59 +292,23 @@ static void output_back(const struct nn_tiling *t, int c8, const float *dy, stru
 /* g [3][3][8][8] -> G g Gᵀ, [POINTS²][8][8] */
 static void weights(const float *w, size_t position, float *u)
 {
-    for (int row = 0; row < 8; row++, w += 8, u += 8) {
-        nn_v8 half[POINTS][3], sum;
+    const struct cells taps = {3 * 64, 64};
 
-#pragma GCC unroll 9
-        for (int j = 0; j < 3; j++) {
-            const nn_v8 g[3] = {nn_load(w + (size_t)j * 64), nn_load(w + (size_t)(3 + j) * 64),
-                                nn_load(w + (size_t)(6 + j) * 64)};
-
-#pragma GCC unroll 9
-            for (int a = 0; a < POINTS; a++) {
-                WEIGHTED(sum, 3, G[a][i_], g[i_]);
-                half[a][j] = sum;
-            }
-        }
-#pragma GCC unroll 9
-        for (int a = 0; a < POINTS; a++)
-#pragma GCC unroll 9
-            for (int b = 0; b < POINTS; b++) {
-                WEIGHTED(sum, 3, G[b][i_], half[a][i_]);
-                nn_store(u + (size_t)(a * POINTS + b) * position, sum);
-            }
-    }
+    for (int row = 0; row < 8; row++, w += 8, u += 8)
+        spread(&G[0][0], 3, 1, 3, w, taps, u, position);
 }
 
 /* The adjoint of weights: dg (+)= Gᵀ dU G */
 static void weights_back(const float *du, size_t position, bool add, float *dw)
 {
-    for (int row = 0; row < 8; row++, du += 8, dw += 8) {
-        nn_v8 half[3][POINTS], sum;
+    const struct cells taps = {3 * 64, 64};
+    const nn_v8 zero = {0};
 
-#pragma GCC unroll 9
-        for (int b = 0; b < POINTS; b++) {
-            nn_v8 d[POINTS];
-
-#pragma GCC unroll 9
-            for (int a = 0; a < POINTS; a++)
-                d[a] = nn_load(du + (size_t)(a * POINTS + b) * position);
-#pragma GCC unroll 9
-            for (int i = 0; i < 3; i++) {
-                WEIGHTED(sum, POINTS, G[i_][i], d[i_]);
-                half[i][b] = sum;
-            }
-        }
-#pragma GCC unroll 9
-        for (int i = 0; i < 3; i++)
-#pragma GCC unroll 9
-            for (int j = 0; j < 3; j++) {
-                float *to = dw + (size_t)(i * 3 + j) * 64;
-
-                WEIGHTED(sum, POINTS, G[i_][j], half[i][i_]);
-                nn_store(to, add ? nn_load(to) + sum : sum);
-            }
-    }
+    for (int row = 0; row < 8; row++, du += 8, dw += 8)
+        if (add)
+            collect(&G[0][0], 1, 3, 3, du, position, NULL, dw, taps);
+        else
+            collect(&G[0][0], 1, 3, 3, du, position, &zero, dw, taps);
 }
 
 static const struct nn_winograd_form form = {
