@@ -4,7 +4,7 @@
  * defines M (edge of an output tile), INPUT (edge of an input tile), STEP (from one input tile to
  * the next: M times the stride), POINTS (α), PAIRS, HALO, SUM and the matrices BT[POINTS][INPUT],
  * AT[M][POINTS], G[POINTS][3] as static const: everything is inlined and unrolled, so zeros vanish
- * and ones cost no multiplication. Not a header of declarations: it defines FORM and is included
+ * and ones cost no multiplication. Not a header of declarations: it defines CONV and is included
  * once by a file.
  *
  * PAIRS: the points 1 + 2k and 2 + 2k, k < PAIRS, are p and -p. Their rows of BT and G and their
@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include "nn/simd/winograd.h"
+
+enum { MOST = 9 }; /* rows of a tile, of any form */
 
 /* Where a tile of `size` rows (or columns) from `start` lies inside 0 … limit: begin … end. */
 struct span {
@@ -126,11 +128,11 @@ struct cells { /* floats from a row of a tile to the next, from a column to the 
 NN_INLINE void spread(const float *m, int row, int column, int count, const float *from,
                       struct cells cells, float *to, size_t position)
 {
-    nn_v8 half[9][POINTS];
+    nn_v8 half[MOST][POINTS];
 
 #pragma GCC unroll 9
     for (int j = 0; j < count; j++) {
-        nn_v8 d[9];
+        nn_v8 d[MOST];
 
 #pragma GCC unroll 9
         for (int i = 0; i < count; i++)
@@ -139,7 +141,7 @@ NN_INLINE void spread(const float *m, int row, int column, int count, const floa
     }
 #pragma GCC unroll 9
     for (int a = 0; a < POINTS; a++) {
-        nn_v8 d[9], v[POINTS];
+        nn_v8 d[MOST], v[POINTS];
 
 #pragma GCC unroll 9
         for (int j = 0; j < count; j++)
@@ -155,7 +157,7 @@ NN_INLINE void spread(const float *m, int row, int column, int count, const floa
 NN_INLINE void collect(const float *m, int row, int column, int count, const float *from,
                        size_t position, const nn_v8 *bias, float *to, struct cells cells)
 {
-    nn_v8 half[POINTS][9];
+    nn_v8 half[POINTS][MOST];
 
 #pragma GCC unroll 9
     for (int b = 0; b < POINTS; b++) {
@@ -168,7 +170,7 @@ NN_INLINE void collect(const float *m, int row, int column, int count, const flo
     }
 #pragma GCC unroll 9
     for (int i = 0; i < count; i++) {
-        nn_v8 d[POINTS], y[9];
+        nn_v8 d[POINTS], y[MOST];
 
 #pragma GCC unroll 9
         for (int b = 0; b < POINTS; b++)
