@@ -51,7 +51,7 @@ agents[join]=$!
 eventually has a "e['event'] == 'view' and e['members'] == [1, 2, 7]"
 kill -KILL "$(worker_pid a 7)"
 ends join 1
-says 'worker 7 on host .* died \(signal 9, SIGKILL\)'
+says 'worker 7 on host .* \(signal 9, SIGKILL\)'
 eventually has a "[x for x in E if x['event'] == 'view'][-1]['members'] == [1, 2]"
 
 # Strangers: another job, another number of hosts, a token where there is none, nonsense.
