@@ -56,6 +56,8 @@ static base_status parse_option(const struct cli_command *command, int argc, cha
     }
     if (index < 0)
         return unknown_option(command, word, length);
+    if (negated && value != NULL)
+        return base_fail(BASE_ERR_USAGE, "--no-%s takes no value", command->options[index].name);
     positional->given |= UINT64_C(1) << index;
     *at += 1;
     if (command->options[index].kind == BASE_FLAG) {

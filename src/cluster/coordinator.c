@@ -181,15 +181,14 @@ static base_status hear_join(struct cluster_coordinator *c, int link,
  * hears so with the others.) */
 static void dismiss_guest(struct cluster_coordinator *c, int host, const struct failure *last)
 {
-    struct cluster_message m = {
-        .type = CLUSTER_END, .code = (int)BASE_ERR_PEER_LOST, .id = last->id};
+    struct cluster_message m = {.type = CLUSTER_END};
 
     if (host < c->setup.hosts || c->phase > STOPPING || c->result_id != 0)
         return;
     for (int i = 0; i < COMM_MAX_WORKERS; i++)
         if (c->workers[i].id != 0 && c->workers[i].host == host)
             return;
-    cluster_coordinator_last_words(last, m.text, sizeof m.text);
+    cluster_coordinator_last_words(last, &m);
     cluster_coordinator_say(c, c->hosts[host].link, &m);
     c->hosts[host].here = false;
 }
@@ -197,7 +196,7 @@ static void dismiss_guest(struct cluster_coordinator *c, int host, const struct 
 static void hear_exit(struct cluster_coordinator *c, struct worker *w,
                       const struct cluster_message *m, double now)
 {
-    struct failure own = {.id = w->id, .why = "died", .exited = true, .pid = m->pid};
+    struct failure own;
     int host = w->host;
     bool done = w->state == WORKER_DONE;
     bool replace; /* one that gave up by itself would only do so again */
@@ -211,21 +210,21 @@ static void hear_exit(struct cluster_coordinator *c, struct worker *w,
         c->finished++;
     else
         cluster_coordinator_lose(c, w, "died", now);
+    own = cluster_coordinator_failure(c, w);
+    own.exited = true;
     own.code = m->code;
     own.signal = m->signal;
-    snprintf(own.host, sizeof own.host, "%s", c->hosts[host].name);
     snprintf(own.lines, sizeof own.lines, "%.639s", m->text);
-    if (c->failure.id == w->id) {
-        snprintf(own.why, sizeof own.why, "%s", c->failure.why);
-        c->failure = own;
-    }
+    if (c->failure.id == w->id) /* of one that nobody misses no view follows, nor the end */
+        c->failure =
+            w->member || c->phase < RUNNING || c->phase == FAILING ? own : (struct failure){0};
     c->stillborn += !w->member;
     replace = c->setup.restarts && (c->phase == STARTING_UP || c->phase == RUNNING) &&
               c->result_id == 0 && m->signal != 0 && !done && c->stillborn < STILLBORN;
     cluster_coordinator_forget(c, w);
     if (replace)
         cluster_coordinator_order(c, host, 1, now);
-    else if (!done)
+    else
         dismiss_guest(c, host, &own);
 }
 
@@ -284,7 +283,6 @@ static base_status hear_ready(struct cluster_coordinator *c, struct worker *w,
     w->slot = m->slot;
     w->port = m->port;
     w->pid = m->pid;
-    c->arrivals = true;
     return BASE_OK;
 }
 

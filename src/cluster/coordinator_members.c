@@ -70,16 +70,11 @@ void cluster_coordinator_fail(struct cluster_coordinator *c, base_code code, dou
 void cluster_coordinator_end(struct cluster_coordinator *c)
 {
     struct cluster_message m = {.type = CLUSTER_END, .code = (int)c->end_code};
-    const struct failure *f = &c->failure;
 
-    if (f->id != 0 && c->end_code == BASE_ERR_PEER_LOST) {
-        m.id = f->id;
-        if (f->exited && f->signal == 0 && f->code == base_exit_code(BASE_ERR_USAGE))
-            m.code = BASE_ERR_USAGE; /* the command line is wrong, and no worker to blame */
-        cluster_coordinator_last_words(f, m.text, sizeof m.text);
-    } else {
+    if (c->failure.id != 0 && c->end_code == BASE_ERR_PEER_LOST)
+        cluster_coordinator_last_words(&c->failure, &m);
+    else
         cluster_message_text(&m, c->end_text);
-    }
     c->phase = OVER;
     cluster_coordinator_say_all(c, &m);
 }
@@ -100,16 +95,14 @@ static void forget_accusations(struct cluster_coordinator *c, const struct worke
     }
 }
 
-static void blame(struct cluster_coordinator *c, const struct worker *w, const char *why)
+struct failure cluster_coordinator_failure(const struct cluster_coordinator *c,
+                                           const struct worker *w)
 {
-    struct failure *f = &c->failure;
+    struct failure f = {.id = w->id, .pid = w->pid};
 
-    if (f->id != 0)
-        return;
-    f->id = w->id;
-    f->pid = w->pid;
-    snprintf(f->host, sizeof f->host, "%s", c->hosts[w->host].name);
-    snprintf(f->why, sizeof f->why, "%s", why);
+    snprintf(f.host, sizeof f.host, "%s", c->hosts[w->host].name);
+    snprintf(f.why, sizeof f.why, "%s", w->why);
+    return f;
 }
 
 void cluster_coordinator_lose(struct cluster_coordinator *c, struct worker *w, const char *why,
@@ -120,7 +113,9 @@ void cluster_coordinator_lose(struct cluster_coordinator *c, struct worker *w, c
 
     if (w->state == WORKER_LEAVING)
         return;
-    blame(c, w, why);
+    snprintf(w->why, sizeof w->why, "%s", why);
+    if (c->failure.id == 0)
+        c->failure = cluster_coordinator_failure(c, w);
     w->state = WORKER_LEAVING;
     w->accuses = 0;
     forget_accusations(c, w);
@@ -177,7 +172,7 @@ void cluster_coordinator_lose_host(struct cluster_coordinator *c, int index, con
             cluster_coordinator_lose(c, w, text, now);
         cluster_coordinator_forget(c, w);
     }
-    if (c->phase == GATHERING)
+    if (c->phase == GATHERING && index < c->setup.hosts)
         cluster_coordinator_fail(c, BASE_ERR_PEER_LOST, now, "host %d (%s) %s", index, h->name,
                                  why);
     else if (index == 0 && c->phase != OVER)
@@ -222,7 +217,7 @@ static void publish(struct cluster_coordinator *c, double now)
     qsort(view->members, view->size, sizeof view->members[0], by_id);
     for (uint32_t i = 0; i < view->size; i++)
         json_array_append_new(ids, json_integer(view->members[i].id));
-    c->gaps = c->arrivals = false;
+    c->gaps = false;
     c->failure = (struct failure){0}; /* the job got over it: a later end has another cause */
     m.members = *view;
     cluster_coordinator_say_all(c, &m);
@@ -253,11 +248,13 @@ void cluster_coordinator_order(struct cluster_coordinator *c, int index, int wor
     cluster_coordinator_say(c, h->link, &m);
 }
 
+/* When all hosts of the job are there. Guests that are, too, may leave again: nobody counts on
+ * them. */
 static void start(struct cluster_coordinator *c, double now)
 {
     int total = 0;
 
-    for (int i = 0; i < c->host_count; i++) {
+    for (int i = 0; i < c->setup.hosts; i++) {
         if (!c->hosts[i].here)
             return;
         total += c->hosts[i].workers;
@@ -268,10 +265,19 @@ static void start(struct cluster_coordinator *c, double now)
                      : c->setup.restarts      ? 1
                                               : total;
     for (int i = 0; i < c->host_count; i++)
-        cluster_coordinator_order(c, i, c->hosts[i].workers, now);
+        if (c->hosts[i].here)
+            cluster_coordinator_order(c, i, c->hosts[i].workers, now);
     if (c->min_workers > total)
         cluster_coordinator_fail(c, BASE_ERR_USAGE, now, "--min-workers %d of %d workers",
                                  c->min_workers, total);
+}
+
+static bool arrivals(const struct cluster_coordinator *c) /* who wait to be in a view */
+{
+    for (int i = 0; i < COMM_MAX_WORKERS; i++)
+        if (c->workers[i].id != 0 && c->workers[i].state == WORKER_READY && !c->workers[i].member)
+            return true;
+    return false;
 }
 
 /* Every member works in the current view. Before that, a view for the sake of arrivals could leave
@@ -317,7 +323,7 @@ void cluster_coordinator_consider(struct cluster_coordinator *c, double now)
     if (count(c, WORKER_LEAVING) > 0)
         return;
     if (alive(c) > 0) {
-        if ((c->gaps || (c->arrivals && settled(c))) && count(c, WORKER_READY) > 0)
+        if ((c->gaps || (arrivals(c) && settled(c))) && count(c, WORKER_READY) > 0)
             publish(c, now);
         return;
     }

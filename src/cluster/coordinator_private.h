@@ -31,6 +31,7 @@ struct worker {
     double told;      /* last heartbeat event */
     uint64_t accuses; /* bits: entries of this table */
     double suspected; /* since when; 0: not */
+    char why[256];    /* it was lost */
 };
 
 struct host {
@@ -44,7 +45,7 @@ struct host {
     double told;
 };
 
-struct failure { /* the first one */
+struct failure { /* how a worker was lost */
     uint32_t id;
     int64_t pid;
     char host[64];
@@ -75,9 +76,8 @@ struct cluster_coordinator {
     int min_workers, finished; /* finished: done and gone */
     int stillborn;             /* died before they were in a view, since the last that was */
     struct comm_view view;
-    bool gaps;     /* a member of the view is gone: the next one is due */
-    bool arrivals; /* somebody waits to be in one */
-    struct failure failure;
+    bool gaps;              /* a member of the view is gone: the next one is due */
+    struct failure failure; /* the first since the view began; id 0: none */
     base_code end_code;
     char end_text[1024];
     json_t *result;
@@ -124,11 +124,14 @@ void cluster_coordinator_say(struct cluster_coordinator *c, int link,
                              struct cluster_message *message);
 void cluster_coordinator_say_all(struct cluster_coordinator *c,
                                  const struct cluster_message *message);
+/* How `worker` was lost, as far as it is known. */
+struct failure cluster_coordinator_failure(const struct cluster_coordinator *c,
+                                           const struct worker *worker);
 /* Takes `event` over and adds the time. */
 void cluster_coordinator_tell(struct cluster_coordinator *c, double now, json_t *event);
 void cluster_coordinator_tell_load(struct cluster_coordinator *c, double now, uint32_t id, int host,
                                    const struct cluster_load *load);
-/* One sentence on the first failed worker and its last lines. */
-void cluster_coordinator_last_words(const struct failure *failure, char *text, size_t room);
+/* Into an END: who failed and how, with its last lines. */
+void cluster_coordinator_last_words(const struct failure *failure, struct cluster_message *end);
 
 #endif

@@ -94,9 +94,9 @@ json_t *cluster_coordinator_event(struct cluster_coordinator *c)
     return event;
 }
 
-void cluster_coordinator_last_words(const struct failure *f, char *text, size_t room)
+void cluster_coordinator_last_words(const struct failure *f, struct cluster_message *end)
 {
-    char how[320];
+    char how[320], text[1200];
 
     if (f->exited && f->signal != 0)
         snprintf(how, sizeof how, "%s (signal %d, SIG%s)", f->why, f->signal,
@@ -106,8 +106,13 @@ void cluster_coordinator_last_words(const struct failure *f, char *text, size_t 
                  f->code == 0 ? "without a result" : "with a failure", f->code);
     else
         snprintf(how, sizeof how, "%s", f->why);
-    snprintf(text, room, "worker %u on host %s (pid %lld) %s%s%s", f->id, f->host,
+    end->id = f->id;
+    end->code = BASE_ERR_PEER_LOST;
+    if (f->exited && f->signal == 0 && f->code == base_exit_code(BASE_ERR_USAGE))
+        end->code = BASE_ERR_USAGE; /* the command line is wrong, and no worker to blame */
+    snprintf(text, sizeof text, "worker %u on host %s (pid %lld) %s%s%s", f->id, f->host,
              (long long)f->pid, how, f->lines[0] != '\0' ? "; its last lines:\n" : "", f->lines);
+    cluster_message_text(end, text);
 }
 
 static json_t *host_json(const struct cluster_coordinator *c, int index, double now)

@@ -195,9 +195,10 @@ static base_status read_link(struct cluster_server *s, int index, double now)
         cluster_message_fini(&m);
         TRY(st);
     }
-    /* One that does not join, or was refused and stays, takes the place of others. */
-    if (now - s->links[index].since > JOIN_SECONDS &&
-        !cluster_coordinator_knows(s->coordinator, index))
+    /* One that does not join, or was refused or dismissed and stays, takes the place of others. */
+    if (cluster_coordinator_knows(s->coordinator, index))
+        s->links[index].since = now;
+    else if (now - s->links[index].since > JOIN_SECONDS)
         TRY(base_fail(BASE_ERR_TIMEOUT, "it is of no host"));
 out:
     json_decref(json);

@@ -111,7 +111,6 @@ static base_status combine(struct train_session *s, struct outcome *outcome)
 {
     base_status st = BASE_OK;
     struct train_exchange *x = &s->team.exchange;
-    double cpu = x->size > 1 ? base_thread_cpu() : 0;
     const float *head = x->mine;
 
     x->wait = x->overlapped = 0;
@@ -123,7 +122,6 @@ static base_status combine(struct train_session *s, struct outcome *outcome)
             head = x->ranges[i].sum;
     if (s->strategy->settle == NULL)
         read_head(s, head, outcome);
-    s->wait_cpu += x->size > 1 ? base_thread_cpu() - cpu : 0;
 out:
     return st;
 }
@@ -294,7 +292,7 @@ static void restore_statistics(struct train_session *s)
 }
 
 /* A step that failed is nobody's: not in the statistics, and from `combined` on (0: it did not come
- * so far) it waited for somebody who did not come. */
+ * so far, or failed by itself) it waited for somebody who did not come. */
 static void give_up(struct train_session *s, double combined, double cpu)
 {
     if (combined > 0) {
@@ -313,7 +311,7 @@ base_status train_session_step(struct train_session *s, const struct data_batch 
     struct train_step step = describe_step(s);
     struct train_position *p = &s->state.position;
     struct outcome o = {0};
-    double began = base_now(), combined = 0, cpu = 0, seconds;
+    double began = base_now(), combined = 0, cpu = 0, combine_cpu = 0, seconds;
 
     keep_statistics(s);
     s->team.sum_seconds = 0;
@@ -333,6 +331,7 @@ base_status train_session_step(struct train_session *s, const struct data_batch 
         cpu = base_thread_cpu();
     }
     TRY(combine(s, &o));
+    combine_cpu = x->size > 1 ? base_thread_cpu() - cpu : 0;
     train_fault_at(&s->fault, "update", p->step + 1);
     if (o.seen > 0)
         TRY(check_loss(s, o.loss_sum / (double)o.seen));
@@ -341,6 +340,7 @@ base_status train_session_step(struct train_session *s, const struct data_batch 
     s->times.communicate += x->communicate;
     s->times.wait += x->wait;
     s->times.overlapped += x->overlapped;
+    s->wait_cpu += combine_cpu;
     seconds = base_now() - began + data_seconds;
     move_on(s, &o, seconds);
     base_event(s->events,
@@ -352,6 +352,6 @@ base_status train_session_step(struct train_session *s, const struct data_batch 
                step.hyper.lr, seconds, data_seconds, x->communicate, x->wait, x->overlapped);
 out:
     if (st != BASE_OK)
-        give_up(s, combined, cpu);
+        give_up(s, st == BASE_ERR_DIVERGED ? 0 : combined, cpu);
     return st;
 }

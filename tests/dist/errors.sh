@@ -95,6 +95,8 @@ TABLE
 expect 2 "$paceline" train --model mlp:8x1 --lr
 says '--lr needs a value: --lr X'
 
+expect 2 "$paceline" train --model mlp:8x1 --data synthetic --no-test=true
+says '--no-test takes no value'
 expect 2 "$paceline" train --model mlp:8x1 --json=true
 json "o['error']['code'] == 'usage'"
 

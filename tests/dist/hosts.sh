@@ -18,6 +18,7 @@ of a "*[(w['id'], w['host'], w['rank']) for w in s['workers']]" |
     grep -qF '(1, 0, 0) (2, 0, 1) (3, 1, 2) (4, 1, 3)' || fail "$(of a s)"
 
 # A worker of host 1 dies: everyone is told, and goes on.
+eventually grep -q 'worker 1: view 1: rank 0 of 4' a.err # who has not seen a view misses nobody of it
 kill -KILL "$(worker_pid a 3)"
 eventually in_view a 2
 has a "[(x['event'], x.get('id')) for x in E if x['event'] in ('lost', 'exit', 'view')] ==
@@ -27,6 +28,7 @@ eventually grep -q 'worker 4: worker 3 was lost from view 1' b.err
 
 # … and one stops for too long: killed by its own agent before the next view.
 victim=$(worker_pid a 4)
+eventually grep -q 'worker 1: view 2: rank 0 of 3' a.err
 kill -STOP "$victim"
 eventually in_view a 3
 gone "$victim" || fail "view 3 is there and the stopped worker of host 1 is not reaped"
@@ -49,6 +51,8 @@ eventually has a "E[-1] is not None and [x for x in E if x['event'] == 'view'][-
 "$paceline" join "127.0.0.1:$port" >join.out 2>join.err &
 agents[join]=$!
 eventually has a "e['event'] == 'view' and e['members'] == [1, 2, 7]"
+eventually eval '[ "$(grep -c "worker 1: view .: rank 0 of 3" a.err)" = 2 ]'
+sleep 11 # longer than strangers may stay: it is none
 kill -KILL "$(worker_pid a 7)"
 ends join 1
 says 'worker 7 on host .* \(signal 9, SIGKILL\)'

@@ -7,6 +7,7 @@ source "$root/tests/support/cluster.bash"
 job kill --workers 3
 eventually in_view kill 1
 victim=$(worker_pid kill 2)
+eventually grep -q 'worker 1: view 1: rank 0 of 3' kill.err
 kill -KILL "$victim"
 eventually in_view kill 2
 has kill "[x['event'] for x in E if x['event'] in ('lost', 'exit', 'view')] ==
@@ -85,6 +86,7 @@ unset 'agents[agent]'
 job few --workers 3 --min-workers 0
 eventually in_view few 1
 victim=$(worker_pid few 2)
+eventually grep -q 'worker 2: view 1: rank 1 of 3' few.err
 kill -ABRT "$victim"
 ends few 1
 json "o['error']['code'] == 'peer-lost' and o['error']['id'] == 2"

@@ -20,7 +20,8 @@ stop_at_step() { # NAME SIGNAL STEP
     pid=$!
     for _ in $(seq 3000); do
         grep -qs "\"event\":\"step\",\"step\":$3," "runs/$1/events.jsonl" && break
-        kill -0 $pid 2>/dev/null || fail "$1 ended before step $3: $(cat "$work/err")"
+        kill -0 $pid 2>/dev/null || grep -qs "\"step\":$3," "runs/$1/events.jsonl" ||
+            fail "$1 ended before step $3: $(cat "$work/err")"
         sleep 0.01
     done
     kill "-$2" $pid

@@ -138,5 +138,6 @@ kill -INT $agent
 wait $agent
 [ $? = 130 ] || fail "a worker with other data ended the training: $(tail -n 3 err)"
 wait $joiner
+[ $? = 1 ] || fail "a guest whose worker was turned away ends with 1: $(cat join.out)"
 says 'view 3: workers 1 go on'
 grep -q 'set is not the same data for worker 1 and worker 2' join.out || fail "why it left: $(cat join.out)"

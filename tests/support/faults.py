@@ -314,7 +314,7 @@ def on_hosts(args, rng, tally, token, proxy):
         trial = Trial(rng, job)
         trial.until(lambda: workers_there(trial, 3 * workers), "no first view")
         for rank in trial.living():
-            rank.order("patience 5")
+            rank.order(f"patience {args.silence + 5:g}")
         while len(trial.living()) > 1:
             others = {(r.id - 1) // workers for r in trial.living()} - {0}
             if not others:

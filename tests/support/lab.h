@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A coordinator in a laboratory: driven by messages of made-up hosts, link by link, and a made-up
- * clock. What it says, but for heartbeats, is collected. Worker `id` has pid 100 + id; links are
- * numbered like their hosts.
+ * clock. What it says, but for heartbeats, is collected. Worker `id` has pid 100 + id, the host of
+ * link L the name host-L.
  */
 #ifndef SUPPORT_LAB_H
 #define SUPPORT_LAB_H

@@ -92,6 +92,19 @@ static void test_blames_the_last_cause(void **state)
     lab_assert_end(BASE_ERR_PEER_LOST, "worker 2 on host host-0 (pid 102) was killed (signal 11");
 }
 
+/* … nor one that died before it was in a view: none follows that would tell of a new beginning. */
+static void test_blames_no_stillborn_guest(void **state)
+{
+    (void)state;
+    lab_two_hosts(4, true);
+    lab_join(2, CLUSTER_ANY_HOST, 1);
+    lab_exited(2, 5, 2, 0);
+    lab_exited(1, 4, 0, 9);
+    for (uint32_t id = 1; id <= 3; id++)
+        lab_exited(id <= 2 ? 0 : 1, id, 1, 0);
+    lab_assert_end(BASE_ERR_PEER_LOST, "worker 4 on host host-1");
+}
+
 static void test_too_few(void **state)
 {
     struct cluster_message m;
@@ -195,11 +208,17 @@ static void test_stop_early(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_too_late),    TEST(test_done_in_the_former_view),
-        TEST(test_blame),       TEST(test_blames_the_last_cause),
-        TEST(test_too_few),     TEST(test_failed_workers_may_save),
-        TEST(test_result),      TEST(test_killed_at_exit),
-        TEST(test_nobody_left), TEST(test_stop),
+        TEST(test_too_late),
+        TEST(test_done_in_the_former_view),
+        TEST(test_blame),
+        TEST(test_blames_the_last_cause),
+        TEST(test_blames_no_stillborn_guest),
+        TEST(test_too_few),
+        TEST(test_failed_workers_may_save),
+        TEST(test_result),
+        TEST(test_killed_at_exit),
+        TEST(test_nobody_left),
+        TEST(test_stop),
         TEST(test_stop_early),
     };
 

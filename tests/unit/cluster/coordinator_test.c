@@ -99,6 +99,7 @@ static void test_join_waits_for_reaping(void **state)
 static void test_guest_without_workers(void **state)
 {
     struct cluster_message m;
+    int heard;
 
     (void)state;
     lab_two_hosts(1, true);
@@ -112,10 +113,73 @@ static void test_guest_without_workers(void **state)
     assert_int_equal(m.code, BASE_ERR_PEER_LOST);
     assert_non_null(strstr(m.text, "worker 6 on host host-2 (pid 106) died (signal 11"));
     cluster_coordinator_gone(lab.c, 2, "closed its connection", lab.now);
+    heard = lab_said(CLUSTER_VIEW, 2, NULL) + lab_said(CLUSTER_LOST, 2, NULL);
     lab_exited(1, 3, 0, 9); /* hosts of the job itself stay */
     lab_exited(1, 4, 0, 9);
     assert_int_equal(lab_said(CLUSTER_END, -1, NULL), 1);
     assert_false(cluster_coordinator_over(lab.c));
+    assert_int_equal(lab_said(CLUSTER_VIEW, 2, NULL) + lab_said(CLUSTER_LOST, 2, NULL), heard);
+}
+
+/* … but at the end it hears what all hear: the result, or why the job has failed. */
+static void test_guest_at_the_end(void **state)
+{
+    struct cluster_message m;
+
+    (void)state;
+    lab_two_hosts(1, true);
+    lab_join(2, CLUSTER_ANY_HOST, 1);
+    lab_ready(2, 5);
+    lab_works_in(0, 1, 1);
+    lab_result(0, 1);
+    lab_exited(2, 5, 0, 9);
+    assert_int_equal(lab_said(CLUSTER_END, 2, NULL), 0);
+    lab_finish(state);
+    lab_two_hosts(4, true);
+    lab_join(2, CLUSTER_ANY_HOST, 1);
+    lab_ready(2, 5);
+    lab_exited(0, 1, 0, 9);
+    lab_exited(0, 2, 0, 9); /* too few */
+    lab_exited(2, 5, 1, 0);
+    assert_int_equal(lab_said(CLUSTER_END, 2, NULL), 0);
+    lab_exited(1, 3, 1, 0);
+    lab_exited(1, 4, 1, 0);
+    assert_int_equal(lab_said(CLUSTER_END, 2, &m), 1);
+    assert_non_null(strstr(m.text, "worker 2 on host host-0"));
+}
+
+/* Guests that come while hosts are gathered may leave again; nobody counts on them. */
+static void test_guest_while_gathering(void **state)
+{
+    struct cluster_message m;
+
+    (void)state;
+    lab_begin(2, 0, true);
+    lab_join(0, 0, 1);
+    lab_join(2, CLUSTER_ANY_HOST, 1);
+    cluster_coordinator_gone(lab.c, 2, "closed its connection", lab.now);
+    lab_join(3, CLUSTER_ANY_HOST, 1);
+    lab_join(1, 1, 1);
+    assert_int_equal(lab_said(CLUSTER_JOB, 3, &m), 1);
+    for (uint32_t id = 1; id <= 3; id++)
+        lab_ready(id <= 2 ? (int)id - 1 : 3, id);
+    lab_assert_view(1, 3, 1, 2, 3);
+    lab_exited(3, 3, 0, 9);
+    lab_assert_view(2, 2, 1, 2);
+    assert_int_equal(lab_said(CLUSTER_STOP, -1, NULL), 0);
+}
+
+/* One that is ready and dies before it is in a view costs no view. */
+static void test_arrival_that_dies(void **state)
+{
+    (void)state;
+    lab_two_hosts(1, true);
+    lab_join(2, CLUSTER_ANY_HOST, 1);
+    lab_ready(2, 5); /* nobody works in view 1 yet */
+    lab_exited(2, 5, 0, 9);
+    for (uint32_t id = 1; id <= 4; id++)
+        lab_works_in(id <= 2 ? 0 : 1, id, 1);
+    assert_int_equal(lab_said(CLUSTER_VIEW, 0, NULL), 1);
 }
 
 static void test_coming_back(void **state)
@@ -289,6 +353,9 @@ int main(void)
         TEST(test_join_and_loss),
         TEST(test_join_waits_for_reaping),
         TEST(test_guest_without_workers),
+        TEST(test_guest_at_the_end),
+        TEST(test_guest_while_gathering),
+        TEST(test_arrival_that_dies),
         TEST(test_coming_back),
         TEST(test_places_are_free_again),
         TEST(test_refusals),

@@ -27,20 +27,23 @@ static struct train_run made_in(char *folder)
     return run;
 }
 
-/* A process that has the lock for HOLD; it is taken when this returns. */
-static pid_t holder(const struct train_run *run)
+/* A process that has the lock until HOLD after `*go_p` is closed; it is taken when this returns. */
+static pid_t holder(const struct train_run *run, int *go_p)
 {
-    int ready[2];
+    int ready[2], go[2];
     char word;
     pid_t pid;
 
     assert_int_equal(pipe(ready), 0);
+    assert_int_equal(pipe(go), 0);
     pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
         struct train_run own = {.path = run->path, .name = run->name};
 
-        if (train_run_lock(&own, 0) != BASE_OK || write(ready[1], "", 1) != 1)
+        close(go[1]);
+        if (train_run_lock(&own, 0) != BASE_OK || write(ready[1], "", 1) != 1 ||
+            read(go[0], &word, 1) != 0)
             _exit(1);
         usleep(HOLD);
         _exit(0);
@@ -48,6 +51,8 @@ static pid_t holder(const struct train_run *run)
     close(ready[1]);
     assert_int_equal(read(ready[0], &word, 1), 1);
     close(ready[0]);
+    close(go[0]);
+    *go_p = go[1];
     return pid;
 }
 
@@ -55,15 +60,16 @@ static void test_lock(void **state)
 {
     char folder[] = "/tmp/run-test-XXXXXX";
     struct train_run run = made_in(folder);
-    pid_t pid = holder(&run);
     double start = base_now();
-    int status;
+    int status, go;
+    pid_t pid = holder(&run, &go);
 
     (void)state;
     assert_int_equal(train_run_lock(&run, 0), BASE_ERR_USAGE);
     assert_false(run.locked);
     assert_int_equal(train_run_lock(&run, HOLD / 30e6), BASE_ERR_USAGE);
     assert_true(base_now() - start >= HOLD / 30e6);
+    close(go);
     assert_int_equal(train_run_lock(&run, 60), BASE_OK);
     assert_true(run.locked);
     assert_int_equal(waitpid(pid, &status, 0), pid);
