@@ -215,9 +215,10 @@ static void hear_exit(struct cluster_coordinator *c, struct worker *w,
     own.code = m->code;
     own.signal = m->signal;
     snprintf(own.lines, sizeof own.lines, "%.639s", m->text);
-    if (c->failure.id == w->id) /* of one that nobody misses no view follows, nor the end */
-        c->failure =
-            w->member || c->phase < RUNNING || c->phase == FAILING ? own : (struct failure){0};
+    if (c->failure.id == w->id)
+        c->failure = own;
+    if (c->failure.id == w->id && !w->member && (c->phase == RUNNING || c->phase == STOPPING))
+        c->failure = (struct failure){0}; /* nobody misses it: a later end has another cause */
     c->stillborn += !w->member;
     replace = c->setup.restarts && (c->phase == STARTING_UP || c->phase == RUNNING) &&
               c->result_id == 0 && m->signal != 0 && !done && c->stillborn < STILLBORN;
