@@ -80,15 +80,15 @@ for strategy in gather-scatter allreduce ddp $buckets; do
     [ $strategy != $buckets ] || lose cnn $buckets 2 bucket-6 3 2 3
     lose cnn $strategy 1 combine 3 2 2
     lose cnn $strategy 1 checkpoint 4 4 4
-    lose cnn $strategy 3 evaluation 4 4 4
+    lose cnn $strategy 3 evaluation 4 3 4 # it may have come there before the others had their sums
 done
-lose cnn ddp 2 evaluation 8 8 8
+lose cnn ddp 2 evaluation 8 7 8
 
 # Batch-norm: its sums are in the middle of the passes, and its statistics are put back.
 bn+=(--sync-bn)
 expect 0 "$paceline" train "${bn[@]}" --strategy ddp --run bn-ddp
 for phase in data forward backward-2 backward-4; do lose bn ddp 2 $phase 3 2 2; done
-lose bn ddp 1 evaluation 3 3 3
+lose bn ddp 1 evaluation 3 2 3
 lose bn ddp 1 checkpoint 6 6 6
 
 # local-sgd loses a round: what comes behind it is trained again by those who are left.
