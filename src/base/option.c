@@ -7,20 +7,45 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/registry.h"
 #include "base/str.h"
+
+/* Counts *left down, so that a table inside goes on where the outer one was. */
+static bool row_at(const struct base_option *options, size_t *left, struct base_option *row_p)
+{
+    for (; options->name != NULL || options->table != NULL; options++) {
+        if (options->table != NULL) {
+            if (row_at(options->table, left, row_p)) {
+                row_p->offset += options->offset;
+                return true;
+            }
+        } else if ((*left)-- == 0) {
+            *row_p = *options;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool base_option_at(const struct base_option *options, size_t index, struct base_option *row_p)
+{
+    *row_p = (struct base_option){0};
+    return options != NULL && row_at(options, &index, row_p);
+}
 
 size_t base_options_count(const struct base_option *options)
 {
+    struct base_option row;
     size_t count = 0;
 
-    while (options != NULL && options[count].name != NULL)
+    while (base_option_at(options, count, &row))
         count++;
     return count;
 }
 
 static bool same_name(const char *known, const char *name, size_t length)
 {
-    if (strlen(known) != length)
+    if (known == NULL || strlen(known) != length)
         return false;
     for (size_t i = 0; i < length; i++)
         if (known[i] != (name[i] == '_' ? '-' : name[i]))
@@ -28,18 +53,29 @@ static bool same_name(const char *known, const char *name, size_t length)
     return true;
 }
 
-int base_option_find(const struct base_option *options, const char *name, size_t length)
+int base_option_find(const struct base_option *options, const char *name, size_t length,
+                     struct base_option *row_p)
 {
-    for (size_t i = 0; i < base_options_count(options); i++)
-        if (same_name(options[i].name, name, length) ||
-            (options[i].alias != NULL && same_name(options[i].alias, name, length)))
+    for (size_t i = 0; base_option_at(options, i, row_p); i++)
+        if (same_name(row_p->name, name, length) || same_name(row_p->alias, name, length))
             return (int)i;
     return -1;
 }
 
-static void *field(const struct base_option *option, const void *settings)
+const char *base_option_choice(const struct base_option *row, size_t index)
 {
-    return (char *)(uintptr_t)settings + option->offset;
+    size_t count = 0;
+
+    while (row->names != NULL && row->names[count] != NULL)
+        count++;
+    if (index < count)
+        return row->names[index];
+    return row->registry != NULL ? base_registry_name(row->registry, index - count) : NULL;
+}
+
+static void *field(const struct base_option *row, const void *settings)
+{
+    return (char *)(uintptr_t)settings + row->offset;
 }
 
 static size_t field_size(enum base_kind kind)
@@ -47,28 +83,41 @@ static size_t field_size(enum base_kind kind)
     static const size_t sizes[] = {
         [BASE_FLAG] = sizeof(bool),    [BASE_INT] = sizeof(int64_t),
         [BASE_SIZE] = sizeof(int64_t), [BASE_REAL] = sizeof(double),
+        [BASE_ENUM] = sizeof(int),     [BASE_NAME] = sizeof(char *),
         [BASE_TEXT] = sizeof(char *),  [BASE_TEXTS] = sizeof(struct base_texts),
     };
     return sizes[kind];
 }
 
-void base_option_copy(const struct base_option *option, const void *from, void *to)
+void base_option_copy(const struct base_option *row, const void *from, void *to)
 {
-    memcpy(field(option, to), field(option, from), field_size(option->kind));
+    memcpy(field(row, to), field(row, from), field_size(row->kind));
 }
 
-static base_status in_range(const struct base_option *option, double value)
+static base_status in_range(const struct base_option *row, const char *mark, double value)
 {
-    bool bounded = option->min != 0 || option->max != 0;
+    bool bounded = row->min != 0 || row->max != 0;
 
-    if (!bounded || (value >= option->min && value <= option->max))
+    if (!bounded || (value >= row->min && value <= row->max))
         return BASE_OK;
-    return base_fail(BASE_ERR_USAGE, "--%s takes %s from %g to %g, not %g", option->name,
-                     option->kind == BASE_INT ? "a whole number" : "a number", option->min,
-                     option->max, value);
+    return base_fail(BASE_ERR_USAGE, "%s%s takes %s from %g to %g, not %g", mark, row->name,
+                     row->kind == BASE_INT ? "a whole number" : "a number", row->min, row->max,
+                     value);
 }
 
-static base_status set_int(const struct base_option *option, void *at, const char *text)
+static base_status set_flag(const struct base_option *row, const char *mark, const char *text,
+                            void *at)
+{
+    bool on = strcmp(text, "on") == 0 || strcmp(text, "true") == 0;
+
+    if (!on && strcmp(text, "off") != 0 && strcmp(text, "false") != 0)
+        return base_fail(BASE_ERR_USAGE, "%s%s takes on or off, not '%s'", mark, row->name, text);
+    memcpy(at, &on, sizeof on);
+    return BASE_OK;
+}
+
+static base_status set_int(const struct base_option *row, const char *mark, const char *text,
+                           void *at)
 {
     char *end = NULL;
     long long value;
@@ -76,12 +125,14 @@ static base_status set_int(const struct base_option *option, void *at, const cha
     errno = 0;
     value = strtoll(text, &end, 10);
     if (end == text || *end != '\0' || errno != 0)
-        return base_fail(BASE_ERR_USAGE, "--%s takes a whole number, not '%s'", option->name, text);
+        return base_fail(BASE_ERR_USAGE, "%s%s takes a whole number, not '%s'", mark, row->name,
+                         text);
     memcpy(at, &(int64_t){value}, sizeof(int64_t));
-    return in_range(option, (double)value);
+    return in_range(row, mark, (double)value);
 }
 
-static base_status set_size(const struct base_option *option, void *at, const char *text)
+static base_status set_size(const struct base_option *row, const char *mark, const char *text,
+                            void *at)
 {
     static const char units[] = "KMG";
     char *end = NULL;
@@ -96,93 +147,110 @@ static base_status set_size(const struct base_option *option, void *at, const ch
         end++;
     }
     if (end == text || *end != '\0' || errno != 0 || !(value >= 0 && value < 1e18))
-        return base_fail(BASE_ERR_USAGE, "--%s takes bytes, such as 65536, 64K or 2M, not '%s'",
-                         option->name, text);
+        return base_fail(BASE_ERR_USAGE, "%s%s takes bytes, such as 65536, 64K or 2M, not '%s'",
+                         mark, row->name, text);
     memcpy(at, &(int64_t){(int64_t)value}, sizeof(int64_t));
-    return in_range(option, value);
+    return in_range(row, mark, value);
 }
 
-static base_status set_real(const struct base_option *option, void *at, const char *text)
+static base_status set_real(const struct base_option *row, const char *mark, const char *text,
+                            void *at)
 {
     char *end = NULL;
     double value = strtod(text, &end);
 
     if (end == text || *end != '\0' || !isfinite(value))
-        return base_fail(BASE_ERR_USAGE, "--%s takes a number, not '%s'", option->name, text);
+        return base_fail(BASE_ERR_USAGE, "%s%s takes a number, not '%s'", mark, row->name, text);
     memcpy(at, &value, sizeof value);
-    return in_range(option, value);
+    return in_range(row, mark, value);
 }
 
-static base_status set_flag(const struct base_option *option, void *at, const char *text)
+/* BASE_ENUM keeps which name it is, BASE_NAME the name. */
+static base_status set_choice(const struct base_option *row, const char *text, void *at)
 {
-    bool on = strcmp(text, "true") == 0;
+    const char *name, **names;
+    size_t count = 0;
+    base_status st;
 
-    if (!on && strcmp(text, "false") != 0)
-        return base_fail(BASE_ERR_USAGE, "--%s is true or false, not '%s'", option->name, text);
-    memcpy(at, &on, sizeof on);
-    return BASE_OK;
+    for (; (name = base_option_choice(row, count)) != NULL; count++)
+        if (strcmp(name, text) == 0) {
+            if (row->kind == BASE_ENUM)
+                memcpy(at, &(int){(int)count}, sizeof(int));
+            else
+                memcpy(at, &text, sizeof text);
+            return BASE_OK;
+        }
+    names = base_calloc(count + 1, sizeof *names);
+    for (size_t i = 0; i < count; i++)
+        names[i] = base_option_choice(row, i);
+    st = base_unknown(BASE_ERR_USAGE, row->name, text, names, count);
+    base_free(names);
+    return st;
 }
 
-static base_status add_text(const struct base_option *option, void *at, const char *text)
+static base_status add_text(const struct base_option *row, const char *mark, const char *text,
+                            void *at)
 {
     struct base_texts *texts = at;
 
     if (texts->count == BASE_MAX_TEXTS)
-        return base_fail(BASE_ERR_USAGE, "--%s is given more than %d times", option->name,
+        return base_fail(BASE_ERR_USAGE, "%s%s is given more than %d times", mark, row->name,
                          BASE_MAX_TEXTS);
     texts->at[texts->count++] = text;
     return BASE_OK;
 }
 
-base_status base_option_set(const struct base_option *option, void *settings, const char *text)
+base_status base_option_set(const struct base_option *row, const char *mark, const char *text,
+                            void *settings)
 {
-    void *at = field(option, settings);
+    void *at = field(row, settings);
 
-    switch (option->kind) {
+    switch (row->kind) {
     case BASE_FLAG:
-        return set_flag(option, at, text);
+        return set_flag(row, mark, text, at);
     case BASE_INT:
-        return set_int(option, at, text);
+        return set_int(row, mark, text, at);
     case BASE_SIZE:
-        return set_size(option, at, text);
+        return set_size(row, mark, text, at);
     case BASE_REAL:
-        return set_real(option, at, text);
+        return set_real(row, mark, text, at);
+    case BASE_ENUM:
+    case BASE_NAME:
+        return set_choice(row, text, at);
     case BASE_TEXT:
         memcpy(at, &text, sizeof text);
         return BASE_OK;
     case BASE_TEXTS:
-        return add_text(option, at, text);
+        return add_text(row, mark, text, at);
     }
-    return base_fail(BASE_ERR_INTERNAL, "option --%s has no kind", option->name);
+    return base_fail(BASE_ERR_INTERNAL, "option %s has no kind", row->name);
 }
 
-char *base_option_text(const struct base_option *option, const void *settings)
+char *base_option_text(const struct base_option *row, const void *settings)
 {
-    const void *at = field(option, settings);
+    const void *at = field(row, settings);
     const char *text = NULL;
     int64_t whole;
-    double real;
-    bool on;
 
-    switch (option->kind) {
+    switch (row->kind) {
     case BASE_FLAG:
-        memcpy(&on, at, sizeof on);
-        return base_strdup(on ? "on" : "off");
+        return base_strdup(*(const bool *)at ? "on" : "off");
     case BASE_INT:
-        memcpy(&whole, at, sizeof whole);
-        return base_format("%lld", (long long)whole);
+        return base_format("%lld", (long long)*(const int64_t *)at);
     case BASE_SIZE:
-        memcpy(&whole, at, sizeof whole);
+        whole = *(const int64_t *)at;
         if (whole > 0 && whole % (1 << 20) == 0)
             return base_format("%lldM", (long long)whole >> 20);
         if (whole > 0 && whole % (1 << 10) == 0)
             return base_format("%lldK", (long long)whole >> 10);
         return base_format("%lld", (long long)whole);
     case BASE_REAL:
-        memcpy(&real, at, sizeof real);
-        return base_format("%g", real);
+        return base_format("%g", *(const double *)at);
+    case BASE_ENUM:
+        return base_strdup(row->names[*(const int *)at]);
+    case BASE_NAME:
     case BASE_TEXT:
-        memcpy(&text, at, sizeof text);
+        text = *(const char *const *)at;
         return text != NULL ? base_strdup(text) : NULL;
     case BASE_TEXTS:
         break;
@@ -190,13 +258,14 @@ char *base_option_text(const struct base_option *option, const void *settings)
     return NULL;
 }
 
-static json_t *field_json(const struct base_option *option, const void *settings)
+static json_t *field_json(const struct base_option *row, const void *settings)
 {
-    const void *at = field(option, settings);
+    const void *at = field(row, settings);
     const struct base_texts *texts = at;
+    const char *text;
     json_t *list;
 
-    switch (option->kind) {
+    switch (row->kind) {
     case BASE_FLAG:
         return json_boolean(*(const bool *)at);
     case BASE_INT:
@@ -204,9 +273,12 @@ static json_t *field_json(const struct base_option *option, const void *settings
         return json_integer(*(const int64_t *)at);
     case BASE_REAL:
         return json_real(*(const double *)at);
+    case BASE_ENUM:
+        return json_string(row->names[*(const int *)at]);
+    case BASE_NAME:
     case BASE_TEXT:
-        return *(const char *const *)at != NULL ? json_string(*(const char *const *)at)
-                                                : json_null();
+        text = *(const char *const *)at;
+        return text != NULL ? json_string(text) : json_null();
     case BASE_TEXTS:
         break;
     }
@@ -219,14 +291,15 @@ static json_t *field_json(const struct base_option *option, const void *settings
 json_t *base_options_to_json(const struct base_option *options, const void *settings)
 {
     json_t *object = json_object();
+    struct base_option row;
 
-    for (size_t i = 0; i < base_options_count(options); i++)
-        if (!options[i].local)
-            json_object_set_new(object, options[i].name, field_json(&options[i], settings));
+    for (size_t i = 0; base_option_at(options, i, &row); i++)
+        if (!row.local)
+            json_object_set_new(object, row.name, field_json(&row, settings));
     return object;
 }
 
-static base_status read_texts(const struct base_option *option, const json_t *value, void *at)
+static base_status read_texts(const struct base_option *row, const json_t *value, void *at)
 {
     struct base_texts texts = {0};
     size_t index;
@@ -235,36 +308,41 @@ static base_status read_texts(const struct base_option *option, const json_t *va
     json_array_foreach(value, index, item)
     {
         if (!json_is_string(item) || texts.count == BASE_MAX_TEXTS)
-            return base_fail(BASE_ERR_DATA, "setting \"%s\" is not a list of texts", option->name);
+            return base_fail(BASE_ERR_DATA, "setting \"%s\" is not a list of texts", row->name);
         texts.at[texts.count++] = json_string_value(item);
     }
     memcpy(at, &texts, sizeof texts);
     return BASE_OK;
 }
 
-static base_status read_field(const struct base_option *option, const json_t *value, void *settings)
+static base_status read_field(const struct base_option *row, const json_t *value, void *settings)
 {
-    void *at = field(option, settings);
+    static const char mark[] = "setting ";
+    void *at = field(row, settings);
 
-    if (option->kind == BASE_FLAG && json_is_boolean(value)) {
+    if (row->kind == BASE_FLAG && json_is_boolean(value)) {
         memcpy(at, &(bool){json_is_true(value)}, sizeof(bool));
         return BASE_OK;
     }
-    if ((option->kind == BASE_INT || option->kind == BASE_SIZE) && json_is_integer(value)) {
+    if ((row->kind == BASE_INT || row->kind == BASE_SIZE) && json_is_integer(value)) {
         memcpy(at, &(int64_t){json_integer_value(value)}, sizeof(int64_t));
-        return in_range(option, (double)json_integer_value(value));
+        return in_range(row, mark, (double)json_integer_value(value));
     }
-    if (option->kind == BASE_REAL && json_is_number(value)) {
+    if (row->kind == BASE_REAL && json_is_number(value)) {
         memcpy(at, &(double){json_number_value(value)}, sizeof(double));
-        return in_range(option, json_number_value(value));
+        return in_range(row, mark, json_number_value(value));
     }
-    if (option->kind == BASE_TEXT && (json_is_string(value) || json_is_null(value))) {
+    if ((row->kind == BASE_ENUM || row->kind == BASE_NAME) && json_is_string(value))
+        return set_choice(row, json_string_value(value), at);
+    if (row->kind == BASE_NAME && json_is_null(value)) /* it was not given, and is not now */
+        return BASE_OK;
+    if (row->kind == BASE_TEXT && (json_is_string(value) || json_is_null(value))) {
         memcpy(at, &(const char *){json_string_value(value)}, sizeof(char *));
         return BASE_OK;
     }
-    if (option->kind == BASE_TEXTS && json_is_array(value))
-        return read_texts(option, value, at);
-    return base_fail(BASE_ERR_DATA, "setting \"%s\" is of the wrong type", option->name);
+    if (row->kind == BASE_TEXTS && json_is_array(value))
+        return read_texts(row, value, at);
+    return base_fail(BASE_ERR_DATA, "setting \"%s\" is of the wrong type", row->name);
 }
 
 base_status base_options_from_json(const struct base_option *options, const json_t *object,
@@ -275,13 +353,12 @@ base_status base_options_from_json(const struct base_option *options, const json
 
     json_object_foreach((json_t *)(uintptr_t)object, key, value)
     {
-        int index = base_option_find(options, key, strlen(key));
-        base_status st;
+        struct base_option row;
 
-        if (index < 0 || options[index].local)
+        if (base_option_find(options, key, strlen(key), &row) < 0 || row.local)
             return base_fail(BASE_ERR_DATA, "unknown setting \"%s\"", key);
-        if ((st = read_field(&options[index], value, settings)) != BASE_OK)
-            return st;
+        if (read_field(&row, value, settings) != BASE_OK)
+            return base_failed(BASE_ERR_DATA); /* whatever is wrong: it is wrong in a file */
     }
     return BASE_OK;
 }

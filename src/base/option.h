@@ -14,49 +14,65 @@
 #include "base/status.h"
 
 enum base_kind {
-    BASE_FLAG,  /* bool; --name sets it, --no-name clears it */
+    BASE_FLAG,  /* bool; --name sets it, --no-name clears it; also on, off, true, false */
     BASE_INT,   /* int64_t, min … max */
     BASE_SIZE,  /* int64_t of bytes, min … max; "2M": K, M and G are powers of 1024 */
     BASE_REAL,  /* double, min … max */
-    BASE_TEXT,  /* const char *; NULL by default */
+    BASE_ENUM,  /* int or an enum: which of the row's names it is */
+    BASE_NAME,  /* const char *; one of the row's names or of its registry; NULL: not given */
+    BASE_TEXT,  /* const char *; any; NULL: not given */
     BASE_TEXTS, /* struct base_texts: may be given several times */
 };
 
-enum { BASE_MAX_TEXTS = 16, BASE_MAX_OPTIONS = 64 };
+enum { BASE_MAX_TEXTS = 16 };
 
 struct base_texts {
     const char *at[BASE_MAX_TEXTS];
     int count;
 };
 
+/* A row of a table; {0} ends a table. A row with a `table` has no name: it stands for the rows of
+ * that table, which is over the struct at `offset`. Long tables turn clang-format off, so that a
+ * row takes two lines and not seven. */
 struct base_option {
     const char *name;     /* "log-every": written with hyphens, read with hyphens or underscores */
+    const char *alias;    /* another name people know it by ("nnodes"), or NULL */
     const char *argument; /* "N"; NULL for flags */
     enum base_kind kind;
-    size_t offset;    /* of the field in the settings struct */
-    double min, max;  /* of BASE_INT and BASE_REAL; both 0: any */
-    const char *help; /* one line; the default is added by --help */
-    bool local;       /* about this call, not about the job: never in run.json */
-    /* Names it takes, shown by --help: a registry (cmake/registry.cmake) and its count. */
-    const void *choices;
-    const size_t *choice_count;
-    const char *alias; /* another name people know it by ("nnodes"), or NULL */
+    size_t offset;            /* of the field in the settings struct */
+    double min, max;          /* of BASE_INT, BASE_SIZE and BASE_REAL; both 0: any */
+    const char *const *names; /* of BASE_ENUM and BASE_NAME, NULL-ended */
+    const void *registry;     /* (base/registry.h) of BASE_NAME; of BASE_TEXT for --help alone */
+    const char *help;         /* one line; --help adds names and default */
+    bool local;               /* about this call, not about the job: never in run.json */
+    const struct base_option *table;
 };
 
-size_t base_options_count(const struct base_option *options); /* ended by a NULL name */
+/* Row `index` of a table (NULL: an empty one), counted through the tables in it. The row's offset
+ * is that in the outermost struct. False after the last:
+ *
+ *     for (size_t i = 0; base_option_at(options, i, &row); i++) */
+bool base_option_at(const struct base_option *options, size_t index, struct base_option *row_p);
+size_t base_options_count(const struct base_option *options);
 
-/* Index of an option by name or alias, hyphens and underscores alike, or -1. */
-int base_option_find(const struct base_option *options, const char *name, size_t length);
+/* The same by name or alias, hyphens and underscores alike. The index, or -1. */
+int base_option_find(const struct base_option *options, const char *name, size_t length,
+                     struct base_option *row_p);
 
-/* Sets one field from text ("true" and "false" for flags). Text is borrowed. */
-base_status base_option_set(const struct base_option *option, void *settings, const char *text);
-void base_option_copy(const struct base_option *option, const void *from, void *to);
+/* A name that the row takes, first `names`, then the registry's; NULL after the last. */
+const char *base_option_choice(const struct base_option *row, size_t index);
+
+/* Sets one field from text, which is borrowed. Messages call the option by its name with `mark`
+ * before it: "--" on a command line. */
+base_status base_option_set(const struct base_option *row, const char *mark, const char *text,
+                            void *settings);
+void base_option_copy(const struct base_option *row, const void *from, void *to);
 
 /* The value as a person would write it, or NULL when there is none; base_free. */
-char *base_option_text(const struct base_option *option, const void *settings);
+char *base_option_text(const struct base_option *row, const void *settings);
 
-/* All but the local ones. from_json leaves absent fields alone, refuses unknown keys and wrong
- * types; texts point into `object`, which must outlive the settings. */
+/* All but the local ones. from_json leaves absent fields alone, refuses unknown keys, wrong types
+ * and values; texts point into `object`, which must outlive the settings. */
 json_t *base_options_to_json(const struct base_option *options, const void *settings);
 base_status base_options_from_json(const struct base_option *options, const json_t *object,
                                    void *settings);

@@ -13,7 +13,9 @@ static const char *name_of(const void *entry)
 
 const char *base_registry_name(const void *registry, size_t index)
 {
-    return name_of(((const void *const *)registry)[index]);
+    const void *entry = ((const void *const *)registry)[index];
+
+    return entry != NULL ? name_of(entry) : NULL;
 }
 
 const void *base_registry_get(const char *name, const void *registry, size_t count)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Looking a plug-in up by name. Every entry of a generated registry (cmake/registry.cmake) is a
- * struct whose first member is its `const char *name`.
+ * struct whose first member is its `const char *name`. A NULL follows the last one.
  */
 #ifndef BASE_REGISTRY_H
 #define BASE_REGISTRY_H
@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 
+/* Of an entry; NULL for the one after the last. */
 const char *base_registry_name(const void *registry, size_t index);
 
 /* The entry of that name, or NULL. */

@@ -62,7 +62,7 @@ static base_status run_command(const struct cli_command *command, int argc, char
 {
     base_status st = BASE_OK;
     void *args = base_calloc(1, command->args_size + 1);
-    struct cli_positional positional;
+    struct cli_positional positional = {0};
     bool help = false;
 
     if (command->defaults != NULL)
@@ -75,6 +75,7 @@ static base_status run_command(const struct cli_command *command, int argc, char
     if (fflush(stdout) != 0)
         TRY(base_fail(BASE_ERR_IO, "cannot write to standard output: %m"));
 out:
+    cli_positional_fini(&positional);
     base_free(args);
     return st;
 }

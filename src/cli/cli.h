@@ -10,9 +10,11 @@
 
 #include "cli/command.h"
 
-/* Fills `args` (already holding the defaults) and `positional`. *help_p: --help was asked for. */
+/* Fills `args` (already holding the defaults) and `positional`, to be released also after a
+ * failure. *help_p: --help was asked for. */
 base_status cli_parse(const struct cli_command *command, int argc, char **argv, void *args,
                       struct cli_positional *positional, bool *help_p);
+void cli_positional_fini(struct cli_positional *positional);
 
 base_status cli_find(const char *name, const struct cli_command **command_p);
 
@@ -20,6 +22,8 @@ void cli_help_overview(FILE *out);
 void cli_help_command(FILE *out, const struct cli_command *command);
 void cli_help_man(FILE *out);
 base_status cli_help_completion(FILE *out, const char *shell);
+char *
+cli_help_option(const struct base_option *row); /* its help and the names it takes; base_free */
 
 /* What the commands that look at runs are told: --runs-dir, --json. */
 struct cli_runs_args {

@@ -16,15 +16,19 @@
 struct cli_positional {
     int count;
     const char *at[BASE_MAX_TEXTS];
-    uint64_t given; /* bit i: option i of the table was on the command line */
+    const struct base_option *options; /* of the command */
+    bool *given;                       /* for each of them: it was on the command line */
 };
+
+/* Was this option of the command on the command line? */
+bool cli_given(const struct cli_positional *positional, const char *name);
 
 struct cli_command {
     const char *name, *help;           /* "train", "train a model" */
     const char *usage;                 /* "paceline train --model M --data D [options]" */
     const char *examples;              /* lines shown under Examples: */
     const char *const *verbs;          /* NULL, or a NULL-ended list for completion and errors */
-    const struct base_option *options; /* ended by a NULL name; may be NULL */
+    const struct base_option *options; /* may be NULL */
     size_t args_size;                  /* of the argument struct; 0 without options */
     const void *defaults;              /* its initial value */
     int min_positional, max_positional;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/registry.h"
 #include "base/str.h"
 #include "cli/cli.h"
 
@@ -28,32 +27,43 @@ void cli_help_overview(FILE *out)
           out);
 }
 
-static void option_line(FILE *out, const struct cli_command *command,
-                        const struct base_option *option)
+char *cli_help_option(const struct base_option *row)
 {
-    char *name = base_format("--%s%s%s", option->name, option->argument != NULL ? " " : "",
-                             option->argument != NULL ? option->argument : "");
-    char *value = base_option_text(option, command->defaults);
+    struct base_str text = {0};
+    const char *name;
 
-    fprintf(out, "  %-24s %s", name, option->help);
-    for (size_t i = 0; option->choices != NULL && i < *option->choice_count; i++)
-        fprintf(out, "%s%s", i == 0 ? ": " : ", ", base_registry_name(option->choices, i));
-    if (option->alias != NULL)
-        fprintf(out, " (also --%s)", option->alias);
+    base_str_add(&text, "%s", row->help);
+    for (size_t i = 0; (name = base_option_choice(row, i)) != NULL; i++)
+        base_str_add(&text, "%s%s", i == 0 ? ": " : ", ", name);
+    return base_str_take(&text);
+}
+
+static void option_line(FILE *out, const struct cli_command *command, const struct base_option *row)
+{
+    char *name = base_format("--%s%s%s", row->name, row->argument != NULL ? " " : "",
+                             row->argument != NULL ? row->argument : "");
+    char *value = base_option_text(row, command->defaults), *help = cli_help_option(row);
+
+    fprintf(out, "  %-24s %s", name, help);
+    if (row->alias != NULL)
+        fprintf(out, " (also --%s)", row->alias);
     if (value != NULL && value[0] != '\0' && strcmp(value, "off") != 0)
         fprintf(out, " [%s]", value);
     fputc('\n', out);
     base_free(name);
     base_free(value);
+    base_free(help);
 }
 
 void cli_help_command(FILE *out, const struct cli_command *command)
 {
+    struct base_option row;
+
     fprintf(out, "paceline %s: %s\n\nusage: %s\n", command->name, command->help, command->usage);
-    if (base_options_count(command->options) > 0)
+    if (command->options != NULL)
         fputs("\nOptions [default]; flags are cleared with --no-NAME:\n", out);
-    for (size_t i = 0; i < base_options_count(command->options); i++)
-        option_line(out, command, &command->options[i]);
+    for (size_t i = 0; base_option_at(command->options, i, &row); i++)
+        option_line(out, command, &row);
     if (command->examples != NULL)
         fprintf(out, "\nExamples:\n%s", command->examples);
 }
@@ -73,26 +83,33 @@ static void roff(FILE *out, const char *text)
     }
 }
 
+static void man_option(FILE *out, const struct base_option *row)
+{
+    char *help = cli_help_option(row);
+
+    fputs(".TP\n.B \\-\\-", out);
+    roff(out, row->name);
+    if (row->argument != NULL) {
+        fputc(' ', out);
+        roff(out, row->argument);
+    }
+    fputc('\n', out);
+    roff(out, help);
+    fputs(".\n", out);
+    base_free(help);
+}
+
 static void man_command(FILE *out, const struct cli_command *command)
 {
+    struct base_option row;
+
     fputs(".SS ", out);
     roff(out, command->usage);
     fputc('\n', out);
     roff(out, command->help);
     fputs(".\n", out);
-    for (size_t i = 0; i < base_options_count(command->options); i++) {
-        const struct base_option *option = &command->options[i];
-
-        fputs(".TP\n.B \\-\\-", out);
-        roff(out, option->name);
-        if (option->argument != NULL) {
-            fputc(' ', out);
-            roff(out, option->argument);
-        }
-        fputc('\n', out);
-        roff(out, option->help);
-        fputs(".\n", out);
-    }
+    for (size_t i = 0; base_option_at(command->options, i, &row); i++)
+        man_option(out, &row);
     if (command->examples != NULL) {
         fputs(".PP\nExamples:\n.nf\n", out);
         roff(out, command->examples);
@@ -129,14 +146,15 @@ static void bash_completion(FILE *out)
     fputs("--help --version\"\n    else\n        case ${COMP_WORDS[1]} in\n", out);
     for (size_t i = 0; i < cli_command_count; i++) {
         const struct cli_command *command = cli_command_registry[i];
+        struct base_option row;
 
         if (command->hidden)
             continue;
         fprintf(out, "        %s) words=\"", command->name);
         for (const char *const *verb = command->verbs; verb != NULL && *verb != NULL; verb++)
             fprintf(out, "%s ", *verb);
-        for (size_t j = 0; j < base_options_count(command->options); j++)
-            fprintf(out, "--%s ", command->options[j].name);
+        for (size_t j = 0; base_option_at(command->options, j, &row); j++)
+            fprintf(out, "--%s ", row.name);
         fputs("--help\" ;;\n", out);
     }
     fputs("        esac\n    fi\n"
@@ -149,6 +167,7 @@ static void fish_completion(FILE *out)
 {
     for (size_t i = 0; i < cli_command_count; i++) {
         const struct cli_command *command = cli_command_registry[i];
+        struct base_option row;
 
         if (command->hidden)
             continue;
@@ -157,9 +176,9 @@ static void fish_completion(FILE *out)
         for (const char *const *verb = command->verbs; verb != NULL && *verb != NULL; verb++)
             fprintf(out, "complete -c paceline -n '__fish_seen_subcommand_from %s' -a %s\n",
                     command->name, *verb);
-        for (size_t j = 0; j < base_options_count(command->options); j++)
+        for (size_t j = 0; base_option_at(command->options, j, &row); j++)
             fprintf(out, "complete -c paceline -n '__fish_seen_subcommand_from %s' -l %s\n",
-                    command->name, command->options[j].name);
+                    command->name, row.name);
     }
 }
 

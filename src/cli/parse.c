@@ -16,11 +16,12 @@ static base_status unknown_option(const struct cli_command *command, const char 
     size_t count = base_options_count(command->options);
     const char **names = base_calloc(count + 1, sizeof *names);
     char *name = base_strndup(word, length);
+    struct base_option row;
     base_status st;
     int near;
 
-    for (size_t i = 0; i < count; i++)
-        names[i] = command->options[i].name;
+    for (size_t i = 0; base_option_at(command->options, i, &row); i++)
+        names[i] = row.name;
     for (char *at = name; *at != '\0'; at++)
         if (*at == '_')
             *at = '-';
@@ -44,34 +45,34 @@ static base_status parse_option(const struct cli_command *command, int argc, cha
     const char *equals = strchr(word, '=');
     size_t length = equals != NULL ? (size_t)(equals - word) : strlen(word);
     const char *value = equals != NULL ? equals + 1 : NULL;
-    int index = base_option_find(command->options, word, length);
+    struct base_option row;
+    int index = base_option_find(command->options, word, length, &row);
     bool negated = false;
 
     if (index < 0 && length > 3 && strncmp(word, "no", 2) == 0 &&
         (word[2] == '-' || word[2] == '_')) {
-        index = base_option_find(command->options, word + 3, length - 3);
-        negated = index >= 0 && command->options[index].kind == BASE_FLAG;
+        index = base_option_find(command->options, word + 3, length - 3, &row);
+        negated = index >= 0 && row.kind == BASE_FLAG;
         if (!negated)
             index = -1;
     }
     if (index < 0)
         return unknown_option(command, word, length);
     if (negated && value != NULL)
-        return base_fail(BASE_ERR_USAGE, "--no-%s takes no value", command->options[index].name);
-    positional->given |= UINT64_C(1) << index;
+        return base_fail(BASE_ERR_USAGE, "--no-%s takes no value", row.name);
+    positional->given[index] = true;
     *at += 1;
-    if (command->options[index].kind == BASE_FLAG) {
+    if (row.kind == BASE_FLAG) {
         if (value == NULL)
-            value = negated ? "false" : "true";
+            value = negated ? "off" : "on";
     } else if (value == NULL) {
         if (*at == argc)
-            return base_fail(BASE_ERR_USAGE, "--%s needs a value: --%s %s",
-                             command->options[index].name, command->options[index].name,
-                             command->options[index].argument);
+            return base_fail(BASE_ERR_USAGE, "--%s needs a value: --%s %s", row.name, row.name,
+                             row.argument);
         value = argv[*at];
         *at += 1;
     }
-    return base_option_set(&command->options[index], args, value);
+    return base_option_set(&row, "--", value, args);
 }
 
 static base_status check_count(const struct cli_command *command, const struct cli_positional *p)
@@ -92,7 +93,9 @@ base_status cli_parse(const struct cli_command *command, int argc, char **argv, 
     bool options_end = false;
 
     *help_p = false;
-    *positional = (struct cli_positional){0};
+    *positional = (struct cli_positional){
+        .options = command->options,
+        .given = base_calloc(base_options_count(command->options) + 1, sizeof(bool))};
     for (int i = 0; i < argc;) {
         const char *word = argv[i];
 
@@ -117,4 +120,18 @@ base_status cli_parse(const struct cli_command *command, int argc, char **argv, 
     TRY(check_count(command, positional));
 out:
     return st;
+}
+
+void cli_positional_fini(struct cli_positional *positional)
+{
+    base_free(positional->given);
+    positional->given = NULL;
+}
+
+bool cli_given(const struct cli_positional *positional, const char *name)
+{
+    struct base_option row;
+    int index = base_option_find(positional->options, name, strlen(name), &row);
+
+    return index >= 0 && positional->given[index];
 }

@@ -5,10 +5,17 @@
 #include "cli/cli.h"
 
 const struct base_option cli_runs_options[] = {
-    {"runs-dir", "DIR", BASE_TEXT, offsetof(struct cli_runs_args, runs_dir), 0, 0,
-     "where runs are kept", true},
-    {"json", NULL, BASE_FLAG, offsetof(struct cli_runs_args, json), 0, 0,
-     "one JSON object on standard output", true},
+    {.name = "runs-dir",
+     .argument = "DIR",
+     .kind = BASE_TEXT,
+     .offset = offsetof(struct cli_runs_args, runs_dir),
+     .help = "where runs are kept",
+     .local = true},
+    {.name = "json",
+     .kind = BASE_FLAG,
+     .offset = offsetof(struct cli_runs_args, json),
+     .help = "one JSON object on standard output",
+     .local = true},
     {0},
 };
 

@@ -17,6 +17,47 @@
 #include "base/registry.h"
 #include "comm/transport.h"
 
+#define AT(field) offsetof(struct cluster_flags, field)
+
+/* clang-format off */
+const struct base_option cluster_options[] = {
+    {.name = "workers", .alias = "nproc-per-node", .argument = "W", .kind = BASE_INT,
+     .offset = AT(workers), .max = COMM_MAX_WORKERS,
+     .help = "worker processes on this host; 0: one, or what the launcher says", .local = true},
+    {.name = "num-nodes", .alias = "nnodes", .argument = "H", .kind = BASE_INT,
+     .offset = AT(num_nodes), .max = COMM_MAX_WORKERS,
+     .help = "hosts; start the same command on each, with its own --rank", .local = true},
+    {.name = "rank", .alias = "node-rank", .argument = "R", .kind = BASE_INT, .offset = AT(rank),
+     .min = -1, .max = COMM_MAX_WORKERS - 1,
+     .help = "which of the hosts this is, from 0", .local = true},
+    {.name = "master-ip", .alias = "master-addr", .argument = "IP", .kind = BASE_TEXT,
+     .offset = AT(master_ip), .help = "address or name of host 0", .local = true},
+    {.name = "port", .alias = "master-port", .argument = "P", .kind = BASE_INT, .offset = AT(port),
+     .min = -1, .max = UINT16_MAX,
+     .help = "host 0 listens here; 0: any free port; -1: 7117 if there are several hosts",
+     .local = true},
+    {.name = "bind", .argument = "IP", .kind = BASE_TEXT, .offset = AT(bind),
+     .help = "numeric address this host listens on, where it has several", .local = true},
+    {.name = "token-file", .argument = "FILE", .kind = BASE_TEXT, .offset = AT(token_file),
+     .help = "the job's token (see `paceline token`), needed beyond loopback; else PACELINE_TOKEN",
+     .local = true},
+    {.name = "transport", .argument = "T", .kind = BASE_NAME, .offset = AT(transport),
+     .registry = comm_transport_registry,
+     .help = "how bytes move between workers, for all of them [the best for each pair]",
+     .local = true},
+    {.name = "min-workers", .argument = "N", .kind = BASE_INT, .offset = AT(min_workers),
+     .max = COMM_MAX_WORKERS,
+     .help = "fewer left than this end the job; 0: every loss does", .local = true},
+    {.name = "silence", .argument = "S", .kind = BASE_REAL, .offset = AT(silence), .min = 0.2,
+     .max = 3600,
+     .help = "seconds without a sign of life until a worker or a host counts as lost",
+     .local = true},
+    {.name = "gather", .argument = "S", .kind = BASE_REAL, .offset = AT(gather), .min = 1,
+     .max = 86400, .help = "seconds to wait until all hosts and workers are there", .local = true},
+    {0},
+};
+/* clang-format on */
+
 /* Names of variables; the first three must be there. Without local ones there is one process a
  * host. */
 struct launcher {
@@ -241,15 +282,15 @@ base_status cluster_launch_find(const struct cluster_flags *f, struct cluster_la
                                .min_workers = (int)f->min_workers,
                                .silence = f->silence,
                                .gather = f->gather};
-    const struct comm_transport *transport = NULL;
+    const struct comm_transport *transport =
+        f->transport != NULL
+            ? base_registry_get(f->transport, comm_transport_registry, comm_transport_count)
+            : NULL;
     char master[256] = "";
     int port = CLUSTER_PORT;
 
     *launch_p = l;
     TRY(check_flags(f));
-    if (f->transport != NULL) /* said here and not by every worker */
-        TRY(base_registry_find("transport", f->transport, comm_transport_registry,
-                               comm_transport_count, &transport));
     if (f->num_nodes > 0) {
         l.hosts = (int)f->num_nodes;
         l.host = f->rank > 0 ? (int)f->rank : 0;

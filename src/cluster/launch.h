@@ -19,8 +19,8 @@
 
 enum { CLUSTER_PORT = 7117 }; /* host 0 listens here unless told otherwise */
 
-/* Flags; embedded in a command's arguments, with CLUSTER_FLAGS in its defaults and CLUSTER_OPTIONS
- * in its option table. */
+/* Flags; embedded in a command's arguments, with CLUSTER_FLAGS in its defaults and
+ * {.table = cluster_options, .offset = …} in its option table. */
 struct cluster_flags {
     int64_t workers;   /* 0: not given */
     int64_t num_nodes; /* 0: not given */
@@ -36,104 +36,8 @@ struct cluster_flags {
         .rank = -1, .port = -1, .silence = 10.0, .gather = 120.0 \
     }
 
-/* Rows of an option table (comm/transport.h must be included): `type` is the command's struct,
- * `flags` its struct cluster_flags. All are about this call: none is part of the job. */
-#define CLUSTER_AT(type, flags, field) \
-    (offsetof(type, flags) + offsetof(struct cluster_flags, field))
-/* clang-format off: a row is easier to read in two lines than in ten */
-#define CLUSTER_OPTIONS(type, flags)                                                            \
-    {"workers",                                                                                 \
-     "W",                                                                                       \
-     BASE_INT,                                                                                  \
-     CLUSTER_AT(type, flags, workers),                                                          \
-     0,                                                                                         \
-     COMM_MAX_WORKERS,                                                                          \
-     "worker processes on this host; 0: one, or what the launcher says",                        \
-     true,                                                                                      \
-     .alias = "nproc-per-node"},                                                                \
-        {"num-nodes",                                                                           \
-         "H",                                                                                   \
-         BASE_INT,                                                                              \
-         CLUSTER_AT(type, flags, num_nodes),                                                    \
-         0,                                                                                     \
-         COMM_MAX_WORKERS,                                                                      \
-         "hosts; start the same command on each, with its own --rank",                          \
-         true,                                                                                  \
-         .alias = "nnodes"},                                                                    \
-        {"rank",                                                                                \
-         "R",                                                                                   \
-         BASE_INT,                                                                              \
-         CLUSTER_AT(type, flags, rank),                                                         \
-         -1,                                                                                    \
-         COMM_MAX_WORKERS - 1,                                                                  \
-         "which of the hosts this is, from 0",                                                  \
-         true,                                                                                  \
-         .alias = "node-rank"},                                                                 \
-        {"master-ip",                                                                           \
-         "IP",                                                                                  \
-         BASE_TEXT,                                                                             \
-         CLUSTER_AT(type, flags, master_ip),                                                    \
-         0,                                                                                     \
-         0,                                                                                     \
-         "address or name of host 0",                                                           \
-         true,                                                                                  \
-         .alias = "master-addr"},                                                               \
-        {"port",                                                                                \
-         "P",                                                                                   \
-         BASE_INT,                                                                              \
-         CLUSTER_AT(type, flags, port),                                                         \
-         -1,                                                                                    \
-         UINT16_MAX,                                                                            \
-         "host 0 listens here; 0: any free port; -1: 7117 if there are several hosts",          \
-         true,                                                                                  \
-         .alias = "master-port"},                                                               \
-        {"bind",                                                                                \
-         "IP",                                                                                  \
-         BASE_TEXT,                                                                             \
-         CLUSTER_AT(type, flags, bind),                                                         \
-         0,                                                                                     \
-         0,                                                                                     \
-         "numeric address this host listens on, where it has several",                          \
-         true},                                                                                 \
-        {"token-file",                                                                          \
-         "FILE",                                                                                \
-         BASE_TEXT,                                                                             \
-         CLUSTER_AT(type, flags, token_file),                                                   \
-         0,                                                                                     \
-         0,                                                                                     \
-         "the job's token (see `paceline token`), needed beyond loopback; else PACELINE_TOKEN", \
-         true},                                                                                 \
-        {"transport",                                                                           \
-         "T",                                                                                   \
-         BASE_TEXT,                                                                             \
-         CLUSTER_AT(type, flags, transport),                                                    \
-         0,                                                                                     \
-         0,                                                                                     \
-         "how bytes move between workers, for all of them [the best for each pair]",            \
-         true,                                                                                  \
-         .choices = comm_transport_registry,                                                    \
-         .choice_count = &comm_transport_count},                                                \
-        {"min-workers",                                                                         \
-         "N",                                                                                   \
-         BASE_INT,                                                                              \
-         CLUSTER_AT(type, flags, min_workers),                                                  \
-         0,                                                                                     \
-         COMM_MAX_WORKERS,                                                                      \
-         "fewer left than this end the job; 0: every loss does",                                \
-         true},                                                                                 \
-        {"silence",                                                                             \
-         "S",                                                                                   \
-         BASE_REAL,                                                                             \
-         CLUSTER_AT(type, flags, silence),                                                      \
-         0.2,                                                                                   \
-         3600,                                                                                  \
-         "seconds without a sign of life until a worker or a host counts as lost",              \
-         true},                                                                                 \
-    {                                                                                           \
-        "gather", "S", BASE_REAL, CLUSTER_AT(type, flags, gather), 1, 86400,                    \
-            "seconds to wait until all hosts and workers are there", true                       \
-    }
-/* clang-format on */
+/* A table over struct cluster_flags. All are about this call: none is part of the job. */
+extern const struct base_option cluster_options[];
 
 struct cluster_launch {
     int workers; /* on this host */

@@ -18,6 +18,8 @@ const char *const coll_kind_names[COLL_KINDS] = {
     [COLL_BARRIER] = "barrier",
 };
 
+const char *const coll_wire_names[] = {[COLL_FP32] = "fp32", [COLL_BF16] = "bf16", NULL};
+
 static const struct coll_sum plain_sum = {.scale = NULL, .wire = COLL_FP32};
 
 static size_t last_cache(void)

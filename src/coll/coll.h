@@ -30,7 +30,8 @@ enum coll_kind {
 };
 extern const char *const coll_kind_names[COLL_KINDS]; /* "broadcast", "all-reduce", … */
 
-enum coll_wire { COLL_FP32, COLL_BF16 }; /* what travels; sums are fp32 either way */
+enum coll_wire { COLL_FP32, COLL_BF16 };    /* what travels; sums are fp32 either way */
+extern const char *const coll_wire_names[]; /* "fp32", "bf16"; NULL-ended */
 
 struct coll;
 

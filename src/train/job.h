@@ -37,7 +37,7 @@ struct train_job {
 extern const struct train_job train_job_defaults;
 extern const struct base_option train_job_options[];
 
-/* Settings that make no sense together, or are missing; names are checked where they are used. */
+/* Settings that make no sense together, or are missing; the table checks each by itself. */
 base_status train_job_check(const struct train_job *job);
 
 /* The strategy that was asked for, or the usual one of a job with several workers or one. */

@@ -12,21 +12,19 @@
 static base_status set_option(const struct train_strategy *strategy, char *text, void *options)
 {
     char *value = strchr(text, '=');
-    int index;
+    struct base_option row;
 
     if (value != NULL)
         *value++ = '\0';
-    index = base_option_find(strategy->options, text, strlen(text));
-    if (index < 0)
+    if (base_option_find(strategy->options, text, strlen(text), &row) < 0)
         return base_fail(BASE_ERR_USAGE,
                          "strategy %s has no option '%s'; `paceline strategies` lists them",
                          strategy->name, text);
-    if (value == NULL && strategy->options[index].kind != BASE_FLAG)
+    if (value == NULL && row.kind != BASE_FLAG)
         return base_fail(BASE_ERR_USAGE, "strategy %s: %s takes a value, %s=%s", strategy->name,
-                         text, text, strategy->options[index].argument);
-    return base_prefix(
-        base_option_set(&strategy->options[index], options, value != NULL ? value : "true"),
-        "strategy %s", strategy->name);
+                         text, text, row.argument);
+    return base_prefix(base_option_set(&row, "", value != NULL ? value : "on", options),
+                       "strategy %s", strategy->name);
 }
 
 base_status train_strategy_find(const char *text, const struct train_strategy **strategy_p,
@@ -57,19 +55,6 @@ out:
     base_free(options);
     base_free(name);
     return st;
-}
-
-base_status train_wire_find(const char *name, enum coll_wire *wire_p)
-{
-    static const char *const names[] = {[COLL_FP32] = "fp32", [COLL_BF16] = "bf16"};
-    enum { NAMES = sizeof names / sizeof names[0] };
-
-    for (int i = 0; i < NAMES; i++)
-        if (strcmp(names[i], name) == 0) {
-            *wire_p = (enum coll_wire)i;
-            return BASE_OK;
-        }
-    return base_unknown(BASE_ERR_USAGE, "wire", name, names, NAMES);
 }
 
 base_status train_exchange_head(struct train_exchange *x)

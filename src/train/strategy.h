@@ -105,6 +105,4 @@ base_status train_exchange_head(struct train_exchange *x);
  * exact whatever the gradients travel as, and waiting is told apart from communicating. */
 base_status train_exchange_sum(struct train_exchange *x, const struct coll_sum *sum);
 
-base_status train_wire_find(const char *name, enum coll_wire *wire_p); /* fp32, bf16 */
-
 #endif

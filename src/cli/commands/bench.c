@@ -11,7 +11,7 @@
 #include "cli/bench_collectives.h"
 #include "cli/cli.h"
 #include "cli/shape.h"
-#include "comm/transport.h"
+#include "nn/conv.h"
 #include "nn/tune.h"
 #include "train/measure.h"
 #include "train/pace.h"
@@ -198,28 +198,40 @@ static base_status run(void *args, const struct cli_positional *positional)
 
 #define AT(field) offsetof(struct args, field)
 
+/* clang-format off */
 static const struct base_option options[] = {
-    {"batch", "N", BASE_INT, AT(batch), 1, 1e5, "samples of a step", true},
-    {"threads", "N", BASE_INT, AT(threads), 0, 1024, "compute threads; 0: one per core", true},
-    {"steps", "N", BASE_INT, AT(steps), 1, 1e6, "steps to measure, after one that warms up", true},
-    {"kernels", "NAME", BASE_TEXT, AT(kernels), 0, 0,
-     "auto: the fastest for each convolution; or force one by name", true},
-    {"input", "CxHxW", BASE_TEXT, AT(input), 0, 0, "input shape [the model's own]", true},
-    {"classes", "N", BASE_INT, AT(classes), 0, 65536, "classes; 0: the model's own", true},
-    {"paced", NULL, BASE_FLAG, AT(paced), 0, 0,
-     "step: one step and one JSON line for each line of standard input", true},
-    {"collective", "C", BASE_TEXT, AT(collectives.collective), 0, 0,
-     "collectives: kinds, algorithms, or both, as in all-reduce=ring [every kind]", true},
-    {"bytes", "B", BASE_INT, AT(collectives.bytes), 0, 1e12,
-     "collectives: of the buffer; 0: from 4 B to 256 MB", true},
-    {"seconds", "S", BASE_REAL, AT(collectives.seconds), 1e-3, 3600,
-     "collectives: to measure each kind and size for", true},
-    {"every", NULL, BASE_FLAG, AT(collectives.every), 0, 0,
-     "collectives: also every algorithm that serves, in turns with the chosen one", true},
-    CLUSTER_OPTIONS(struct args, collectives.cluster),
-    {"json", NULL, BASE_FLAG, AT(json), 0, 0, "one JSON object on standard output", true},
+    {.name = "batch", .argument = "N", .kind = BASE_INT, .offset = AT(batch), .min = 1, .max = 1e5,
+     .help = "samples of a step", .local = true},
+    {.name = "threads", .argument = "N", .kind = BASE_INT, .offset = AT(threads), .max = 1024,
+     .help = "compute threads; 0: one per core", .local = true},
+    {.name = "steps", .argument = "N", .kind = BASE_INT, .offset = AT(steps), .min = 1, .max = 1e6,
+     .help = "steps to measure, after one that warms up", .local = true},
+    {.name = "kernels", .argument = "NAME", .kind = BASE_NAME, .offset = AT(kernels),
+     .names = (const char *const[]){"auto", NULL}, .registry = nn_conv_registry,
+     .help = "a convolution kernel wherever it serves (auto: the fastest for each)", .local = true},
+    {.name = "input", .argument = "CxHxW", .kind = BASE_TEXT, .offset = AT(input),
+     .help = "input shape [the model's own]", .local = true},
+    {.name = "classes", .argument = "N", .kind = BASE_INT, .offset = AT(classes), .max = 65536,
+     .help = "classes; 0: the model's own", .local = true},
+    {.name = "paced", .kind = BASE_FLAG, .offset = AT(paced),
+     .help = "step: one step and one JSON line for each line of standard input", .local = true},
+    {.name = "collective", .argument = "C", .kind = BASE_TEXT, .offset = AT(collectives.collective),
+     .help = "collectives: kinds, algorithms, or both, as in all-reduce=ring [every kind]",
+     .local = true},
+    {.name = "bytes", .argument = "B", .kind = BASE_INT, .offset = AT(collectives.bytes),
+     .max = 1e12, .help = "collectives: of the buffer; 0: from 4 B to 256 MB", .local = true},
+    {.name = "seconds", .argument = "S", .kind = BASE_REAL, .offset = AT(collectives.seconds),
+     .min = 1e-3, .max = 3600,
+     .help = "collectives: to measure each kind and size for", .local = true},
+    {.name = "every", .kind = BASE_FLAG, .offset = AT(collectives.every),
+     .help = "collectives: also every algorithm that serves, in turns with the chosen one",
+     .local = true},
+    {.table = cluster_options, .offset = AT(collectives.cluster)},
+    {.name = "json", .kind = BASE_FLAG, .offset = AT(json),
+     .help = "one JSON object on standard output", .local = true},
     {0},
 };
+/* clang-format on */
 
 const struct cli_command cli_command_bench = {
     .name = "bench",

@@ -282,7 +282,11 @@ static base_status run(void *args, const struct cli_positional *positional)
 }
 
 static const struct base_option options[] = {
-    {"json", NULL, BASE_FLAG, offsetof(struct args, json), 0, 0, "one JSON object on stdout", true},
+    {.name = "json",
+     .kind = BASE_FLAG,
+     .offset = offsetof(struct args, json),
+     .help = "one JSON object on stdout",
+     .local = true},
     {0},
 };
 

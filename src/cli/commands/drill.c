@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "cluster/agent.h"
-#include "comm/transport.h"
+#include "coll/coll.h"
 
 struct args {
     struct cluster_flags cluster;
@@ -20,6 +20,8 @@ static base_status run(void *args, const struct cli_positional *positional)
     struct cluster_setup setup = {.program = "drill", .joins = true};
     json_t *result = NULL;
 
+    if (a->collective != NULL)
+        TRY(base_prefix(coll_force_check(a->collective), "--collective"));
     TRY(cluster_launch_find(&a->cluster, &setup.launch));
     if (a->events != NULL)
         TRY(base_events_open(a->events, &setup.events));
@@ -34,12 +36,16 @@ out:
 
 #define AT(field) offsetof(struct args, field)
 
+/* clang-format off */
 static const struct base_option options[] = {
-    {"collective", "C", BASE_TEXT, AT(collective), 0, 0, "force algorithms [auto]", true},
-    {"events", "FILE", BASE_TEXT, AT(events), 0, 0, "append the job's events to this file", true},
-    CLUSTER_OPTIONS(struct args, cluster),
+    {.name = "collective", .argument = "C", .kind = BASE_TEXT, .offset = AT(collective),
+     .help = "force algorithms [auto]", .local = true},
+    {.name = "events", .argument = "FILE", .kind = BASE_TEXT, .offset = AT(events),
+     .help = "append the job's events to this file", .local = true},
+    {.table = cluster_options, .offset = AT(cluster)},
     {0},
 };
+/* clang-format on */
 
 const struct cli_command cli_command_drill = {
     .name = "drill",

@@ -2,10 +2,7 @@
  *
  * paceline eval: how good a checkpoint is on some data.
  */
-#include <string.h>
-
 #include "base/log.h"
-#include "base/str.h"
 #include "cli/cli.h"
 #include "train/train.h"
 
@@ -16,15 +13,12 @@ struct args {
 
 static base_status run(void *args, const struct cli_positional *positional)
 {
-    static const char *const parts[] = {"test", "train"};
     struct args *a = args;
     json_t *result = NULL;
     base_status st = BASE_OK;
 
     if (a->quiet)
         base_log_level(BASE_WARN);
-    if (strcmp(a->eval.part, parts[0]) != 0 && strcmp(a->eval.part, parts[1]) != 0)
-        TRY(base_unknown(BASE_ERR_USAGE, "part", a->eval.part, parts, 2));
     a->eval.checkpoint = positional->at[0];
     TRY(train_eval_run(&a->eval, &result));
     if (a->json)
@@ -36,18 +30,28 @@ out:
 
 #define AT(field) offsetof(struct args, field)
 
+/* clang-format off */
 static const struct base_option options[] = {
-    {"data", "D", BASE_TEXT, AT(eval.data), 0, 0, "the data [what the run was trained on]", true},
-    {"part", "NAME", BASE_TEXT, AT(eval.part), 0, 0, "test or train", true},
-    {"best", NULL, BASE_FLAG, AT(eval.best), 0, 0,
-     "the checkpoint with the best validation loss instead of the newest", true},
-    {"batch", "N", BASE_INT, AT(eval.batch), 1, 1e5, "samples computed at once", true},
-    {"threads", "N", BASE_INT, AT(eval.threads), 0, 1024, "compute threads; 0: one per core", true},
-    {"runs-dir", "DIR", BASE_TEXT, AT(eval.runs_dir), 0, 0, "where runs are kept", true},
-    {"json", NULL, BASE_FLAG, AT(json), 0, 0, "one JSON object on standard output", true},
-    {"quiet", NULL, BASE_FLAG, AT(quiet), 0, 0, "only warnings and errors", true},
+    {.name = "data", .argument = "D", .kind = BASE_TEXT, .offset = AT(eval.data),
+     .help = "the data [what the run was trained on]", .local = true},
+    {.name = "part", .argument = "NAME", .kind = BASE_NAME, .offset = AT(eval.part),
+     .names = (const char *const[]){"test", "train", NULL},
+     .help = "the samples to evaluate on", .local = true},
+    {.name = "best", .kind = BASE_FLAG, .offset = AT(eval.best),
+     .help = "the checkpoint with the best validation loss instead of the newest", .local = true},
+    {.name = "batch", .argument = "N", .kind = BASE_INT, .offset = AT(eval.batch), .min = 1,
+     .max = 1e5, .help = "samples computed at once", .local = true},
+    {.name = "threads", .argument = "N", .kind = BASE_INT, .offset = AT(eval.threads), .max = 1024,
+     .help = "compute threads; 0: one per core", .local = true},
+    {.name = "runs-dir", .argument = "DIR", .kind = BASE_TEXT, .offset = AT(eval.runs_dir),
+     .help = "where runs are kept", .local = true},
+    {.name = "json", .kind = BASE_FLAG, .offset = AT(json),
+     .help = "one JSON object on standard output", .local = true},
+    {.name = "quiet", .kind = BASE_FLAG, .offset = AT(quiet),
+     .help = "only warnings and errors", .local = true},
     {0},
 };
+/* clang-format on */
 
 const struct cli_command cli_command_eval = {
     .name = "eval",

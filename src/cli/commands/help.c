@@ -27,8 +27,11 @@ out:
 }
 
 static const struct base_option options[] = {
-    {"man", NULL, BASE_FLAG, offsetof(struct args, man), 0, 0, "the whole manual as a man page",
-     true},
+    {.name = "man",
+     .kind = BASE_FLAG,
+     .offset = offsetof(struct args, man),
+     .help = "the whole manual as a man page",
+     .local = true},
     {0},
 };
 

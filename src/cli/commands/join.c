@@ -56,15 +56,18 @@ out:
 
 #define AT(field) offsetof(struct args, field)
 
+/* clang-format off */
 static const struct base_option options[] = {
-    {"workers", "W", BASE_INT, AT(workers), 1, COMM_MAX_WORKERS, "worker processes to add", true,
-     .alias = "nproc-per-node"},
-    {"token-file", "FILE", BASE_TEXT, AT(token_file), 0, 0,
-     "the job's token; needed beyond loopback; else PACELINE_TOKEN", true},
-    {"bind", "IP", BASE_TEXT, AT(bind), 0, 0,
-     "numeric address this host listens on, where it has several", true},
+    {.name = "workers", .alias = "nproc-per-node", .argument = "W", .kind = BASE_INT,
+     .offset = AT(workers), .min = 1, .max = COMM_MAX_WORKERS,
+     .help = "worker processes to add", .local = true},
+    {.name = "token-file", .argument = "FILE", .kind = BASE_TEXT, .offset = AT(token_file),
+     .help = "the job's token; needed beyond loopback; else PACELINE_TOKEN", .local = true},
+    {.name = "bind", .argument = "IP", .kind = BASE_TEXT, .offset = AT(bind),
+     .help = "numeric address this host listens on, where it has several", .local = true},
     {0},
 };
+/* clang-format on */
 
 const struct cli_command cli_command_join = {
     .name = "join",

@@ -157,14 +157,21 @@ static base_status run(void *args, const struct cli_positional *positional)
 
 #define AT(field) offsetof(struct args, field)
 
+/* clang-format off */
 static const struct base_option options[] = {
-    {"input", "CxHxW", BASE_TEXT, AT(input), 0, 0, "input shape [the model's own]", true},
-    {"classes", "N", BASE_INT, AT(classes), 0, 65536, "classes; 0: the model's own", true},
-    {"batch", "N", BASE_INT, AT(batch), 1, 1e6, "batch the training memory is told for", true},
-    {"text", NULL, BASE_FLAG, AT(text), 0, 0, "print the model file itself", true},
-    {"json", NULL, BASE_FLAG, AT(json), 0, 0, "one JSON object on standard output", true},
+    {.name = "input", .argument = "CxHxW", .kind = BASE_TEXT, .offset = AT(input),
+     .help = "input shape [the model's own]", .local = true},
+    {.name = "classes", .argument = "N", .kind = BASE_INT, .offset = AT(classes), .max = 65536,
+     .help = "classes; 0: the model's own", .local = true},
+    {.name = "batch", .argument = "N", .kind = BASE_INT, .offset = AT(batch), .min = 1, .max = 1e6,
+     .help = "batch the training memory is told for", .local = true},
+    {.name = "text", .kind = BASE_FLAG, .offset = AT(text),
+     .help = "print the model file itself", .local = true},
+    {.name = "json", .kind = BASE_FLAG, .offset = AT(json),
+     .help = "one JSON object on standard output", .local = true},
     {0},
 };
+/* clang-format on */
 
 const struct cli_command cli_command_model = {
     .name = "model",

@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/cluster.h"
-#include "comm/transport.h"
 
 struct args {
     struct cluster_flags cluster;
@@ -67,17 +66,24 @@ out:
 
 #define AT(field) offsetof(struct args, field)
 
+/* clang-format off */
 static const struct base_option options[] = {
-    {"count", "N", BASE_INT, AT(count), 1, 1e12, "rounds", true},
-    {"bytes", "B", BASE_INT, AT(bytes), 24, 1 << 30, "to each other worker, in each round", true},
-    {"interval", "S", BASE_REAL, AT(interval), 0, 60, "seconds between rounds", true},
-    CLUSTER_OPTIONS(struct args, cluster),
-    {"events", "FILE", BASE_TEXT, AT(events), 0, 0, "append the job's events to this file", true},
-    {"status", "SOCKET", BASE_TEXT, AT(status), 0, 0,
-     "answer `paceline status SOCKET` while it runs", true},
-    {"json", NULL, BASE_FLAG, AT(json), 0, 0, "one JSON object on standard output", true},
+    {.name = "count", .argument = "N", .kind = BASE_INT, .offset = AT(count), .min = 1, .max = 1e12,
+     .help = "rounds", .local = true},
+    {.name = "bytes", .argument = "B", .kind = BASE_INT, .offset = AT(bytes), .min = 24,
+     .max = 1 << 30, .help = "to each other worker, in each round", .local = true},
+    {.name = "interval", .argument = "S", .kind = BASE_REAL, .offset = AT(interval), .max = 60,
+     .help = "seconds between rounds", .local = true},
+    {.table = cluster_options, .offset = AT(cluster)},
+    {.name = "events", .argument = "FILE", .kind = BASE_TEXT, .offset = AT(events),
+     .help = "append the job's events to this file", .local = true},
+    {.name = "status", .argument = "SOCKET", .kind = BASE_TEXT, .offset = AT(status),
+     .help = "answer `paceline status SOCKET` while it runs", .local = true},
+    {.name = "json", .kind = BASE_FLAG, .offset = AT(json),
+     .help = "one JSON object on standard output", .local = true},
     {0},
 };
+/* clang-format on */
 
 const struct cli_command cli_command_ping = {
     .name = "ping",

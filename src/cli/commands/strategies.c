@@ -15,14 +15,16 @@ struct args {
 static json_t *options_of(const struct train_strategy *strategy)
 {
     json_t *list = json_array();
+    struct base_option row;
 
-    for (size_t i = 0; i < base_options_count(strategy->options); i++) {
-        const struct base_option *o = &strategy->options[i];
-        char *text = base_option_text(o, strategy->defaults);
+    for (size_t i = 0; base_option_at(strategy->options, i, &row); i++) {
+        char *text = base_option_text(&row, strategy->defaults), *help = cli_help_option(&row);
 
-        json_array_append_new(list, json_pack("{s:s, s:s?, s:s?, s:s}", "name", o->name, "argument",
-                                              o->argument, "default", text, "help", o->help));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s?, s:s?, s:s}", "name", row.name, "argument",
+                                        row.argument, "default", text, "help", help));
         base_free(text);
+        base_free(help);
     }
     return list;
 }
@@ -49,18 +51,19 @@ static void print_text(void)
 {
     for (size_t i = 0; i < train_strategy_count; i++) {
         const struct train_strategy *s = train_strategy_registry[i];
+        struct base_option row;
 
         printf("%s%-16s %s; a lost worker costs at most a %s\n", i > 0 ? "\n" : "", s->name,
                s->help, s->commit_unit);
-        for (size_t j = 0; j < base_options_count(s->options); j++) {
-            const struct base_option *o = &s->options[j];
-            char *text = base_option_text(o, s->defaults);
+        for (size_t j = 0; base_option_at(s->options, j, &row); j++) {
+            char *text = base_option_text(&row, s->defaults), *help = cli_help_option(&row);
+            char *name = base_format("%s%s%s", row.name, row.argument != NULL ? "=" : "",
+                                     row.argument != NULL ? row.argument : "");
 
-            printf("    %s=%s%*s %s [%s]\n", o->name, o->argument != NULL ? o->argument : "",
-                   (int)(18 - snprintf(NULL, 0, "%s=%s", o->name,
-                                       o->argument != NULL ? o->argument : "")),
-                   "", o->help, text != NULL ? text : "");
+            printf("    %-18s %s [%s]\n", name, help, text != NULL ? text : "");
+            base_free(name);
             base_free(text);
+            base_free(help);
         }
     }
 }
@@ -77,8 +80,11 @@ static base_status run(void *args, const struct cli_positional *positional)
 }
 
 static const struct base_option options[] = {
-    {"json", NULL, BASE_FLAG, offsetof(struct args, json), 0, 0,
-     "one JSON object on standard output", true},
+    {.name = "json",
+     .kind = BASE_FLAG,
+     .offset = offsetof(struct args, json),
+     .help = "one JSON object on standard output",
+     .local = true},
     {0},
 };
 

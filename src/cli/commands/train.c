@@ -17,11 +17,13 @@
 #include "train/strategy.h"
 
 /* --resume and --like: a run's settings, under what was given on the command line. */
-static base_status inherit(struct train_job *job, uint64_t given, struct train_run *run)
+static base_status inherit(struct train_job *job, const struct cli_positional *positional,
+                           struct train_run *run)
 {
     const char *from = job->resume != NULL ? job->resume : job->like;
     struct train_job inherited = train_job_defaults;
     json_t *about = NULL, *settings = NULL;
+    struct base_option row;
     base_status st = BASE_OK;
 
     if (job->resume != NULL && job->like != NULL)
@@ -32,17 +34,15 @@ static base_status inherit(struct train_job *job, uint64_t given, struct train_r
     TRY(base_prefix(base_json_object(about, "settings", &settings), "%s/run.json", run->path));
     TRY(base_prefix(base_options_from_json(train_job_options, settings, &inherited), "%s/run.json",
                     run->path));
-    for (size_t i = 0; i < base_options_count(train_job_options); i++) {
-        const struct base_option *option = &train_job_options[i];
-        bool was_given = (given >> i & 1) != 0;
+    for (size_t i = 0; base_option_at(train_job_options, i, &row); i++) {
+        bool was_given = cli_given(positional, row.name);
 
-        if (was_given && job->resume != NULL && !option->local &&
-            !train_job_may_change(option->name))
+        if (was_given && job->resume != NULL && !row.local && !train_job_may_change(row.name))
             TRY(base_fail(BASE_ERR_USAGE,
                           "--%s cannot change in a resumed run; start anew with --like %s --%s …",
-                          option->name, from, option->name));
-        if (was_given || option->local)
-            base_option_copy(option, job, &inherited);
+                          row.name, from, row.name));
+        if (was_given || row.local)
+            base_option_copy(&row, job, &inherited);
     }
     *job = inherited;
 out:
@@ -109,17 +109,16 @@ static base_status run(void *args, const struct cli_positional *positional)
     struct train_run from = {0};
     json_t *result = NULL;
     base_status st = BASE_OK;
-    int threads = base_option_find(train_job_options, "threads", strlen("threads"));
 
     if (job->quiet)
         base_log_level(BASE_WARN);
     TRY(cluster_launch_find(&job->cluster, &launch));
     if (inherits(job, &launch))
-        TRY(inherit(job, positional->given, &from));
+        TRY(inherit(job, positional, &from));
     if (runs_here(job, &launch))
         TRY(train_job_run(job, NULL, &result));
     else
-        TRY(run_workers(job, &launch, (positional->given >> threads & 1) != 0, &result));
+        TRY(run_workers(job, &launch, cli_given(positional, "threads"), &result));
     if (job->json && result != NULL)
         TRY(base_json_print(result));
 out:

@@ -5,31 +5,23 @@
 #include "train/strategy.h"
 
 struct options {
-    const char *wire;
+    enum coll_wire wire;
 };
-
-struct state {
-    struct coll_sum sum;
-};
-
-static base_status open(struct train_exchange *x)
-{
-    const struct options *options = x->options;
-    struct state *state = x->state;
-
-    return train_wire_find(options->wire, &state->sum.wire);
-}
 
 static base_status combine(struct train_exchange *x)
 {
-    const struct state *state = x->state;
+    const struct options *options = x->options;
 
-    return train_exchange_sum(x, &state->sum);
+    return train_exchange_sum(x, &(struct coll_sum){.wire = options->wire});
 }
 
 static const struct base_option table[] = {
-    {"wire", "TYPE", BASE_TEXT, offsetof(struct options, wire), 0, 0,
-     "what gradients travel as: fp32, or bf16 (half the bytes; sums stay fp32)", false},
+    {.name = "wire",
+     .argument = "TYPE",
+     .kind = BASE_ENUM,
+     .offset = offsetof(struct options, wire),
+     .names = coll_wire_names,
+     .help = "what gradients travel as (bf16: half the bytes; sums stay fp32)"},
     {0},
 };
 
@@ -39,9 +31,7 @@ const struct train_strategy train_strategy_allreduce = {
     .commit_unit = "step",
     .options = table,
     .options_size = sizeof(struct options),
-    .defaults = &(const struct options){.wire = "fp32"},
+    .defaults = &(const struct options){.wire = COLL_FP32},
     .examples = (const char *const[]){"", NULL},
-    .state_size = sizeof(struct state),
-    .open = open,
     .combine = combine,
 };

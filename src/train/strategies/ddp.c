@@ -10,15 +10,15 @@
  * from the computing ones: unless told otherwise nothing is sent there. Behind the backward each
  * worker sums its slice of everybody's gradients and updates it, for all.
  */
-#include <string.h>
-
 #include "base/clock.h"
-#include "base/str.h"
 #include "train/strategy.h"
+
+enum overlap { AUTO, ON, OFF };
 
 struct options {
     int64_t bucket, first;
-    const char *wire, *overlap;
+    enum coll_wire wire;
+    enum overlap overlap;
 };
 
 struct bucket {
@@ -59,30 +59,16 @@ static void cut(const struct train_exchange *x, const struct options *options, s
         state->buckets[state->count++] = (struct bucket){0, TRAIN_HEAD, 0};
 }
 
-static base_status find_overlap(const struct train_exchange *x, const char *name, bool *overlaps_p)
-{
-    static const char *const names[] = {"auto", "on", "off"};
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(name, names[i]) == 0) {
-            *overlaps_p = i == 1 || (i == 0 && !x->one_host);
-            return BASE_OK;
-        }
-    return base_unknown(BASE_ERR_USAGE, "overlap", name, names, sizeof names / sizeof names[0]);
-}
-
 static base_status open(struct train_exchange *x)
 {
-    base_status st = BASE_OK;
     const struct options *options = x->options;
     struct state *state = x->state;
 
-    TRY(train_wire_find(options->wire, &state->sum.wire));
-    TRY(find_overlap(x, options->overlap, &state->overlaps));
+    state->sum.wire = options->wire;
+    state->overlaps = options->overlap == ON || (options->overlap == AUTO && !x->one_host);
     x->slices = x->one_host && !state->overlaps && state->sum.wire == COLL_FP32;
     cut(x, options, state);
-out:
-    return st;
+    return BASE_OK;
 }
 
 static base_status start(struct train_exchange *x, struct state *state)
@@ -147,17 +133,21 @@ out:
 
 #define AT(field) offsetof(struct options, field)
 
+/* clang-format off */
 static const struct base_option table[] = {
-    {"bucket", "BYTES", BASE_SIZE, AT(bucket), 1024, 1e12, "of gradients that are summed together",
-     false},
-    {"first", "BYTES", BASE_SIZE, AT(first), 1024, 1e12, "of the first bucket, the model's end",
-     false},
-    {"wire", "TYPE", BASE_TEXT, AT(wire), 0, 0,
-     "what gradients travel as: fp32, or bf16 (half the bytes; sums stay fp32)", false},
-    {"overlap", "WHEN", BASE_TEXT, AT(overlap), 0, 0,
-     "on, off, or auto: on between hosts, off on one", false},
+    {.name = "bucket", .argument = "BYTES", .kind = BASE_SIZE, .offset = AT(bucket), .min = 1024,
+     .max = 1e12, .help = "of gradients that are summed together"},
+    {.name = "first", .argument = "BYTES", .kind = BASE_SIZE, .offset = AT(first), .min = 1024,
+     .max = 1e12, .help = "of the first bucket, the model's end"},
+    {.name = "wire", .argument = "TYPE", .kind = BASE_ENUM, .offset = AT(wire),
+     .names = coll_wire_names,
+     .help = "what gradients travel as (bf16: half the bytes; sums stay fp32)"},
+    {.name = "overlap", .argument = "WHEN", .kind = BASE_ENUM, .offset = AT(overlap),
+     .names = (const char *const[]){[AUTO] = "auto", [ON] = "on", [OFF] = "off", NULL},
+     .help = "sum while backward goes on (auto: only between hosts)"},
     {0},
 };
+/* clang-format on */
 
 const struct train_strategy train_strategy_ddp = {
     .name = "ddp",
@@ -167,7 +157,7 @@ const struct train_strategy train_strategy_ddp = {
     .options_size = sizeof(struct options),
     .defaults =
         &(const struct options){
-            .bucket = 2 << 20, .first = 512 << 10, .wire = "fp32", .overlap = "auto"},
+            .bucket = 2 << 20, .first = 512 << 10, .wire = COLL_FP32, .overlap = AUTO},
     .examples =
         (const char *const[]){"", "overlap=on,bucket=64K,first=4K", "overlap=on,wire=bf16", NULL},
     .state_size = sizeof(struct state),

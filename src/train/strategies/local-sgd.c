@@ -101,16 +101,21 @@ out:
 
 #define AT(field) offsetof(struct options, field)
 
+/* clang-format off */
 static const struct base_option table[] = {
-    {"k", "N", BASE_INT, AT(k), 1, 1e6, "steps between averages", false},
-    {"warmup", "N", BASE_INT, AT(warmup), 0, 1e12, "steps at the beginning that are averaged each",
-     false},
-    {"slots", NULL, BASE_FLAG, AT(slots), 0, 0, "average the optimiser's state, too", false},
-    {"outer-lr", "X", BASE_REAL, AT(outer_lr), 0, 10,
-     "outer Nesterov step by the mean change; 0: the mean itself", false},
-    {"outer-momentum", "X", BASE_REAL, AT(outer_momentum), 0, 0.999, "of the outer step", false},
+    {.name = "k", .argument = "N", .kind = BASE_INT, .offset = AT(k), .min = 1, .max = 1e6,
+     .help = "steps between averages"},
+    {.name = "warmup", .argument = "N", .kind = BASE_INT, .offset = AT(warmup), .max = 1e12,
+     .help = "steps at the beginning that are averaged each"},
+    {.name = "slots", .kind = BASE_FLAG, .offset = AT(slots),
+     .help = "average the optimiser's state, too"},
+    {.name = "outer-lr", .argument = "X", .kind = BASE_REAL, .offset = AT(outer_lr), .max = 10,
+     .help = "outer Nesterov step by the mean change; 0: the mean itself"},
+    {.name = "outer-momentum", .argument = "X", .kind = BASE_REAL, .offset = AT(outer_momentum),
+     .max = 0.999, .help = "of the outer step"},
     {0},
 };
+/* clang-format on */
 
 const struct train_strategy train_strategy_local_sgd = {
     .name = "local-sgd",

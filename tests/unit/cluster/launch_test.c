@@ -15,19 +15,14 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cluster/launch.h"
-#include "comm/transport.h"
 
-struct args {
-    struct cluster_flags cluster;
-};
-static const struct base_option options[] = {CLUSTER_OPTIONS(struct args, cluster), {0}};
-static const struct cli_command command = {.name = "test", .options = options};
+static const struct cli_command command = {.name = "test", .options = cluster_options};
 static const struct cluster_flags none = CLUSTER_FLAGS;
 
 /* Words of a command line, and variables NAME=VALUE that are set meanwhile. */
 static base_status find(struct cluster_launch *l, const char *words, const char *variables)
 {
-    struct args args = {.cluster = none};
+    struct cluster_flags flags = none;
     char *copy = strdup(words), *list = strdup(variables), *save = NULL, *argv[32];
     struct cli_positional positional;
     bool help;
@@ -38,9 +33,10 @@ static base_status find(struct cluster_launch *l, const char *words, const char 
         argv[argc++] = w;
     for (char *v = strtok_r(list, " ", &save); v != NULL; v = strtok_r(NULL, " ", &save))
         putenv(v);
-    st = cli_parse(&command, argc, argv, &args, &positional, &help);
+    st = cli_parse(&command, argc, argv, &flags, &positional, &help);
     if (st == BASE_OK)
-        st = cluster_launch_find(&args.cluster, l);
+        st = cluster_launch_find(&flags, l);
+    cli_positional_fini(&positional);
     clearenv();
     free(copy);
     free(list);

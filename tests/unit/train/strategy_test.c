@@ -52,14 +52,30 @@ static void test_wrong_texts_are_refused(void **state)
     }
 }
 
-static void test_wires(void **state)
+/* What is wrong with an option is said in the words of a strategy. */
+static void test_messages(void **state)
 {
-    enum coll_wire wire = COLL_FP32;
+    static const char *const wrong[][2] = {
+        {"local-sgd:slots=x", "strategy local-sgd: slots takes on or off, not 'x'"},
+        {"allreduce:wire=fp8", "strategy allreduce: unknown wire 'fp8'; did you mean 'fp32'? "
+                               "(known: fp32, bf16)"},
+        {"ddp:overlap=maybe", "strategy ddp: unknown overlap 'maybe'; known: auto, on, off"},
+        {"ddp:bucket=2T", "strategy ddp: bucket takes bytes, such as 65536, 64K or 2M, not '2T'"},
+    };
+    static const char *const right[] = {"local-sgd:slots=off", "local-sgd:slots=on,k=2",
+                                        "local-sgd:slots", "ddp:wire=bf16,overlap=off"};
+    const struct train_strategy *strategy = NULL;
+    void *options = NULL;
 
     (void)state;
-    assert_int_equal(train_wire_find("bf16", &wire), BASE_OK);
-    assert_int_equal(wire, COLL_BF16);
-    assert_int_equal(train_wire_find("fp8", &wire), BASE_ERR_USAGE);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_equal(train_strategy_find(wrong[i][0], &strategy, &options), BASE_ERR_USAGE);
+        assert_string_equal(base_message(), wrong[i][1]);
+    }
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+        assert_int_equal(train_strategy_find(right[i], &strategy, &options), BASE_OK);
+        base_free(options);
+    }
 }
 
 /* Ranges in any order, the head in one of them, give what one range gives. */
@@ -102,7 +118,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_strategy_is_complete),
         cmocka_unit_test(test_wrong_texts_are_refused),
-        cmocka_unit_test(test_wires),
+        cmocka_unit_test(test_messages),
         cmocka_unit_test(test_update_by_ranges),
     };
 
