@@ -3,8 +3,8 @@
  * Checkpoint folders: DIR/step-N/ holds safetensors files and manifest.json, written last, with
  * sizes and SHA-256 of the others and a digest of itself (of all its bytes behind the digest:
  * tail -c +76 manifest.json | sha256sum). A checkpoint is whole or absent: it is built in a
- * temporary folder beside its place, synced, renamed. What this file does not know: what the
- * tensors mean (train/ does).
+ * temporary folder beside its place, synced, renamed. What the tensors mean is not known here
+ * (model/ knows).
  */
 #ifndef STORE_CHECKPOINT_H
 #define STORE_CHECKPOINT_H

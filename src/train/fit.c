@@ -7,16 +7,6 @@
 #include "nn/tune.h"
 #include "train/train_private.h"
 
-/* A resumed run computes with the kernels it began with; they are in its run.json. */
-static const char *wished_kernels(const struct train_session *s)
-{
-    const json_t *about = json_object_get(s->run.json, "about");
-
-    if (s->job->resume != NULL)
-        return json_string_value(json_object_get(about, "kernels"));
-    return s->job->kernels;
-}
-
 static void sum_statistics(void *context, float *sums, size_t count)
 {
     train_team_sum(context, sums, count);
@@ -55,7 +45,7 @@ static void cut_batch(struct train_session *s)
     s->piece = (int)((share + s->job->accumulate - 1) / s->job->accumulate);
 }
 
-base_status train_session_tune(struct train_session *s)
+base_status train_session_tune(struct train_session *s, const char *wish)
 {
     struct nn_setup setup;
     char *cache = nn_tune_cache();
@@ -63,7 +53,7 @@ base_status train_session_tune(struct train_session *s)
 
     cut_batch(s);
     setup = describe_network(s);
-    st = nn_tune(s->graph, &setup, wished_kernels(s), cache, &s->kernels);
+    st = nn_tune(s->graph, &setup, wish, cache, &s->kernels);
     base_free(cache);
     return st;
 }

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "model/about.h"
 #include "train/train_private.h"
 
 /* Seconds: a rank 0 that was lost with its host may be at its end, or save what it has; its agent
@@ -17,25 +18,18 @@ static const double TAKE_OVER = 40;
 
 json_t *train_session_about(const struct train_session *s)
 {
-    const struct data_info *info = s->info;
-    json_t *labels = json_array(), *mean = json_array(), *deviation = json_array();
     struct train_job settings = *s->job;
+    struct model_about about;
+    json_t *json;
 
     settings.threads = s->threads; /* resuming to the same bits needs the same number */
     settings.batch = s->batch;
     settings.batch_per_worker = 0;
-    for (int i = 0; i < info->classes; i++)
-        json_array_append_new(labels, json_string(info->class_names[i]));
-    for (int i = 0; i < info->channels; i++) {
-        json_array_append_new(mean, json_real(info->mean[i]));
-        json_array_append_new(deviation, json_real(info->deviation[i]));
-    }
-    return json_pack("{s:s, s:i, s:o, s:[i,i,i], s:o, s:o, s:s, s:{s:s, s:s, s:s}, s:o}", "model",
-                     nn_graph_text(s->graph), "classes", info->classes, "labels", labels, "input",
-                     info->channels, info->height, info->width, "mean", mean, "deviation",
-                     deviation, "kernels", nn_net_kernels(s->net), "data", "name", s->job->data,
-                     "format", info->format, "digest", info->digest, "settings",
+    model_about_init(&about, nn_graph_text(s->graph), nn_net_kernels(s->net), s->info,
                      base_options_to_json(train_job_options, &settings));
+    json = model_about_to_json(&about);
+    model_about_fini(&about);
+    return json;
 }
 
 /* "mnist-cnn-fashion-mnist" from a model name or file and a data name or path. */

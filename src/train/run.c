@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "model/model.h"
 
 enum { RUN_JSON_LIMIT = 64 << 20 };
 
@@ -115,15 +116,11 @@ out:
 base_status train_run_open(const char *runs_dir, const char *name, struct train_run *run_p)
 {
     base_status st = BASE_OK;
-    char *path = base_format("%s/%s", runs_dir, name), *file = NULL;
+    char *path = model_place(name, runs_dir), *file = NULL;
 
     *run_p = (struct train_run){0};
-    if (!base_is_dir(path)) {
-        base_free(path);
-        path = base_strdup(name);
-        for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
-            path[n - 1] = '\0';
-    }
+    for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
+        path[n - 1] = '\0';
     file = base_format("%s/run.json", path);
     if (!base_exists(file))
         TRY(base_fail(BASE_ERR_USAGE, "there is no run '%s' (no %s); 'paceline runs' lists them",
@@ -135,6 +132,17 @@ out:
     base_free(path);
     base_free(file);
     return st;
+}
+
+base_status train_run_about(const struct train_run *run, struct model_about *about_p)
+{
+    json_t *about = NULL;
+    base_status st = base_json_object(run->json, "about", &about);
+
+    *about_p = (struct model_about){0};
+    if (st == BASE_OK)
+        st = base_prefix(model_about_from_json(about, about_p), "\"about\"");
+    return base_prefix(st, "%s/run.json", run->path);
 }
 
 void train_run_follow(struct train_run *run_p, const char *path, json_t *json)

@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "model/about.h"
 
 struct train_run {
     char *name, *path, *checkpoints, *events;
@@ -26,6 +27,8 @@ base_status train_run_create(const char *runs_dir, const char *name, const char 
                              struct train_run *run_p);
 /* An existing run by name below runs_dir, or by path. */
 base_status train_run_open(const char *runs_dir, const char *name, struct train_run *run_p);
+/* What run.json says about its model, data and settings; model_about_fini. */
+base_status train_run_about(const struct train_run *run, struct model_about *about_p);
 /* A run that another process has the folder of: its path and run.json, as that one knows them. */
 void train_run_follow(struct train_run *run_p, const char *path, json_t *json);
 /* One process at a time trains a run; the lock ends with the process at the latest. It is waited

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "model/model.h"
 #include "nn/simd/simd.h"
 #include "nn/threads.h"
 #include "nn/zoo.h"
@@ -53,29 +53,16 @@ static base_status describe_model(struct train_session *s, const char *text)
 static base_status initial_weights(struct train_session *s)
 {
     const struct train_job *job = s->job;
-    struct store_checkpoint checkpoint = {0};
     base_status st = BASE_OK;
     char *path = NULL;
 
     nn_graph_start(s->graph, (uint64_t)job->seed, s->state.weights, s->state.statistics);
     if (job->init == NULL)
         goto out;
-    path = base_format("%s/%s", job->runs_dir, job->init);
-    if (!base_exists(path)) {
-        base_free(path);
-        path = base_strdup(job->init);
-    }
-    if (!base_exists(path))
-        TRY(base_fail(BASE_ERR_USAGE, "--init %s: no such run, checkpoint or file", job->init));
-    if (base_is_dir(path)) {
-        TRY(store_checkpoint_open(path, false, &checkpoint));
-        base_free(path);
-        path = base_format("%s/model.safetensors", checkpoint.path);
-    }
+    TRY(base_prefix(model_find_weights(job->init, job->runs_dir, &path), "--init %s", job->init));
     TRY(train_state_load_weights(&s->state, path, true));
     base_info("weights from %s", path);
 out:
-    store_checkpoint_close(&checkpoint);
     base_free(path);
     return st;
 }
@@ -162,23 +149,20 @@ out:
     return st;
 }
 
-static base_status open_model(struct train_session *s)
+/* about_p: what run.json says of a run that is resumed; otherwise zeros. */
+static base_status open_model(struct train_session *s, struct model_about *about_p)
 {
     base_status st = BASE_OK;
     char *text = NULL;
-    const char *resumed = NULL, *digest = NULL;
-    json_t *about = NULL, *data = NULL;
 
+    *about_p = (struct model_about){0};
     if (s->job->resume != NULL) {
         TRY(train_run_open(s->job->runs_dir, s->job->resume, &s->run));
         TRY(train_run_lock(&s->run, 0));
-        TRY(base_json_object(s->run.json, "about", &about));
-        TRY(base_json_string(about, "model", &resumed));
-        TRY(base_json_object(about, "data", &data));
-        TRY(base_json_string(data, "digest", &digest));
-        TRY(describe_model(s, resumed));
+        TRY(train_run_about(&s->run, about_p));
+        TRY(describe_model(s, about_p->model));
         TRY(choose(s));
-        TRY(load_resumed(s, digest));
+        TRY(load_resumed(s, about_p->digest));
     } else {
         if (s->job->run != NULL)
             TRY(train_run_check(s->job->runs_dir, s->job->run));
@@ -223,15 +207,18 @@ out:
 base_status train_session_found(struct train_session *s)
 {
     base_status st = BASE_OK;
+    struct model_about resumed = {0};
 
     s->batch = s->job->batch_per_worker > 0 ? s->job->batch_per_worker * s->team.exchange.size
                                             : s->job->batch;
-    TRY(open_model(s));
+    TRY(open_model(s, &resumed));
     TRY(make_state(s));
     TRY(check_unfinished(s));
-    TRY(train_session_tune(s));
+    /* A resumed run computes with the kernels it began with. */
+    TRY(train_session_tune(s, resumed.kernels != NULL ? resumed.kernels : s->job->kernels));
     s->whole = true;
 out:
+    model_about_fini(&resumed);
     return st;
 }
 

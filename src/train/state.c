@@ -6,35 +6,53 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "model/weights.h"
 #include "nn/simd/simd.h"
-#include "store/safetensors.h"
+
+#define SLOTS_FILE "state.safetensors"
+
+/* The state's buffers as src/model sees them; they still belong to the state. */
+static struct model_weights weights_of(const struct train_state *state)
+{
+    return (struct model_weights){.graph = state->graph,
+                                  .floats = state->floats,
+                                  .weights = state->weights,
+                                  .statistics = state->statistics,
+                                  .tracked = state->tracked};
+}
+
+static struct model_slots slots_of(const struct train_state *state)
+{
+    return (struct model_slots){.graph = state->graph,
+                                .count = state->optimiser->slots,
+                                .names = state->optimiser->slot_names,
+                                .at = state->slots};
+}
 
 base_status train_state_init(struct train_state *state, const struct nn_graph *graph,
                              const struct nn_optimiser *optimiser)
 {
     base_status st = BASE_OK;
-    size_t floats = nn_graph_weight_floats(graph);
+    struct model_weights w = {0};
 
-    *state = (struct train_state){.graph = graph, .optimiser = optimiser, .floats = floats};
+    *state = (struct train_state){.graph = graph, .optimiser = optimiser};
     state->position.best_validation = -1;
-    TRY(base_tensor(floats, sizeof(float), "the weights", &state->weights));
-    TRY(base_tensor(nn_graph_stat_floats(graph), sizeof(float), "the running statistics",
-                    &state->statistics));
-    state->tracked = base_calloc(nn_graph_stats(graph), sizeof *state->tracked);
-    if (optimiser == NULL)
-        goto out;
+    TRY(model_weights_init(&w, graph));
+    state->floats = w.floats;
+    state->weights = w.weights;
+    state->statistics = w.statistics;
+    state->tracked = w.tracked;
     for (int i = 0; i < optimiser->slots; i++)
-        TRY(base_tensor(floats, sizeof(float), "the optimiser's state", &state->slots[i]));
+        TRY(base_tensor(w.floats, sizeof(float), "the optimiser's state", &state->slots[i]));
 out:
     return st;
 }
 
 void train_state_fini(struct train_state *state)
 {
-    base_free(state->weights);
-    base_free(state->statistics);
-    base_free(state->tracked);
+    struct model_weights w = weights_of(state);
+
+    model_weights_fini(&w);
     for (int i = 0; i < NN_MAX_SLOTS; i++)
         base_free(state->slots[i]);
     *state = (struct train_state){0};
@@ -43,144 +61,6 @@ void train_state_fini(struct train_state *state)
 bool train_state_finite(const struct train_state *state)
 {
     return isfinite(nn_simd()->square_sum(state->floats, state->weights));
-}
-
-/* ---- tensors and their names in files ---- */
-
-static struct store_tensor describe(const struct nn_tensor *tensor, const char *name)
-{
-    struct store_tensor t = {.name = name, .type = STORE_F32, .rank = tensor->rank};
-
-    /* A dense weight is (O, C*H*W) in files, (O,C,H,W) in memory. */
-    for (int i = 0; i < tensor->rank; i++)
-        t.shape[i] = (uint64_t)tensor->dims[i];
-    if (tensor->rank == 2)
-        t.shape[1] = (uint64_t)tensor->values / (uint64_t)tensor->dims[0];
-    return t;
-}
-
-static bool same_shape(const struct store_tensor *a, const struct store_tensor *b)
-{
-    return a->type == b->type && a->rank == b->rank &&
-           memcmp(a->shape, b->shape, (size_t)a->rank * sizeof a->shape[0]) == 0;
-}
-
-/* "bn1.running_mean" → "bn1.num_batches_tracked"; NULL for other tensors. */
-static char *tracked_name(const struct nn_tensor *tensor)
-{
-    static const char suffix[] = "running_mean";
-    size_t length = strlen(tensor->name), tail = sizeof suffix - 1;
-
-    if (length < tail || strcmp(tensor->name + length - tail, suffix) != 0)
-        return NULL;
-    return base_format("%.*snum_batches_tracked", (int)(length - tail), tensor->name);
-}
-
-/* A list of tensors about to be written, with their sources. */
-struct item {
-    struct store_tensor head;
-    const struct nn_tensor *tensor; /* NULL: `tracked` */
-    const float *memory;
-    const int64_t *tracked;
-};
-
-struct items {
-    struct item *at;
-    size_t count;
-};
-
-static void add_item(struct items *items, struct item item)
-{
-    items->at = base_realloc(items->at, items->count + 1, sizeof *items->at);
-    items->at[items->count++] = item;
-}
-
-static void free_items(struct items *items)
-{
-    for (size_t i = 0; i < items->count; i++)
-        base_free((void *)(uintptr_t)items->at[i].head.name);
-    base_free(items->at);
-}
-
-static void list_model(const struct train_state *state, struct items *items)
-{
-    const struct nn_graph *graph = state->graph;
-
-    for (size_t i = 0; i < nn_graph_params(graph); i++) {
-        const struct nn_tensor *t = nn_graph_param(graph, i);
-
-        add_item(items, (struct item){.head = describe(t, base_strdup(t->name)),
-                                      .tensor = t,
-                                      .memory = state->weights + t->offset});
-    }
-    for (size_t i = 0; i < nn_graph_stats(graph); i++) {
-        const struct nn_tensor *t = nn_graph_stat(graph, i);
-        char *name = tracked_name(t);
-
-        add_item(items, (struct item){.head = describe(t, base_strdup(t->name)),
-                                      .tensor = t,
-                                      .memory = state->statistics + t->offset});
-        if (name != NULL)
-            add_item(items, (struct item){.head = {.name = name, .type = STORE_I64},
-                                          .tracked = &state->tracked[i]});
-    }
-}
-
-static void list_slots(const struct train_state *state, struct items *items)
-{
-    for (int slot = 0; slot < state->optimiser->slots; slot++)
-        for (size_t i = 0; i < nn_graph_params(state->graph); i++) {
-            const struct nn_tensor *t = nn_graph_param(state->graph, i);
-            char *name = base_format("%s.%s", state->optimiser->slot_names[slot], t->name);
-
-            add_item(items, (struct item){.head = describe(t, name),
-                                          .tensor = t,
-                                          .memory = state->slots[slot] + t->offset});
-        }
-}
-
-static size_t largest(const struct train_state *state)
-{
-    size_t most = 1;
-
-    for (size_t i = 0; i < nn_graph_params(state->graph); i++)
-        if (nn_graph_param(state->graph, i)->values > most)
-            most = nn_graph_param(state->graph, i)->values;
-    for (size_t i = 0; i < nn_graph_stats(state->graph); i++)
-        if (nn_graph_stat(state->graph, i)->values > most)
-            most = nn_graph_stat(state->graph, i)->values;
-    return most;
-}
-
-static base_status write_items(const struct train_state *state, const struct items *items,
-                               const char *path)
-{
-    base_status st = BASE_OK;
-    struct store_tensor *heads = base_calloc(items->count, sizeof *heads);
-    struct store_writer *writer = NULL;
-    float *canonical = NULL;
-
-    TRY(base_tensor(largest(state), sizeof(float), "a tensor on its way to a file", &canonical));
-    for (size_t i = 0; i < items->count; i++)
-        heads[i] = items->at[i].head;
-    TRY(store_create(path, heads, items->count, &writer));
-    for (size_t i = 0; i < items->count; i++) {
-        const struct item *item = &items->at[i];
-
-        if (item->tensor == NULL) {
-            TRY(store_write(writer, item->tracked, sizeof *item->tracked));
-            continue;
-        }
-        nn_tensor_export(item->tensor, item->memory, canonical);
-        TRY(store_write(writer, canonical, item->tensor->values * sizeof(float)));
-    }
-    st = store_finish(writer);
-    writer = NULL;
-out:
-    store_abandon(writer);
-    base_free(canonical);
-    base_free(heads);
-    return st;
 }
 
 json_t *train_position_to_json(const struct train_position *p)
@@ -198,113 +78,18 @@ base_status train_state_save(const struct train_state *state, const char *dir, j
 {
     base_status st = BASE_OK;
     struct store_save *save = NULL;
-    struct items model = {0}, slots = {0};
+    struct model_weights weights = weights_of(state);
+    struct model_slots slots = slots_of(state);
 
     TRY(store_save_begin(dir, (uint64_t)state->position.step, &save));
-    list_model(state, &model);
-    TRY(write_items(state, &model, store_save_path(save, "model.safetensors")));
-    list_slots(state, &slots);
-    TRY(write_items(state, &slots, store_save_path(save, "state.safetensors")));
+    TRY(model_weights_write(&weights, store_save_path(save, MODEL_WEIGHTS_FILE)));
+    TRY(model_slots_write(&slots, store_save_path(save, SLOTS_FILE)));
     json_object_set_new(about, "position", train_position_to_json(&state->position));
     json_object_set_new(about, "optimiser", json_string(state->optimiser->name));
     st = store_save_commit(save, about, keep);
     save = NULL;
 out:
     store_save_abandon(save);
-    free_items(&model);
-    free_items(&slots);
-    return st;
-}
-
-/* ---- loading ---- */
-
-/* Copies `found` into the tensor; NULL or another shape is an error that says both. */
-static base_status import(const struct nn_tensor *tensor, const char *name,
-                          const struct store_tensor *found, float *memory)
-{
-    struct store_tensor wanted = describe(tensor, name);
-    float *canonical = NULL;
-    base_status st = BASE_OK;
-
-    if (found == NULL)
-        return base_fail(BASE_ERR_DATA, "tensor %s is missing from the file", name);
-    if (!same_shape(&wanted, found))
-        return base_fail(BASE_ERR_DATA, "tensor %s has another shape or type than the model's",
-                         name);
-    /* Data in a file may be unaligned. */
-    TRY(base_tensor(tensor->values, sizeof(float), name, &canonical));
-    memcpy(canonical, found->data, found->bytes);
-    nn_tensor_import(tensor, canonical, memory + tensor->offset);
-out:
-    base_free(canonical);
-    return st;
-}
-
-static void load_tracked(struct train_state *state, const struct store_file *file, size_t index)
-{
-    char *name = tracked_name(nn_graph_stat(state->graph, index));
-    const struct store_tensor *found = name != NULL ? store_find(file, name) : NULL;
-
-    if (found != NULL && found->type == STORE_I64 && found->bytes == sizeof *state->tracked)
-        memcpy(&state->tracked[index], found->data, sizeof *state->tracked);
-    base_free(name);
-}
-
-base_status train_state_load_weights(struct train_state *state, const char *path, bool partial)
-{
-    base_status st = BASE_OK;
-    struct store_file *file = NULL;
-    struct base_str skipped = {0};
-    size_t params = nn_graph_params(state->graph), stats = nn_graph_stats(state->graph), loaded = 0;
-
-    TRY(store_open(path, &file));
-    for (size_t i = 0; i < params + stats; i++) {
-        bool is_stat = i >= params;
-        const struct nn_tensor *t =
-            is_stat ? nn_graph_stat(state->graph, i - params) : nn_graph_param(state->graph, i);
-
-        st = base_prefix(import(t, t->name, store_find(file, t->name),
-                                is_stat ? state->statistics : state->weights),
-                         "%s", path);
-        if (st != BASE_OK && !partial)
-            goto out;
-        if (st != BASE_OK)
-            base_str_add(&skipped, "%s%s", skipped.length ? ", " : "", t->name);
-        else
-            loaded++;
-        st = BASE_OK;
-        if (is_stat)
-            load_tracked(state, file, i - params);
-    }
-    if (loaded == 0)
-        TRY(base_fail(BASE_ERR_DATA, "%s has no tensor in common with the model", path));
-    if (skipped.length > 0)
-        base_info("not in %s with this shape, so they start new: %s", path, skipped.text);
-out:
-    base_str_fini(&skipped);
-    store_close(file);
-    return st;
-}
-
-static base_status load_slots(struct train_state *state, const char *path)
-{
-    base_status st = BASE_OK;
-    struct store_file *file = NULL;
-
-    TRY(store_open(path, &file));
-    for (int slot = 0; slot < state->optimiser->slots; slot++)
-        for (size_t i = 0; i < nn_graph_params(state->graph); i++) {
-            const struct nn_tensor *t = nn_graph_param(state->graph, i);
-            char *name = base_format("%s.%s", state->optimiser->slot_names[slot], t->name);
-
-            st = base_prefix(import(t, name, store_find(file, name), state->slots[slot]), "%s",
-                             path);
-            base_free(name);
-            if (st != BASE_OK)
-                goto out;
-        }
-out:
-    store_close(file);
     return st;
 }
 
@@ -329,27 +114,41 @@ out:
     return st;
 }
 
+base_status train_state_load_weights(struct train_state *state, const char *path, bool partial)
+{
+    struct model_weights weights = weights_of(state);
+
+    return model_weights_read(&weights, path, partial);
+}
+
+/* The slots mean nothing to another optimiser. */
+static base_status load_slots(struct train_state *state, const struct store_checkpoint *checkpoint)
+{
+    struct model_slots slots = slots_of(state);
+    const char *optimiser = NULL;
+    base_status st = base_json_string(checkpoint->manifest, "optimiser", &optimiser);
+    char *path = base_format("%s/" SLOTS_FILE, checkpoint->path);
+
+    if (st == BASE_OK && strcmp(optimiser, state->optimiser->name) == 0)
+        st = model_slots_read(&slots, path);
+    else if (st == BASE_OK)
+        base_warn("%s was trained with %s: the state of %s starts new", checkpoint->path, optimiser,
+                  state->optimiser->name);
+    base_free(path);
+    return st;
+}
+
 base_status train_state_load(struct train_state *state, const struct store_checkpoint *checkpoint)
 {
     base_status st = BASE_OK;
-    char *model = base_format("%s/model.safetensors", checkpoint->path);
-    char *slots = base_format("%s/state.safetensors", checkpoint->path);
-    const char *optimiser = NULL;
+    char *path = base_format("%s/" MODEL_WEIGHTS_FILE, checkpoint->path);
     json_t *position = NULL;
 
-    TRY(train_state_load_weights(state, model, false));
-    if (state->optimiser == NULL)
-        goto out;
+    TRY(train_state_load_weights(state, path, false));
     TRY(base_json_object(checkpoint->manifest, "position", &position));
     TRY(train_position_from_json(position, &state->position));
-    TRY(base_json_string(checkpoint->manifest, "optimiser", &optimiser));
-    if (strcmp(optimiser, state->optimiser->name) == 0)
-        TRY(load_slots(state, slots));
-    else
-        base_warn("%s was trained with %s: the state of %s starts new", checkpoint->path, optimiser,
-                  state->optimiser->name);
+    TRY(load_slots(state, checkpoint));
 out:
-    base_free(model);
-    base_free(slots);
+    base_free(path);
     return st;
 }

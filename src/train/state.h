@@ -2,7 +2,7 @@
  *
  * The state of a training: flat weights, optimiser slots, running statistics and the position in
  * the data (gradients live in one step only and belong to train/team.h); and its way into and out
- * of checkpoint files, always in canonical (PyTorch) layout. Randomness is counter-based, so the
+ * of checkpoints (model/weights.h has the tensors' part). Randomness is counter-based, so the
  * position is all there is to remember of it.
  */
 #ifndef TRAIN_STATE_H
@@ -26,14 +26,14 @@ struct train_position {
 
 struct train_state {
     const struct nn_graph *graph;
-    const struct nn_optimiser *optimiser; /* NULL: weights only (evaluation) */
-    size_t floats;                        /* of each weight-like buffer */
+    const struct nn_optimiser *optimiser;
+    size_t floats; /* of each weight-like buffer */
     float *weights, *slots[NN_MAX_SLOTS], *statistics;
     int64_t *tracked; /* PyTorch's num_batches_tracked, one for each statistics tensor */
     struct train_position position;
 };
 
-/* All zeros but the position; optimiser NULL: no slots. */
+/* All zeros but the position. */
 base_status train_state_init(struct train_state *state, const struct nn_graph *graph,
                              const struct nn_optimiser *optimiser);
 void train_state_fini(struct train_state *state); /* accepts zeros */
@@ -46,8 +46,7 @@ base_status train_state_save(const struct train_state *state, const char *dir, j
  * slots are left at zero, with a warning, when the checkpoint's optimiser is another one. */
 base_status train_state_load(struct train_state *state, const struct store_checkpoint *checkpoint);
 
-/* Weights only, from a safetensors file. partial: tensors that are absent or have another shape
- * keep what they have; one message names them; nothing in common is an error. */
+/* Weights and statistics only, from a safetensors file: model_weights_read. */
 base_status train_state_load_weights(struct train_state *state, const char *path, bool partial);
 
 /* The position as the object of a manifest, and back. */

@@ -96,8 +96,8 @@ base_status train_session_found(struct train_session *session);
 /* The others make room for what they will be sent. `model`: its text. */
 base_status train_session_follow(struct train_session *session, const char *model,
                                  const char *kernels);
-/* Chooses the kernel plan for this view's share of the batch. */
-base_status train_session_tune(struct train_session *session);
+/* Chooses the kernel plan for this view's share of the batch; `wish` as in nn_tune. */
+base_status train_session_tune(struct train_session *session, const char *wish);
 /* Memory, network and loader for it. */
 base_status train_session_fit(struct train_session *session);
 /* Rank 0's business: the folder, run.json, events. */

@@ -22,7 +22,7 @@ static base_status inherit(struct train_job *job, const struct cli_positional *p
 {
     const char *from = job->resume != NULL ? job->resume : job->like;
     struct train_job inherited = train_job_defaults;
-    json_t *about = NULL, *settings = NULL;
+    struct model_about about = {0};
     struct base_option row;
     base_status st = BASE_OK;
 
@@ -30,10 +30,9 @@ static base_status inherit(struct train_job *job, const struct cli_positional *p
         TRY(base_fail(BASE_ERR_USAGE,
                       "--resume and --like exclude each other: --like starts anew"));
     TRY(train_run_open(job->runs_dir, from, run));
-    TRY(base_prefix(base_json_object(run->json, "about", &about), "%s/run.json", run->path));
-    TRY(base_prefix(base_json_object(about, "settings", &settings), "%s/run.json", run->path));
-    TRY(base_prefix(base_options_from_json(train_job_options, settings, &inherited), "%s/run.json",
-                    run->path));
+    TRY(train_run_about(run, &about));
+    TRY(base_prefix(base_options_from_json(train_job_options, about.settings, &inherited),
+                    "%s/run.json", run->path));
     for (size_t i = 0; base_option_at(train_job_options, i, &row); i++) {
         bool was_given = cli_given(positional, row.name);
 
@@ -44,8 +43,9 @@ static base_status inherit(struct train_job *job, const struct cli_positional *p
         if (was_given || row.local)
             base_option_copy(&row, job, &inherited);
     }
-    *job = inherited;
+    *job = inherited; /* its texts are those of run->json */
 out:
+    model_about_fini(&about);
     return st;
 }
 

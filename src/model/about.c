@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+#include "model/about.h"
+
+#include <math.h>
+
+#include "base/mem.h"
+
+void model_about_init(struct model_about *about, const char *model, const char *kernels,
+                      const struct data_info *info, json_t *settings)
+{
+    *about = (struct model_about){
+        .model = base_strdup(model),
+        .classes = info->classes,
+        .labels = base_calloc((size_t)info->classes, sizeof *about->labels),
+        .input = {.c = info->channels, .h = info->height, .w = info->width},
+        .kernels = base_strdup(kernels),
+        .data = base_strdup(info->name),
+        .format = base_strdup(info->format),
+        .digest = base_strdup(info->digest),
+        .settings = settings,
+    };
+    for (int i = 0; i < info->classes; i++)
+        about->labels[i] = base_strdup(info->class_names[i]);
+    for (int i = 0; i < info->channels; i++) {
+        about->mean[i] = info->mean[i];
+        about->deviation[i] = info->deviation[i];
+    }
+}
+
+void model_about_fini(struct model_about *about)
+{
+    base_free(about->model);
+    for (int i = 0; about->labels != NULL && i < about->classes; i++)
+        base_free(about->labels[i]);
+    base_free(about->labels);
+    base_free(about->kernels);
+    base_free(about->data);
+    base_free(about->format);
+    base_free(about->digest);
+    json_decref(about->settings);
+    *about = (struct model_about){0};
+}
+
+json_t *model_about_to_json(const struct model_about *about)
+{
+    json_t *labels = json_array(), *mean = json_array(), *deviation = json_array();
+
+    for (int i = 0; i < about->classes; i++)
+        json_array_append_new(labels, json_string(about->labels[i]));
+    for (int i = 0; i < about->input.c; i++) {
+        json_array_append_new(mean, json_real((double)about->mean[i]));
+        json_array_append_new(deviation, json_real((double)about->deviation[i]));
+    }
+    return json_pack("{s:s, s:i, s:o, s:[i,i,i], s:o, s:o, s:s, s:{s:s, s:s, s:s}, s:O}", "model",
+                     about->model, "classes", about->classes, "labels", labels, "input",
+                     about->input.c, about->input.h, about->input.w, "mean", mean, "deviation",
+                     deviation, "kernels", about->kernels, "data", "name", about->data, "format",
+                     about->format, "digest", about->digest, "settings", about->settings);
+}
+
+/* ---- reading ---- */
+
+static base_status read_text(const json_t *object, const char *key, char **text_p)
+{
+    const char *text = NULL;
+    base_status st = base_json_string(object, key, &text);
+
+    if (st == BASE_OK)
+        *text_p = base_strdup(text);
+    return st;
+}
+
+/* A list of exactly `count` entries; `of` says of what there are so many. */
+static base_status read_list(const json_t *object, const char *key, int count, const char *of,
+                             json_t **list_p)
+{
+    base_status st = base_json_array(object, key, list_p);
+
+    if (st == BASE_OK && json_array_size(*list_p) != (size_t)count)
+        st = base_fail(BASE_ERR_DATA, "\"%s\" has %zu entries, but there are %d %s", key,
+                       json_array_size(*list_p), count, of);
+    return st;
+}
+
+static base_status read_labels(const json_t *object, struct model_about *about)
+{
+    base_status st = BASE_OK;
+    json_t *list = NULL;
+    int64_t classes = 0;
+
+    TRY(base_json_integer(object, "classes", &classes));
+    if (classes < 1 || classes > DATA_MAX_CLASSES)
+        TRY(base_fail(BASE_ERR_DATA, "\"classes\" is %lld, 1 to %d expected", (long long)classes,
+                      DATA_MAX_CLASSES));
+    TRY(read_list(object, "labels", (int)classes, "classes", &list));
+    about->classes = (int)classes;
+    about->labels = base_calloc((size_t)classes, sizeof *about->labels);
+    for (int i = 0; i < about->classes; i++) {
+        const char *label = json_string_value(json_array_get(list, (size_t)i));
+
+        if (label == NULL)
+            TRY(base_fail(BASE_ERR_DATA, "entry %d of \"labels\" is not a string", i));
+        about->labels[i] = base_strdup(label);
+    }
+out:
+    return st;
+}
+
+static base_status read_input(const json_t *object, struct nn_shape *input_p)
+{
+    const int most[] = {DATA_MAX_CHANNELS, DATA_MAX_SIDE, DATA_MAX_SIDE};
+    int sizes[3];
+    json_t *list = NULL;
+    base_status st = read_list(object, "input", 3, "dimensions", &list);
+
+    for (size_t i = 0; st == BASE_OK && i < 3; i++) {
+        json_int_t size = json_integer_value(json_array_get(list, i));
+
+        if (size < 1 || size > most[i])
+            st = base_fail(BASE_ERR_DATA, "entry %zu of \"input\" is not a number from 1 to %d", i,
+                           most[i]);
+        sizes[i] = (int)size;
+    }
+    if (st == BASE_OK)
+        *input_p = (struct nn_shape){.c = sizes[0], .h = sizes[1], .w = sizes[2]};
+    return st;
+}
+
+static base_status read_numbers(const json_t *object, const char *key, int channels,
+                                float numbers[DATA_MAX_CHANNELS])
+{
+    json_t *list = NULL;
+    base_status st = read_list(object, key, channels, "channels", &list);
+
+    for (int i = 0; st == BASE_OK && i < channels; i++) {
+        const json_t *entry = json_array_get(list, (size_t)i);
+
+        numbers[i] = (float)json_number_value(entry);
+        if (!json_is_number(entry) || !isfinite(numbers[i]))
+            st = base_fail(BASE_ERR_DATA, "entry %d of \"%s\" is not a number that a float holds",
+                           i, key);
+    }
+    return st;
+}
+
+static base_status read_normalisation(const json_t *object, struct model_about *about)
+{
+    base_status st = BASE_OK;
+
+    TRY(read_numbers(object, "mean", about->input.c, about->mean));
+    TRY(read_numbers(object, "deviation", about->input.c, about->deviation));
+    for (int i = 0; i < about->input.c; i++)
+        if (about->deviation[i] <= 0)
+            TRY(base_fail(BASE_ERR_DATA,
+                          "entry %d of \"deviation\" is %g; pixels are divided by it", i,
+                          (double)about->deviation[i]));
+out:
+    return st;
+}
+
+base_status model_about_from_json(const json_t *object, struct model_about *about_p)
+{
+    base_status st = BASE_OK;
+    struct model_about about = {0};
+    json_t *data = NULL, *settings = NULL;
+
+    *about_p = (struct model_about){0};
+    TRY(read_text(object, "model", &about.model));
+    TRY(read_labels(object, &about));
+    TRY(read_input(object, &about.input));
+    TRY(read_normalisation(object, &about));
+    TRY(read_text(object, "kernels", &about.kernels));
+    TRY(base_json_object(object, "data", &data));
+    TRY(base_prefix(read_text(data, "name", &about.data), "\"data\""));
+    TRY(base_prefix(read_text(data, "format", &about.format), "\"data\""));
+    TRY(base_prefix(read_text(data, "digest", &about.digest), "\"data\""));
+    TRY(base_json_object(object, "settings", &settings));
+    about.settings = json_incref(settings);
+    *about_p = about;
+    about = (struct model_about){0};
+out:
+    model_about_fini(&about);
+    return st;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a manifest and run.json say about a trained model and its data (docs/json.md, `about`):
+ * enough to compute with it, to name its classes, and to normalise pixels as its training did.
+ * This is the only place where it becomes JSON and comes back. What trained it is none of its
+ * business: the settings are an object that src/train fills and reads.
+ */
+#ifndef MODEL_ABOUT_H
+#define MODEL_ABOUT_H
+
+#include "base/json.h"
+#include "data/dataset.h"
+#include "nn/shape.h"
+
+/* Owns all it points to. */
+struct model_about {
+    char *model; /* the model's text */
+    int classes;
+    char **labels; /* names of the classes */
+    struct nn_shape input;
+    float mean[DATA_MAX_CHANNELS], deviation[DATA_MAX_CHANNELS]; /* input.c of each */
+    char *kernels; /* the kernel plan; empty for a model without convolutions */
+    char *data, *format,
+        *digest; /* of the set it was trained on: name as given, format, identity */
+    json_t *settings;
+};
+
+/* Of a model that is trained on `info`. Copies the texts and takes over `settings`. */
+void model_about_init(struct model_about *about, const char *model, const char *kernels,
+                      const struct data_info *info, json_t *settings);
+void model_about_fini(struct model_about *about); /* accepts zeros */
+
+/* A new reference. */
+json_t *model_about_to_json(const struct model_about *about);
+
+/* `object` is a manifest or run.json's "about"; other fields in it are ignored. Every field is
+ * checked by itself and against the others; on failure the result is zeros. */
+base_status model_about_from_json(const json_t *object, struct model_about *about_p);
+
+#endif

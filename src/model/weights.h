@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A model's weights and running statistics as flat buffers, and their way into and out of
+ * safetensors files, where every tensor has its canonical (PyTorch) name, shape and order
+ * (docs/files.md). Other buffers of the weights' layout, such as an optimiser's, travel the same
+ * way under names that the caller gives. What the numbers mean, and when they are saved, is the
+ * caller's.
+ */
+#ifndef MODEL_WEIGHTS_H
+#define MODEL_WEIGHTS_H
+
+#include "nn/graph.h"
+
+/* The file of a checkpoint that holds the weights. */
+#define MODEL_WEIGHTS_FILE "model.safetensors"
+
+struct model_weights {
+    const struct nn_graph *graph; /* borrowed */
+    size_t floats;                /* of `weights` */
+    float *weights, *statistics;
+    int64_t *tracked; /* PyTorch's num_batches_tracked, one for each statistics tensor */
+};
+
+/* All zeros. On failure the result is zeros too. */
+base_status model_weights_init(struct model_weights *w, const struct nn_graph *graph);
+void model_weights_fini(struct model_weights *w); /* accepts zeros */
+
+base_status model_weights_write(const struct model_weights *w, const char *path);
+/* A tensor that is missing or has another shape is an error, except for num_batches_tracked, which
+ * files from elsewhere may lack. partial: such a tensor keeps what it has; one message names all of
+ * them; a file with nothing in common is an error. */
+base_status model_weights_read(const struct model_weights *w, const char *path, bool partial);
+
+/* `count` buffers of the weights' layout: tensor P of buffer i is NAMES[i].P in the file. */
+struct model_slots {
+    const struct nn_graph *graph;
+    int count;
+    const char *const *names;
+    float *const *at;
+};
+
+base_status model_slots_write(const struct model_slots *slots, const char *path);
+base_status model_slots_read(const struct model_slots *slots, const char *path);
+
+#endif
