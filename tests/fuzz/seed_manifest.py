@@ -15,11 +15,16 @@ def text(fields):
 
 
 full = {
+    "classes": 3,
+    "data": {"digest": FILE["sha256"], "format": "idx", "name": "fashion-mnist"},
+    "deviation": [0.3081],
     "files": {"model.safetensors": FILE, "state.safetensors": FILE},
-    "input": {"shape": [1, 28, 28], "mean": [0.1307], "deviation": [0.3081]},
+    "input": [1, 28, 28],
+    "kernels": "0=onednn",
     "labels": ["T-shirt", "caf\u00e9", "\u20ac \"quoted\" \\ \n"],
-    "model": "conv 32 3x3 pad=1\nrelu\nmaxpool 2\nflatten\ndense 10\n",
-    "plan": {"conv1": "direct", "nested": [[], {}, None, True, -1e-300]},
+    "mean": [0.1307],
+    "model": "conv 32 3x3 pad=1\nrelu\nmaxpool 2\nflatten\ndense 3\n",
+    "settings": {"model": "mnist-cnn", "nested": [[], {}, None, True, -1e-300]},
     "schema": 1,
     "step": 938,
 }
@@ -28,6 +33,13 @@ seeds = {
     "full": text(full),
     "least": text(least),
     "plain": json.dumps(full),
+    "colour": json.dumps({**full, "input": [3, 4, 5], "mean": [0, 0.5, 1], "deviation": [1, 2, 3]}),
+    "zero": json.dumps({**full, "deviation": [0]}),
+    "infinite": json.dumps({**full, "mean": [1e39]}),
+    "channels": json.dumps({**full, "mean": [0, 0]}),
+    "sides": json.dumps({**full, "input": [1, 0, 28]}),
+    "classes": json.dumps({**full, "classes": 0}),
+    "names": json.dumps({**full, "labels": ["a", 1, "c"]}),
     "schema": text({**least, "schema": 2}),
     "negative": text({**least, "step": -1}),
     "path": text({**least, "files": {"../x": FILE}}),

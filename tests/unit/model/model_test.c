@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A trained model opened by every name it has, computing what its weights say; and the folders,
+ * manifests, weights and data sets that are refused.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "model/model.h"
+#include "support/datafiles.h"
+#include "support/nets.h"
+
+static const char text[] = "input 1x4x4\nclasses 3\nflatten\ndense 3 name=head\n";
+static char *labels[] = {"a", "b", "c"};
+static const struct data_info trained_on = {.name = "some",
+                                            .format = "idx",
+                                            .channels = 1,
+                                            .height = 4,
+                                            .width = 4,
+                                            .classes = 3,
+                                            .class_names = labels,
+                                            .mean = {0.25f},
+                                            .deviation = {0.5f},
+                                            .digest = "d"};
+
+/* A checkpoint of `step` in DIR, its weights those of seed `step`; NULL or a field to take out of
+ * the manifest. */
+static void save(const char *dir, uint64_t step, const char *model, const char *without)
+{
+    struct nn_graph *graph = support_graph(text);
+    struct model_weights w;
+    struct model_about about;
+    struct store_save *s = NULL;
+    json_t *json;
+
+    assert_int_equal(model_weights_init(&w, graph), BASE_OK);
+    nn_graph_start(graph, step, w.weights, w.statistics);
+    model_about_init(&about, model, "", &trained_on, json_object());
+    json = model_about_to_json(&about);
+    if (without != NULL)
+        json_object_del(json, without);
+    assert_int_equal(store_save_begin(dir, step, &s), BASE_OK);
+    assert_int_equal(model_weights_write(&w, store_save_path(s, MODEL_WEIGHTS_FILE)), BASE_OK);
+    assert_int_equal(store_save_commit(s, json, 0), BASE_OK);
+    json_decref(json);
+    model_about_fini(&about);
+    model_weights_fini(&w);
+    nn_graph_free(graph);
+}
+
+struct place {
+    char *runs, *run, *checkpoints, *step;
+};
+
+/* RUNS/one/checkpoints with steps 1 and 2, of which 1 is the best. */
+static int make_run(void **state)
+{
+    struct place *p = base_calloc(1, sizeof *p);
+
+    p->runs = support_scratch();
+    p->run = base_format("%s/one", p->runs);
+    p->checkpoints = base_format("%s/checkpoints", p->run);
+    p->step = base_format("%s/step-1", p->checkpoints);
+    save(p->checkpoints, 1, text, NULL);
+    save(p->checkpoints, 2, text, NULL);
+    assert_int_equal(store_mark_best(p->checkpoints, 1), BASE_OK);
+    *state = p;
+    return 0;
+}
+
+static int remove_run(void **state)
+{
+    struct place *p = *state;
+
+    support_scratch_free(p->runs);
+    base_free(p->run);
+    base_free(p->checkpoints);
+    base_free(p->step);
+    base_free(p);
+    return 0;
+}
+
+static void assert_opens(const char *name, const char *runs_dir, bool best, uint64_t step)
+{
+    struct nn_graph *graph = support_graph(text);
+    struct model_weights w;
+    struct model model;
+
+    if (model_open(name, runs_dir, best, &model) != BASE_OK)
+        fail_msg("%s", base_message());
+    assert_int_equal(model.checkpoint.step, step);
+    assert_string_equal(model.about.labels[2], "c");
+    assert_int_equal(model_weights_init(&w, graph), BASE_OK);
+    nn_graph_start(graph, step, w.weights, w.statistics);
+    assert_memory_equal(model.weights.weights, w.weights, w.floats * sizeof(float));
+    model_close(&model);
+    model_close(&model);
+    model_weights_fini(&w);
+    nn_graph_free(graph);
+}
+
+static void test_names(void **state)
+{
+    struct place *p = *state;
+    char *slash = base_format("%s/", p->run);
+
+    assert_opens("one", p->runs, false, 2);
+    assert_opens("one", p->runs, true, 1);
+    assert_opens(p->run, "elsewhere", false, 2);
+    assert_opens(slash, "elsewhere", true, 1);
+    assert_opens(p->checkpoints, "elsewhere", false, 2);
+    assert_opens(p->step, "elsewhere", false, 1);
+    assert_opens("one/checkpoints/step-1", p->runs, false, 1);
+    base_free(slash);
+}
+
+static void assert_refused(base_status code, const char *name, const char *runs_dir, bool best,
+                           const char *words)
+{
+    struct model model = {.checkpoint.step = 7};
+
+    assert_int_equal(model_open(name, runs_dir, best, &model), code);
+    if (strstr(base_message(), words) == NULL)
+        fail_msg("no \"%s\" in: %s", words, base_message());
+    assert_null(model.graph);
+    assert_null(model.checkpoint.path);
+    model_close(&model);
+}
+
+static void test_refused(void **state)
+{
+    struct place *p = *state;
+    char *bad = base_format("%s/bad", p->runs);
+
+    assert_refused(BASE_ERR_IO, "two", p->runs, false, "two");
+    assert_refused(BASE_ERR_USAGE, p->step, p->runs, true, "one checkpoint");
+    save(bad, 1, text, "mean");
+    assert_refused(BASE_ERR_DATA, "bad", p->runs, false, "step-1/manifest.json: \"mean\" is");
+    save(bad, 2, "flatten\ndense 3 name=other\n", NULL);
+    assert_refused(BASE_ERR_DATA, "bad", p->runs, false, "other.weight is missing");
+    save(bad, 3, "flatten\nnonsense\n", NULL);
+    assert_refused(BASE_ERR_MODEL, "bad", p->runs, false, "nonsense");
+    save(bad, 4, "flatten\ndense 4 name=head\n", NULL);
+    assert_refused(BASE_ERR_MODEL, "bad", p->runs, false, "step-4");
+    base_free(bad);
+}
+
+static void test_computes(void **state)
+{
+    struct place *p = *state;
+    struct model model;
+    struct nn_net *net = NULL;
+    struct support_batch batch;
+    struct nn_outcome outcome;
+    float values[3], expected;
+
+    assert_int_equal(model_open("one", p->runs, false, &model), BASE_OK);
+    assert_int_equal(model_net(&model, 5, &net), BASE_OK);
+    support_batch_init(&batch, model.graph, 5, 1);
+    assert_int_equal(nn_net_forward(net, &batch.batch, false, &outcome), BASE_OK);
+    assert_int_equal(nn_net_output(net, nn_graph_layers(model.graph) - 2, 4, values), BASE_OK);
+    {
+        float weight[3 * 16], bias[3];
+
+        nn_tensor_export(nn_graph_param(model.graph, 0),
+                         model.weights.weights + nn_graph_param(model.graph, 0)->offset, weight);
+        nn_tensor_export(nn_graph_param(model.graph, 1),
+                         model.weights.weights + nn_graph_param(model.graph, 1)->offset, bias);
+        for (int o = 0; o < 3; o++) {
+            expected = bias[o];
+            for (int i = 0; i < 16; i++)
+                expected += weight[o * 16 + i] * batch.x[4 * 16 + i];
+            support_near(values[o], expected, 1e-5);
+        }
+    }
+    support_batch_fini(&batch);
+    nn_net_free(net);
+    model_close(&model);
+}
+
+static void test_data(void **state)
+{
+    struct place *p = *state;
+    struct data_info info = trained_on;
+    struct data_options options;
+    struct model model;
+
+    assert_int_equal(model_open("one", p->runs, false, &model), BASE_OK);
+    options = model_data_options(&model);
+    assert_int_equal(options.channels, 1);
+    assert_true(options.mean[0] == 0.25f && options.deviation[0] == 0.5f);
+    assert_int_equal(model_check_data(&model, &info), BASE_OK);
+    info.name = "other";
+    info.digest[0] = 'e';
+    assert_int_equal(model_check_data(&model, &info), BASE_OK);
+    info.classes = 4;
+    assert_int_equal(model_check_data(&model, &info), BASE_ERR_MODEL);
+    assert_non_null(strstr(base_message(), "other is 1x4x4 with 4 classes"));
+    assert_non_null(strstr(base_message(), "1x4x4 with 3"));
+    info.classes = 3;
+    info.channels = 3;
+    assert_int_equal(model_check_data(&model, &info), BASE_ERR_MODEL);
+    info.channels = 1;
+    info.height = 5;
+    assert_int_equal(model_check_data(&model, &info), BASE_ERR_MODEL);
+    info.height = 4;
+    info.width = 3;
+    assert_int_equal(model_check_data(&model, &info), BASE_ERR_MODEL);
+    model_close(&model);
+}
+
+static void assert_weights_at(const char *name, const char *runs_dir, const char *end)
+{
+    char *path = NULL;
+
+    if (model_find_weights(name, runs_dir, &path) != BASE_OK)
+        fail_msg("%s", base_message());
+    assert_string_equal(path + strlen(path) - strlen(end), end);
+    assert_true(base_exists(path));
+    base_free(path);
+}
+
+static void test_find_weights(void **state)
+{
+    struct place *p = *state;
+    char *path = "", *file = base_format("%s/some.safetensors", p->runs);
+
+    support_write(p->runs, "some.safetensors", "x", 1);
+    assert_weights_at("one", p->runs, "one/checkpoints/step-2/model.safetensors");
+    assert_weights_at(p->step, p->runs, "step-1/model.safetensors");
+    assert_weights_at("some.safetensors", p->runs, "some.safetensors");
+    assert_weights_at(file, "elsewhere", "some.safetensors");
+    assert_int_equal(model_find_weights("two", p->runs, &path), BASE_ERR_USAGE);
+    assert_null(path);
+    base_free(file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_computes),     cmocka_unit_test(test_data),
+        cmocka_unit_test(test_find_weights),
+    };
+
+    return cmocka_run_group_tests(tests, make_run, remove_run);
+}
