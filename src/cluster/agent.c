@@ -192,8 +192,8 @@ out:
 
 static void tear_down(struct agent *a)
 {
-    for (int i = 0; i < COMM_MAX_WORKERS; i++)
-        cluster_process_close(a->workers[i]);
+    for_each_worker(a, p)
+        cluster_process_close(p);
     if (a->watched) {
         atomic_store(&a->closing, true);
         comm_host_poke(a->words);
@@ -222,11 +222,7 @@ static int watch_all(struct agent *a, struct pollfd *fds)
     if (a->up != NULL)
         fds[count++] = (struct pollfd){comm_stream_fd(comm_mailbox_stream(a->up)),
                                        comm_mailbox_events(a->up), 0};
-    for (int i = 0; i < COMM_MAX_WORKERS; i++) {
-        struct cluster_process *p = a->workers[i];
-
-        if (p == NULL)
-            continue;
+    for_each_worker(a, p) {
         fds[count++] = (struct pollfd){p->alive, POLLIN, 0};
         fds[count++] = (struct pollfd){p->output, POLLIN, 0}; /* -1 is skipped */
         if (p->box != NULL)
@@ -238,28 +234,23 @@ static int watch_all(struct agent *a, struct pollfd *fds)
     return count;
 }
 
-/* Every message that has come into `box`, to `hear`; with p NULL the coordinator's. */
+/* Hears every message that has come into `box`: those of worker `p`; NULL: the coordinator's. */
 static base_status read_box(struct agent *a, struct comm_mailbox *box, struct cluster_process *p)
 {
     base_status st = BASE_OK;
-    json_t *json = NULL;
+    struct cluster_message m;
+    bool any;
 
     for (;;) {
-        struct cluster_message m;
-
-        TRY(comm_mailbox_move(box, &json));
-        if (json == NULL)
+        TRY(cluster_message_receive(box, &m, &any));
+        if (!any)
             break;
-        TRY(cluster_message_from_json(json, &m));
-        json_decref(json);
-        json = NULL;
         st =
             p != NULL ? cluster_agent_hear_worker(a, p, &m) : cluster_agent_hear_coordinator(a, &m);
         cluster_message_fini(&m);
         TRY(st);
     }
 out:
-    json_decref(json);
     return st;
 }
 
@@ -293,11 +284,9 @@ static void send_heartbeats(struct agent *a, double now)
 
     if (now < a->next_beat)
         return;
-    a->next_beat = now + (a->silence / 8 > 0.5 ? 0.5 : a->silence / 8);
-    for (int i = 0; i < COMM_MAX_WORKERS; i++) {
-        struct cluster_process *p = a->workers[i];
-
-        if (p == NULL || p->pid <= 0)
+    a->next_beat = now + cluster_heartbeat_interval(a->silence);
+    for_each_worker(a, p) {
+        if (p->pid <= 0)
             continue;
         cluster_monitor_process(&p->monitor, p->pid, now, &p->load);
         cluster_monitor_step(&p->monitor, p->load.step, now, &p->load);
@@ -338,9 +327,9 @@ static void hear_deaths(struct agent *a)
     eventfd_t rung;
 
     (void)eventfd_read(a->bell, &rung);
-    for (int i = 0; i < COMM_MAX_WORKERS; i++)
-        if ((dead >> i & 1) != 0 && a->workers[i] != NULL && comm_host_died(a->words, i))
-            cluster_agent_lose(a, a->workers[i], "died");
+    for_each_worker(a, p)
+        if ((dead >> p->slot & 1) != 0 && comm_host_died(a->words, p->slot))
+            cluster_agent_lose(a, p, "died");
 }
 
 static void forgive(struct agent *a, double now)
@@ -351,9 +340,8 @@ static void forgive(struct agent *a, double now)
     if (asleep <= 0)
         return;
     a->heard += asleep;
-    for (int i = 0; i < COMM_MAX_WORKERS; i++)
-        if (a->workers[i] != NULL)
-            a->workers[i]->heard += asleep;
+    for_each_worker(a, p)
+        p->heard += asleep;
 }
 
 static base_status turn(struct agent *a)
@@ -364,9 +352,8 @@ static base_status turn(struct agent *a)
     forgive(a, now);
     hear_deaths(a);
     hear_signals(a);
-    for (int i = 0; i < COMM_MAX_WORKERS; i++)
-        if (a->workers[i] != NULL)
-            step_worker(a, a->workers[i], now);
+    for_each_worker(a, p)
+        step_worker(a, p, now);
     send_heartbeats(a, now);
     if (a->up != NULL && read_box(a, a->up, NULL) != BASE_OK && !a->ended)
         cluster_agent_lose_coordinator(a, base_message());
@@ -377,9 +364,9 @@ static base_status turn(struct agent *a)
         if (a->up != NULL && read_box(a, a->up, NULL) != BASE_OK && !a->ended)
             cluster_agent_lose_coordinator(a, base_message());
     }
-    for (int i = 0; i < COMM_MAX_WORKERS; i++) /* what was queued is on its way */
-        if (a->workers[i] != NULL && a->workers[i]->box != NULL)
-            base_ignore(comm_mailbox_flush(a->workers[i]->box, 0));
+    for_each_worker(a, p) /* what was queued is on its way */
+        if (p->box != NULL)
+            base_ignore(comm_mailbox_flush(p->box, 0));
     if (a->up != NULL)
         base_ignore(comm_mailbox_flush(a->up, 0));
 out:
@@ -390,9 +377,8 @@ static bool is_over(const struct agent *a)
 {
     if (a->ended || (a->alone && base_now() > a->alone_until))
         return true;
-    for (int i = 0; i < COMM_MAX_WORKERS; i++)
-        if (a->workers[i] != NULL)
-            return false;
+    for_each_worker(a, p)
+        return false;
     return a->alone;
 }
 

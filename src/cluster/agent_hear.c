@@ -14,23 +14,13 @@ static const double SAVING = 30.0;
 
 void cluster_agent_say(struct agent *a, const struct cluster_message *m)
 {
-    json_t *json;
-
-    if (a->up == NULL)
-        return;
-    json = cluster_message_to_json(m);
-    comm_mailbox_send(a->up, json);
-    json_decref(json);
+    cluster_message_send(a->up, m, -1);
 }
 
 static void tell_workers(struct agent *a, const struct cluster_message *m)
 {
-    json_t *json = cluster_message_to_json(m);
-
-    for (int i = 0; i < COMM_MAX_WORKERS; i++)
-        if (a->workers[i] != NULL && a->workers[i]->box != NULL)
-            comm_mailbox_send(a->workers[i]->box, json);
-    json_decref(json);
+    for_each_worker(a, p)
+        cluster_message_send(p->box, m, -1);
 }
 
 void cluster_agent_lose(struct agent *a, struct cluster_process *p, const char *why)
@@ -72,19 +62,13 @@ void cluster_agent_bury(struct agent *a, struct cluster_process *p)
 static void give_region(struct agent *a, struct cluster_process *p, const struct cluster_message *m)
 {
     struct cluster_message answer = {.type = CLUSTER_REGION, .bytes = m->bytes};
-    json_t *json;
-    int fd;
+    int fd = -1;
 
     memcpy(answer.key, m->key, sizeof answer.key);
     answer.code = (int)cluster_regions_get(&a->regions, m->key, m->bytes, &fd);
     if (answer.code != BASE_OK)
         cluster_message_text(&answer, base_message());
-    json = cluster_message_to_json(&answer);
-    if (answer.code == BASE_OK)
-        comm_mailbox_send_fd(p->box, json, fd);
-    else
-        comm_mailbox_send(p->box, json);
-    json_decref(json);
+    cluster_message_send(p->box, &answer, fd);
 }
 
 /* Shared memory of views in which no worker of this host works any more. */
@@ -92,9 +76,9 @@ static void forget_regions(struct agent *a)
 {
     uint32_t oldest = a->view.number;
 
-    for (int i = 0; i < COMM_MAX_WORKERS; i++)
-        if (a->workers[i] != NULL && a->workers[i]->view != 0 && a->workers[i]->view < oldest)
-            oldest = a->workers[i]->view;
+    for_each_worker(a, p)
+        if (p->view != 0 && p->view < oldest)
+            oldest = p->view;
     cluster_regions_forget(&a->regions, oldest);
 }
 
@@ -135,7 +119,6 @@ static base_status start_worker(struct agent *a, uint32_t id, const json_t *body
     base_status st = BASE_OK;
     struct cluster_message m = {.type = CLUSTER_JOB, .id = id, .host = a->host, .workers = 1};
     struct cluster_process *p;
-    json_t *json;
     int slot = 0;
 
     while (slot < COMM_MAX_WORKERS && a->workers[slot] != NULL)
@@ -148,9 +131,7 @@ static base_status start_worker(struct agent *a, uint32_t id, const json_t *body
     p->heard = INFINITY; /* until it has spoken the coordinator waits for it, --gather seconds */
     m.slot = (uint16_t)slot;
     m.body = (json_t *)(uintptr_t)body;
-    json = cluster_message_to_json(&m);
-    comm_mailbox_send_fd(p->box, json, comm_host_fd(a->words));
-    json_decref(json);
+    cluster_message_send(p->box, &m, comm_host_fd(a->words));
 out:
     return st;
 }
@@ -204,12 +185,9 @@ static void hear_view(struct agent *a, const struct cluster_message *m)
     uint64_t members = 0;
 
     a->view = m->members;
-    for (int i = 0; i < COMM_MAX_WORKERS; i++) {
-        const struct cluster_process *p = a->workers[i];
-
-        if (p != NULL && !p->lost && !p->done && comm_view_rank(&a->view, p->id) >= 0)
-            members |= UINT64_C(1) << i;
-    }
+    for_each_worker(a, p)
+        if (!p->lost && !p->done && comm_view_rank(&a->view, p->id) >= 0)
+            members |= UINT64_C(1) << p->slot;
     atomic_store(&a->view_number, a->view.number);
     atomic_store(&a->members, members);
     tell_workers(a, m);
@@ -217,9 +195,9 @@ static void hear_view(struct agent *a, const struct cluster_message *m)
 
 static void hear_kill(struct agent *a, const struct cluster_message *m)
 {
-    for (int i = 0; i < COMM_MAX_WORKERS; i++)
-        if (a->workers[i] != NULL && a->workers[i]->id == m->id)
-            cluster_process_kill(a->workers[i]);
+    for_each_worker(a, p)
+        if (p->id == m->id)
+            cluster_process_kill(p);
 }
 
 static void hear_end(struct agent *a, const struct cluster_message *m)

@@ -50,6 +50,16 @@ struct agent {
     _Atomic uint64_t dead;    /* slots whose word died */
 };
 
+/* Every process that is not reaped yet; the body may bury it. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): what the macro declares is a plain name */
+#define for_each_worker(a, p)                                  \
+    for (struct cluster_process *const *at = (a)->workers, *p; \
+         at < (a)->workers + COMM_MAX_WORKERS; at++)           \
+        if ((p = *at) == NULL)                                 \
+            continue;                                          \
+        else
+/* NOLINTEND(bugprone-macro-parentheses) */
+
 /* Sends `m` to the coordinator, if there is one. */
 void cluster_agent_say(struct agent *a, const struct cluster_message *m);
 base_status cluster_agent_hear_coordinator(struct agent *a, const struct cluster_message *m);

@@ -185,8 +185,8 @@ static void dismiss_guest(struct cluster_coordinator *c, int host, const struct 
 
     if (host < c->setup.hosts || c->phase > STOPPING || c->result_id != 0)
         return;
-    for (int i = 0; i < COMM_MAX_WORKERS; i++)
-        if (c->workers[i].id != 0 && c->workers[i].host == host)
+    for_each_worker(c, w)
+        if (w->host == host)
             return;
     cluster_coordinator_last_words(last, &m);
     cluster_coordinator_say(c, c->hosts[host].link, &m);
@@ -272,14 +272,10 @@ static base_status hear_ready(struct cluster_coordinator *c, struct worker *w,
         return BASE_OK; /* its last word, which came behind the news of its death */
     if (w->state != WORKER_STARTING)
         return base_fail(BASE_ERR_DATA, "worker %u is ready twice", w->id);
-    for (int i = 0; i < COMM_MAX_WORKERS; i++) {
-        const struct worker *other = &c->workers[i];
-
-        if (other->id != 0 && other->host == w->host && other->state == WORKER_READY &&
-            other->slot == m->slot) /* nobody could read a view with both */
+    for_each_worker(c, other) /* a view with both could not be read */
+        if (other->host == w->host && other->state == WORKER_READY && other->slot == m->slot)
             return base_fail(BASE_ERR_DATA, "workers %u and %u have slot %u", other->id, w->id,
                              m->slot);
-    }
     w->state = WORKER_READY;
     w->slot = m->slot;
     w->port = m->port;
@@ -426,16 +422,15 @@ static void tick_workers(struct cluster_coordinator *c, double now)
 {
     char why[64];
 
-    for (int i = 0; i < COMM_MAX_WORKERS; i++) {
-        struct worker *w = &c->workers[i];
-        double silent = w->id != 0 ? now - c->hosts[w->host].heard : 0;
+    for_each_worker(c, w) {
+        double silent = now - c->hosts[w->host].heard;
 
         snprintf(why, sizeof why, "was silent for %.1f s", silent);
-        if (w->id != 0 && w->suspected > 0 && now - w->suspected >= GRACE)
+        if (w->suspected > 0 && now - w->suspected >= GRACE)
             cluster_coordinator_evict(c, w, "does not answer another worker", now);
-        else if (w->id != 0 && w->state == WORKER_STARTING && now - w->since > c->setup.gather)
+        else if (w->state == WORKER_STARTING && now - w->since > c->setup.gather)
             cluster_coordinator_evict(c, w, "did not become ready", now);
-        if (w->id != 0 && w->state == WORKER_LEAVING && silent > QUIET)
+        if (w->state == WORKER_LEAVING && silent > QUIET)
             cluster_coordinator_lose_host(c, w->host, why, now);
     }
 }
@@ -462,7 +457,7 @@ void cluster_coordinator_tick(struct cluster_coordinator *c, double now)
     c->last_tick = now;
     if (now >= c->next_beat) { /* agents want to know that somebody is there, too */
         cluster_coordinator_say_all(c, &beat);
-        c->next_beat = now + (c->setup.silence / 8 > 0.5 ? 0.5 : c->setup.silence / 8);
+        c->next_beat = now + cluster_heartbeat_interval(c->setup.silence);
     }
     if (stalled > 0) /* it was itself asleep: nobody else is to blame */
         for (int i = 0; i < c->host_count; i++)

@@ -13,9 +13,9 @@ static const double SAVING = 30.0;
 
 struct worker *cluster_coordinator_find(struct cluster_coordinator *c, uint32_t id)
 {
-    for (int i = 0; id != 0 && i < COMM_MAX_WORKERS; i++)
-        if (c->workers[i].id == id)
-            return &c->workers[i];
+    for_each_worker(c, w)
+        if (w->id == id)
+            return w;
     return NULL;
 }
 
@@ -23,8 +23,8 @@ static int count(const struct cluster_coordinator *c, enum worker_state state)
 {
     int n = 0;
 
-    for (int i = 0; i < COMM_MAX_WORKERS; i++)
-        n += c->workers[i].id != 0 && c->workers[i].state == state;
+    for_each_worker(c, w)
+        n += w->state == state;
     return n;
 }
 
@@ -32,8 +32,8 @@ static int alive(const struct cluster_coordinator *c) /* processes not reaped ye
 {
     int n = 0;
 
-    for (int i = 0; i < COMM_MAX_WORKERS; i++)
-        n += c->workers[i].id != 0;
+    for_each_worker(c, w)
+        n++;
     return n;
 }
 
@@ -83,13 +83,12 @@ void cluster_coordinator_end(struct cluster_coordinator *c)
 
 static void forget_accusations(struct cluster_coordinator *c, const struct worker *of)
 {
-    for (int i = 0; i < COMM_MAX_WORKERS; i++) {
-        struct worker *w = &c->workers[i];
+    for_each_worker(c, w) {
         bool accused = false;
 
-        for (int j = 0; j < COMM_MAX_WORKERS; j++)
-            if (&c->workers[j] != of)
-                accused |= (c->workers[j].accuses >> i & 1) != 0;
+        for_each_worker(c, accuser)
+            if (accuser != of)
+                accused |= (accuser->accuses >> (w - c->workers) & 1) != 0;
         if (!accused)
             w->suspected = 0;
     }
@@ -161,10 +160,8 @@ void cluster_coordinator_lose_host(struct cluster_coordinator *c, int index, con
 
     snprintf(text, sizeof text, "is on host %d (%s), which %s", index, h->name, why);
     h->here = false;
-    for (int i = 0; i < COMM_MAX_WORKERS; i++) {
-        struct worker *w = &c->workers[i];
-
-        if (w->id == 0 || w->host != index)
+    for_each_worker(c, w) {
+        if (w->host != index)
             continue;
         if (w->state == WORKER_DONE)
             c->finished++;
@@ -196,8 +193,7 @@ static void publish(struct cluster_coordinator *c, double now)
 
     view->number++;
     view->size = 0;
-    for (int i = 0; i < COMM_MAX_WORKERS; i++) {
-        struct worker *w = &c->workers[i];
+    for_each_worker(c, w) {
         struct comm_member *member = &view->members[view->size];
 
         w->accuses = 0;
@@ -206,7 +202,7 @@ static void publish(struct cluster_coordinator *c, double now)
             c->stillborn = 0;
             w->first = view->number;
         }
-        w->member = w->id != 0 && w->state == WORKER_READY;
+        w->member = w->state == WORKER_READY;
         if (!w->member)
             continue;
         *member = (struct comm_member){
@@ -274,8 +270,8 @@ static void start(struct cluster_coordinator *c, double now)
 
 static bool arrivals(const struct cluster_coordinator *c) /* who wait to be in a view */
 {
-    for (int i = 0; i < COMM_MAX_WORKERS; i++)
-        if (c->workers[i].id != 0 && c->workers[i].state == WORKER_READY && !c->workers[i].member)
+    for_each_worker(c, w)
+        if (w->state == WORKER_READY && !w->member)
             return true;
     return false;
 }
@@ -284,28 +280,21 @@ static bool arrivals(const struct cluster_coordinator *c) /* who wait to be in a
  * some who open a group that others have skipped; after a loss there is nobody left to wait for. */
 static bool settled(const struct cluster_coordinator *c)
 {
-    for (int i = 0; i < COMM_MAX_WORKERS; i++) {
-        const struct worker *w = &c->workers[i];
-
-        if (w->id != 0 && w->member && w->state == WORKER_READY && w->view != c->view.number)
+    for_each_worker(c, w)
+        if (w->member && w->state == WORKER_READY && w->view != c->view.number)
             return false;
-    }
     return true;
 }
 
-/* Nobody is at work any more who was there when the work was done: the others came too late, and
- * those who know the state do not come to their view. */
+/* Once all workers that finished the run are gone, late joiners can no longer get the state. */
 static void dismiss_latecomers(struct cluster_coordinator *c, double now)
 {
-    for (int i = 0; i < COMM_MAX_WORKERS; i++) {
-        const struct worker *w = &c->workers[i];
-
-        if (w->id != 0 && w->member && w->state == WORKER_READY && w->first <= c->done_view)
+    for_each_worker(c, w)
+        if (w->member && w->state == WORKER_READY && w->first <= c->done_view)
             return;
-    }
-    for (int i = 0; i < COMM_MAX_WORKERS; i++)
-        if (c->workers[i].id != 0 && c->workers[i].state != WORKER_DONE)
-            cluster_coordinator_evict(c, &c->workers[i], "came when the work was done", now);
+    for_each_worker(c, w)
+        if (w->state != WORKER_DONE)
+            cluster_coordinator_evict(c, w, "came when the work was done", now);
 }
 
 void cluster_coordinator_consider(struct cluster_coordinator *c, double now)

@@ -88,6 +88,15 @@ struct cluster_coordinator {
     json_t *events;
 };
 
+/* Every worker whose process is not reaped yet; the body may forget it. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): what the macro declares is a plain name */
+#define for_each_worker(c, w)                                                                 \
+    for (typeof(&(c)->workers[0]) w = (c)->workers; w < (c)->workers + COMM_MAX_WORKERS; w++) \
+        if (w->id == 0)                                                                       \
+            continue;                                                                         \
+        else
+/* NOLINTEND(bugprone-macro-parentheses) */
+
 /* ---- coordinator_members.c ---- */
 
 struct worker *cluster_coordinator_find(struct cluster_coordinator *c, uint32_t id); /* or NULL */

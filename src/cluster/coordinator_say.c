@@ -144,9 +144,8 @@ json_t *cluster_coordinator_status(const struct cluster_coordinator *c, double n
     for (int i = 0; i < c->host_count; i++)
         if (c->hosts[i].here)
             json_array_append_new(hosts, host_json(c, i, now));
-    for (int i = 0; i < COMM_MAX_WORKERS; i++)
-        if (c->workers[i].id != 0)
-            json_array_append_new(workers, worker_json(c, &c->workers[i]));
+    for_each_worker(c, w)
+        json_array_append_new(workers, worker_json(c, w));
     return json_pack("{s:i, s:s, s:s, s:s, s:I, s:f, s:o, s:o}", "schema", 1, "job", c->name,
                      "program", c->program, "phase", phase_names[c->phase], "view",
                      (json_int_t)c->view.number, "seconds", now - c->born, "hosts", hosts,

@@ -271,3 +271,40 @@ void cluster_message_fini(struct cluster_message *m)
     json_decref(m->body);
     m->body = NULL;
 }
+
+void cluster_message_send(struct comm_mailbox *box, const struct cluster_message *m, int fd)
+{
+    json_t *json;
+
+    if (box == NULL)
+        return;
+    json = cluster_message_to_json(m);
+    if (fd >= 0)
+        comm_mailbox_send_fd(box, json, fd);
+    else
+        comm_mailbox_send(box, json);
+    json_decref(json);
+}
+
+base_status cluster_message_receive(struct comm_mailbox *box, struct cluster_message *m,
+                                    bool *any_p)
+{
+    base_status st = BASE_OK;
+    json_t *json = NULL;
+
+    *any_p = false;
+    TRY(comm_mailbox_move(box, &json));
+    if (json == NULL)
+        goto out;
+    TRY(cluster_message_from_json(json, m));
+    *any_p = true;
+out:
+    json_decref(json);
+    return st;
+}
+
+/* Eight may be missed before a peer counts as silent; twice a second is often enough for people. */
+double cluster_heartbeat_interval(double silence)
+{
+    return silence / 8 < 0.5 ? silence / 8 : 0.5;
+}

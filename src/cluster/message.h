@@ -9,6 +9,7 @@
 #define CLUSTER_MESSAGE_H
 
 #include "base/json.h"
+#include "comm/mailbox.h"
 #include "comm/view.h"
 
 enum {
@@ -72,6 +73,17 @@ json_t *cluster_message_to_json(const struct cluster_message *message);
 /* Exactly the fields of the type, each within its bounds. */
 base_status cluster_message_from_json(const json_t *object, struct cluster_message *message_p);
 void cluster_message_fini(struct cluster_message *message);
+
+/* Queues `message`, with the file descriptor `fd` (-1: none), which stays the caller's. A NULL box
+ * is a peer that is gone: nothing is sent. */
+void cluster_message_send(struct comm_mailbox *box, const struct cluster_message *message, int fd);
+/* Moves bytes both ways; *message_p: the next message that has come. *any_p false: there is none,
+ * and nothing to free. Call until then. */
+base_status cluster_message_receive(struct comm_mailbox *box, struct cluster_message *message_p,
+                                    bool *any_p);
+
+/* Seconds between two heartbeats of a worker, an agent or the coordinator. */
+double cluster_heartbeat_interval(double silence);
 
 const char *cluster_type_name(enum cluster_type type); /* "ready", … */
 /* Sets `text`; what does not fit is cut off. */

@@ -180,17 +180,13 @@ out:
 static base_status read_link(struct cluster_server *s, int index, double now)
 {
     base_status st = BASE_OK;
-    json_t *json = NULL;
+    struct cluster_message m;
+    bool any;
 
     for (;;) {
-        struct cluster_message m;
-
-        TRY(comm_mailbox_move(s->links[index].box, &json));
-        if (json == NULL)
+        TRY(cluster_message_receive(s->links[index].box, &m, &any));
+        if (!any)
             break;
-        TRY(cluster_message_from_json(json, &m));
-        json_decref(json);
-        json = NULL;
         st = cluster_coordinator_hear(s->coordinator, index, &m, now);
         cluster_message_fini(&m);
         TRY(st);
@@ -201,7 +197,6 @@ static base_status read_link(struct cluster_server *s, int index, double now)
     else if (now - s->links[index].since > JOIN_SECONDS)
         TRY(base_fail(BASE_ERR_TIMEOUT, "it is of no host"));
 out:
-    json_decref(json);
     return st;
 }
 
@@ -223,11 +218,7 @@ static void send_all(struct cluster_server *s)
     int link;
 
     while (cluster_coordinator_next(s->coordinator, &link, &m)) {
-        json_t *json = cluster_message_to_json(&m);
-
-        if (s->links[link].box != NULL)
-            comm_mailbox_send(s->links[link].box, json);
-        json_decref(json);
+        cluster_message_send(s->links[link].box, &m, -1);
         cluster_message_fini(&m);
     }
 }

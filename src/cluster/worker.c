@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Two threads: the control thread owns the mailbox and the robust word; the program's thread only
- * queues messages for it and waits for what it hears (`lock`, `changed`).
+ * Two threads: the control thread owns the robust word and moves the mailbox's bytes; the program's
+ * thread only queues messages there and waits for what the control thread hears (`lock`,
+ * `changed`).
  */
 #include "cluster/worker.h"
 
@@ -23,23 +24,23 @@
 #include "comm/secret.h"
 #include "comm/transport.h"
 
-/* Seconds: until the agent has told what to do; until it has answered for a region. */
-static const double START_SECONDS = 60, REGION_SECONDS = 60;
+/* Seconds: until the agent has told what to do; until it has answered for a region; until the
+ * coordinator has found the next view. */
+static const double START_SECONDS = 60, REGION_SECONDS = 60, VIEW_SECONDS = 120;
 
 enum stage { WAITING, STARTED, GONE }; /* GONE: the control connection, or it never came up */
 
 struct cluster_worker {
-    struct comm_mailbox *box;
     int bell;
     pthread_t control;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* Under `lock`: */
+    struct comm_mailbox *box; /* NULL: there is no agent */
     enum stage stage;
     base_status failure; /* GONE: why */
     char words[1024];    /* of the failure, or why the job stops */
     bool closing;
-    json_t *queue; /* to be sent */
     struct comm_view view;
     uint32_t since; /* number of the first view with this worker */
     struct cluster_message region;
@@ -58,14 +59,11 @@ struct cluster_worker {
 
 /* ---- the control thread ---- */
 
-/* Consumes *m: what is queued belongs to the control thread alone. */
-static void send_message(struct cluster_worker *w, struct cluster_message *m)
+/* From either thread; the control thread moves the bytes. */
+static void send_message(struct cluster_worker *w, const struct cluster_message *m)
 {
-    json_t *json = cluster_message_to_json(m);
-
-    cluster_message_fini(m);
     pthread_mutex_lock(&w->lock);
-    json_array_append_new(w->queue, json);
+    cluster_message_send(w->box, m, -1);
     pthread_mutex_unlock(&w->lock);
     (void)eventfd_write(w->bell, 1);
 }
@@ -82,7 +80,7 @@ static void hear_job(struct cluster_worker *w, struct cluster_message *m)
     TRY(comm_host_attach(fd, m->slot, &w->host));
     w->order = *m;
     m->body = NULL;
-    w->beat = silence / 8 > 0.5 ? 0.5 : silence / 8;
+    w->beat = cluster_heartbeat_interval(silence);
     w->stage = STARTED;
 out:
     if (fd >= 0)
@@ -139,34 +137,18 @@ static void hear(struct cluster_worker *w, struct cluster_message *m)
 static base_status read_box(struct cluster_worker *w)
 {
     base_status st = BASE_OK;
-    json_t *json = NULL;
+    struct cluster_message m;
+    bool any;
 
     for (;;) {
-        struct cluster_message m;
-
-        TRY(comm_mailbox_move(w->box, &json));
-        if (json == NULL)
+        TRY(cluster_message_receive(w->box, &m, &any));
+        if (!any)
             break;
-        TRY(cluster_message_from_json(json, &m));
         hear(w, &m);
         cluster_message_fini(&m);
-        json_decref(json);
     }
 out:
-    json_decref(json);
     return st;
-}
-
-static void send_queue(struct cluster_worker *w)
-{
-    size_t index;
-    json_t *json;
-
-    json_array_foreach(w->queue, index, json)
-    {
-        comm_mailbox_send(w->box, json);
-    }
-    json_array_clear(w->queue);
 }
 
 static void send_heartbeat(struct cluster_worker *w)
@@ -175,20 +157,19 @@ static void send_heartbeat(struct cluster_worker *w)
                                 .id = w->order.id,
                                 .view = atomic_load(&w->working),
                                 .load.step = atomic_load(&w->step)};
-    json_t *json = cluster_message_to_json(&m);
 
-    comm_mailbox_send(w->box, json);
-    json_decref(json);
+    cluster_message_send(w->box, &m, -1);
 }
 
-/* One turn; *beat_p: when the next heartbeat is due; `deadline`: of the job's coming. */
-static base_status turn(struct cluster_worker *w, double *beat_p, double deadline)
+/* One turn; *beat_p: when the next heartbeat is due; `deadline`: of the job's coming. *fds: what to
+ * wait for next; *ends_p: the program is at its end, and the last flush is all that is left. */
+static base_status turn(struct cluster_worker *w, double *beat_p, double deadline,
+                        struct pollfd fds[2], bool *ends_p)
 {
     base_status st = BASE_OK;
     double now = base_now();
 
     pthread_mutex_lock(&w->lock);
-    send_queue(w);
     if (w->stage == STARTED && now >= *beat_p) {
         send_heartbeat(w);
         *beat_p = now + w->beat;
@@ -202,32 +183,24 @@ static base_status turn(struct cluster_worker *w, double *beat_p, double deadlin
         snprintf(w->words, sizeof w->words, "the agent is gone: %s", base_message());
         cancel(w);
     }
+    fds[0] = (struct pollfd){.fd = w->bell, .events = POLLIN};
+    fds[1] = (struct pollfd){.fd = comm_stream_fd(comm_mailbox_stream(w->box)),
+                             .events = comm_mailbox_events(w->box)};
+    *ends_p = w->closing;
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
     return st;
-}
-
-/* The program's thread wants it to end, and all it queued is on its way. */
-static bool ends(struct cluster_worker *w)
-{
-    bool yes;
-
-    pthread_mutex_lock(&w->lock);
-    yes = w->closing && json_array_size(w->queue) == 0;
-    pthread_mutex_unlock(&w->lock);
-    return yes;
 }
 
 static void *control(void *argument)
 {
     struct cluster_worker *w = argument;
     double beat = 0, deadline = base_now() + START_SECONDS;
+    struct pollfd fds[2];
+    bool ends = false;
 
-    while (turn(w, &beat, deadline) == BASE_OK && !ends(w)) {
+    while (turn(w, &beat, deadline, fds, &ends) == BASE_OK && !ends) {
         double left = w->stage == STARTED ? beat - base_now() : 0.25;
-        struct pollfd fds[2] = {{.fd = w->bell, .events = POLLIN},
-                                {.fd = comm_stream_fd(comm_mailbox_stream(w->box)),
-                                 .events = comm_mailbox_events(w->box)}};
         eventfd_t rung;
 
         poll(fds, 2, left > 0 ? 1 + (int)(1e3 * left) : 0);
@@ -378,7 +351,6 @@ static void init(struct cluster_worker *w)
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    w->queue = json_array();
     w->region_fd = -1;
     atomic_store(&w->step, -1);
 }
@@ -387,7 +359,6 @@ static void fini(struct cluster_worker *w)
 {
     cluster_message_fini(&w->order);
     comm_mailbox_free(w->box);
-    json_decref(w->queue);
     pthread_cond_destroy(&w->changed);
     pthread_mutex_destroy(&w->lock);
     if (w->bell >= 0)
@@ -507,6 +478,40 @@ out:
 void cluster_worker_step(struct cluster_worker *w, int64_t step)
 {
     atomic_store_explicit(&w->step, step, memory_order_relaxed);
+}
+
+base_status cluster_worker_group(struct cluster_worker *w, double patience, struct comm_view *view,
+                                 struct comm_group **group_p)
+{
+    base_status st = BASE_OK;
+
+    *group_p = NULL;
+    do {
+        cluster_worker_leave(w, *group_p);
+        *group_p = NULL;
+        TRY(cluster_worker_view(w, view->number, base_now() + VIEW_SECONDS, view));
+        st = comm_group_open(w->endpoint, view, cluster_worker_transport(w), base_now() + patience,
+                             group_p);
+    } while (st == BASE_ERR_PEER_LOST);
+out:
+    return st;
+}
+
+/* Where the group itself does not know, the loss may be one that the agent told of. */
+void cluster_worker_leave(struct cluster_worker *w, struct comm_group *group)
+{
+    struct cluster_message m = {.type = CLUSTER_SUSPECT};
+
+    if (group == NULL)
+        return;
+    m.id = w->order.id;
+    m.view = comm_group_view(group)->number;
+    m.peer = comm_group_lost(group);
+    if (m.peer == 0)
+        m.peer = comm_endpoint_last_lost(w->endpoint, m.view);
+    if (m.peer != 0)
+        send_message(w, &m);
+    comm_group_close(group);
 }
 
 void cluster_worker_suspect(struct cluster_worker *w, uint32_t view, uint32_t peer)

@@ -44,13 +44,23 @@ int cluster_worker_threads(const struct cluster_worker *worker);           /* to
 uint32_t cluster_worker_newest(const struct cluster_worker *worker);
 
 /* The number of the first view that this worker was a member of: 1 for those that were there from
- * the beginning. Holds once cluster_worker_view has given one. */
+ * the beginning. Holds once this worker was in one. */
 uint32_t cluster_worker_since(struct cluster_worker *worker);
 
 /* Waits for a view newer than `after` of which this worker is a member. BASE_ERR_INTERRUPTED: the
  * job ends. */
 base_status cluster_worker_view(struct cluster_worker *worker, uint32_t after, double deadline,
                                 struct comm_view *view_p);
+
+/* The usual way into a view: takes the next one and connects with its members, which may take
+ * `patience` seconds. *view: the last view this worker was in, zeros at first; becomes the new one.
+ * A member that is lost meanwhile is reported and costs another view. After another failure, too,
+ * *group_p may be a group, void, for cluster_worker_leave. */
+base_status cluster_worker_group(struct cluster_worker *worker, double patience,
+                                 struct comm_view *view, struct comm_group **group_p);
+/* Reports the worker that the group takes for lost, if there is one, and closes the group. A
+ * NULL group is left already. */
+void cluster_worker_leave(struct cluster_worker *worker, struct comm_group *group);
 
 /* For heartbeats: this worker has done `step`. Costs a relaxed store. */
 void cluster_worker_step(struct cluster_worker *worker, int64_t step);

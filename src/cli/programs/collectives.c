@@ -200,15 +200,13 @@ static base_status run(struct cluster_worker *worker, const json_t *job, json_t 
     base_status st = BASE_OK;
     struct bench b = {.worker = worker, .results = json_array()};
     struct comm_group *group = NULL;
-    struct comm_view view;
+    struct comm_view view = {0};
 
     TRY(read_job(&b, job));
-    TRY(cluster_worker_view(worker, 0, base_now() + PATIENCE, &view));
-    TRY(comm_group_open(cluster_worker_endpoint(worker), &view, cluster_worker_transport(worker),
-                        base_now() + PATIENCE, &group));
+    TRY(cluster_worker_group(worker, PATIENCE, &view, &group));
     TRY(in_group(&b, group, result_p));
 out:
-    comm_group_close(group);
+    cluster_worker_leave(worker, group);
     json_decref(b.results);
     return st;
 }

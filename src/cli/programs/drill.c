@@ -38,9 +38,8 @@
 #include "cli/drill.h"
 #include "cluster/worker.h"
 
-/* Seconds: until a driver that says nothing is gone; until there is a view. */
-static const double IDLE = 600, NEXT_VIEW = 60;
-enum { LOOK = 100 }; /* milliseconds until an idle worker looks for a new view */
+static const double IDLE = 600; /* seconds until a driver that says nothing is gone */
+enum { LOOK = 100 };            /* milliseconds until an idle worker looks for a new view */
 static const size_t MOST = (size_t)1 << 30; /* bytes an order may ask for */
 
 struct drill {
@@ -230,7 +229,7 @@ static void leave(struct drill *d)
 {
     cli_drill_work_fini(&d->work);
     coll_close(d->work.coll);
-    comm_group_close(d->group);
+    cluster_worker_leave(d->worker, d->group);
     d->work = (struct cli_drill_work){0};
     d->group = NULL;
 }
@@ -238,13 +237,12 @@ static void leave(struct drill *d)
 /* A loss is an answer, and the next view is the remedy; a wrong result is told before the end. */
 static base_status report(struct drill *d, base_status failure, double at, long long done)
 {
-    uint32_t lost = comm_group_lost(d->group);
+    uint32_t lost = d->group != NULL ? comm_group_lost(d->group) : 0;
 
     if (failure == BASE_ERR_INTERNAL)
         base_ignore(answer(d, json_pack("{s:o}", "wrong", base_json_text(base_message()))));
     if (failure != BASE_ERR_PEER_LOST && failure != BASE_ERR_TIMEOUT && failure != BASE_ERR_DATA)
         return failure;
-    cluster_worker_suspect(d->worker, d->view.number, lost);
     return answer(d,
                   json_pack("{s:s, s:I, s:f, s:I, s:I, s:o}", "failed", base_code_name(failure),
                             "lost", (json_int_t)lost, "at", at, "done", (json_int_t)done, "view",
@@ -256,8 +254,7 @@ static base_status enter(struct drill *d)
     json_t *ids = json_array();
     base_status st = BASE_OK;
 
-    TRY(comm_group_open(cluster_worker_endpoint(d->worker), &d->view,
-                        cluster_worker_transport(d->worker), base_now() + d->patience, &d->group));
+    TRY(cluster_worker_group(d->worker, d->patience, &d->view, &d->group));
     d->work.rank = comm_group_rank(d->group);
     d->work.size = comm_group_size(d->group);
     TRY(coll_open(d->group, d->collective, &d->work.coll));
@@ -308,10 +305,8 @@ static base_status run(struct cluster_worker *worker, const json_t *job, json_t 
     TRY(dial(socket_path, &d.fd));
     TRY(answer(&d, json_pack("{s:I, s:i}", "id", (json_int_t)cluster_worker_id(worker), "pid",
                              (int)getpid())));
-    while (!ended && !cluster_worker_stopping(worker)) {
-        TRY(cluster_worker_view(worker, d.view.number, base_now() + NEXT_VIEW, &d.view));
+    while (!ended && !cluster_worker_stopping(worker))
         TRY(serve(&d, &ended));
-    }
     *result_p = json_object();
 out:
     base_free(d.held);

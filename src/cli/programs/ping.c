@@ -145,21 +145,16 @@ static base_status all_views(struct ping *p)
 
     while (!p->finished) {
         former = view;
-        TRY(cluster_worker_view(p->worker, former.number, base_now() + PATIENCE, &view));
+        TRY(cluster_worker_group(p->worker, PATIENCE, &view, &g));
         note_view(p, &former, &view);
-        st = comm_group_open(cluster_worker_endpoint(p->worker), &view,
-                             cluster_worker_transport(p->worker), base_now() + PATIENCE, &g);
-        if (st == BASE_OK)
-            st = rounds(p, g);
-        if (st == BASE_ERR_PEER_LOST) {
-            cluster_worker_suspect(p->worker, view.number, comm_group_lost(g));
-            st = BASE_OK;
-        }
-        comm_group_close(g);
+        st = rounds(p, g);
+        cluster_worker_leave(p->worker, g);
         g = NULL;
-        TRY(st);
+        if (st != BASE_ERR_PEER_LOST)
+            TRY(st);
     }
 out:
+    cluster_worker_leave(p->worker, g);
     return st;
 }
 

@@ -31,16 +31,14 @@
 static base_status share(struct cluster_worker *worker, const json_t *job, json_t **result_p)
 {
     base_status st = BASE_OK;
-    struct comm_view view;
+    struct comm_view view = {0};
     struct comm_shared shared = {0};
     struct comm_group *group = NULL;
     double deadline = base_now() + 30;
     json_int_t sum = 0;
 
     (void)job;
-    TRY(cluster_worker_view(worker, 0, deadline, &view));
-    TRY(comm_group_open(cluster_worker_endpoint(worker), &view, cluster_worker_transport(worker),
-                        deadline, &group));
+    TRY(cluster_worker_group(worker, 30, &view, &group));
     TRY(comm_shared_open(cluster_worker_endpoint(worker), "view/1/test", 4096, &shared));
     ((uint32_t *)shared.at)[comm_group_rank(group)] = cluster_worker_id(worker);
     TRY(comm_local_barrier(group, deadline));
@@ -50,7 +48,7 @@ static base_status share(struct cluster_worker *worker, const json_t *job, json_
     *result_p = json_pack("{s:I, s:i}", "sum", sum, "threads", cluster_worker_threads(worker));
 out:
     comm_shared_close(&shared);
-    comm_group_close(group);
+    cluster_worker_leave(worker, group);
     return st;
 }
 
@@ -59,11 +57,10 @@ static base_status grieve(struct cluster_worker *worker, const json_t *job, json
 {
     base_status st = BASE_OK;
     const char *how = json_string_value(json_object_get(job, "how"));
-    struct comm_view view;
+    struct comm_view view = {0};
     struct comm_group *group = NULL;
 
-    TRY(cluster_worker_view(worker, 0, base_now() + 30, &view));
-    TRY(comm_group_open(cluster_worker_endpoint(worker), &view, NULL, base_now() + 30, &group));
+    TRY(cluster_worker_group(worker, 30, &view, &group));
     if (cluster_worker_id(worker) == 2) {
         printf("about to %s\n", how);
         fflush(stdout);
@@ -79,13 +76,14 @@ static base_status grieve(struct cluster_worker *worker, const json_t *job, json
     if (st == BASE_ERR_PEER_LOST) {
         uint32_t lost = comm_group_lost(group);
 
-        st = cluster_worker_view(worker, view.number, base_now() + 30, &view);
+        cluster_worker_leave(worker, group);
+        st = cluster_worker_group(worker, 30, &view, &group);
         if (st == BASE_OK)
             *result_p =
                 json_pack("{s:i, s:i, s:i}", "lost", lost, "view", view.number, "size", view.size);
     }
 out:
-    comm_group_close(group);
+    cluster_worker_leave(worker, group);
     return st;
 }
 

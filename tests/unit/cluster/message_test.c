@@ -11,7 +11,10 @@
 #include <cmocka.h>
 
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "cluster/message.h"
 
 static struct cluster_message full(enum cluster_type type)
@@ -193,13 +196,74 @@ static void test_nonsense(void **state)
     refuse(json_pack("{s:i}", "type", 3));
 }
 
+static struct comm_mailbox *box_of(int fd)
+{
+    struct comm_stream *stream;
+
+    assert_int_equal(comm_stream_of(fd, &stream), BASE_OK);
+    return comm_mailbox_new(stream);
+}
+
+/* Through a mailbox: nothing yet, messages in their order with a descriptor, nonsense, the end. */
+static void test_send_and_receive(void **state)
+{
+    struct cluster_message m = full(CLUSTER_REGION), back;
+    struct comm_mailbox *from, *to;
+    json_t *nonsense = json_pack("{s:s}", "type", "reboot");
+    int pair[2], fd;
+    bool any;
+
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    from = box_of(pair[0]);
+    to = box_of(pair[1]);
+    assert_int_equal(cluster_message_receive(to, &back, &any), BASE_OK);
+    assert_false(any);
+    cluster_message_send(from, &m, STDERR_FILENO);
+    m.type = CLUSTER_RESULT;
+    cluster_message_send(from, &m, -1);
+    comm_mailbox_send(from, nonsense);
+    cluster_message_send(NULL, &m, -1);
+    assert_int_equal(comm_mailbox_flush(from, base_now() + 5), BASE_OK);
+    assert_int_equal(cluster_message_receive(to, &back, &any), BASE_OK);
+    assert_true(any && back.type == CLUSTER_REGION);
+    fd = comm_mailbox_take_fd(to);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(cluster_message_receive(to, &back, &any), BASE_OK);
+    assert_true(any && back.type == CLUSTER_RESULT && json_equal(back.body, m.body));
+    assert_int_equal(comm_mailbox_take_fd(to), -1);
+    cluster_message_fini(&back);
+    assert_int_equal(cluster_message_receive(to, &back, &any), BASE_ERR_DATA);
+    assert_false(any);
+    comm_mailbox_free(from);
+    assert_int_equal(cluster_message_receive(to, &back, &any), BASE_ERR_PEER_LOST);
+    assert_false(any);
+    comm_mailbox_free(to);
+    json_decref(nonsense);
+    cluster_message_fini(&m);
+}
+
+static void test_heartbeat_interval(void **state)
+{
+    (void)state;
+    assert_true(cluster_heartbeat_interval(0.2) == 0.2 / 8);
+    assert_true(cluster_heartbeat_interval(4) == 0.5);
+    assert_true(cluster_heartbeat_interval(3600) == 0.5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_values),
-        cmocka_unit_test(test_fields),     cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_texts),      cmocka_unit_test(test_load),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_load),
         cmocka_unit_test(test_nonsense),
+        cmocka_unit_test(test_send_and_receive),
+        cmocka_unit_test(test_heartbeat_interval),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
