@@ -514,15 +514,6 @@ void cluster_worker_leave(struct cluster_worker *w, struct comm_group *group)
     comm_group_close(group);
 }
 
-void cluster_worker_suspect(struct cluster_worker *w, uint32_t view, uint32_t peer)
-{
-    struct cluster_message m = {
-        .type = CLUSTER_SUSPECT, .id = w->order.id, .peer = peer, .view = view};
-
-    if (peer != 0)
-        send_message(w, &m);
-}
-
 void cluster_worker_folder(struct cluster_worker *w, const char *path)
 {
     struct cluster_message m = {.type = CLUSTER_FOLDER, .id = w->order.id};

@@ -69,9 +69,6 @@ void cluster_worker_step(struct cluster_worker *worker, int64_t step);
  * (cluster.jsonl), and the socket that answers `paceline status`. */
 void cluster_worker_folder(struct cluster_worker *worker, const char *path);
 
-/* A link to `peer` does not work: the coordinator decides who stays. 0: nobody can be named. */
-void cluster_worker_suspect(struct cluster_worker *worker, uint32_t view, uint32_t peer);
-
 /* A person asked to stop: workers agree on the step after which they do. When a job fails there is
  * nothing to agree on: every wait ends in BASE_ERR_INTERRUPTED. */
 bool cluster_worker_stopping(const struct cluster_worker *worker);

@@ -9,9 +9,9 @@
 #include "base/stop.h"
 #include "comm/transport.h"
 
-/* Seconds. VIEW: until the coordinator has found the next view. PATIENCE: of a collective, in which
- * one worker may time kernels or write a checkpoint while the others wait. */
-static const double VIEW = 120, PATIENCE = 600;
+/* Seconds. CONNECT: with the members of a view. PATIENCE: of a collective, in which one worker may
+ * time kernels or write a checkpoint while the others wait. */
+static const double CONNECT = 120, PATIENCE = 600;
 enum { MOST_TEXT = 64 << 20 };
 
 static base_status connect_members(struct train_team *team)
@@ -19,8 +19,7 @@ static base_status connect_members(struct train_team *team)
     base_status st = BASE_OK;
     struct train_exchange *x = &team->exchange;
 
-    TRY(comm_group_open(cluster_worker_endpoint(team->worker), &team->view,
-                        cluster_worker_transport(team->worker), base_now() + VIEW, &team->group));
+    TRY(cluster_worker_group(team->worker, CONNECT, &team->view, &team->group));
     TRY(coll_open(team->group, NULL, &x->coll));
     coll_patience(x->coll, PATIENCE);
     team->bytes_opening = comm_group_bytes_sent(team->group);
@@ -40,10 +39,8 @@ base_status train_team_meet(struct train_team *team)
         return BASE_OK;
     do {
         train_team_leave(team);
-        TRY(cluster_worker_view(team->worker, team->view.number, base_now() + VIEW, &team->view));
         st = connect_members(team);
     } while (st == BASE_ERR_PEER_LOST);
-out:
     return st;
 }
 
@@ -79,15 +76,6 @@ out:
     return st;
 }
 
-static void accuse(struct train_team *team)
-{
-    uint32_t lost = comm_group_lost(team->group);
-
-    if (lost == 0)
-        lost = comm_endpoint_last_lost(cluster_worker_endpoint(team->worker), team->view.number);
-    cluster_worker_suspect(team->worker, team->view.number, lost);
-}
-
 void train_team_leave(struct train_team *team)
 {
     struct train_exchange *x = &team->exchange;
@@ -102,9 +90,7 @@ void train_team_leave(struct train_team *team)
     coll_space_close(team->sums);
     coll_space_close(x->space);
     coll_close(x->coll);
-    if (team->group != NULL)
-        accuse(team);
-    comm_group_close(team->group);
+    cluster_worker_leave(team->worker, team->group);
     base_free(team->own);
     team->group = NULL;
     team->sums = NULL;
