@@ -139,10 +139,17 @@ static bool has_work(const struct data_loader *l)
 
 void data_share_of(struct data_share share, uint32_t whole, uint32_t *first_p, uint32_t *count_p)
 {
-    uint64_t size = share.size > 0 ? share.size : 1, rank = share.rank;
+    uint64_t n = whole, total = share.total;
 
-    *first_p = (uint32_t)(whole * rank / size);
-    *count_p = (uint32_t)(whole * (rank + 1) / size) - *first_p;
+    *first_p = total > 0 ? (uint32_t)(n * share.from / total) : 0;
+    *count_p = (total > 0 ? (uint32_t)(n * share.to / total) : whole) - *first_p;
+}
+
+uint32_t data_share_most(struct data_share share, uint32_t whole)
+{
+    uint64_t n = whole, weight = share.to - share.from, total = share.total;
+
+    return total > 0 ? (uint32_t)((n * weight + total - 1) / total) : whole;
 }
 
 static void *work(void *argument)
@@ -192,8 +199,7 @@ static base_status make_slots(struct data_loader *l)
     base_status st = BASE_OK;
     const struct data_info *info = data_describe(l->set);
     size_t size = (size_t)info->channels * (size_t)info->height * (size_t)info->width;
-    size_t share = l->share.size > 0 ? l->share.size : 1;
-    size_t largest = (l->batch + share - 1) / share, total = 0;
+    size_t largest = data_share_most(l->share, l->batch), total = 0;
 
     TRY(base_mul(size, largest, &total));
     for (int i = 0; i < SLOTS; i++) {

@@ -19,14 +19,17 @@ struct data_augment {
     bool flip; /* left to right, every second time */
 };
 
-/* One of several workers that divide each batch; zeros: alone. */
+/* One worker's share of every batch. Workers have weights; `from` is the sum of the weights of the
+ * workers before this one, `to` the same with its own, `total` the sum of all. Zeros: alone. */
 struct data_share {
-    uint32_t rank, size;
+    uint32_t from, to, total;
 };
 
-/* The share of a batch of `whole` samples: [first, first + count). Neighbours' shares touch, and
- * differ by one sample at most; they are empty where there are more workers than samples. */
+/* The share of a batch of `whole` samples: [first, first + count). Neighbours' shares touch. A
+ * share may be empty where there are more workers than samples. */
 void data_share_of(struct data_share share, uint32_t whole, uint32_t *first_p, uint32_t *count_p);
+/* The most samples that data_share_of gives this share of any batch of up to `whole`. */
+uint32_t data_share_most(struct data_share share, uint32_t whole);
 
 struct data_batch {
     uint32_t count;        /* of this share */

@@ -267,7 +267,7 @@ static void test_shares(void **state)
             uint32_t done = 0;
 
             assert_int_equal(data_loader_new(*state, DATA_TRAIN, BATCH,
-                                             (struct data_share){rank, size}, 1,
+                                             (struct data_share){rank, rank + 1, size}, 1,
                                              (struct data_augment){0}, &loader),
                              BASE_OK);
             assert_int_equal(data_loader_begin(loader, 0, order, TRAIN), BASE_OK);
@@ -294,6 +294,33 @@ static void test_shares(void **state)
     }
 }
 
+/* Weights divide a batch without a gap or an overlap, each by its part; none is larger than was
+ * promised. */
+static void test_weighted_shares(void **state)
+{
+    static const uint32_t weights[] = {3, 0, 1, 7, 100};
+    enum { WORKERS = sizeof weights / sizeof weights[0], TOTAL = 111 };
+
+    (void)state;
+    for (uint32_t whole = 0; whole <= 250; whole++) {
+        uint32_t end = 0, sum = 0;
+
+        for (int i = 0; i < WORKERS; i++) {
+            struct data_share share = {sum, sum + weights[i], TOTAL};
+            uint32_t first = 99, count = 99;
+
+            sum += weights[i];
+            data_share_of(share, whole, &first, &count);
+            assert_int_equal(first, end);
+            assert_true(count <= data_share_most(share, whole));
+            assert_in_range(count, whole * weights[i] / TOTAL, whole * weights[i] / TOTAL + 1);
+            end = first + count;
+        }
+        assert_int_equal(end, whole);
+    }
+    assert_int_equal(data_share_most((struct data_share){0}, 64), 64);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -302,6 +329,7 @@ int main(void)
         cmocka_unit_test(test_balanced_windows),
         cmocka_unit_test(test_batch_size_does_not_matter),
         cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_weighted_shares),
         cmocka_unit_test(test_normalises),
         cmocka_unit_test(test_crops_and_flips),
         cmocka_unit_test(test_cancel),
