@@ -83,7 +83,7 @@ void train_copies_close(struct train_copies *c, struct train_state *state)
 
 /* Floats [from, from + count) of the model; returns the seconds that their sums took. */
 static double update_tile(const struct train_copies *c, const struct train_exchange *x,
-                          const struct train_step *step, const struct train_state *state,
+                          const struct train_update *by, const struct train_state *state,
                           size_t from, size_t count)
 {
     _Alignas(BASE_ALIGN) float sum[TILE];
@@ -97,16 +97,16 @@ static double update_tile(const struct train_copies *c, const struct train_excha
 
     coll_space_sum(x->space, TRAIN_HEAD + from, count, sum);
     summed = base_now() - began;
-    for (int slot = 0; slot < step->optimiser->slots; slot++) {
+    for (int slot = 0; slot < by->optimiser->slots; slot++) {
         update.slot_in[slot] = at(c, state, c->current, 1 + slot) + from;
         update.slot_out[slot] = at(c, state, !c->current, 1 + slot) + from;
     }
-    step->optimiser->update(&step->hyper, &update);
+    by->optimiser->update(&by->hyper, &update);
     return summed;
 }
 
 void train_copies_write(const struct train_copies *c, struct train_exchange *x,
-                        const struct train_step *step, const struct train_state *state)
+                        const struct train_update *by, const struct train_state *state)
 {
     size_t from, count;
     double sums = 0;
@@ -115,18 +115,18 @@ void train_copies_write(const struct train_copies *c, struct train_exchange *x,
 #pragma omp parallel for reduction(+ : sums)
     for (size_t done = 0; done < count; done += TILE)
         sums +=
-            update_tile(c, x, step, state, from + done, count - done < TILE ? count - done : TILE);
-    x->communicate += sums / omp_get_max_threads();
+            update_tile(c, x, by, state, from + done, count - done < TILE ? count - done : TILE);
+    train_clock_move(x->clock, TRAIN_COMMUNICATE, sums / omp_get_max_threads());
 }
 
 base_status train_copies_turn(struct train_copies *c, struct train_exchange *x,
                               struct train_state *state)
 {
     base_status st = BASE_OK;
-    double began = base_now();
+    enum train_category was = train_clock_enter(x->clock, TRAIN_WAIT);
 
-    TRY(coll_barrier(x->coll)); /* and nobody reads gradients any more */
-    x->wait += base_now() - began;
+    TRY(coll_barrier(x->coll)); /* from here on no worker reads gradients of this step */
+    train_clock_enter(x->clock, was);
     c->current = !c->current;
     point(c, state);
 out:

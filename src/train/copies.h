@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * The model's state in memory that all workers of one host share, for an update that they make
- * together: two copies of weights and optimiser slots. Everybody computes with one of them. The
- * update reads it and writes the other, each worker a slice, straight from everybody's gradients;
- * then the copies change places. So no gradient is summed twice, no weight is updated twice, and a
- * worker that is lost in the middle leaves the copy in use as it was.
+ * together: two copies of weights and optimiser slots. All workers compute with one of them. The
+ * update reads that one and writes the other, each worker a slice, straight from the gradients of
+ * all workers; then the copies change places. So no gradient is summed twice, no weight is updated
+ * twice, and a worker that is lost in the middle leaves the copy in use as it was.
  */
 #ifndef TRAIN_COPIES_H
 #define TRAIN_COPIES_H
@@ -26,9 +26,9 @@ base_status train_copies_open(struct train_copies *copies, const struct train_ex
 /* Moves it back into the worker's own memory. Accepts zeros. */
 void train_copies_close(struct train_copies *copies, struct train_state *state);
 
-/* Everybody's gradients are complete: writes this worker's slice of the other copy. */
+/* The gradients of all workers are complete: writes this worker's slice of the other copy. */
 void train_copies_write(const struct train_copies *copies, struct train_exchange *x,
-                        const struct train_step *step, const struct train_state *state);
+                        const struct train_update *update, const struct train_state *state);
 /* Once all slices are there `state` becomes the other copy; when that fails it is what it was. */
 base_status train_copies_turn(struct train_copies *copies, struct train_exchange *x,
                               struct train_state *state);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Entering a view: its members tell each other how far they are; the furthest is what is committed.
- * Who is behind, or new, gets that state from the lowest rank that has it: the description as JSON,
- * the buffers as they are. Then everybody has the same weights, which is checked, and rank 0 has
- * the run's folder. Nothing here depends on who was lost or why.
+ * A worker that is new or less far gets that state from the lowest rank that has it: the
+ * description as JSON, the buffers as they are. Then all have the same weights, which is checked,
+ * and rank 0 has the run's folder. Nothing here depends on which worker was lost or why.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "comm/frame.h"
-#include "train/train_private.h"
+#include "train/session.h"
+#include "train/snapshot.h"
 
 struct note {            /* what a member says of itself */
     int64_t step, epoch; /* -1: it has no state */
@@ -23,10 +24,11 @@ struct note {            /* what a member says of itself */
 };
 
 struct agreed {
-    int source, run_source;   /* ranks; run_source -1: nobody has a run yet */
-    bool fresh;               /* nobody had a state */
-    bool behind, all_current; /* this worker is; nobody is */
-    int64_t saved_step;       /* rank 0's */
+    int source, run_source; /* ranks; run_source -1: no worker has a run yet */
+    bool fresh;             /* no worker had a state */
+    bool behind;            /* this worker needs the source's state */
+    bool all_current;       /* no worker does */
+    int64_t saved_step;     /* rank 0's */
 };
 
 static bool ahead(const struct note *a, const struct note *b)
@@ -42,11 +44,12 @@ static struct note note_of(const struct train_session *s)
                      .has_run = s->run.path != NULL,
                      .founds = train_team_since(&s->team) <= 1};
 
-    memcpy(n.digest, s->info->digest, sizeof n.digest);
+    memcpy(n.digest, s->digest, sizeof n.digest);
     return n;
 }
 
-/* Whoever has other data than the source leaves; the others go on in the view that follows. */
+/* A worker that has other data than the source leaves; the others go on in the view that follows.
+ */
 static base_status check_data(const struct train_session *s, const struct note *all, int source)
 {
     const struct comm_member *members = s->team.view.members;
@@ -83,8 +86,8 @@ static base_status agree(struct train_session *s, struct agreed *agreed_p)
     a.behind = a.fresh ? rank != a.source : ahead(&all[a.source], &all[rank]);
     a.saved_step = all[0].saved_step;
     if (a.fresh && !all[a.source].founds)
-        TRY(base_fail(BASE_ERR_DATA, "nobody is left who knows the state of the training; go on "
-                                     "from its last checkpoint with --resume"));
+        TRY(base_fail(BASE_ERR_DATA, "no worker is left that knows the state of the training; go "
+                                     "on from its last checkpoint with --resume"));
     *agreed_p = a;
 out:
     return st;
@@ -96,10 +99,10 @@ static json_t *describe(const struct train_session *s)
 {
     json_t *tracked = json_array();
 
-    for (size_t i = 0; i < nn_graph_stats(s->graph); i++)
+    for (size_t i = 0; i < nn_graph_stats(s->state.graph); i++)
         json_array_append_new(tracked, json_integer(s->state.tracked[i]));
-    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:f, s:I, s:I}", "model", nn_graph_text(s->graph),
-                     "kernels", s->kernels, "batch", (json_int_t)s->batch, "position",
+    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:f, s:I, s:I}", "model", s->task->text(s),
+                     "kernels", s->kernels, "batch", (json_int_t)s->plan.batch, "position",
                      train_position_to_json(&s->state.position), "tracked", tracked, "first_loss",
                      s->first_loss, "saved_step", (json_int_t)s->saved_step, "leader",
                      (json_int_t)s->leader);
@@ -113,21 +116,21 @@ static base_status take_description(struct train_session *s, const json_t *d)
 
     TRY(base_json_string(d, "model", &model));
     TRY(base_json_string(d, "kernels", &kernels));
-    TRY(base_json_integer(d, "batch", &s->batch));
+    TRY(base_json_integer(d, "batch", &s->plan.batch));
     TRY(base_json_object(d, "position", &position));
     TRY(base_json_array(d, "tracked", &tracked));
-    if (s->batch < 1)
-        TRY(base_fail(BASE_ERR_DATA, "a batch of %" PRId64 " samples", s->batch));
+    if (s->plan.batch < 1)
+        TRY(base_fail(BASE_ERR_DATA, "a batch of %" PRId64 " samples", s->plan.batch));
     if (!s->whole) {
-        train_session_unmake(s); /* half of a state whose source was lost */
+        train_session_discard(s); /* half of a state whose source was lost */
         TRY(train_session_follow(s, model, kernels));
     }
     s->whole = false; /* until the buffers are there, too */
     TRY(train_position_from_json(position, &s->state.position));
-    for (size_t i = 0; i < nn_graph_stats(s->graph); i++)
+    for (size_t i = 0; i < nn_graph_stats(s->state.graph); i++)
         s->state.tracked[i] = json_integer_value(json_array_get(tracked, i));
     TRY(base_json_real(d, "first_loss", &s->first_loss));
-    s->stopped_early = train_session_stale(s);
+    s->verdict.stale = train_session_stale(s);
 out:
     return st;
 }
@@ -154,19 +157,23 @@ static base_status share_buffers(struct train_session *s, const struct agreed *a
 {
     base_status st = BASE_OK;
     size_t bytes = s->state.floats * sizeof(float);
-    bool mine;
+    size_t statistics = nn_graph_stat_floats(s->state.graph) * sizeof(float);
+    float *into = s->state.statistics, *unused = NULL;
 
     if (a->all_current && !a->fresh)
         return BASE_OK;
     TRY(train_team_broadcast(&s->team, a->source, s->state.weights, bytes));
     for (int i = 0; i < s->state.optimiser->slots; i++)
         TRY(train_team_broadcast(&s->team, a->source, s->state.slots[i], bytes));
-    /* Statistics are everybody's own between evaluations: only who was behind takes these. */
-    mine = a->behind || s->team.exchange.rank == a->source;
-    TRY(train_team_broadcast(&s->team, a->source, mine ? s->state.statistics : s->statistics_before,
-                             nn_graph_stat_floats(s->graph) * sizeof(float)));
+    /* Between evaluations every worker has statistics of its own: the others' are not for it. */
+    if (!a->behind && s->team.exchange.rank != a->source) {
+        TRY(base_tensor(statistics, 1, "the statistics of another worker", &unused));
+        into = unused;
+    }
+    TRY(train_team_broadcast(&s->team, a->source, into, statistics));
     s->whole = true;
 out:
+    base_free(unused);
     return st;
 }
 
@@ -181,18 +188,14 @@ base_status train_session_compare(struct train_session *s)
         &s->team, comm_crc32c(0, s->state.weights, s->state.floats * sizeof(float)), what);
 }
 
-/* All workers are on this host and the strategy updates there what everybody has in common. */
-static base_status share_memory(struct train_session *s)
+static base_status open_strategy(struct train_session *s)
 {
-    base_status st = BASE_OK;
+    struct train_exchange *x = &s->team.exchange;
 
-    s->team.exchange.slices &= s->job->clip == 0; /* the norm is of the whole gradient */
-    if (!s->team.exchange.slices)
-        return BASE_OK;
-    TRY(train_copies_open(&s->copies, &s->team.exchange, &s->state));
-    nn_net_weights_at(s->net, s->state.weights);
-out:
-    return st;
+    x->options = s->options;
+    x->state = s->strategy_state;
+    s->opened = true;
+    return s->strategy->open != NULL ? s->strategy->open(s) : BASE_OK;
 }
 
 /* ---- the run ---- */
@@ -220,7 +223,7 @@ static base_status share_run(struct train_session *s, const struct agreed *a)
     json_t *about = NULL;
 
     if (s->team.exchange.rank == source) {
-        if (s->run.path == NULL || a->fresh) /* nobody has one, or the one that is resumed */
+        if (s->run.path == NULL || a->fresh) /* no worker has one, or it is resumed */
             TRY(train_session_lead(s, !a->fresh));
         train_fault_at(&s->fault, "folder", s->state.position.step);
         about = json_pack("{s:s, s:O}", "path", s->run.path, "run", s->run.json);
@@ -242,20 +245,13 @@ static void tell_view(struct train_session *s, double began)
         return;
     for (uint32_t i = 0; i < s->team.view.size; i++)
         base_str_add(&ids, "%s%u", i > 0 ? "," : "", s->team.view.members[i].id);
-    base_event(s->events,
+    base_event(s->journal.events,
                "{\"event\":\"view\",\"view\":%u,\"members\":[%s],\"step\":%" PRId64
                ",\"seconds\":%.6f}",
                s->team.view.number, ids.text, s->state.position.step, base_now() - began);
     base_info("view %u: workers %s go on after step %" PRId64, s->team.view.number, ids.text,
               s->state.position.step);
     base_str_fini(&ids);
-}
-
-/* What a member of the former view had decided with others need not have reached everybody. */
-static void forget_view(struct train_session *s)
-{
-    s->stop = s->renew = s->tested = false;
-    s->averaged_step = -1;
 }
 
 static bool save_was_due(const struct train_session *s)
@@ -266,36 +262,33 @@ static bool save_was_due(const struct train_session *s)
            (s->job->checkpoint_every > 0 && p->step % s->job->checkpoint_every == 0);
 }
 
-/* In the view that was met. */
-static base_status settle(struct train_session *s)
+/* In the view that was met: one state, one run. */
+static base_status agree_on_state(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct agreed a;
-    struct train_round before = {0}; /* what a worker that is behind has */
+    struct train_snapshot before = {0}; /* of a worker whose state is replaced */
     uint32_t first = s->team.worker != NULL ? s->team.view.members[0].id : 0;
     bool moved;
 
-    if (s->team.worker != NULL) /* one of them speaks; warnings are everybody's */
-        base_log_level(train_team_leads(&s->team) && !s->job->quiet ? BASE_INFO : BASE_WARN);
     TRY(agree(s, &a));
     if (a.fresh && s->team.exchange.rank == a.source) {
-        train_session_unmake(s);
-        TRY(train_session_found(s));
+        train_session_discard(s);
+        TRY(train_session_create(s));
         s->leader = first;
     }
     if (a.behind && s->whole)
-        TRY(train_round_keep(&before, &s->state));
+        TRY(train_snapshot_take(&before, &s->state));
     TRY(share_description(s, &a));
     moved = s->leader != first;
     if (!a.fresh && !moved)
         s->saved_step = a.saved_step; /* the others only know that it was due */
-    TRY(train_session_fit(s));
+    TRY(s->task->fit(s));
     TRY(share_buffers(s, &a));
     TRY(train_session_compare(s));
-    TRY(share_memory(s));
-    TRY(train_session_mark(s));
+    TRY(open_strategy(s));
     TRY(share_run(s, &a));
-    if (moved && save_was_due(s)) { /* by the former rank 0, who knows whether it did */
+    if (moved && save_was_due(s)) { /* only the former rank 0 knows whether it did */
         s->saved_step = -1;
         TRY(train_session_save(s));
         TRY(train_session_mark_best(s));
@@ -303,26 +296,44 @@ static base_status settle(struct train_session *s)
     s->leader = first;
 out:
     if (before.tracked != NULL && !s->whole) { /* the source was lost half-way */
-        train_round_undo(&before, &s->state);
+        train_snapshot_restore(&before, &s->state);
         s->whole = true;
     }
-    train_round_fini(&before);
+    train_snapshot_fini(&before);
     return st;
+}
+
+void train_session_leave(struct train_session *s)
+{
+    base_ignore(train_team_take(&s->team)); /* the strategy's memory is no longer in use */
+    if (s->opened && s->strategy->close != NULL)
+        s->strategy->close(s);
+    s->opened = false;
+    train_team_leave(&s->team);
+    /* What a member of that view had decided with others need not have reached all of them. */
+    s->verdict.stop = s->verdict.renew = s->tested = false;
+    s->united_step = -1;
 }
 
 base_status train_session_enter(struct train_session *s)
 {
     double began = base_now();
+    enum train_category was = train_clock_enter(&s->clock, TRAIN_WAIT);
     base_status st = BASE_OK;
 
     do {
-        train_copies_close(&s->copies, &s->state);
-        forget_view(s);
+        train_session_leave(s);
         TRY(train_team_meet(&s->team));
-        st = settle(s);
+        TRY(train_strategy_serves(s->strategy, s->team.exchange.size));
+        s->team.exchange.clock = &s->clock;
+        s->team.exchange.fault = &s->fault;
+        if (s->team.worker != NULL) /* one worker speaks; warnings come from all */
+            base_log_level(train_team_leads(&s->team) && !s->job->quiet ? BASE_INFO : BASE_WARN);
+        st = agree_on_state(s);
     } while (st == BASE_ERR_PEER_LOST);
     if (st == BASE_OK)
         tell_view(s, began);
 out:
+    train_clock_enter(&s->clock, was);
     return st;
 }

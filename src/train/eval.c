@@ -5,13 +5,13 @@
  */
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/stop.h"
 #include "model/model.h"
 #include "nn/threads.h"
 #include "train/evaluate.h"
+#include "train/pace.h"
 #include "train/train.h"
 
 struct evaluation {
@@ -21,7 +21,8 @@ struct evaluation {
     struct train_metrics metrics;
     const char *name, *data; /* of model and data, for the result */
     int threads, batch;
-    double seconds, data_seconds;
+    struct train_clock clock;
+    struct train_times times;
     struct train_pace pace; /* of the batches */
 };
 
@@ -49,8 +50,6 @@ out:
 
 static json_t *result_of(const struct evaluation *e, const struct train_eval *eval)
 {
-    struct train_times times = {
-        .total = e->seconds, .compute = e->seconds - e->data_seconds, .data = e->data_seconds};
     const json_t *position = json_object_get(e->model.checkpoint.manifest, "position");
 
     return json_pack(
@@ -61,8 +60,8 @@ static json_t *result_of(const struct evaluation *e, const struct train_eval *ev
         (json_int_t)e->model.checkpoint.step, "epochs",
         json_integer_value(json_object_get(position, "epoch")), "parameters",
         (json_int_t)nn_graph_parameters(e->model.graph), "step_seconds", train_pace_json(&e->pace),
-        "samples_per_second", (double)e->metrics.count / e->seconds, eval->part,
-        train_metrics_json(&e->metrics), "time", train_times_json(&times), "peak_memory_bytes",
+        "samples_per_second", (double)e->metrics.count / e->times.total, eval->part,
+        train_metrics_json(&e->metrics), "time", train_times_json(&e->times), "peak_memory_bytes",
         (json_int_t)base_peak_memory(), "interrupted", 0, "run", e->model.checkpoint.path);
 }
 
@@ -74,7 +73,7 @@ static void tell(const struct evaluation *e, const struct train_eval *eval)
     base_info("%s on %s (%s): loss %.4f, accuracy %.2f %% of %llu samples, %.0f samples/s\n\n%s",
               e->model.checkpoint.path, e->data, eval->part, train_metrics_loss(&e->metrics),
               100 * train_metrics_accuracy(&e->metrics), (unsigned long long)e->metrics.count,
-              (double)e->metrics.count / e->seconds, text.text);
+              (double)e->metrics.count / e->times.total, text.text);
     base_str_fini(&text);
 }
 
@@ -84,7 +83,6 @@ base_status train_eval_run(const struct train_eval *eval, json_t **result_p)
     enum data_part part = strcmp(eval->part, "train") == 0 ? DATA_TRAIN : DATA_TEST;
     base_status st = BASE_OK;
     uint32_t count;
-    double began;
 
     *result_p = NULL;
     e.threads = nn_threads_set((int)eval->threads);
@@ -98,10 +96,10 @@ base_status train_eval_run(const struct train_eval *eval, json_t **result_p)
     train_metrics_init(&e.metrics, e.model.about.classes);
     TRY(train_pace_init(&e.pace, (count + (uint32_t)e.batch - 1) / (uint32_t)e.batch));
     base_stop_install();
-    began = base_now();
-    TRY(train_evaluate(e.net, e.set, part, (struct data_share){0}, e.batch, &e.metrics,
-                       &e.data_seconds, &e.pace));
-    e.seconds = base_now() - began;
+    train_clock_start(&e.clock);
+    TRY(train_evaluate(e.net, e.set, part, (struct data_share){0}, e.batch, &e.metrics, &e.clock,
+                       &e.pace));
+    e.times = train_clock_times(&e.clock);
     tell(&e, eval);
     *result_p = result_of(&e, eval);
 out:

@@ -7,7 +7,7 @@
 
 base_status train_evaluate(struct nn_net *net, const struct data_set *set, enum data_part part,
                            struct data_share share, int batch, struct train_metrics *metrics,
-                           double *data_seconds, struct train_pace *pace)
+                           struct train_clock *clock, struct train_pace *pace)
 {
     base_status st = BASE_OK;
     uint32_t first, count, *ids;
@@ -23,13 +23,14 @@ base_status train_evaluate(struct nn_net *net, const struct data_set *set, enum 
     for (;;) {
         struct data_batch b;
         struct nn_outcome outcome;
-        double asked;
+        double asked = base_now();
+        enum train_category was;
 
         if (base_stop_signal() != 0)
             TRY(base_fail(BASE_ERR_INTERRUPTED, "stopped while evaluating"));
-        asked = base_now();
+        was = train_clock_enter(clock, TRAIN_DATA);
         TRY(data_loader_next(loader, &b));
-        *data_seconds += base_now() - asked;
+        train_clock_enter(clock, was);
         if (b.count == 0)
             break;
         TRY(nn_net_forward(net,

@@ -7,14 +7,15 @@
 
 #include "data/loader.h"
 #include "nn/net.h"
+#include "train/clock.h"
 #include "train/metrics.h"
 #include "train/pace.h"
 
 /* Adds every sample of this share of the part to `metrics`, in batches of `batch` (at most the
  * network's n_max). Stops between batches when the person asked to stop (BASE_ERR_INTERRUPTED). The
- * time spent waiting for data is added to *data_seconds. */
+ * clock is in TRAIN_DATA while it waits for data. */
 base_status train_evaluate(struct nn_net *net, const struct data_set *set, enum data_part part,
                            struct data_share share, int batch, struct train_metrics *metrics,
-                           double *data_seconds, struct train_pace *pace /* or NULL */);
+                           struct train_clock *clock, struct train_pace *pace /* or NULL */);
 
 #endif

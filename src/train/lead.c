@@ -9,8 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/about.h"
-#include "train/train_private.h"
+#include "train/session.h"
 
 /* Seconds: a rank 0 that was lost with its host may be at its end, or save what it has; its agent
  * gives it 30. */
@@ -23,10 +22,9 @@ json_t *train_session_about(const struct train_session *s)
     json_t *json;
 
     settings.threads = s->threads; /* resuming to the same bits needs the same number */
-    settings.batch = s->batch;
+    settings.batch = s->plan.batch;
     settings.batch_per_worker = 0;
-    model_about_init(&about, nn_graph_text(s->graph), nn_net_kernels(s->net), s->info,
-                     base_options_to_json(train_job_options, &settings));
+    s->task->about(s, base_options_to_json(train_job_options, &settings), &about);
     json = model_about_to_json(&about);
     model_about_fini(&about);
     return json;
@@ -49,7 +47,7 @@ static char *run_stem(const struct train_job *job)
     return stem;
 }
 
-/* run.json has an entry an epoch; those behind the checkpoint that is resumed come anew. */
+/* run.json has an entry an epoch; those after the checkpoint that is resumed come anew. */
 static void begin_epochs(struct train_session *s)
 {
     json_t *epochs = json_object_get(s->run.json, "epochs");
@@ -91,17 +89,19 @@ out:
 base_status train_session_lead(struct train_session *s, bool takes_over)
 {
     base_status st = BASE_OK;
+    const json_t *about;
 
     TRY(take_folder(s, takes_over));
     s->run_started = true;
     if (s->team.worker != NULL)
         cluster_worker_folder(s->team.worker, s->run.path);
-    TRY(base_events_open(s->run.events, &s->events));
+    TRY(base_events_open(s->run.events, &s->journal.events));
+    about = json_object_get(s->run.json, "about");
     if (!takes_over)
-        base_event(s->events, "{\"event\":\"%s\",\"step\":%lld,\"threads\":%d,\"kernels\":\"%s\"}",
+        base_event(s->journal.events,
+                   "{\"event\":\"%s\",\"step\":%lld,\"threads\":%d,\"kernels\":\"%s\"}",
                    s->job->resume != NULL ? "resume" : "start", (long long)s->state.position.step,
-                   s->threads, nn_net_kernels(s->net));
-    TRY(train_record_new(s->net, s->graph, &s->job->record, s->events, &s->record));
+                   s->threads, json_string_value(json_object_get(about, "kernels")));
 out:
     return st;
 }

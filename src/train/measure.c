@@ -106,7 +106,7 @@ base_status train_measure_step(struct train_measure *m, double *seconds_p, doubl
     double began = base_now();
     struct nn_outcome outcome;
     struct train_range all = {TRAIN_HEAD, m->state.floats, nn_net_gradients(m->net)};
-    struct train_step step = {
+    struct train_update update = {
         .weights = m->state.weights,
         .slots = {m->state.slots[0], m->state.slots[1]},
         .optimiser = m->state.optimiser,
@@ -126,7 +126,7 @@ base_status train_measure_step(struct train_measure *m, double *seconds_p, doubl
                                                       .seed = 1}},
                        true, &outcome));
     TRY(nn_net_backward(m->net, 1.0f / (float)m->batch, (struct nn_ready){0}));
-    train_update(&step, &all, 1);
+    train_update_ranges(&update, &all, 1);
     *seconds_p = base_now() - began;
     *loss_p = outcome.loss_sum / m->batch;
 out:

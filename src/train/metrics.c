@@ -6,6 +6,13 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "train/task.h"
+
+/* Of the confusion matrix. */
+static size_t cells(int classes)
+{
+    return classes <= TRAIN_MAX_MATRIX ? (size_t)classes * (size_t)classes : 0;
+}
 
 void train_metrics_init(struct train_metrics *m, int classes)
 {
@@ -15,8 +22,8 @@ void train_metrics_init(struct train_metrics *m, int classes)
     m->support = base_calloc(n, sizeof *m->support);
     m->predicted = base_calloc(n, sizeof *m->predicted);
     m->hit = base_calloc(n, sizeof *m->hit);
-    if (classes <= TRAIN_MAX_MATRIX)
-        m->confusion = base_calloc(n * n, sizeof *m->confusion);
+    if (cells(classes) > 0)
+        m->confusion = base_calloc(cells(classes), sizeof *m->confusion);
 }
 
 void train_metrics_fini(struct train_metrics *m)
@@ -45,52 +52,44 @@ void train_metrics_add(struct train_metrics *m, const int32_t *truth, const int3
     m->loss_sum += loss_sum;
 }
 
-enum { SCALARS = 3 }; /* count, correct, bits of loss_sum */
-
-static size_t cells(const struct train_metrics *m)
+size_t train_metrics_numbers(int classes)
 {
-    return m->confusion != NULL ? (size_t)m->classes * (size_t)m->classes : 0;
+    return TRAIN_SCORE_OWN + 3 * (size_t)classes + cells(classes);
 }
 
-size_t train_metrics_words(const struct train_metrics *m)
-{
-    return SCALARS + 3 * (size_t)m->classes + cells(m);
-}
-
-void train_metrics_pack(const struct train_metrics *m, uint64_t *words)
+void train_metrics_pack(const struct train_metrics *m, double *numbers)
 {
     size_t n = (size_t)m->classes;
 
-    words[0] = m->count;
-    words[1] = m->correct;
-    memcpy(&words[2], &m->loss_sum, sizeof m->loss_sum);
-    words += SCALARS;
+    numbers[TRAIN_SCORE_COUNT] = (double)m->count;
+    numbers[TRAIN_SCORE_LOSS] = m->loss_sum;
+    numbers[TRAIN_SCORE_CORRECT] = (double)m->correct;
+    numbers += TRAIN_SCORE_OWN;
     for (size_t i = 0; i < n; i++) {
-        words[i] = m->support[i];
-        words[n + i] = m->predicted[i];
-        words[2 * n + i] = m->hit[i];
+        numbers[i] = (double)m->support[i];
+        numbers[n + i] = (double)m->predicted[i];
+        numbers[2 * n + i] = (double)m->hit[i];
     }
-    if (m->confusion != NULL)
-        memcpy(words + 3 * n, m->confusion, cells(m) * sizeof *words);
+    for (size_t i = 0; i < cells(m->classes); i++)
+        numbers[3 * n + i] = (double)m->confusion[i];
 }
 
-void train_metrics_add_packed(struct train_metrics *m, const uint64_t *words)
+void train_metrics_unpack(struct train_metrics *m, int classes, const double *numbers)
 {
-    size_t n = (size_t)m->classes;
-    double loss_sum;
+    size_t n = (size_t)classes;
 
-    memcpy(&loss_sum, &words[2], sizeof loss_sum);
-    m->count += words[0];
-    m->correct += words[1];
-    m->loss_sum += loss_sum;
-    words += SCALARS;
+    train_metrics_init(m, classes);
+    m->count = (uint64_t)numbers[TRAIN_SCORE_COUNT];
+    m->loss_sum = numbers[TRAIN_SCORE_LOSS];
+    m->correct = (uint64_t)numbers[TRAIN_SCORE_CORRECT];
+    numbers += TRAIN_SCORE_OWN;
     for (size_t i = 0; i < n; i++) {
-        m->support[i] += words[i];
-        m->predicted[i] += words[n + i];
-        m->hit[i] += words[2 * n + i];
+        m->support[i] = (uint64_t)numbers[i];
+        m->predicted[i] = (uint64_t)numbers[n + i];
+        m->hit[i] = (uint64_t)numbers[2 * n + i];
     }
-    for (size_t i = 0; i < cells(m); i++)
-        m->confusion[i] += words[3 * n + i];
+    for (size_t i = 0; i < cells(classes); i++)
+        m->confusion[i] = (uint64_t)numbers[3 * n + i];
 }
 
 static double ratio(double part, double whole)

@@ -27,10 +27,11 @@ void train_metrics_fini(struct train_metrics *m);
 void train_metrics_add(struct train_metrics *m, const int32_t *truth, const int32_t *predicted,
                        int n, double loss_sum);
 
-/* As numbers that travel between workers, and their sum. */
-size_t train_metrics_words(const struct train_metrics *m);
-void train_metrics_pack(const struct train_metrics *m, uint64_t *words);
-void train_metrics_add_packed(struct train_metrics *m, const uint64_t *words);
+/* As numbers that can be added over workers (train/task.h: count, loss, correct, then its own):
+ * how many, out, and back. `unpack` initialises m. */
+size_t train_metrics_numbers(int classes);
+void train_metrics_pack(const struct train_metrics *m, double *numbers);
+void train_metrics_unpack(struct train_metrics *m, int classes, const double *numbers);
 
 double train_metrics_loss(const struct train_metrics *m); /* mean */
 double train_metrics_accuracy(const struct train_metrics *m);

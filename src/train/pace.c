@@ -8,13 +8,6 @@
 
 enum { MOST = 1 << 20 };
 
-json_t *train_times_json(const struct train_times *t)
-{
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "total", t->total, "compute",
-                     t->compute, "communicate", t->communicate, "wait", t->wait, "data", t->data,
-                     "stolen", t->stolen, "overlapped", t->overlapped);
-}
-
 base_status train_pace_init(struct train_pace *pace, int64_t steps)
 {
     *pace = (struct train_pace){.capacity = steps < MOST ? (size_t)steps : MOST};

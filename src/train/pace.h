@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where the time of a run goes, and how long its steps take: the first apart, for it pays for page
- * faults and lazy set-up; mean, median and rate of the others. Remembers the latest million for the
- * median.
+ * How long the steps of a run take: the first apart, because it pays for page faults and lazy
+ * set-up; mean, median and rate of the others. Remembers the latest million for the median.
  */
 #ifndef TRAIN_PACE_H
 #define TRAIN_PACE_H
@@ -12,23 +11,17 @@
 
 #include "base/status.h"
 
-/* Exclusive and adding up to total; overlapped stands beside them. */
-struct train_times {
-    double total, compute, communicate, wait, data, stolen, overlapped;
-};
-
-json_t *train_times_json(const struct train_times *times);
-
 struct train_pace {
-    double *seconds; /* a ring of the steps behind the first */
+    double *seconds; /* a ring of the steps after the first */
     size_t capacity;
     int64_t count; /* steps, the first included */
     double first, sum;
-    int64_t samples; /* behind the first step */
+    int64_t samples; /* of the steps after the first */
 };
 
 struct train_pace_summary {
-    double first, mean, median, min, samples_per_second; /* all but first: behind the first */
+    double first, mean, median, min,
+        samples_per_second; /* all but `first` leave the first step out */
 };
 
 /* For about so many steps; zeros are a pace that remembers nothing. */

@@ -9,7 +9,7 @@
 enum { BINS = 20 };
 
 struct train_record {
-    struct base_events *events;
+    struct base_events *const *events;
     bool armed;
     int64_t step;
 };
@@ -65,7 +65,7 @@ static void hook(void *context, const struct nn_node *node, int n, const float *
     variance = fmax(0, w.squares / (double)w.count - mean * mean);
     for (int i = 0; i < BINS; i++)
         base_str_add(&bins, "%s%llu", i ? "," : "", (unsigned long long)w.bins[i]);
-    base_event(r->events,
+    base_event(*r->events,
                "{\"event\":\"activations\",\"step\":%lld,\"layer\":\"%s\",\"mean\":%.9g,"
                "\"deviation\":%.9g,\"zeros\":%.9g,\"low\":%.9g,\"high\":%.9g,\"histogram\":[%s]}",
                (long long)r->step, node->name, mean, sqrt(variance),
@@ -74,7 +74,7 @@ static void hook(void *context, const struct nn_node *node, int n, const float *
 }
 
 base_status train_record_new(struct nn_net *net, const struct nn_graph *graph,
-                             const struct base_texts *layers, struct base_events *events,
+                             const struct base_texts *layers, struct base_events *const *events,
                              struct train_record **record_p)
 {
     base_status st = BASE_OK;

@@ -1,16 +1,43 @@
 /* SPDX-License-Identifier: MIT
  *
- * What came out of a training: the JSON object, the report, the last words.
+ * What came out of a training: the JSON object and the report.
  */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/stop.h"
-#include "train/train.h"
-#include "train/train_private.h"
+#include "train/session.h"
+
+base_status train_session_gather_ranks(struct train_session *s)
+{
+    struct train_rank mine = {.id = train_team_id(&s->team),
+                              .times = train_clock_times(&s->clock),
+                              .samples = s->journal.samples,
+                              .bytes_sent = train_team_bytes_sent(&s->team),
+                              .peak_memory = base_peak_memory()};
+
+    gethostname(mine.host, sizeof mine.host);
+    mine.host[sizeof mine.host - 1] = '\0';
+    base_free(s->ranks);
+    s->ranks = base_calloc((size_t)s->team.exchange.size, sizeof *s->ranks);
+    return train_team_gather(&s->team, &mine, sizeof mine, s->ranks);
+}
+
+struct learnt {
+    double loss, accuracy;
+};
+
+/* What the last epoch taught, complete or not; NAN: there was none. */
+static struct learnt last_epoch(const struct train_position *p)
+{
+    if (p->seen > 0)
+        return (struct learnt){p->loss_sum / (double)p->seen, (double)p->correct / (double)p->seen};
+    if (p->epoch > 0)
+        return (struct learnt){p->epoch_loss, p->epoch_accuracy};
+    return (struct learnt){NAN, NAN};
+}
 
 static int hosts_of(const struct train_session *s)
 {
@@ -26,7 +53,7 @@ static int hosts_of(const struct train_session *s)
     return hosts;
 }
 
-/* One object for each worker of the last view; NULL where they could not be asked. */
+/* One object for each worker of the last view; none where they could not be asked. */
 static json_t *ranks_of(const struct train_session *s)
 {
     json_t *list = json_array();
@@ -49,22 +76,23 @@ static json_t *ranks_of(const struct train_session *s)
 
 json_t *train_session_result(const struct train_session *s)
 {
-    struct train_pace_summary t = train_pace_summary(&s->pace);
+    struct train_pace_summary pace = train_pace_summary(&s->journal.pace);
+    struct train_times times = train_clock_times(&s->clock);
     const struct train_position *p = &s->state.position;
-    json_t *result = json_pack(
+    struct learnt train = last_epoch(p);
+
+    return json_pack(
         "{s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:o, s:f, "
         "s:{s:o, s:o}, s:o, s:o, s:o, s:I, s:b, s:s}",
         "schema", 1, "model", s->job->model, "data", s->job->data, "strategy", s->strategy->name,
         "workers", s->team.exchange.size, "hosts", hosts_of(s), "threads", s->threads, "batch",
-        (json_int_t)s->batch, "steps", (json_int_t)p->step, "epochs", (json_int_t)p->epoch,
-        "parameters", (json_int_t)nn_graph_parameters(s->graph), "step_seconds",
-        train_pace_json(&s->pace), "samples_per_second", t.samples_per_second, "train", "loss",
-        base_json_number(s->train_loss), "accuracy", base_json_number(s->train_accuracy), "test",
-        s->tested ? train_metrics_json(&s->test) : json_null(), "time", train_times_json(&s->times),
+        (json_int_t)s->plan.batch, "steps", (json_int_t)p->step, "epochs", (json_int_t)p->epoch,
+        "parameters", (json_int_t)nn_graph_parameters(s->state.graph), "step_seconds",
+        train_pace_json(&s->journal.pace), "samples_per_second", pace.samples_per_second, "train",
+        "loss", base_json_number(train.loss), "accuracy", base_json_number(train.accuracy), "test",
+        s->tested ? s->task->score_json(s, s->test) : json_null(), "time", train_times_json(&times),
         "ranks", ranks_of(s), "peak_memory_bytes", (json_int_t)base_peak_memory(), "interrupted",
         train_session_stopped(s), "run", s->run.path);
-
-    return result;
 }
 
 /* Every epoch of the run, those before a resume included. */
@@ -97,9 +125,10 @@ static void add_epochs(const struct train_session *s, struct base_str *text)
     }
 }
 
-base_status train_session_report(struct train_session *s)
+base_status train_session_report(const struct train_session *s)
 {
-    struct train_pace_summary t = train_pace_summary(&s->pace);
+    struct train_pace_summary pace = train_pace_summary(&s->journal.pace);
+    struct learnt train = last_epoch(&s->state.position);
     struct base_str text = {0};
     base_status st;
 
@@ -107,89 +136,17 @@ base_status train_session_report(struct train_session *s)
                  s->job->data, s->state.position.step, s->state.position.epoch);
     base_str_add(&text,
                  "seconds a step: first %.4f, then mean %.4f, median %.4f; %.0f samples a second\n",
-                 t.first, t.mean, t.median, t.samples_per_second);
-    if (!isnan(s->train_loss))
-        base_str_add(&text, "train loss %.4f, accuracy %.2f %%\n", s->train_loss,
-                     100 * s->train_accuracy);
+                 pace.first, pace.mean, pace.median, pace.samples_per_second);
+    if (!isnan(train.loss))
+        base_str_add(&text, "train loss %.4f, accuracy %.2f %%\n", train.loss,
+                     100 * train.accuracy);
     if (s->tested) {
-        base_str_add(&text, "test loss %.4f, accuracy %.2f %% (%llu samples)\n\n",
-                     train_metrics_loss(&s->test), 100 * train_metrics_accuracy(&s->test),
-                     (unsigned long long)s->test.count);
-        train_metrics_text(&s->test, s->info->class_names, &text);
+        base_str_add(&text, "test ");
+        s->task->score_text(s, s->test, &text);
     }
     base_info("\n%s", text.text);
     add_epochs(s, &text);
     st = train_run_write(&s->run, "report.txt", text.text);
     base_str_fini(&text);
-    return st;
-}
-
-static void last_words(const struct train_session *s)
-{
-    const char *saved = s->saved_step == s->state.position.step ? "saved" : "not saved";
-    const char *run = s->job->resume != NULL ? s->job->resume : s->run.name; /* may be a path */
-    bool elsewhere = strcmp(s->job->runs_dir, train_job_defaults.runs_dir) != 0;
-
-    if (!train_session_stopped(s))
-        return;
-    if (!s->job->checkpoint)
-        base_warn("stopped after step %" PRId64 "; nothing was saved (--no-checkpoint)",
-                  s->state.position.step);
-    else
-        base_warn("stopped after step %" PRId64 " (%s); go on with: paceline train --resume %s%s%s",
-                  s->state.position.step, saved, run, elsewhere ? " --runs-dir " : "",
-                  elsewhere ? s->job->runs_dir : "");
-}
-
-/* The run's folder tells how it ended, also when it failed. */
-static base_status close_run(struct train_session *s, base_status st, json_t *result)
-{
-    char *message = base_strdup(base_message());
-    base_status closed = base_events_close(s->events), saved;
-
-    s->events = NULL;
-    if (st == BASE_OK && closed != BASE_OK) {
-        st = closed;
-        base_free(message);
-        message = base_strdup(base_message());
-    }
-    json_object_del(s->run.json, "error"); /* of an earlier try */
-    if (st != BASE_OK)
-        json_object_set_new(s->run.json, "error",
-                            json_pack("{s:s, s:o}", "code", base_code_name(st), "message",
-                                      base_json_text(message)));
-    if (result != NULL)
-        json_object_set(s->run.json, "result", result);
-    saved = train_run_save(&s->run, st != BASE_OK              ? "failed"
-                                    : train_session_stopped(s) ? "interrupted"
-                                                               : "done");
-    if (st != BASE_OK) /* the first failure is the one to report */
-        st = base_fail(st, "%s", message);
-    else
-        st = saved;
-    base_free(message);
-    return st;
-}
-
-base_status train_job_run(const struct train_job *job, struct cluster_worker *worker,
-                          json_t **result_p)
-{
-    struct train_session s;
-    base_status st = BASE_OK;
-
-    *result_p = NULL;
-    TRY(train_session_open(job, worker, &s));
-    if (worker == NULL) /* of a worker's signals its agent is the judge */
-        base_stop_install();
-    TRY(train_loop(&s));
-    *result_p = train_session_result(&s);
-    if (!train_team_leads(&s.team))
-        goto out;
-    TRY(train_session_report(&s));
-    last_words(&s);
-out:
-    if (s.run_started)
-        st = close_run(&s, st, *result_p);
-    train_session_close(&s);
     return st;
 }

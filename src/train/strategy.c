@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/registry.h"
 #include "base/str.h"
@@ -57,15 +56,25 @@ out:
     return st;
 }
 
+base_status train_strategy_serves(const struct train_strategy *strategy, int workers)
+{
+    if (!strategy->alone || workers == 1)
+        return BASE_OK;
+    return base_fail(BASE_ERR_USAGE,
+                     "strategy %s is for one worker, but there are %d; `paceline strategies` lists "
+                     "the others",
+                     strategy->name, workers);
+}
+
 base_status train_exchange_head(struct train_exchange *x)
 {
     base_status st = BASE_OK;
-    double began = base_now();
+    enum train_category was = train_clock_enter(x->clock, TRAIN_WAIT);
 
     TRY(coll_all_reduce(x->coll, x->mine, TRAIN_HEAD, NULL));
+    train_clock_enter(x->clock, was);
     x->ranges[0] = (struct train_range){0, TRAIN_HEAD, x->mine};
     x->range_count = 1;
-    x->wait += base_now() - began;
 out:
     return st;
 }
@@ -73,15 +82,15 @@ out:
 base_status train_exchange_sum(struct train_exchange *x, const struct coll_sum *sum)
 {
     base_status st = BASE_OK;
-    double met;
+    enum train_category was;
     float *result;
 
     TRY(train_exchange_head(x));
-    met = base_now();
+    was = train_clock_enter(x->clock, TRAIN_COMMUNICATE);
     TRY(coll_space_all_reduce(x->coll, x->space, TRAIN_HEAD, x->floats - TRAIN_HEAD, sum, &result));
+    train_clock_enter(x->clock, was);
     x->ranges[1] = (struct train_range){TRAIN_HEAD, x->floats - TRAIN_HEAD, result};
     x->range_count = 2;
-    x->communicate += base_now() - met;
 out:
     return st;
 }

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
  * What a file in train/strategies/ provides: `const struct train_strategy train_strategy_NAME`.
- * A strategy turns the gradients of all workers into one sum that all of them update their weights
- * by. It is told each range of the flat gradient buffer as backward completes it, and it never
- * knows what a convolution is. In the order of a step:
+ * A strategy says how the workers of a view divide and combine the work. The loop (train/loop.c)
+ * owns the meetings, at which all workers have the same model; the way from one meeting to the next
+ * is the strategy's *leg*. Nothing else in train/ knows how work is divided.
+ *
+ * Synchronous strategies share a leg, train_parallel_leg (train/parallel.h): every worker computes
+ * the gradients of its share of each batch, and all make the same update by their sum. Such a
+ * strategy provides a `sum`. In the order of a step:
  *
  *   ready    for every layer, last to first: this range of my gradients is complete
- *   combine  everything is complete: give me everybody's sum
- *
- * and then comes the update, the same for all: clip and optimiser, train/update.h.
+ *   combine  all of my gradients are complete: give me the sum over the workers
+ *   apply    update the weights by the sum
  *
  * A view is a fixed set of workers. When one is lost, every call under way fails with
- * BASE_ERR_PEER_LOST, `close` is called, and with the next view `open`: a strategy keeps nothing
- * that belongs to a view longer than that. No weight is written before `combine` returned BASE_OK,
- * so a failed step is one that never was.
+ * BASE_ERR_PEER_LOST, `close` is called, and in the next view `open`: a strategy keeps nothing that
+ * belongs to a view longer than that.
  */
 #ifndef TRAIN_STRATEGY_H
 #define TRAIN_STRATEGY_H
@@ -21,8 +23,11 @@
 #include "base/option.h"
 #include "base/status.h"
 #include "coll/coll.h"
-#include "nn/optimiser.h"
+#include "train/clock.h"
 #include "train/fault.h"
+
+struct train_session;
+struct train_update;
 
 /* Floats in front of the gradients that are summed with them: the batch's loss and the like. */
 enum { TRAIN_HEAD = 16, TRAIN_MAX_RANGES = 64 };
@@ -32,44 +37,41 @@ struct train_range {
     const float *sum;     /* over all workers */
 };
 
+/* What workers exchange in a view: this worker's gradients, and means to talk about them. */
 struct train_exchange {
     int rank, size;
     struct coll *coll;               /* NULL: alone in this process */
     bool talks;                      /* the communication thread has it (coll_async_begin) */
-    struct coll_space *space;        /* everybody's head and gradients; NULL: alone */
-    float *mine;                     /* head, then gradients; in the space */
+    bool one_host;                   /* several workers, and all of them share memory */
+    struct coll_space *space;        /* every worker's head and gradients; NULL: alone */
+    float *mine;                     /* this worker's head, then its gradients; in the space */
     size_t floats;                   /* of both */
     int64_t step;                    /* that is under way, from 1 */
     uint32_t samples, whole;         /* of it: in this worker's share, in the batch */
-    const void *options;             /* what followed the name, in the strategy's own struct */
-    void *state;                     /* state_size bytes, zeros when open is called */
-    bool one_host;                   /* several workers, and all of them share memory */
+    const void *options;             /* what followed the strategy's name, in its own struct */
+    void *state;                     /* state_size bytes; zeros at first, kept across views */
+    struct train_clock *clock;       /* combine enters wait and communicate, and comes back */
     const struct train_fault *fault; /* for tests: where this worker is to be lost */
-    /* Set by open, on one host: combine only sums the head (train_exchange_head); each worker sums
-     * and updates a slice of the model that all have in common (train/copies.h). Asked for again
-     * in combine: it may have been refused. */
-    bool slices;
 
-    /* combine sets these: the head is the beginning of a range, which are disjoint and complete. */
+    /* combine sets these: disjoint and complete; the head is the beginning of one of them. */
     struct train_range ranges[TRAIN_MAX_RANGES];
     int range_count;
-    /* Seconds, added to: moving and summing, waiting for others, and behind the computing. */
-    double communicate, wait, overlapped;
 };
 
-/* A worker's own copy of the model, between rounds. */
-struct train_replica {
-    size_t floats, statistic_floats;
-    float *weights, *slots[NN_MAX_SLOTS], *statistics;
-    int slot_count;
-    const float *round; /* the weights of the last round */
-    float share;        /* this worker's, of the round's samples */
+/* How gradients become one sum and the sum an update; for train_parallel_leg. */
+struct train_sum {
+    void (*ready)(struct train_exchange *x, size_t offset, size_t count); /* or NULL */
+    /* No weight is written before this returned BASE_OK: a failed step is one that never was. */
+    base_status (*combine)(struct train_exchange *x);
+    /* NULL: every worker updates all of its weights by the ranges. */
+    base_status (*apply)(struct train_session *session, struct train_update *update);
 };
 
 struct train_strategy {
     const char *name, *help;
     const char *commit_unit; /* the most that a lost worker can cost: "step" */
     bool alone;              /* serves one worker only */
+    int least;               /* fewer workers than this cannot go on */
 
     /* What may follow the name, "ddp:bucket=2M": a table over a struct; NULL: nothing. */
     const struct base_option *options;
@@ -77,18 +79,16 @@ struct train_strategy {
     const void *defaults;
     const char *const *examples; /* texts of options that tests run; NULL-ended; NULL: "" alone */
 
-    size_t state_size;
-    base_status (*open)(struct train_exchange *x); /* a view begins; or NULL */
-    void (*close)(struct train_exchange *x);       /* it ends; accepts half-built; or NULL */
-    void (*ready)(struct train_exchange *x, size_t offset, size_t count); /* or NULL */
-    base_status (*combine)(struct train_exchange *x);
+    size_t state_size;                                  /* of x->state */
+    base_status (*open)(struct train_session *session); /* a view begins; or NULL */
+    void (*close)(struct train_session *session);       /* it ends; accepts half-opened; or NULL */
 
-    /* Strategies that go apart for some steps, commit unit "round": `combine` then gives the
-     * worker's own gradients, the head stays its own, too, and behind the steps that are `due`, and
-     * wherever all must be the same (the end of an epoch, a checkpoint), `settle` makes one model
-     * of all copies. NULL: all copies are the same after every step. */
-    bool (*due)(const struct train_exchange *x, int64_t step);
-    base_status (*settle)(struct train_exchange *x, const struct train_replica *replica);
+    /* Trains until step `goal` is done, or all workers have agreed to stop or to take the next
+     * view. Returns the same on every worker, but for BASE_ERR_PEER_LOST: then workers may differ
+     * by one commit unit, which entering the next view settles. A failed leg leaves the state as
+     * it was at the last commit. */
+    base_status (*leg)(struct train_session *session, int64_t goal);
+    const struct train_sum *sum; /* of train_parallel_leg */
 };
 
 extern const struct train_strategy *const train_strategy_registry[];
@@ -98,7 +98,10 @@ extern const size_t train_strategy_count;
 base_status train_strategy_find(const char *text, const struct train_strategy **strategy_p,
                                 void **options_p);
 
-/* For combine: sums the head. Whoever comes early waits for the others there. */
+/* An error where the strategy is for one worker and there are more. */
+base_status train_strategy_serves(const struct train_strategy *strategy, int workers);
+
+/* For combine: sums the head. A worker that comes early waits for the others here. */
 base_status train_exchange_head(struct train_exchange *x);
 
 /* For combine: sums the head, then all gradients, on this thread. The head goes by itself: it is

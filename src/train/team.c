@@ -44,18 +44,11 @@ base_status train_team_meet(struct train_team *team)
     return st;
 }
 
-base_status train_team_begin(struct train_team *team, const struct train_strategy *strategy,
-                             const void *options, size_t floats, size_t sums)
+base_status train_team_begin(struct train_team *team, size_t floats, size_t sums)
 {
     base_status st = BASE_OK;
     struct train_exchange *x = &team->exchange;
 
-    if (strategy->alone && x->size > 1)
-        TRY(base_fail(
-            BASE_ERR_USAGE,
-            "strategy %s is for one worker, but there are %d; `paceline strategies` lists "
-            "the others",
-            strategy->name, x->size));
     TRY(base_add(floats, TRAIN_HEAD, &x->floats));
     if (x->coll != NULL) {
         TRY(coll_space_open(x->coll, "gradients", x->floats, &x->space));
@@ -67,26 +60,22 @@ base_status train_team_begin(struct train_team *team, const struct train_strateg
     if (x->coll != NULL && sums > 0)
         TRY(coll_space_open(x->coll, "sums", sums, &team->sums));
     team->failure = BASE_OK;
-    x->options = options;
-    x->state = base_calloc(1, strategy->state_size);
-    team->strategy = strategy;
-    if (strategy->open != NULL)
-        TRY(strategy->open(x));
 out:
     return st;
+}
+
+base_status train_team_take(struct train_team *team)
+{
+    team->exchange.talks = false;
+    return team->exchange.coll != NULL ? coll_async_end(team->exchange.coll) : BASE_OK;
 }
 
 void train_team_leave(struct train_team *team)
 {
     struct train_exchange *x = &team->exchange;
 
-    if (x->coll != NULL)
-        base_ignore(coll_async_end(x->coll));
+    base_ignore(train_team_take(team));
     team->bytes_sent = train_team_bytes_sent(team);
-    if (team->strategy != NULL && team->strategy->close != NULL)
-        team->strategy->close(x);
-    team->strategy = NULL;
-    base_free(x->state);
     coll_space_close(team->sums);
     coll_space_close(x->space);
     coll_close(x->coll);
@@ -96,6 +85,13 @@ void train_team_leave(struct train_team *team)
     team->sums = NULL;
     team->own = NULL;
     *x = (struct train_exchange){0};
+}
+
+struct data_share train_team_share(const struct train_team *team)
+{
+    uint32_t rank = (uint32_t)team->exchange.rank;
+
+    return (struct data_share){rank, rank + 1, (uint32_t)team->exchange.size}; /* equal weights */
 }
 
 bool train_team_leads(const struct train_team *team)
@@ -130,13 +126,6 @@ uint64_t train_team_bytes_sent(const struct train_team *team)
     return team->bytes_sent + comm_group_bytes_sent(team->group) - team->bytes_opening;
 }
 
-/* Between steps the group is this thread's. */
-static base_status take_group(struct train_team *team)
-{
-    team->exchange.talks = false;
-    return coll_async_end(team->exchange.coll);
-}
-
 base_status train_team_gather(struct train_team *team, const void *mine, size_t count, void *all)
 {
     base_status st = BASE_OK;
@@ -146,7 +135,7 @@ base_status train_team_gather(struct train_team *team, const void *mine, size_t 
         memcpy(all, mine, count);
         return BASE_OK;
     }
-    TRY(take_group(team));
+    TRY(train_team_take(team));
     TRY(coll_all_gather(x->coll, mine, count, all));
 out:
     return st;
@@ -158,7 +147,7 @@ base_status train_team_broadcast(struct train_team *team, int root, void *bytes,
 
     if (team->exchange.coll == NULL)
         return BASE_OK;
-    TRY(take_group(team));
+    TRY(train_team_take(team));
     TRY(coll_broadcast(team->exchange.coll, root, bytes, count));
 out:
     return st;
@@ -179,7 +168,7 @@ base_status train_team_mean(struct train_team *team, float *x, size_t count, int
         all += weights[i];
     for (int i = 0; i < size; i++)
         scale[i] = all > 0 ? (float)((double)weights[i] / (double)all) : 1.0f / (float)size;
-    TRY(take_group(team));
+    TRY(train_team_take(team));
     TRY(coll_all_reduce(team->exchange.coll, x, count, &mean));
 out:
     return st;
@@ -204,12 +193,13 @@ out:
 
 void train_team_sum(struct train_team *team, float *sums, size_t count)
 {
-    double began = base_now();
+    enum train_category was;
 
     if (team->exchange.size == 1 || team->failure != BASE_OK)
         return;
+    was = train_clock_enter(team->exchange.clock, TRAIN_COMMUNICATE);
     team->failure = sum(team, sums, count);
-    team->sum_seconds += base_now() - began;
+    train_clock_enter(team->exchange.clock, was);
 }
 
 base_status train_team_tell(struct train_team *team, int root, json_t **object_p)

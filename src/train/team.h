@@ -1,39 +1,41 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who works together: the members of a view, connected, with a strategy between them; or one
- * process alone, for which all of this is trivial. A team lives for one view: after
- * BASE_ERR_PEER_LOST, or when a newer view was heard of, it is left and the next one met.
+ * The workers of a view, connected; or one process alone, for which all of this is trivial. A team
+ * lives for one view: after BASE_ERR_PEER_LOST, or when a newer view was heard of, it is left and
+ * the next one met.
  */
 #ifndef TRAIN_TEAM_H
 #define TRAIN_TEAM_H
 
 #include "base/json.h"
 #include "cluster/worker.h"
+#include "data/loader.h"
 #include "train/strategy.h"
 
 struct train_team {
     struct cluster_worker *worker; /* NULL: alone in the process that a person started */
     struct comm_view view;
     struct comm_group *group;
-    const struct train_strategy *strategy;
     struct train_exchange exchange; /* its rank, size and coll hold from train_team_meet on */
     float *own;                     /* the exchange's memory, alone */
     struct coll_space *sums;        /* for train_team_sum */
     base_status failure;            /* of the first train_team_sum that failed in this view */
-    double sum_seconds;             /* spent in it */
     uint64_t bytes_sent;            /* in earlier views */
-    uint64_t bytes_opening;         /* to connect this one, which is nobody's training */
+    uint64_t bytes_opening;         /* sent to connect this view, which is no training */
 };
 
 /* Takes the next view and connects with its members; those lost meanwhile cost another view. */
 base_status train_team_meet(struct train_team *team);
-/* Gradients of `floats`, in memory that the strategy sums fastest; the strategy begins. `sums`: the
- * most that train_team_sum will be asked for. */
-base_status train_team_begin(struct train_team *team, const struct train_strategy *strategy,
-                             const void *options, size_t floats, size_t sums);
+/* Memory for gradients of `floats`, where they are summed fastest. `sums`: the most that
+ * train_team_sum will be asked for. */
+base_status train_team_begin(struct train_team *team, size_t floats, size_t sums);
+/* Ends the communication thread, if a strategy has started it: the group is this thread's. */
+base_status train_team_take(struct train_team *team);
 /* Ends what the view began; says whom the group takes for lost. Accepts zeros. */
 void train_team_leave(struct train_team *team);
 
+/* This worker's share of every batch and of every part that is scored. */
+struct data_share train_team_share(const struct train_team *team);
 bool train_team_leads(const struct train_team *team);     /* rank 0, or alone */
 uint32_t train_team_id(const struct train_team *team);    /* of this worker; 0: alone */
 uint32_t train_team_since(const struct train_team *team); /* its first view; 0: alone */
@@ -45,13 +47,14 @@ uint64_t train_team_bytes_sent(const struct train_team *team);
  * in `failure`, and the step is void. */
 void train_team_sum(struct train_team *team, float *sums, size_t count);
 
-/* Collectives between steps: they end the strategy's communication thread, which the next step
- * starts again. */
+/* Collectives between steps: they end the strategy's communication thread (train_team_take), which
+ * the next step starts again. */
 base_status train_team_gather(struct train_team *team, const void *mine, size_t count, void *all);
 base_status train_team_broadcast(struct train_team *team, int root, void *bytes, size_t count);
-/* Weighted; everybody's weight 0 counts as 1. */
+/* The weighted mean over workers, in place; where all weights are 0 they count as 1. */
 base_status train_team_mean(struct train_team *team, float *x, size_t count, int64_t weight);
-/* root's object becomes everybody's; *object_p is a new reference elsewhere, untouched at root. */
+/* root's object becomes that of all workers: *object_p is untouched at root, a new reference
+ * elsewhere. */
 base_status train_team_tell(struct train_team *team, int root, json_t **object_p);
 /* The same number on every worker? `what` names it, "the weights after step 7". */
 base_status train_team_compare(struct train_team *team, uint64_t number, const char *what);

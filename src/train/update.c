@@ -5,7 +5,7 @@
 
 #include "nn/simd/simd.h"
 
-/* The gradients of a range: what lies behind the head. */
+/* The gradients of a range, without the head. */
 static struct train_range gradients_of(const struct train_range *range)
 {
     size_t head = range->offset < TRAIN_HEAD ? TRAIN_HEAD - range->offset : 0;
@@ -16,7 +16,7 @@ static struct train_range gradients_of(const struct train_range *range)
                                 range->sum + head};
 }
 
-static void clip(struct train_step *step, const struct train_range *ranges, int count)
+static void clip(struct train_update *u, const struct train_range *ranges, int count)
 {
     double squares = 0;
 
@@ -26,30 +26,30 @@ static void clip(struct train_step *step, const struct train_range *ranges, int 
         if (range.count > 0)
             squares += nn_simd()->square_sum(range.count, range.sum);
     }
-    step->gradient_norm = sqrt(squares);
-    if (step->gradient_norm > step->clip)
-        step->hyper.gradient_scale = step->clip / step->gradient_norm;
+    u->gradient_norm = sqrt(squares);
+    if (u->gradient_norm > u->clip)
+        u->hyper.gradient_scale = u->clip / u->gradient_norm;
 }
 
-void train_update(struct train_step *step, const struct train_range *ranges, int count)
+void train_update_ranges(struct train_update *u, const struct train_range *ranges, int count)
 {
-    step->hyper.gradient_scale = 1;
-    if (step->clip > 0)
-        clip(step, ranges, count);
+    u->hyper.gradient_scale = 1;
+    if (u->clip > 0)
+        clip(u, ranges, count);
     for (int i = 0; i < count; i++) {
         struct train_range range = gradients_of(&ranges[i]);
-        struct nn_update update = {
+        struct nn_update part = {
             .count = range.count,
             .gradient = range.sum,
-            .weight_in = step->weights + range.offset,
-            .weight_out = step->weights + range.offset,
+            .weight_in = u->weights + range.offset,
+            .weight_out = u->weights + range.offset,
         };
 
-        for (int slot = 0; slot < step->optimiser->slots; slot++) {
-            update.slot_in[slot] = step->slots[slot] + range.offset;
-            update.slot_out[slot] = step->slots[slot] + range.offset;
+        for (int slot = 0; slot < u->optimiser->slots; slot++) {
+            part.slot_in[slot] = u->slots[slot] + range.offset;
+            part.slot_out[slot] = u->slots[slot] + range.offset;
         }
         if (range.count > 0)
-            step->optimiser->update(&step->hyper, &update);
+            u->optimiser->update(&u->hyper, &part);
     }
 }

@@ -9,7 +9,7 @@
 #include "nn/optimiser.h"
 #include "train/strategy.h"
 
-struct train_step {
+struct train_update {
     float *weights, *slots[NN_MAX_SLOTS]; /* flat buffers of the whole model */
     const struct nn_optimiser *optimiser;
     struct nn_hyper hyper;
@@ -17,6 +17,6 @@ struct train_step {
     double gradient_norm; /* out: before clipping; 0 when it was not needed */
 };
 
-void train_update(struct train_step *step, const struct train_range *ranges, int count);
+void train_update_ranges(struct train_update *update, const struct train_range *ranges, int count);
 
 #endif

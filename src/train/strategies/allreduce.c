@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * All gradients are summed once backward is done: everybody computes, then everybody communicates.
+ * All gradients are summed once backward is done: first all workers compute, then all communicate.
  */
-#include "train/strategy.h"
+#include "train/parallel.h"
 
 struct options {
     enum coll_wire wire;
 };
 
-static base_status combine(struct train_exchange *x)
+static base_status allreduce_combine(struct train_exchange *x)
 {
     const struct options *options = x->options;
 
@@ -27,11 +27,13 @@ static const struct base_option table[] = {
 
 const struct train_strategy train_strategy_allreduce = {
     .name = "allreduce",
-    .help = "all gradients are summed at once, behind the backward",
+    .help = "all gradients are summed at once, after the backward",
     .commit_unit = "step",
+    .least = 1,
     .options = table,
     .options_size = sizeof(struct options),
     .defaults = &(const struct options){.wire = COLL_FP32},
     .examples = (const char *const[]){"", NULL},
-    .combine = combine,
+    .leg = train_parallel_leg,
+    .sum = &(const struct train_sum){.combine = allreduce_combine},
 };

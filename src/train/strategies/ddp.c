@@ -2,16 +2,18 @@
  *
  * Distributed data parallel (Li et al., VLDB 2020): gradients are summed in buckets while backward
  * goes on. Backward completes the flat buffer from its end to its beginning, so buckets are cut
- * from the end; the first is smaller, to have something to send early. They are started in the
- * same order by everybody, as soon as they are complete, and the communication thread runs them.
- * The last one has the head in it, or the head follows by itself where gradients travel rounded.
+ * from the end; the first is smaller, to have something to send early. All workers start them in
+ * the same order, as soon as they are complete, and the communication thread runs them. The last
+ * one has the head in it, or the head follows by itself where gradients travel rounded.
  *
- * On one host the sums run at the speed of memory and a communication thread would take the cores
- * from the computing ones: unless told otherwise nothing is sent there. Behind the backward each
- * worker sums its slice of everybody's gradients and updates it, for all.
+ * On one host sums run at the speed of memory and a communication thread would take the cores from
+ * the computing ones: unless told otherwise nothing is sent there. After the backward each worker
+ * sums its slice of all workers' gradients and updates that slice for all (train/copies.h).
  */
 #include "base/clock.h"
-#include "train/strategy.h"
+#include "train/copies.h"
+#include "train/parallel.h"
+#include "train/session.h"
 
 enum overlap { AUTO, ON, OFF };
 
@@ -26,9 +28,11 @@ struct bucket {
     uint64_t ticket;
 };
 
-struct state {
+struct ddp {
     struct coll_sum sum;
-    bool overlaps;
+    bool overlaps; /* buckets are sent during the backward */
+    bool together; /* each worker updates a slice of the copies that all of them use … */
+    struct train_copies copies; /* … which are these */
     struct bucket buckets[TRAIN_MAX_RANGES];
     int count, started;
     base_status failure; /* of a start inside backward */
@@ -40,8 +44,9 @@ static size_t floats_of(int64_t bytes)
     return ((size_t)bytes / sizeof(float) + 15) / 16 * 16;
 }
 
-/* From the end of the buffer to its beginning. */
-static void cut(const struct train_exchange *x, const struct options *options, struct state *state)
+/* Cuts the buckets, from the end of the buffer to its beginning. */
+static void ddp_cut(const struct train_exchange *x, const struct options *options,
+                    struct ddp *state)
 {
     bool apart = state->sum.wire != COLL_FP32;
     size_t begin = apart ? TRAIN_HEAD : 0, end = x->floats, size = floats_of(options->first);
@@ -59,19 +64,34 @@ static void cut(const struct train_exchange *x, const struct options *options, s
         state->buckets[state->count++] = (struct bucket){0, TRAIN_HEAD, 0};
 }
 
-static base_status open(struct train_exchange *x)
+static base_status ddp_open(struct train_session *s)
 {
-    const struct options *options = x->options;
-    struct state *state = x->state;
+    base_status st = BASE_OK;
+    const struct options *options = s->options;
+    const struct train_exchange *x = &s->team.exchange;
+    struct ddp *state = s->strategy_state;
 
-    state->sum.wire = options->wire;
-    state->overlaps = options->overlap == ON || (options->overlap == AUTO && !x->one_host);
-    x->slices = x->one_host && !state->overlaps && state->sum.wire == COLL_FP32;
-    cut(x, options, state);
-    return BASE_OK;
+    *state = (struct ddp){.sum.wire = options->wire,
+                          .overlaps =
+                              options->overlap == ON || (options->overlap == AUTO && !x->one_host)};
+    ddp_cut(x, options, state);
+    /* Clipping needs the norm of the whole gradient, which no worker has then. */
+    state->together =
+        x->one_host && !state->overlaps && options->wire == COLL_FP32 && s->job->clip == 0;
+    if (state->together)
+        TRY(train_copies_open(&state->copies, x, &s->state));
+out:
+    return st;
 }
 
-static base_status start(struct train_exchange *x, struct state *state)
+static void ddp_close(struct train_session *s)
+{
+    struct ddp *state = s->strategy_state;
+
+    train_copies_close(&state->copies, &s->state);
+}
+
+static base_status ddp_start(struct train_exchange *x, struct ddp *state)
 {
     base_status st = BASE_OK;
     struct bucket *bucket = &state->buckets[state->started];
@@ -89,30 +109,32 @@ out:
 }
 
 /* Everything from `offset` on is complete. The bucket at 0 has the head, which comes last. */
-static void ready(struct train_exchange *x, size_t offset, size_t count)
+static void ddp_ready(struct train_exchange *x, size_t offset, size_t count)
 {
-    struct state *state = x->state;
+    struct ddp *state = x->state;
 
     (void)count;
     while (state->overlaps && state->failure == BASE_OK && state->started < state->count &&
            state->buckets[state->started].offset >= offset &&
            state->buckets[state->started].offset > 0)
-        state->failure = start(x, state);
+        state->failure = ddp_start(x, state);
 }
 
-static base_status combine(struct train_exchange *x)
+static base_status ddp_combine(struct train_exchange *x)
 {
     base_status st = BASE_OK;
-    struct state *state = x->state;
-    double began = base_now(), exposed, hidden;
+    struct ddp *state = x->state;
+    enum train_category was;
+    double began = base_now(), hidden;
 
-    if (x->slices)
+    if (state->together)
         return train_exchange_head(x);
     if (!state->overlaps)
         return train_exchange_sum(x, &state->sum);
     TRY(state->failure);
+    was = train_clock_enter(x->clock, TRAIN_COMMUNICATE);
     while (state->started < state->count)
-        TRY(start(x, state));
+        TRY(ddp_start(x, state));
     state->started = 0;
     for (int i = 0; i < state->count; i++) {
         const struct bucket *bucket = &state->buckets[i];
@@ -122,11 +144,27 @@ static base_status combine(struct train_exchange *x)
         x->ranges[i] = (struct train_range){bucket->offset, bucket->count, result};
     }
     x->range_count = state->count;
-    exposed = base_now() - began;
-    hidden = coll_async_busy(x->coll) - state->busy - exposed;
+    hidden = coll_async_busy(x->coll) - state->busy - (base_now() - began);
     state->busy = coll_async_busy(x->coll);
-    x->communicate += exposed;
-    x->overlapped += hidden > 0 ? hidden : 0;
+    x->clock->overlapped += hidden > 0 ? hidden : 0;
+    train_clock_enter(x->clock, was);
+out:
+    return st;
+}
+
+static base_status ddp_apply(struct train_session *s, struct train_update *update)
+{
+    base_status st = BASE_OK;
+    struct train_exchange *x = &s->team.exchange;
+    struct ddp *state = s->strategy_state;
+
+    if (!state->together) {
+        train_update_ranges(update, x->ranges, x->range_count);
+        goto out;
+    }
+    train_copies_write(&state->copies, x, update, &s->state);
+    train_fault_at(&s->fault, "slice", x->step);
+    TRY(train_copies_turn(&state->copies, x, &s->state));
 out:
     return st;
 }
@@ -153,6 +191,7 @@ const struct train_strategy train_strategy_ddp = {
     .name = "ddp",
     .help = "gradients are summed in buckets while backward goes on",
     .commit_unit = "step",
+    .least = 1,
     .options = table,
     .options_size = sizeof(struct options),
     .defaults =
@@ -160,8 +199,10 @@ const struct train_strategy train_strategy_ddp = {
             .bucket = 2 << 20, .first = 512 << 10, .wire = COLL_FP32, .overlap = AUTO},
     .examples =
         (const char *const[]){"", "overlap=on,bucket=64K,first=4K", "overlap=on,wire=bf16", NULL},
-    .state_size = sizeof(struct state),
-    .open = open,
-    .ready = ready,
-    .combine = combine,
+    .state_size = sizeof(struct ddp),
+    .open = ddp_open,
+    .close = ddp_close,
+    .leg = train_parallel_leg,
+    .sum =
+        &(const struct train_sum){.ready = ddp_ready, .combine = ddp_combine, .apply = ddp_apply},
 };

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rank 0 receives everybody's gradients, sums them in the order of the ranks and sends the sum back
- * to each: the simplest way, in which all bytes go through one worker. As in allreduce the head
- * goes first, to tell waiting apart from communicating.
+ * Rank 0 receives the gradients of all workers, sums them in the order of the ranks and sends the
+ * sum back to each: the simplest way, in which all bytes go through one worker. As in allreduce the
+ * head goes first, to tell waiting apart from communicating.
  */
 #include "base/clock.h"
 #include "base/mem.h"
 #include "nn/simd/simd.h"
-#include "train/strategy.h"
+#include "train/parallel.h"
+#include "train/session.h"
 
 static const double PATIENCE = 600; /* seconds */
 enum { TO_ROOT = 1, FROM_ROOT };    /* tags */
 
-struct state {
+struct gather_scatter {
     float *received; /* rank 0: (size - 1) gradients */
 };
 
@@ -21,32 +22,33 @@ static size_t gradients(const struct train_exchange *x)
     return x->floats - TRAIN_HEAD;
 }
 
-static base_status open(struct train_exchange *x)
+static base_status gather_scatter_open(struct train_session *s)
 {
     base_status st = BASE_OK;
-    struct state *state = x->state;
+    const struct train_exchange *x = &s->team.exchange;
+    struct gather_scatter *state = s->strategy_state;
     size_t floats = 0;
 
     if (x->rank != 0 || x->size == 1)
         return BASE_OK;
     TRY(base_mul(gradients(x), (size_t)x->size - 1, &floats));
-    TRY(base_tensor(floats, sizeof(float), "everybody's gradients", &state->received));
+    TRY(base_tensor(floats, sizeof(float), "the gradients of all workers", &state->received));
 out:
     return st;
 }
 
-static void close(struct train_exchange *x)
+static void gather_scatter_close(struct train_session *s)
 {
-    struct state *state = x->state;
+    struct gather_scatter *state = s->strategy_state;
 
-    if (state != NULL)
-        base_free(state->received);
+    base_free(state->received);
+    state->received = NULL;
 }
 
-/* Rank 0's part: `back` false: a message from everybody else; true: one to each. */
+/* Rank 0's part: `back` false: a message from each of the others; true: one to each of them. */
 static base_status exchange(struct train_exchange *x, bool back)
 {
-    struct state *state = x->state;
+    struct gather_scatter *state = x->state;
     struct comm_group *group = coll_group(x->coll);
     struct comm_request requests[COMM_MAX_WORKERS], *list[COMM_MAX_WORKERS];
     size_t count = gradients(x), bytes = count * sizeof(float);
@@ -65,7 +67,7 @@ static base_status exchange(struct train_exchange *x, bool back)
 static base_status serve(struct train_exchange *x)
 {
     base_status st = BASE_OK;
-    struct state *state = x->state;
+    struct gather_scatter *state = x->state;
     float *sum = x->mine + TRAIN_HEAD;
 
     TRY(exchange(x, false));
@@ -91,19 +93,18 @@ out:
     return st;
 }
 
-static base_status combine(struct train_exchange *x)
+static base_status gather_scatter_combine(struct train_exchange *x)
 {
     base_status st = BASE_OK;
-    double began = base_now(), met;
+    enum train_category was;
 
-    TRY(coll_all_reduce(x->coll, x->mine, TRAIN_HEAD, NULL));
-    met = base_now();
+    TRY(train_exchange_head(x));
+    was = train_clock_enter(x->clock, TRAIN_COMMUNICATE);
     if (x->size > 1)
         TRY(x->rank == 0 ? serve(x) : ask(x));
+    train_clock_enter(x->clock, was);
     x->ranges[0] = (struct train_range){0, x->floats, x->mine};
     x->range_count = 1;
-    x->wait += met - began;
-    x->communicate += base_now() - met;
 out:
     return st;
 }
@@ -112,8 +113,10 @@ const struct train_strategy train_strategy_gather_scatter = {
     .name = "gather-scatter",
     .help = "rank 0 receives all gradients and sends their sum back",
     .commit_unit = "step",
-    .state_size = sizeof(struct state),
-    .open = open,
-    .close = close,
-    .combine = combine,
+    .least = 1,
+    .state_size = sizeof(struct gather_scatter),
+    .open = gather_scatter_open,
+    .close = gather_scatter_close,
+    .leg = train_parallel_leg,
+    .sum = &(const struct train_sum){.combine = gather_scatter_combine},
 };

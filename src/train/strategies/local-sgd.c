@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * Local SGD (Stich 2019): every worker trains alone for k steps on its shares, then all average
- * their weights, each by its share of the samples. `warmup` steps at the beginning are averaged one
- * by one (post-local SGD, Lin et al. 2020). With `outer-lr` the round's mean change is a gradient
- * for an outer Nesterov step (DiLoCo, Douillard et al. 2023) whose velocity begins at zero with
- * every view.
+ * their weights, each by its share of the samples: a round. `warmup` steps at the beginning are
+ * averaged one by one (post-local SGD, Lin et al. 2020). With `outer-lr` the round's mean change is
+ * a gradient for an outer Nesterov step (DiLoCo, Douillard et al. 2023) whose velocity begins at
+ * zero with every view. What is committed is the last round: a lost worker costs the steps since
+ * then, which the others do again.
  */
-#include "base/clock.h"
 #include "base/mem.h"
-#include "train/strategy.h"
+#include "train/snapshot.h"
+#include "train/step.h"
 
 struct options {
     int64_t k, warmup;
@@ -16,61 +17,46 @@ struct options {
     bool slots;
 };
 
-struct state {
-    float *velocity; /* of the outer step; NULL: there is none */
+struct local_sgd {
+    struct train_snapshot round;  /* the state after the last round */
+    struct train_outcome outcome; /* of this worker's shares since then */
+    float *velocity;              /* of the outer step; NULL: there is none */
 };
 
-static base_status open(struct train_exchange *x)
+static base_status local_sgd_open(struct train_session *s)
 {
     base_status st = BASE_OK;
-    const struct options *options = x->options;
-    struct state *state = x->state;
+    const struct options *options = s->options;
+    struct local_sgd *state = s->strategy_state;
 
     if (options->outer_lr > 0)
-        TRY(base_tensor(x->floats - TRAIN_HEAD, sizeof(float), "the outer velocity",
-                        &state->velocity));
+        TRY(base_tensor(s->state.floats, sizeof(float), "the outer velocity", &state->velocity));
 out:
     return st;
 }
 
-static void close(struct train_exchange *x)
+static void local_sgd_close(struct train_session *s)
 {
-    struct state *state = x->state;
+    struct local_sgd *state = s->strategy_state;
 
-    if (state != NULL)
-        base_free(state->velocity);
+    train_snapshot_fini(&state->round);
+    base_free(state->velocity);
+    state->velocity = NULL;
 }
 
-/* The share's own mean: gradients come scaled for the whole batch. */
-static base_status combine(struct train_exchange *x)
+static void outer_step(const struct train_session *s)
 {
-    float scale = x->samples > 0 ? (float)x->whole / (float)x->samples : 0;
-
-    for (size_t i = TRAIN_HEAD; i < x->floats; i++)
-        x->mine[i] *= scale;
-    x->ranges[0] = (struct train_range){0, x->floats, x->mine};
-    x->range_count = 1;
-    return BASE_OK;
-}
-
-static bool due(const struct train_exchange *x, int64_t step)
-{
-    const struct options *options = x->options;
-
-    return step <= options->warmup || step % options->k == 0;
-}
-
-static void outer_step(const struct train_exchange *x, const struct train_replica *r)
-{
-    const struct options *options = x->options;
-    float *velocity = ((struct state *)x->state)->velocity;
+    const struct options *options = s->options;
+    const struct local_sgd *state = s->strategy_state;
+    const float *before = state->round.weights;
+    float *velocity = state->velocity, *weights = s->state.weights;
     float lr = (float)options->outer_lr, momentum = (float)options->outer_momentum;
 
-    for (size_t i = 0; i < r->floats; i++) {
-        float change = r->round[i] - r->weights[i];
+    for (size_t i = 0; i < s->state.floats; i++) {
+        float change = before[i] - weights[i];
 
         velocity[i] = momentum * velocity[i] + change;
-        r->weights[i] = r->round[i] - lr * (change + momentum * velocity[i]);
+        weights[i] = before[i] - lr * (change + momentum * velocity[i]);
     }
 }
 
@@ -81,21 +67,107 @@ static base_status average(struct train_exchange *x, float share, float *of, siz
     return coll_all_reduce(x->coll, of, count, NULL);
 }
 
-static base_status settle(struct train_exchange *x, const struct train_replica *r)
+/* One model of all copies; `share`: this worker's, of the round's samples. */
+static base_status average_models(struct train_session *s, float share)
 {
     base_status st = BASE_OK;
-    const struct options *options = x->options;
-    const struct state *state = x->state;
-    double began = base_now();
+    const struct options *options = s->options;
+    const struct local_sgd *state = s->strategy_state;
+    struct train_exchange *x = &s->team.exchange;
+    size_t floats = s->state.floats;
 
-    TRY(average(x, r->share, r->weights, r->floats));
-    for (int i = 0; options->slots && i < r->slot_count; i++)
-        TRY(average(x, r->share, r->slots[i], r->floats));
-    TRY(average(x, r->share, r->statistics, r->statistic_floats));
+    TRY(average(x, share, s->state.weights, floats));
+    for (int i = 0; options->slots && i < s->state.optimiser->slots; i++)
+        TRY(average(x, share, s->state.slots[i], floats));
+    TRY(average(x, share, s->state.statistics, nn_graph_stat_floats(s->state.graph)));
     if (state->velocity != NULL)
-        outer_step(x, r);
-    x->communicate += base_now() - began;
+        outer_step(s);
 out:
+    return st;
+}
+
+static base_status begin_round(struct train_session *s)
+{
+    struct local_sgd *state = s->strategy_state;
+
+    state->outcome = (struct train_outcome){0};
+    return train_snapshot_take(&state->round, &s->state);
+}
+
+/* All copies become one; the samples since the last round count for all workers. */
+static base_status end_round(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    struct local_sgd *state = s->strategy_state;
+    struct train_outcome all = state->outcome;
+
+    train_head_fill(s, &all);
+    TRY(train_exchange_head(&s->team.exchange));
+    train_head_read(s, s->team.exchange.mine, &all);
+    train_clock_enter(&s->clock, TRAIN_COMMUNICATE);
+    TRY(average_models(s, (float)((double)state->outcome.seen / (double)all.seen)));
+    train_clock_enter(&s->clock, TRAIN_COMPUTE);
+    train_step_count(s, &all, state->outcome.seen);
+    s->united_step = s->state.position.step;
+out:
+    return st;
+}
+
+/* A step by this worker's own gradients, which come scaled for the whole batch. */
+static base_status step_alone(struct train_session *s, struct train_step *step)
+{
+    base_status st = BASE_OK;
+    struct local_sgd *state = s->strategy_state;
+    struct train_exchange *x = &s->team.exchange;
+    struct train_range all = {0, x->floats, x->mine};
+    float scale;
+
+    TRY(train_step_compute(s, step));
+    train_fault_at(&s->fault, "combine", x->step);
+    scale = x->samples > 0 ? (float)x->whole / (float)x->samples : 0;
+    for (size_t i = TRAIN_HEAD; i < x->floats; i++)
+        x->mine[i] *= scale;
+    train_fault_at(&s->fault, "update", x->step);
+    TRY(train_step_judge(s, step));
+    train_update_ranges(&step->update, &all, 1);
+    train_step_advance(s, step);
+    state->outcome.loss_sum += step->outcome.loss_sum;
+    state->outcome.correct += step->outcome.correct;
+    state->outcome.seen += step->outcome.seen;
+out:
+    return st;
+}
+
+static bool round_is_due(const struct train_session *s)
+{
+    const struct options *options = s->options;
+    int64_t step = s->state.position.step;
+
+    return step <= options->warmup || step % options->k == 0;
+}
+
+static base_status local_sgd_leg(struct train_session *s, int64_t goal)
+{
+    base_status st = BASE_OK;
+    const struct local_sgd *state = s->strategy_state;
+    const struct train_position *p = &s->state.position;
+    struct train_step step = {0};
+
+    TRY(begin_round(s));
+    while (p->step < goal && !train_session_halts(s)) {
+        TRY(step_alone(s, &step));
+        if (p->step == goal || round_is_due(s)) {
+            TRY(end_round(s));
+            if (p->step < goal)
+                TRY(begin_round(s));
+        }
+        train_step_tell(s, &step);
+    }
+out:
+    if (st != BASE_OK) {
+        train_step_undo(s, &step, st);
+        train_snapshot_restore(&state->round, &s->state);
+    }
     return st;
 }
 
@@ -119,16 +191,15 @@ static const struct base_option table[] = {
 
 const struct train_strategy train_strategy_local_sgd = {
     .name = "local-sgd",
-    .help = "everybody trains alone for k steps, then weights are averaged",
+    .help = "every worker trains alone for k steps, then weights are averaged",
     .commit_unit = "round",
+    .least = 1,
     .options = table,
     .options_size = sizeof(struct options),
     .defaults = &(const struct options){.k = 8, .outer_momentum = 0.9},
     .examples = (const char *const[]){"k=1", "k=4,warmup=2,slots", "k=4,outer-lr=0.7", NULL},
-    .state_size = sizeof(struct state),
-    .open = open,
-    .close = close,
-    .combine = combine,
-    .due = due,
-    .settle = settle,
+    .state_size = sizeof(struct local_sgd),
+    .open = local_sgd_open,
+    .close = local_sgd_close,
+    .leg = local_sgd_leg,
 };

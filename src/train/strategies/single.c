@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * One worker: nothing to combine, the gradient is the gradient.
+ * One worker: there is nothing to combine, its gradient is the gradient.
  */
-#include "train/strategy.h"
+#include "train/parallel.h"
 
-static base_status combine(struct train_exchange *x)
+static base_status single_combine(struct train_exchange *x)
 {
     x->ranges[0] = (struct train_range){0, x->floats, x->mine};
     x->range_count = 1;
@@ -16,5 +16,7 @@ const struct train_strategy train_strategy_single = {
     .help = "one worker does everything",
     .commit_unit = "step",
     .alone = true,
-    .combine = combine,
+    .least = 1,
+    .leg = train_parallel_leg,
+    .sum = &(const struct train_sum){.combine = single_combine},
 };

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#include "train/journal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+void train_journal_init(struct train_journal *j, const struct train_job *job)
+{
+    *j = (struct train_journal){.job = job, .started = base_now()};
+}
+
+void train_journal_fini(struct train_journal *j)
+{
+    train_pace_fini(&j->pace);
+}
+
+base_status train_journal_plan(struct train_journal *j, int64_t first, int64_t last)
+{
+    j->first_step = first;
+    j->last_step = last;
+    return last > first ? train_pace_init(&j->pace, last - first) : BASE_OK;
+}
+
+void train_journal_watch(struct train_journal *j, int64_t step)
+{
+    train_record_arm(j->record, j->job->log_every > 0 && step % j->job->log_every == 0, step);
+}
+
+void train_journal_unwatch(struct train_journal *j)
+{
+    train_record_arm(j->record, false, 0);
+}
+
+static void draw_bar(char *text, size_t width, double share)
+{
+    size_t filled = (size_t)(share * (double)width);
+
+    memset(text, ' ', width);
+    memset(text, '=', filled < width ? filled : width);
+    if (filled < width)
+        text[filled] = '>';
+    text[width] = '\0';
+}
+
+static void show_progress(const struct train_journal *j, const struct train_position *p)
+{
+    double done = (double)(p->step - j->first_step);
+    double left = (base_now() - j->started) / fmax(1, done) * (double)(j->last_step - p->step);
+    char bar[25];
+
+    draw_bar(bar, sizeof bar - 1, (double)p->step / (double)j->last_step);
+    base_progress(false,
+                  "[%s] step %" PRId64 "/%" PRId64 "  epoch %" PRId64
+                  "  loss %.4f  %.0f samples/s  %d:%02d left",
+                  bar, p->step, j->last_step, p->epoch + 1,
+                  j->window.outcome.loss_sum / fmax(1, (double)j->window.outcome.seen),
+                  (double)j->window.samples / fmax(1e-9, j->window.seconds), (int)(left / 60),
+                  (int)left % 60);
+}
+
+static void log_window(struct train_journal *j, const struct train_position *p)
+{
+    const struct train_outcome *o = &j->window.outcome;
+
+    base_info("step %6" PRId64 "  epoch %" PRId64 "  loss %.4f  accuracy %5.2f %%  %.1f ms a step  "
+              "%.0f samples/s",
+              p->step, p->epoch + 1, o->loss_sum / (double)o->seen,
+              100.0 * (double)o->correct / (double)o->seen,
+              1e3 * j->window.seconds / (double)j->window.steps,
+              (double)j->window.samples / j->window.seconds);
+    memset(&j->window, 0, sizeof j->window);
+}
+
+void train_journal_step(struct train_journal *j, const struct train_position *p,
+                        const struct train_entry *e)
+{
+    train_pace_add(&j->pace, e->seconds, e->samples);
+    j->window.outcome.loss_sum += e->outcome->loss_sum;
+    j->window.outcome.correct += e->outcome->correct;
+    j->window.outcome.seen += e->outcome->seen;
+    j->window.samples += e->samples;
+    j->window.seconds += e->seconds;
+    j->window.steps++;
+    base_event(j->events,
+               "{\"event\":\"step\",\"step\":%" PRId64 ",\"epoch\":%" PRId64
+               ",\"loss\":%.9g,\"correct\":%" PRId64 ",\"samples\":%" PRId64 ",\"lr\":%.9g,"
+               "\"seconds\":%.6f,\"data\":%.6f,\"communicate\":%.6f,\"wait\":%.6f,"
+               "\"overlapped\":%.6f}",
+               p->step, p->epoch + 1, e->outcome->loss_sum / fmax(1, (double)e->outcome->seen),
+               e->outcome->correct, e->outcome->seen, e->lr, e->seconds, e->data, e->communicate,
+               e->wait, e->overlapped);
+    if (j->job->log_every > 0 && p->step % j->job->log_every == 0 && j->window.outcome.seen > 0)
+        log_window(j, p);
+    show_progress(j, p);
+}
+
+static double mean(const double *score, int index)
+{
+    return score[TRAIN_SCORE_COUNT] > 0 ? score[index] / score[TRAIN_SCORE_COUNT] : 0;
+}
+
+json_t *train_journal_epoch(struct train_journal *j, const struct train_position *p,
+                            double validation, const double *test)
+{
+    struct base_str line = {0};
+    bool validated = j->job->validation > 0;
+    json_t *epoch = json_pack(
+        "{s:I, s:I, s:f, s:f, s:o, s:o}", "epoch", (json_int_t)p->epoch, "step",
+        (json_int_t)p->step, "loss", p->epoch_loss, "accuracy", p->epoch_accuracy,
+        "validation_loss", validated ? base_json_number(validation) : json_null(), "test_accuracy",
+        test != NULL ? base_json_number(mean(test, TRAIN_SCORE_CORRECT)) : json_null());
+    char *text = json_dumps(epoch, JSON_COMPACT | JSON_REAL_PRECISION(9));
+
+    base_event(j->events, "{\"event\":\"epoch\",%s", text + 1);
+    base_free(text);
+    base_str_add(&line, "epoch %" PRId64 "  train loss %.4f, accuracy %.2f %%", p->epoch,
+                 p->epoch_loss, 100 * p->epoch_accuracy);
+    if (validated)
+        base_str_add(&line, "  validation loss %.4f%s", validation,
+                     p->best_step == p->step ? " (best)" : "");
+    if (test != NULL)
+        base_str_add(&line, "  test loss %.4f, accuracy %.2f %%", mean(test, TRAIN_SCORE_LOSS),
+                     100 * mean(test, TRAIN_SCORE_CORRECT));
+    base_info("%s", line.text);
+    base_str_fini(&line);
+    return epoch;
+}
+
+void train_journal_checkpoint(struct train_journal *j, int64_t step, double seconds)
+{
+    base_event(j->events, "{\"event\":\"checkpoint\",\"step\":%" PRId64 ",\"seconds\":%.6f}", step,
+               seconds);
+}

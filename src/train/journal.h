@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a training tells while it runs: log lines and the progress bar for a person, events.jsonl
+ * for programs, activations for --record, and how long steps take. A step's entry allocates nothing
+ * and makes no system call: events go through a ring (base/events.h).
+ */
+#ifndef TRAIN_JOURNAL_H
+#define TRAIN_JOURNAL_H
+
+#include "base/events.h"
+#include "train/job.h"
+#include "train/pace.h"
+#include "train/record.h"
+#include "train/state.h"
+#include "train/task.h"
+
+struct train_journal {
+    const struct train_job *job;
+    struct base_events *events;  /* NULL: another worker writes them */
+    struct train_record *record; /* NULL: nothing to record, or elsewhere */
+    struct train_pace pace;      /* of this process's steps */
+    int64_t samples;             /* computed by this worker, in the weights */
+    double started;
+    int64_t first_step, last_step; /* for the progress bar */
+    struct {                       /* since the last log line */
+        struct train_outcome outcome;
+        int64_t samples, steps;
+        double seconds;
+    } window;
+};
+
+/* Of a step that is done. `outcome` is of all workers, or of this one where they have not met. */
+struct train_entry {
+    const struct train_outcome *outcome;
+    int64_t samples; /* of the whole batch */
+    double lr;
+    double seconds; /* of the step, and in it: */
+    double data, communicate, wait, overlapped;
+};
+
+void train_journal_init(struct train_journal *journal, const struct train_job *job);
+void train_journal_fini(struct train_journal *journal);
+/* Where the bar begins and ends; once, before the first step. */
+base_status train_journal_plan(struct train_journal *journal, int64_t first, int64_t last);
+
+/* Before and after the computing of a step, for --record: steps that are logged are recorded. */
+void train_journal_watch(struct train_journal *journal, int64_t step);
+void train_journal_unwatch(struct train_journal *journal);
+
+void train_journal_step(struct train_journal *journal, const struct train_position *position,
+                        const struct train_entry *entry);
+/* validation: its loss, where the job has a validation part. test: a score; NULL: there was none.
+ * Returns the entry of run.json, a new reference. */
+json_t *train_journal_epoch(struct train_journal *journal, const struct train_position *position,
+                            double validation, const double *test);
+void train_journal_checkpoint(struct train_journal *journal, int64_t step, double seconds);
+
+#endif

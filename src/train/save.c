@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Checkpoints of a session: when all workers are there, and when one is left alone.
+ */
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "train/session.h"
+
+/* Seconds for a lost rank 0 to be gone; after 30 this worker's agent ends this worker, too. */
+static const double LAST_WORDS = 20;
+
+static base_status write_checkpoint(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    double began = base_now();
+    json_t *about = NULL;
+
+    if (!train_state_finite(&s->state))
+        TRY(base_fail(BASE_ERR_DIVERGED,
+                      "the weights are no longer finite after step %" PRId64
+                      "; try a lower --lr or --clip 1",
+                      s->state.position.step));
+    about = train_session_about(s);
+    TRY(train_state_save(&s->state, s->run.checkpoints, about, (unsigned)s->job->keep));
+    train_journal_checkpoint(&s->journal, s->state.position.step, base_now() - began);
+out:
+    json_decref(about);
+    return st;
+}
+
+base_status train_session_unite(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    enum train_category was = train_clock_enter(&s->clock, TRAIN_WAIT);
+
+    if (s->team.exchange.size > 1 && s->united_step != s->state.position.step)
+        TRY(s->task->unite(s));
+    s->united_step = s->state.position.step;
+out:
+    train_clock_enter(&s->clock, was);
+    return st;
+}
+
+base_status train_session_save(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    enum train_category was = train_clock_enter(&s->clock, TRAIN_WAIT);
+
+    if (!s->job->checkpoint || s->saved_step == s->state.position.step)
+        goto out;
+    TRY(train_session_unite(s));
+    train_fault_at(&s->fault, "checkpoint", s->state.position.step);
+    if (train_team_leads(&s->team))
+        TRY(write_checkpoint(s));
+    s->saved_step = s->state.position.step;
+out:
+    train_clock_enter(&s->clock, was);
+    return st;
+}
+
+base_status train_session_mark_best(struct train_session *s)
+{
+    const struct train_position *p = &s->state.position;
+
+    if (!s->job->checkpoint || s->job->validation == 0 || p->best_validation < 0 ||
+        p->best_step != p->step || !train_team_leads(&s->team))
+        return BASE_OK;
+    return store_mark_best(s->run.checkpoints, (uint64_t)p->step);
+}
+
+/* The group is void. The first of the workers that are left to get the folder saves what it has.
+ * The lost rank 0 may still be at its end, and whether it has saved what was due only the folder
+ * knows. */
+base_status train_session_save_alone(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    char *words = base_strdup(base_message());
+    int64_t step = s->state.position.step;
+    bool due = s->saved_step == step, there = false;
+
+    if (!s->whole || !s->job->checkpoint || s->run.path == NULL)
+        goto out;
+    if (!s->run.locked && train_run_lock(&s->run, LAST_WORDS) != BASE_OK) {
+        base_warn("step %" PRId64 " is not saved: %s", step, base_message());
+        goto out;
+    }
+    there = store_checkpoint_is_there(s->run.checkpoints, (uint64_t)step);
+    if (there && !due) /* another survivor was here */
+        goto out;
+    s->run_started = true; /* this worker writes how the job ended */
+    if (!there)
+        TRY(write_checkpoint(s));
+    base_warn("saved after step %" PRId64 "; go on with: paceline train --resume %s", step,
+              s->run.name);
+out:
+    if (st == BASE_OK)
+        st = base_fail(BASE_ERR_PEER_LOST, "%s", words);
+    base_free(words);
+    return st;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One training under way: a bundle of parts, each with a header of its own. setup.c makes it,
+ * enter.c agrees on it with the other workers of a view, loop.c runs it, result.c tells what came
+ * out. One thread drives it.
+ */
+#ifndef TRAIN_SESSION_H
+#define TRAIN_SESSION_H
+
+#include "nn/schedule.h"
+#include "train/clock.h"
+#include "train/fault.h"
+#include "train/job.h"
+#include "train/journal.h"
+#include "train/run.h"
+#include "train/state.h"
+#include "train/strategy.h"
+#include "train/task.h"
+#include "train/team.h"
+
+/* How far the job goes and by which learning rates; the same on every worker. */
+struct train_plan {
+    int64_t batch;                      /* samples of a step, of all workers together */
+    int64_t steps_per_epoch, last_step; /* the run ends when position.step reaches last_step */
+    const struct nn_schedule *schedule;
+    struct nn_schedule_setup schedule_setup;
+};
+
+/* What all workers of a view have decided together. */
+struct train_verdict {
+    bool stop;  /* a person asked to */
+    bool renew; /* take the next view */
+    bool stale; /* --patience is used up */
+};
+
+struct train_rank;
+
+struct train_session {
+    /* For as long as the process trains. */
+    const struct train_job *job;
+    int threads;
+    const struct train_task *task;
+    void *work;                 /* the task's own */
+    uint32_t count[DATA_PARTS]; /* samples of each part */
+    const char *digest;         /* of the data */
+    const struct train_strategy *strategy;
+    void *options;        /* of the strategy, as the job has them */
+    void *strategy_state; /* its own, across views */
+    struct train_fault fault;
+    struct train_clock clock;
+    struct train_journal journal;
+
+    /* The model, from the first view in which this worker has it. */
+    struct train_state state;
+    bool whole;          /* the state is complete; a worker that joins has none yet */
+    int64_t united_step; /* at which all of it was the same on every worker; -1: never */
+    double first_loss;   /* divergence is judged against it; 0: no step yet */
+    char *kernels;       /* the kernel plan */
+    struct train_plan plan;
+    double *test; /* score on the test part, of the weights as they are if `tested` */
+    bool tested;
+
+    /* The run: rank 0 has its folder, the others know it. */
+    struct train_run run;
+    bool run_started;   /* run.json was written by this worker, which records how the job ends */
+    int64_t saved_step; /* of the newest checkpoint, -1: none */
+    uint32_t leader;    /* id of the worker that had the folder last */
+    struct train_rank *ranks; /* of the last view, once it is done; NULL before */
+
+    /* One view. */
+    struct train_team team;
+    bool opened; /* the strategy is */
+    struct train_verdict verdict;
+};
+
+/* ---- setup.c ---- */
+
+base_status train_session_open(const struct train_job *job, struct cluster_worker *worker,
+                               struct train_session *session);
+void train_session_close(struct train_session *session);
+/* The first worker of a job makes the state: from the seed, --init or a checkpoint. */
+base_status train_session_create(struct train_session *session);
+/* The others make room for the state they will be sent. */
+base_status train_session_follow(struct train_session *session, const char *model,
+                                 const char *kernels);
+/* Gives the state up, for one that is made anew. */
+void train_session_discard(struct train_session *session);
+
+/* ---- enter.c ---- */
+
+/* Takes the next view: agrees on the state with its members, gives it or gets it. */
+base_status train_session_enter(struct train_session *session);
+/* Ends what the view began. Accepts a session without a view. */
+void train_session_leave(struct train_session *session);
+/* Do all workers have the same weights, bit for bit? */
+base_status train_session_compare(struct train_session *session);
+
+/* ---- lead.c ---- */
+
+/* What a checkpoint's manifest and run.json say about the model and its data; a new reference. */
+json_t *train_session_about(const struct train_session *session);
+/* Rank 0's business: the run's folder, run.json, events. */
+base_status train_session_lead(struct train_session *session, bool takes_over);
+
+/* ---- save.c ---- */
+
+/* All of the state becomes the same on every worker; all of them call it at the same step. */
+base_status train_session_unite(struct train_session *session);
+/* A checkpoint of this step, unless it is there; all workers call it. */
+base_status train_session_save(struct train_session *session);
+/* Rank 0: this step's checkpoint is the best one, if it is. */
+base_status train_session_mark_best(struct train_session *session);
+/* The job has ended under this worker, in BASE_ERR_INTERRUPTED: saves what it has, if no other
+ * worker does. */
+base_status train_session_save_alone(struct train_session *session);
+
+/* ---- score.c ---- */
+
+/* Scores a part of the data, each worker its share; `score` has task->score_count numbers. */
+base_status train_session_score(struct train_session *session, enum data_part part, double *score);
+/* Of the test part, into session->test. */
+base_status train_session_test(struct train_session *session);
+
+/* ---- loop.c ---- */
+
+base_status train_loop(struct train_session *session);
+bool train_session_stopped(const struct train_session *session); /* on request */
+/* The leg under way ends: a stop, or a newer view. */
+bool train_session_halts(const struct train_session *session);
+bool train_session_stale(const struct train_session *session); /* --patience is used up */
+
+/* ---- result.c ---- */
+
+/* What a worker says of itself at the end. */
+struct train_rank {
+    uint32_t id;
+    char host[64];
+    struct train_times times;
+    int64_t samples;
+    uint64_t bytes_sent, peak_memory;
+};
+
+/* What all workers say of themselves, into session->ranks. */
+base_status train_session_gather_ranks(struct train_session *session);
+json_t *train_session_result(const struct train_session *session); /* the object of docs/json.md */
+base_status train_session_report(const struct train_session *session); /* report.txt */
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a file in train/tasks/ provides: `const struct train_task train_task_NAME`. A task is what
+ * is trained: its data, its model, how a batch is computed and how good the model is. It does not
+ * know how the work is divided: workers of any strategy call it for their shares. What it owns is
+ * in session->work.
+ */
+#ifndef TRAIN_TASK_H
+#define TRAIN_TASK_H
+
+#include "base/json.h"
+#include "base/str.h"
+#include "data/loader.h"
+#include "model/about.h"
+
+struct train_session;
+
+/* Of a batch or several; in the end of all workers. */
+struct train_outcome {
+    double loss_sum;
+    int64_t correct, seen;
+};
+
+/* How good the model is on samples: numbers that are added over workers, in the order of ranks.
+ * Counts are exact below 2^53. A task may have more, from TRAIN_SCORE_OWN on. */
+enum { TRAIN_SCORE_COUNT, TRAIN_SCORE_LOSS, TRAIN_SCORE_CORRECT, TRAIN_SCORE_OWN };
+
+struct train_task {
+    const char *name, *help;
+    size_t size; /* of session->work, zeros at first */
+
+    /* Opens the data; sets session->count and session->digest. Allocates no model. */
+    base_status (*open)(struct train_session *session);
+    void (*close)(struct train_session *session); /* accepts half-opened */
+
+    /* Describes the model that `text` is (NULL: the one that the job names) and makes room for its
+     * state. `discard` gives that up, for a model that is described anew; accepts half-described.
+     */
+    base_status (*describe)(struct train_session *session, const char *text);
+    void (*discard)(struct train_session *session);
+    const char *(*text)(const struct train_session *session);
+    /* Starting values: from the seed, or from --init. */
+    base_status (*start)(struct train_session *session);
+    /* Chooses session->kernels, once a job; `wished` is what a run began with, or --kernels. */
+    base_status (*tune)(struct train_session *session, const char *wished);
+    /* Memory for this worker's share of the batch in this view. */
+    base_status (*fit)(struct train_session *session);
+
+    /* This worker's share of the batch at the position. */
+    base_status (*next)(struct train_session *session, struct data_batch *batch_p);
+    /* Forward and backward of it: gradients of the whole batch's mean loss, in the exchange. The
+     * strategy is told of each range that is complete. */
+    base_status (*compute)(struct train_session *session, const struct data_batch *batch,
+                           struct train_outcome *outcome);
+    /* The step failed: what `compute` has changed besides gradients is as it was. */
+    void (*undo)(struct train_session *session);
+    /* Makes one of what each worker has kept of its own samples alone, such as the running
+     * statistics of batch-norm; all workers call it at the same step. */
+    base_status (*unite)(struct train_session *session);
+
+    /* Scores: numbers of this worker's share of a part; then what they say, as a line, a report
+     * and an object. */
+    size_t (*score_count)(const struct train_session *session);
+    base_status (*score)(struct train_session *session, enum data_part part,
+                         struct data_share share, double *score);
+    void (*score_text)(const struct train_session *session, const double *score,
+                       struct base_str *text);
+    json_t *(*score_json)(const struct train_session *session, const double *score);
+
+    /* What a checkpoint's manifest and run.json say about the model and its data. Takes over
+     * `settings`, the job's. */
+    void (*about)(const struct train_session *session, json_t *settings,
+                  struct model_about *about_p);
+    void (*announce)(const struct train_session *session); /* for a person, before the start */
+};
+
+extern const struct train_task *const train_task_registry[];
+extern const size_t train_task_count;
+
+#endif

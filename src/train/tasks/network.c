@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A network that classifies samples of a data set: src/nn on src/data. Every worker has the whole
+ * model; its gradients go into the exchange's memory, where the strategy sums them.
+ */
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "model/model.h"
+#include "nn/net.h"
+#include "nn/simd/simd.h"
+#include "nn/tune.h"
+#include "nn/zoo.h"
+#include "train/evaluate.h"
+#include "train/session.h"
+
+struct network {
+    struct data_set *set;
+    const struct data_info *info;
+    struct nn_graph *graph;
+
+    /* For this view's share of the batch. */
+    struct nn_net *net;
+    int piece;            /* samples computed at once */
+    int net_piece;        /* that the network was made for */
+    const float *weights; /* that the network computes with */
+    float *accumulated;   /* gradients of the earlier pieces; NULL when --accumulate 1 */
+    int ranges_ready;     /* of the backward under way */
+
+    struct data_loader *loader;
+    uint32_t *order;          /* of the epoch that the loader is in */
+    int64_t epoch, cursor;    /* where the loader goes on; epoch -1: nowhere */
+    float *statistics_before; /* as they were before step `before`: … */
+    int64_t *tracked_before;  /* … one that fails never was */
+    int64_t before;
+    int64_t united_samples; /* of this worker, when the statistics were last united */
+};
+
+/* ---- data and model ---- */
+
+static base_status network_open(struct train_session *s)
+{
+    const struct train_job *job = s->job;
+    struct network *n = s->work;
+    const struct data_options options = {
+        .validation = job->validation,
+        .seed = (uint64_t)job->seed,
+        .unit_range = !job->normalise,
+    };
+    base_status st = data_open(job->data, &options, &n->set);
+
+    if (st != BASE_OK)
+        return st;
+    n->info = data_describe(n->set);
+    n->epoch = -1;
+    memcpy(s->count, n->info->count, sizeof s->count);
+    s->digest = n->info->digest;
+    if (s->count[DATA_TRAIN] == 0)
+        return base_fail(BASE_ERR_DATA, "%s has no training samples", job->data);
+    if (job->validation > 0 && s->count[DATA_VALIDATION] == 0)
+        return base_fail(BASE_ERR_DATA, "--validation %g of %u samples leaves none to validate",
+                         job->validation, s->count[DATA_TRAIN]);
+    return BASE_OK;
+}
+
+static void network_discard(struct train_session *s)
+{
+    struct network *n = s->work;
+
+    train_record_free(s->journal.record);
+    s->journal.record = NULL;
+    nn_net_free(n->net);
+    base_free(n->statistics_before);
+    base_free(n->tracked_before);
+    base_free(n->accumulated);
+    train_state_fini(&s->state);
+    nn_graph_free(n->graph);
+    n->net = NULL;
+    n->statistics_before = n->accumulated = NULL;
+    n->tracked_before = NULL;
+    n->graph = NULL;
+}
+
+static void network_close(struct train_session *s)
+{
+    struct network *n = s->work;
+
+    network_discard(s);
+    data_loader_free(n->loader);
+    data_close(n->set);
+    base_free(n->order);
+}
+
+static base_status describe_graph(struct network *n, const struct train_job *job, const char *text)
+{
+    const struct data_info *info = n->info;
+    struct nn_shape input = {.c = info->channels, .h = info->height, .w = info->width};
+    base_status st = nn_graph_new(text, job->model, input, info->classes, &n->graph);
+    char *message = base_strdup(base_message());
+
+    if (st != BASE_OK)
+        st = base_fail(st, "%s (the data is %s: %dx%dx%d, %d classes)", message, job->data,
+                       info->channels, info->height, info->width, info->classes);
+    base_free(message);
+    return st;
+}
+
+static base_status network_describe(struct train_session *s, const char *text)
+{
+    base_status st = BASE_OK;
+    struct network *n = s->work;
+    const struct nn_optimiser *optimiser = NULL;
+    char *zoo = NULL;
+    int layer = -1;
+
+    if (text == NULL)
+        TRY(nn_model_text(s->job->model, &zoo));
+    TRY(describe_graph(n, s->job, text != NULL ? text : zoo));
+    TRY(nn_optimiser_find(s->job->optimiser, &optimiser));
+    for (int i = 0; i < s->job->record.count; i++)
+        TRY(base_prefix(nn_graph_find(n->graph, s->job->record.at[i], &layer), "--record"));
+    TRY(train_state_init(&s->state, n->graph, optimiser));
+    TRY(base_tensor(nn_graph_stat_floats(n->graph), sizeof(float), "statistics",
+                    &n->statistics_before));
+    n->tracked_before = base_calloc(nn_graph_stats(n->graph), sizeof *n->tracked_before);
+    n->before = 0;
+out:
+    base_free(zoo);
+    return st;
+}
+
+static const char *network_text(const struct train_session *s)
+{
+    return nn_graph_text(((const struct network *)s->work)->graph);
+}
+
+static base_status network_start(struct train_session *s)
+{
+    const struct train_job *job = s->job;
+    const struct network *n = s->work;
+    base_status st = BASE_OK;
+    char *path = NULL;
+
+    nn_graph_start(n->graph, (uint64_t)job->seed, s->state.weights, s->state.statistics);
+    if (job->init == NULL)
+        goto out;
+    TRY(base_prefix(model_find_weights(job->init, job->runs_dir, &path), "--init %s", job->init));
+    TRY(train_state_load_weights(&s->state, path, true));
+    base_info("weights from %s", path);
+out:
+    base_free(path);
+    return st;
+}
+
+/* ---- memory for a share ---- */
+
+static void sum_statistics(void *context, float *sums, size_t count)
+{
+    train_team_sum(context, sums, count);
+}
+
+/* The longest vector that batch-norm sums over workers: two a channel, or one and a count. */
+static size_t most_sums(const struct train_session *s)
+{
+    const struct nn_graph *graph = ((const struct network *)s->work)->graph;
+    size_t most = 0;
+
+    for (size_t i = 0; s->job->sync_bn && i < nn_graph_stats(graph); i++)
+        if (2 * nn_graph_stat(graph, i)->floats > most)
+            most = 2 * nn_graph_stat(graph, i)->floats;
+    return most;
+}
+
+static struct nn_setup describe_net(struct train_session *s)
+{
+    const struct network *n = s->work;
+    struct nn_reduce reduce = {s->job->sync_bn ? sum_statistics : NULL, &s->team};
+
+    return (struct nn_setup){.n_max = n->piece,
+                             .training = true,
+                             .weights = s->state.weights,
+                             .statistics = s->state.statistics,
+                             .kernels = s->kernels,
+                             .reduce = reduce,
+                             .apart = s->job->record.count > 0};
+}
+
+static uint32_t whole_batch(const struct train_session *s)
+{
+    return s->plan.batch < s->count[DATA_TRAIN] ? (uint32_t)s->plan.batch : s->count[DATA_TRAIN];
+}
+
+/* The largest share of a batch, cut into --accumulate pieces. */
+static void cut_batch(struct train_session *s)
+{
+    struct network *n = s->work;
+    int64_t share = data_share_most(train_team_share(&s->team), whole_batch(s));
+
+    n->piece = (int)((share + s->job->accumulate - 1) / s->job->accumulate);
+}
+
+static base_status network_tune(struct train_session *s, const char *wished)
+{
+    const struct network *n = s->work;
+    struct nn_setup setup;
+    char *cache = nn_tune_cache();
+    base_status st;
+
+    cut_batch(s);
+    setup = describe_net(s);
+    st = nn_tune(n->graph, &setup, wished, cache, &s->kernels);
+    base_free(cache);
+    return st;
+}
+
+static base_status fit_net(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    struct network *n = s->work;
+    struct nn_setup setup = describe_net(s);
+
+    setup.gradients = s->team.exchange.mine + TRAIN_HEAD;
+    if (n->net != NULL && n->piece <= n->net_piece) {
+        nn_net_gradients_at(n->net, setup.gradients);
+        return BASE_OK;
+    }
+    train_record_free(s->journal.record);
+    s->journal.record = NULL;
+    nn_net_free(n->net);
+    n->net = NULL;
+    TRY(nn_net_new(n->graph, &setup, &n->net));
+    n->net_piece = n->piece;
+    n->weights = setup.weights;
+    TRY(train_record_new(n->net, n->graph, &s->job->record, &s->journal.events,
+                         &s->journal.record));
+out:
+    return st;
+}
+
+static base_status network_fit(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    struct network *n = s->work;
+    struct data_augment augment = {.pad = (int)s->job->pad, .flip = s->job->flip};
+
+    cut_batch(s);
+    TRY(train_team_begin(&s->team, s->state.floats, most_sums(s)));
+    TRY(fit_net(s));
+    data_loader_free(n->loader);
+    n->loader = NULL;
+    n->epoch = -1;
+    TRY(data_loader_new(n->set, DATA_TRAIN, whole_batch(s), train_team_share(&s->team),
+                        (uint64_t)s->job->seed, augment, &n->loader));
+    if (s->job->accumulate > 1 && n->accumulated == NULL)
+        TRY(base_tensor(s->state.floats, sizeof(float), "accumulated gradients", &n->accumulated));
+    if (n->order == NULL)
+        n->order = base_calloc(s->count[DATA_TRAIN], sizeof *n->order);
+out:
+    return st;
+}
+
+/* ---- a batch ---- */
+
+/* The loader works ahead; it starts anew where the position is not what it expects. */
+static base_status network_next(struct train_session *s, struct data_batch *batch_p)
+{
+    base_status st = BASE_OK;
+    struct network *n = s->work;
+    const struct train_position *p = &s->state.position;
+
+    if (n->epoch != p->epoch || n->cursor != p->cursor) {
+        n->epoch = -1; /* until it is there */
+        data_order(n->set, DATA_TRAIN, (uint64_t)s->job->seed, (uint32_t)p->epoch, s->job->balanced,
+                   n->order);
+        TRY(data_loader_begin(n->loader, (uint32_t)p->epoch, n->order + p->cursor,
+                              s->count[DATA_TRAIN] - (size_t)p->cursor));
+        n->epoch = p->epoch;
+        n->cursor = p->cursor;
+    }
+    TRY(data_loader_next(n->loader, batch_p));
+    n->cursor += batch_p->whole;
+out:
+    return st;
+}
+
+static void tell_strategy(void *context, size_t offset, size_t count)
+{
+    struct train_session *s = context;
+    struct network *n = s->work;
+    const struct train_sum *sum = s->strategy->sum;
+
+    if (sum != NULL && sum->ready != NULL)
+        sum->ready(&s->team.exchange, TRAIN_HEAD + offset, count);
+    train_fault_nth(&s->fault, "backward", ++n->ranges_ready, s->team.exchange.step);
+}
+
+static void add_piece(struct train_session *s, bool first, bool last)
+{
+    struct network *n = s->work;
+    float *gradients = s->team.exchange.mine + TRAIN_HEAD;
+
+    if (first && !last)
+        memcpy(n->accumulated, gradients, s->state.floats * sizeof(float));
+    else if (!first)
+        nn_simd()->add(s->state.floats, n->accumulated, gradients,
+                       last ? gradients : n->accumulated);
+}
+
+static void keep_statistics(struct train_session *s)
+{
+    struct network *n = s->work;
+
+    memcpy(n->statistics_before, s->state.statistics,
+           nn_graph_stat_floats(n->graph) * sizeof(float));
+    memcpy(n->tracked_before, s->state.tracked,
+           nn_graph_stats(n->graph) * sizeof *n->tracked_before);
+    n->before = s->team.exchange.step;
+}
+
+static void network_undo(struct train_session *s)
+{
+    struct network *n = s->work;
+
+    if (n->before != s->team.exchange.step)
+        return; /* the step did not come so far */
+    memcpy(s->state.statistics, n->statistics_before,
+           nn_graph_stat_floats(n->graph) * sizeof(float));
+    memcpy(s->state.tracked, n->tracked_before,
+           nn_graph_stats(n->graph) * sizeof *n->tracked_before);
+}
+
+/* The state may have moved: into memory that workers share, or from one copy to the other. */
+static void find_weights(struct train_session *s)
+{
+    struct network *n = s->work;
+
+    if (n->weights != s->state.weights)
+        nn_net_weights_at(n->net, s->state.weights);
+    n->weights = s->state.weights;
+}
+
+/* Samples [at, at + count) of the batch. */
+static base_status compute_piece(struct train_session *s, const struct data_batch *b, uint32_t at,
+                                 uint32_t count, struct nn_ready ready,
+                                 struct train_outcome *outcome)
+{
+    base_status st = BASE_OK;
+    struct network *n = s->work;
+    size_t sample = (size_t)n->info->channels * (size_t)n->info->height * (size_t)n->info->width;
+    struct nn_outcome o;
+    struct nn_batch piece = {
+        .n = (int)count,
+        .x = b->x + at * sample,
+        .samples = {.labels = b->labels + at,
+                    .ids = b->ids + at,
+                    .epoch = (uint32_t)s->state.position.epoch,
+                    .seed = (uint64_t)s->job->seed},
+    };
+
+    TRY(nn_net_forward(n->net, &piece, true, &o));
+    train_fault_at(&s->fault, "forward", s->team.exchange.step);
+    for (size_t i = 0; i < nn_graph_stats(n->graph); i++)
+        s->state.tracked[i]++; /* like PyTorch: each forward moves the running statistics */
+    outcome->loss_sum += o.loss_sum;
+    outcome->correct += o.correct;
+    TRY(nn_net_backward(n->net, 1.0f / (float)b->whole, ready));
+out:
+    return st;
+}
+
+static base_status network_compute(struct train_session *s, const struct data_batch *b,
+                                   struct train_outcome *outcome)
+{
+    struct network *n = s->work;
+    uint32_t most = (uint32_t)n->piece;
+    /* With several pieces only their sum is a gradient that a strategy may use. */
+    struct nn_ready ready =
+        b->count <= most ? (struct nn_ready){tell_strategy, s} : (struct nn_ready){0};
+    base_status st = BASE_OK;
+
+    keep_statistics(s);
+    find_weights(s);
+    n->ranges_ready = 0;
+    if (b->count == 0) { /* more workers than samples */
+        memset(s->team.exchange.mine, 0, s->team.exchange.floats * sizeof(float));
+        if (s->job->sync_bn) /* the others wait for this worker's sums */
+            TRY(compute_piece(s, b, 0, 0, ready, outcome));
+    }
+    for (uint32_t at = 0; at < b->count; at += most) {
+        uint32_t count = b->count - at < most ? b->count - at : most;
+
+        TRY(compute_piece(s, b, at, count, ready, outcome));
+        add_piece(s, at == 0, at + count == b->count);
+    }
+    TRY(s->team.failure);
+    outcome->seen = b->count;
+out:
+    return st;
+}
+
+/* Every worker's running statistics are of its own samples; from here on they are of all. */
+static base_status network_unite(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    struct network *n = s->work;
+    size_t count = nn_graph_stat_floats(n->graph);
+
+    if (s->job->sync_bn)
+        return BASE_OK;
+    memcpy(n->statistics_before, s->state.statistics, count * sizeof(float));
+    TRY(train_team_mean(&s->team, n->statistics_before, count,
+                        s->journal.samples - n->united_samples));
+    n->united_samples = s->journal.samples;
+    memcpy(s->state.statistics, n->statistics_before, count * sizeof(float));
+out:
+    return st;
+}
+
+/* ---- scores ---- */
+
+static size_t network_score_count(const struct train_session *s)
+{
+    return train_metrics_numbers(((const struct network *)s->work)->info->classes);
+}
+
+static base_status network_score(struct train_session *s, enum data_part part,
+                                 struct data_share share, double *score)
+{
+    struct network *n = s->work;
+    struct train_metrics m;
+    base_status st;
+
+    find_weights(s);
+    train_metrics_init(&m, n->info->classes);
+    st = train_evaluate(n->net, n->set, part, share, n->piece, &m, &s->clock, NULL);
+    train_metrics_pack(&m, score);
+    train_metrics_fini(&m);
+    return st;
+}
+
+static void network_score_text(const struct train_session *s, const double *score,
+                               struct base_str *text)
+{
+    const struct network *n = s->work;
+    struct train_metrics m;
+
+    train_metrics_unpack(&m, n->info->classes, score);
+    base_str_add(text, "loss %.4f, accuracy %.2f %% (%llu samples)\n\n", train_metrics_loss(&m),
+                 100 * train_metrics_accuracy(&m), (unsigned long long)m.count);
+    train_metrics_text(&m, n->info->class_names, text);
+    train_metrics_fini(&m);
+}
+
+static json_t *network_score_json(const struct train_session *s, const double *score)
+{
+    const struct network *n = s->work;
+    struct train_metrics m;
+    json_t *json;
+
+    train_metrics_unpack(&m, n->info->classes, score);
+    json = train_metrics_json(&m);
+    train_metrics_fini(&m);
+    return json;
+}
+
+/* ---- what is told ---- */
+
+static void network_about(const struct train_session *s, json_t *settings,
+                          struct model_about *about_p)
+{
+    const struct network *n = s->work;
+
+    model_about_init(about_p, nn_graph_text(n->graph), nn_net_kernels(n->net), n->info, settings);
+}
+
+static void network_announce(const struct train_session *s)
+{
+    const struct network *n = s->work;
+    const struct data_info *info = n->info;
+
+    base_info("%s: %llu parameters, %.2f GFLOP a sample; %s: %u training%s samples of %dx%dx%d, "
+              "%d classes",
+              s->job->model, (unsigned long long)nn_graph_parameters(n->graph),
+              nn_graph_flops(n->graph) / 1e9, s->job->data, info->count[DATA_TRAIN],
+              info->count[DATA_VALIDATION] > 0 ? " (and validation)" : "", info->channels,
+              info->height, info->width, info->classes);
+    base_info("run %s, %d thread%s, %s kernels, about %.0f MB", s->run.path, s->threads,
+              s->threads == 1 ? "" : "s", nn_simd()->name,
+              (double)nn_graph_memory(n->graph, n->piece, s->state.optimiser->slots) / 1e6);
+}
+
+const struct train_task train_task_network = {
+    .name = "network",
+    .help = "a network that classifies samples",
+    .size = sizeof(struct network),
+    .open = network_open,
+    .close = network_close,
+    .describe = network_describe,
+    .discard = network_discard,
+    .text = network_text,
+    .start = network_start,
+    .tune = network_tune,
+    .fit = network_fit,
+    .next = network_next,
+    .compute = network_compute,
+    .undo = network_undo,
+    .unite = network_unite,
+    .score_count = network_score_count,
+    .score = network_score,
+    .score_text = network_score_text,
+    .score_json = network_score_json,
+    .about = network_about,
+    .announce = network_announce,
+};

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The entry: one training, from its job to its result.
+ */
+#include "train/train.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/stop.h"
+#include "train/session.h"
+
+/* How a run that was stopped can go on. */
+static void last_words(const struct train_session *s)
+{
+    const char *saved = s->saved_step == s->state.position.step ? "saved" : "not saved";
+    const char *run = s->job->resume != NULL ? s->job->resume : s->run.name; /* may be a path */
+    bool elsewhere = strcmp(s->job->runs_dir, train_job_defaults.runs_dir) != 0;
+
+    if (!train_session_stopped(s))
+        return;
+    if (!s->job->checkpoint)
+        base_warn("stopped after step %" PRId64 "; nothing was saved (--no-checkpoint)",
+                  s->state.position.step);
+    else
+        base_warn("stopped after step %" PRId64 " (%s); go on with: paceline train --resume %s%s%s",
+                  s->state.position.step, saved, run, elsewhere ? " --runs-dir " : "",
+                  elsewhere ? s->job->runs_dir : "");
+}
+
+/* The run's folder tells how it ended, also when it failed. */
+static base_status close_run(struct train_session *s, base_status st, json_t *result)
+{
+    char *message = base_strdup(base_message());
+    base_status closed = base_events_close(s->journal.events), saved;
+
+    s->journal.events = NULL;
+    if (st == BASE_OK && closed != BASE_OK) {
+        st = closed;
+        base_free(message);
+        message = base_strdup(base_message());
+    }
+    json_object_del(s->run.json, "error"); /* of an earlier try */
+    if (st != BASE_OK)
+        json_object_set_new(s->run.json, "error",
+                            json_pack("{s:s, s:o}", "code", base_code_name(st), "message",
+                                      base_json_text(message)));
+    if (result != NULL)
+        json_object_set(s->run.json, "result", result);
+    saved = train_run_save(&s->run, st != BASE_OK              ? "failed"
+                                    : train_session_stopped(s) ? "interrupted"
+                                                               : "done");
+    if (st != BASE_OK) /* the first failure is the one to report */
+        st = base_fail(st, "%s", message);
+    else
+        st = saved;
+    base_free(message);
+    return st;
+}
+
+base_status train_job_run(const struct train_job *job, struct cluster_worker *worker,
+                          json_t **result_p)
+{
+    struct train_session s;
+    base_status st = BASE_OK;
+
+    *result_p = NULL;
+    TRY(train_session_open(job, worker, &s));
+    if (worker == NULL) /* a worker's signals are its agent's business */
+        base_stop_install();
+    TRY(train_loop(&s));
+    *result_p = train_session_result(&s);
+    if (!train_team_leads(&s.team))
+        goto out;
+    TRY(train_session_report(&s));
+    last_words(&s);
+out:
+    if (s.run_started)
+        st = close_run(&s, st, *result_p);
+    train_session_close(&s);
+    return st;
+}
