@@ -424,6 +424,31 @@ out:
     return st;
 }
 
+static base_status find_kernel(const char *name, const struct nn_conv **conv_p)
+{
+    return base_registry_find("convolution kernel (or auto)", name, nn_conv_registry, nn_conv_count,
+                              conv_p);
+}
+
+base_status nn_tune_check(const char *wish)
+{
+    base_status st = BASE_OK;
+    const struct nn_conv *conv = NULL;
+    char *copy = NULL, *rest = NULL;
+
+    if (wish == NULL || wish[0] == '\0' || strcmp(wish, "auto") == 0)
+        return BASE_OK;
+    if (strchr(wish, '=') == NULL)
+        return find_kernel(wish, &conv);
+    copy = base_strdup(wish);
+    for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        if (strchr(word, '=') != NULL)
+            TRY(find_kernel(strchr(word, '=') + 1, &conv));
+out:
+    base_free(copy);
+    return st;
+}
+
 /* Every layer that a given plan names must be there. */
 static base_status check_plan(const struct nn_graph *graph, const char *plan)
 {
@@ -454,13 +479,13 @@ base_status nn_tune(const struct nn_graph *graph, const struct nn_setup *setup, 
     *plan_p = NULL;
     /* The plan of a model without convolutions is empty. */
     if (wish != NULL && (wish[0] == '\0' || strchr(wish, '=') != NULL)) {
+        TRY(nn_tune_check(wish));
         TRY(check_plan(graph, wish));
         *plan_p = base_strdup(wish);
         goto out;
     }
     if (wish != NULL && strcmp(wish, "auto") != 0)
-        TRY(base_registry_find("convolution kernel (or auto)", wish, nn_conv_registry,
-                               nn_conv_count, &p.forced));
+        TRY(find_kernel(wish, &p.forced));
     for (int i = setup->first; i < last; i++) {
         const struct nn_node *node = nn_graph_node(graph, i);
         struct nn_conv_shape shape = {.n_max = setup->n_max, .training = setup->training};

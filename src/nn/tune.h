@@ -16,6 +16,9 @@
 base_status nn_tune(const struct nn_graph *graph, const struct nn_setup *setup, const char *wish,
                     const char *cache, char **plan_p);
 
+/* Are all kernels that a wish names known? Whether they serve is seen when there is a model. */
+base_status nn_tune_check(const char *wish);
+
 /* Where this person's timings are remembered, or NULL; base_free. */
 char *nn_tune_cache(void);
 

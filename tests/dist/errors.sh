@@ -53,6 +53,22 @@ done <<TABLE
 2|train $ok --schedule cosin|unknown schedule 'cosin'.*cosine
 2|train $ok --strategy dpp|unknown strategy 'dpp'.*single
 2|train --model mnist-cnn --data synthetic:train=64,test=16 --kernels magic|unknown.*magic.*onednn
+2|train $ok --flip=maybe|--flip takes on or off, not 'maybe'
+2|train $ok --workers 2 --optimiser adam|unknown optimiser 'adam'.*adamw
+2|train $ok --workers 2 --schedule cosin|unknown schedule 'cosin'.*cosine
+2|train $ok --workers 2 --kernels wingrad2|unknown convolution kernel .or auto. 'wingrad2'; did you mean 'winograd2'.*onednn
+2|train $ok --workers 2 --kernels first=magic|unknown convolution kernel .or auto. 'magic'.*onednn
+2|train $ok --workers 2 --transport pigeon|unknown transport 'pigeon'.*shm.*tcp
+2|train $ok --workers 2 --strategy dpp|unknown strategy 'dpp'.*single
+2|train $ok --workers 2 --strategy single|strategy single is for one worker, but there are 2
+2|train $ok --workers 2 --strategy ddp:wire=fp16|strategy ddp: unknown wire 'fp16'.*fp32.*bf16
+2|train $ok --workers 2 --strategy ddp:overlap=yes|strategy ddp: unknown overlap 'yes'.*auto, on, off
+2|train $ok --workers 2 --strategy local-sgd:slots=x|strategy local-sgd: slots takes on or off, not 'x'
+2|train --model vgg12 --data synthetic --workers 2|vgg12.*vgg11
+2|ping --workers 2 --transport pigeon|unknown transport 'pigeon'.*shm.*tcp
+2|bench collectives --workers 2 --transport pigeon|unknown transport 'pigeon'.*shm.*tcp
+2|bench step mnist-cnn --kernels magic|unknown.*magic.*onednn
+2|eval nothing --part tset|unknown part 'tset'.*known: test, train
 2|train $ok --patience 3|--patience needs a validation part
 2|train $ok --accumulate 128|--accumulate 128
 2|train $ok --run ../x|no name for a run

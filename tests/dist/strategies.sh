@@ -42,7 +42,7 @@ done
 plain=("${bn[@]/--sync-bn/--no-sync-bn}" --model plain.model --momentum 0)
 grep -v '^bn$' bn.model >plain.model
 expect 0 "$paceline" train "${plain[@]}" --batch 17 --run alone
-expect 0 "$paceline" train "${plain[@]}" --batch 17 --workers 2 --strategy local-sgd:k=3,warmup=1,slots --run some --json
+expect 0 "$paceline" train "${plain[@]}" --batch 17 --workers 2 --strategy local-sgd:k=3,warmup=1,slots=on --run some --json
 json "sum(r['samples'] for r in o['ranks']) == 10 * 17 and o['steps'] == 10"
 expect 0 "$paceline" train "${plain[@]}" --batch 17 --workers 2 --strategy local-sgd:k=3,outer-lr=0.7 --run outer --json
 json "o['steps'] == 10 and 0 < o['train']['loss'] < 3"

@@ -13,6 +13,8 @@
 #include "cli/cli.h"
 #include "cli/cluster.h"
 #include "comm/transport.h"
+#include "nn/tune.h"
+#include "nn/zoo.h"
 #include "train/run.h"
 #include "train/strategy.h"
 
@@ -50,15 +52,21 @@ out:
 }
 
 /* What would be refused by every worker is refused here, once. */
-static base_status check(const struct train_job *job)
+static base_status check(const struct train_job *job, const struct cluster_launch *launch)
 {
     base_status st = BASE_OK;
     const struct train_strategy *strategy = NULL;
     void *options = NULL;
+    char *model = NULL;
 
     TRY(train_job_check(job));
     TRY(train_strategy_find(train_job_strategy(job, true), &strategy, &options));
+    TRY(train_strategy_serves(strategy, launch->hosts * launch->workers));
+    TRY(nn_tune_check(job->kernels));
+    if (job->resume == NULL) /* a run has its model with it */
+        TRY(nn_model_text(job->model, &model));
 out:
+    base_free(model);
     base_free(options);
     return st;
 }
@@ -84,7 +92,7 @@ static base_status run_workers(const struct train_job *job, struct cluster_launc
         .program = "train", .joins = true, .restarts = job->restart, .folder = true};
 
     if (launch->host == 0) /* whose job counts; a run's settings are there alone */
-        TRY(check(job));
+        TRY(check(job, launch));
     setup.launch = *launch;
     setup.launch.threads = threads_given ? (int)job->threads : 0; /* a run's own are of another N */
     if (inherits(job, launch) || (job->resume == NULL && job->like == NULL))

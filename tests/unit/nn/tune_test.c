@@ -100,6 +100,23 @@ static void test_refused(void **state)
     assert_null(made);
     assert_int_equal(nn_tune(f->graph, &f->setup, "gemm1x1", NULL, &made), BASE_ERR_USAGE);
     assert_non_null(strstr(base_message(), "serves no convolution"));
+    assert_int_equal(nn_tune(f->graph, &f->setup, "second=magic", NULL, &made), BASE_ERR_USAGE);
+    assert_int_equal(nn_tune(f->graph, &f->setup, "fifth=onednn", NULL, &made), BASE_ERR_USAGE);
+    assert_null(made);
+}
+
+/* Names are checked without a model. */
+static void test_check(void **state)
+{
+    static const char *const good[] = {NULL, "", "auto", "onednn", "a=onednn", "a=onednn b=direct"};
+    static const char *const bad[] = {"magic", "onednn direct", "auto ",
+                                      "a=",    "a=magic",       "a=onednn b=auto"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        assert_int_equal(nn_tune_check(good[i]), BASE_OK);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(nn_tune_check(bad[i]), BASE_ERR_USAGE);
 }
 
 static size_t remembered_choices(const struct fixture *f, char **bytes_p)
@@ -175,6 +192,7 @@ static void test_broken_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_check),
         cmocka_unit_test_setup_teardown(test_auto, make, unmake),
         cmocka_unit_test_setup_teardown(test_forced, make, unmake),
         cmocka_unit_test_setup_teardown(test_refused, make, unmake),
