@@ -23,7 +23,8 @@ base_status cli_find(const char *name, const struct cli_command **command_p)
 static bool wants_json(int argc, char **argv)
 {
     for (int i = 0; i < argc; i++)
-        if (strcmp(argv[i], "--json") == 0 || strcmp(argv[i], "--json=true") == 0)
+        if (strcmp(argv[i], "--json") == 0 || strcmp(argv[i], "--json=on") == 0 ||
+            strcmp(argv[i], "--json=true") == 0)
             return true;
     return false;
 }

@@ -113,8 +113,10 @@ says '--lr needs a value: --lr X'
 
 expect 2 "$paceline" train --model mlp:8x1 --data synthetic --no-test=true
 says '--no-test takes no value'
-expect 2 "$paceline" train --model mlp:8x1 --json=true
-json "o['error']['code'] == 'usage'"
+for on in true on; do
+    expect 2 "$paceline" train --model mlp:8x1 --json=$on
+    json "o['error']['code'] == 'usage'"
+done
 
 # Bytes that are not UTF-8, which JSON cannot hold: of an argument, of a class, of a model file.
 expect 2 "$paceline" train $ok --run $'x\xff' --json
