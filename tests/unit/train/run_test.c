@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A run's folder belongs to one process at a time. One that is ending is waited for.
+ * A run's folder belongs to one process at a time. One that is ending is waited for. What run.json
+ * says is checked, and a refusal names the file.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,9 +80,27 @@ static void test_lock(void **state)
     rmdir(folder);
 }
 
+static void test_about(void **state)
+{
+    struct train_run run = {.path = "runs/one", .json = json_object()};
+    struct model_about about;
+
+    (void)state;
+    assert_int_equal(train_run_about(&run, &about), BASE_ERR_DATA);
+    assert_string_equal(base_message(),
+                        "runs/one/run.json: \"about\" is missing, an object expected");
+    json_object_set_new(run.json, "about",
+                        json_pack("{s:s, s:i}", "model", "dense 2", "classes", 0));
+    assert_int_equal(train_run_about(&run, &about), BASE_ERR_DATA);
+    assert_string_equal(base_message(),
+                        "runs/one/run.json: \"about\": \"classes\" is 0, 1 to 65536 expected");
+    assert_null(about.model);
+    json_decref(run.json);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lock)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lock), cmocka_unit_test(test_about)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
