@@ -138,9 +138,9 @@ says 'view 2: workers 1 go on after step 4'
 says 'view 3: workers 1,3 go on'
 
 # What would go wrong again is not tried again.
-expect 2 "$paceline" train "${cnn[@]}" --restart-workers --model missing.model --run none --no-quiet
+expect 2 "$paceline" train "${cnn[@]}" --restart-workers --data missing.idx --run none --no-quiet
 says "worker [1-3] .* ended with a failure"
-says "unknown model .*missing.model"
+says "missing.idx"
 [ "$(grep -c 'worker [0-9]*: paceline' err)" -le 3 ] || fail "started again and again: $(cat err)"
 
 # Rank 0 is lost while it saves what is due: the next one does, and marks the best; where the job ends
