@@ -254,14 +254,6 @@ static void tell_view(struct train_session *s, double began)
     base_str_fini(&ids);
 }
 
-static bool save_was_due(const struct train_session *s)
-{
-    const struct train_position *p = &s->state.position;
-
-    return p->cursor == 0 ||
-           (s->job->checkpoint_every > 0 && p->step % s->job->checkpoint_every == 0);
-}
-
 /* In the view that was met: one state, one run. */
 static base_status agree_on_state(struct train_session *s)
 {
@@ -288,7 +280,9 @@ static base_status agree_on_state(struct train_session *s)
     TRY(train_session_compare(s));
     TRY(open_strategy(s));
     TRY(share_run(s, &a));
-    if (moved && save_was_due(s)) { /* only the former rank 0 knows whether it did */
+    /* Whether a save that was due has been made only the former rank 0 knows; after an epoch's
+     * end there may have been one because the epoch was the best. */
+    if (moved && (train_session_save_is_due(s) || s->state.position.cursor == 0)) {
         s->saved_step = -1;
         TRY(train_session_save(s));
         TRY(train_session_mark_best(s));

@@ -12,6 +12,7 @@ base_status train_evaluate(struct nn_net *net, const struct data_set *set, enum 
     base_status st = BASE_OK;
     uint32_t first, count, *ids;
     struct data_loader *loader = NULL;
+    enum train_category was = clock->current;
 
     data_share_of(share, data_describe(set)->count[part], &first, &count);
     ids = base_calloc(count, sizeof *ids);
@@ -24,11 +25,10 @@ base_status train_evaluate(struct nn_net *net, const struct data_set *set, enum 
         struct data_batch b;
         struct nn_outcome outcome;
         double asked = base_now();
-        enum train_category was;
 
         if (base_stop_signal() != 0)
             TRY(base_fail(BASE_ERR_INTERRUPTED, "stopped while evaluating"));
-        was = train_clock_enter(clock, TRAIN_DATA);
+        train_clock_enter(clock, TRAIN_DATA);
         TRY(data_loader_next(loader, &b));
         train_clock_enter(clock, was);
         if (b.count == 0)
@@ -43,6 +43,7 @@ base_status train_evaluate(struct nn_net *net, const struct data_set *set, enum 
             train_pace_add(pace, base_now() - asked, b.count);
     }
 out:
+    train_clock_enter(clock, was);
     data_loader_free(loader);
     base_free(ids);
     return st;

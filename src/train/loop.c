@@ -33,13 +33,6 @@ static bool epoch_is_over(const struct train_session *s)
     return s->state.position.cursor == s->count[DATA_TRAIN];
 }
 
-static bool checkpoint_is_due(const struct train_session *s)
-{
-    int64_t every = s->job->checkpoint_every;
-
-    return every > 0 && s->state.position.step % every == 0;
-}
-
 /* The step after which all workers meet next: the epoch's last, one that is to be saved, or the
  * run's last, whichever comes first. Nothing else knows when a meeting is due. */
 static int64_t next_meeting(const struct train_session *s)
@@ -131,7 +124,7 @@ static base_status end_epoch(struct train_session *s)
     TRY(train_session_compare(s));
     better = job->validation > 0 && judge(s, validation);
     close_epoch(&s->state.position);
-    if (job->checkpoint_every == 0 || checkpoint_is_due(s) || better)
+    if (train_session_save_is_due(s) || better)
         TRY(train_session_save(s));
     TRY(train_session_mark_best(s));
     TRY(record_epoch(s, validation));
@@ -144,7 +137,7 @@ static base_status meet(struct train_session *s)
 {
     if (epoch_is_over(s))
         return end_epoch(s);
-    return checkpoint_is_due(s) ? train_session_save(s) : BASE_OK;
+    return train_session_save_is_due(s) ? train_session_save(s) : BASE_OK;
 }
 
 /* ---- views ---- */

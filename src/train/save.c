@@ -44,6 +44,13 @@ out:
     return st;
 }
 
+bool train_session_save_is_due(const struct train_session *s)
+{
+    int64_t every = s->job->checkpoint_every;
+
+    return every > 0 ? s->state.position.step % every == 0 : s->state.position.cursor == 0;
+}
+
 base_status train_session_save(struct train_session *s)
 {
     base_status st = BASE_OK;

@@ -106,6 +106,8 @@ base_status train_session_lead(struct train_session *session, bool takes_over);
 
 /* All of the state becomes the same on every worker; all of them call it at the same step. */
 base_status train_session_unite(struct train_session *session);
+/* --checkpoint-every, or each epoch's end, asks for a checkpoint of this step. */
+bool train_session_save_is_due(const struct train_session *session);
 /* A checkpoint of this step, unless it is there; all workers call it. */
 base_status train_session_save(struct train_session *session);
 /* Rank 0: this step's checkpoint is the best one, if it is. */

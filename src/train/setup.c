@@ -141,6 +141,7 @@ base_status train_session_open(const struct train_job *job, struct cluster_worke
     s->team.worker = worker;
     train_journal_init(&s->journal, job);
     train_clock_start(&s->clock);
+    /* Every model of today is a network. */
     TRY(base_registry_find("task", "network", train_task_registry, train_task_count, &s->task));
     s->work = base_calloc(1, s->task->size);
     TRY(train_job_check(job));
