@@ -2,7 +2,7 @@
  *
  * For tests: a worker that kills or stops itself at a named place of a named step, so that losses
  * can be seen at every phase without guessing the moment. PACELINE_FAULT is "ID:PHASE:STEP", with
- * ":STOP" behind it for SIGSTOP in place of SIGKILL.
+ * ":STOP" at its end for SIGSTOP in place of SIGKILL.
  */
 #ifndef TRAIN_FAULT_H
 #define TRAIN_FAULT_H

@@ -37,7 +37,7 @@ static base_status make_folder(const char *path, bool *taken_p)
     return base_fail(BASE_ERR_IO, "cannot make the folder %s: %m", path);
 }
 
-/* Then it is no run: whoever made it died before there was anything to keep. */
+/* An empty folder is no run: its maker died before there was anything to keep. */
 static bool is_empty(const char *path)
 {
     char **names = NULL;

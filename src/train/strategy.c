@@ -31,7 +31,7 @@ base_status train_strategy_find(const char *text, const struct train_strategy **
 {
     base_status st = BASE_OK;
     size_t length = strcspn(text, ":");
-    /* Texts among the options point into it, so it lives as long as they do: behind them. */
+    /* Texts among the options point into the copy, so it lives as long as they do: after them. */
     size_t tail = strlen(text) + 1;
     char *name = base_strndup(text, length), *copy, *options = NULL, *rest = NULL;
 
