@@ -201,9 +201,10 @@ static void random_moments(void **state)
 {
     struct groups_way *way = *state;
     uint64_t seed = seed_of_run();
+    const int crews = groups_brief() ? 12 : 40;
     struct dice dice = dice_of(seed);
 
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < crews; i++) {
         int workers = i % 10 == 9 ? 8 : 2 + throw(&dice, 4);
         int kills = workers > 3 ? 1 + throw(&dice, 2) : 1, first = throw(&dice, (size_t)workers);
         uint32_t victims = 0;

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "comm/secret.h"
@@ -50,6 +51,15 @@ int groups_ways(struct groups_way ways[GROUPS_WAYS])
         ways[count++] = (struct groups_way){
             .name = "mixed", .hosts = 2, .listens = true, .can = COMM_CAN_RECOVER, .shares = true};
     return count;
+}
+
+bool groups_brief(void)
+{
+#ifdef __SANITIZE_THREAD__
+    return getenv("FULL") == NULL;
+#else
+    return false;
+#endif
 }
 
 double groups_soon(void)

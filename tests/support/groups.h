@@ -33,6 +33,13 @@ struct groups_board { /* what bodies and test share */
 };
 
 int groups_ways(struct groups_way ways[GROUPS_WAYS]);
+
+/* Suites move fewer bytes and do fewer rounds under the thread sanitizer: it looks at the order of
+ * accesses, which more of the same does not change, and slows every byte down. The plain and the
+ * address sanitizer's builds do everything; so does this one with FULL in the environment (make
+ * soak). */
+bool groups_brief(void);
+
 double groups_soon(void);
 
 /* In the child: the group of the first view newer than `after`. */
