@@ -31,7 +31,7 @@ static base_status force(struct coll *c, enum coll_kind kind, const struct coll_
     return BASE_OK;
 }
 
-/* `name` for one kind; NULL-ended lists are made for the message alone. */
+/* Forces the algorithm `name` of one kind. The list of names is for the message alone. */
 static base_status force_one(struct coll *c, enum coll_kind kind, const char *name)
 {
     const struct coll_algorithm *a = find(kind, name, strlen(name));
@@ -46,7 +46,7 @@ static base_status force_one(struct coll *c, enum coll_kind kind, const char *na
     return base_unknown(BASE_ERR_USAGE, coll_kind_names[kind], name, names, count);
 }
 
-/* Several kinds have an algorithm of the same name. */
+/* Several kinds have an algorithm of the same name: the message lists it once. */
 static base_status unknown(const char *name)
 {
     const char *names[64];
@@ -64,7 +64,7 @@ static base_status unknown(const char *name)
     return base_unknown(BASE_ERR_USAGE, "algorithm of collectives", name, names, count);
 }
 
-/* `name` for every kind that has it. */
+/* Forces the algorithm `name` for every kind that has one. */
 static base_status force_all(struct coll *c, const char *name)
 {
     base_status st = BASE_OK;

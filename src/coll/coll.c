@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The operations as they are called: arguments checked and put into a `struct coll_call`, what one
- * rank alone or nothing to move makes trivial done at once, the rest given to an algorithm.
+ * The operations as they are called: arguments are checked and put into a `struct coll_call`, which
+ * an algorithm runs. A rank alone and an operation on nothing return at once.
  */
 #include "coll/coll_private.h"
 
@@ -132,7 +132,7 @@ base_status coll_run(struct coll *c, enum coll_kind kind, struct coll_call *call
     return coll_choose(c, kind, call)->run(c, call);
 }
 
-/* `trivial`: nothing moves between ranks. */
+/* Runs the operation, unless nothing moves between ranks: there is one rank, or no byte. */
 static base_status begin(struct coll *c, enum coll_kind kind, struct coll_call *call)
 {
     if (c->async != NULL)

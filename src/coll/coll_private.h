@@ -19,7 +19,6 @@ enum {
         256 << 10,   /* bytes of a message: small enough to stream, large enough to be cheap */
     COLL_WINDOW = 4, /* messages under way to or from a peer */
     COLL_UNIT = 64,  /* bytes: a cache line; no two ranks write to the same one */
-    COLL_SMALL = 16 << 10, /* bytes up to which every rank sums everything by itself */
 };
 
 /* The ranks that take part, in the order of their sums. */
@@ -62,7 +61,7 @@ struct coll {
     double patience;
     uint32_t sequence;        /* of the operations, the same on every rank */
     struct coll_flow *flows;  /* two a rank, for the algorithm that runs */
-    uint8_t *stage;           /* COLL_WINDOW chunks a rank, and COLL_WINDOW more */
+    uint8_t *stage;           /* chunks: two a peer and COLL_WINDOW, 2 * COLL_WINDOW at least */
     struct coll_local *local; /* NULL: shares memory with nobody */
     struct coll_space *spaces;
     struct coll_async *async; /* NULL: synchronous */

@@ -24,7 +24,7 @@ enum comm_limit {
 
 enum comm_frame_type {
     COMM_FRAME_HELLO = 1, /* JSON: who connects, and for what */
-    COMM_FRAME_WELCOME,   /* JSON: accepted */
+    COMM_FRAME_WELCOME,   /* empty: accepted */
     COMM_FRAME_CONTROL,   /* JSON: cluster/message.h; tag 1: a file descriptor comes along */
     COMM_FRAME_PART,      /* bytes of a message that goes on in the next frame */
     COMM_FRAME_DATA,      /* the last or only bytes of a message */

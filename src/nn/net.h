@@ -2,8 +2,8 @@
  *
  * A range of a model's layers instantiated: activation memory planned and allocated once, kernels
  * chosen; then steps that allocate nothing. The network owns its activations; weights, gradients
- * and statistics are flat buffers that the caller may own (shared memory later). One thread
- * drives a network; kernels inside use OpenMP.
+ * and statistics are flat buffers that the caller may own, in shared memory for example. One
+ * thread drives a network; kernels inside use OpenMP.
  */
 #ifndef NN_NET_H
 #define NN_NET_H
@@ -28,7 +28,6 @@ struct nn_setup {
 };
 
 /* The graph must outlive the network. */
-
 base_status nn_net_new(const struct nn_graph *graph, const struct nn_setup *setup,
                        struct nn_net **net_p);
 void nn_net_free(struct nn_net *net); /* accepts NULL */
@@ -79,9 +78,9 @@ base_status nn_net_backward(struct nn_net *net, float scale, struct nn_ready rea
  * what enters and leaves the loss; the others with keep_outputs. */
 base_status nn_net_output(const struct nn_net *net, int index, int sample, float *values);
 
-/* Calls back after each forward of a layer (S0's training-information collection). `values` is
+/* Calls back after each forward of a layer, as `--record` does for its statistics. `values` is
  * (n) x node->out in memory layout: use nn_shape_at. One hook a layer; NULL removes it. A layer
- * inside a fused group has no output of its own and is never told of: see `apart`. */
+ * inside a fused group has no output of its own and its hook is never called: see `apart`. */
 typedef void (*nn_hook)(void *context, const struct nn_node *node, int n, const float *values);
 void nn_net_hook(struct nn_net *net, int index, nn_hook hook, void *context);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * 3x3 convolutions with stride 2 by Winograd's method, tiles of 4x4: nn/simd/winograd4s2s2.c.
+ * 3x3 convolutions with stride 2 by Winograd's method, tiles of 4x4: nn/simd/winograd4s2.c.
  */
 #include "nn/ownconv.h"
 #include "nn/simd/simd.h"
