@@ -50,7 +50,7 @@ def busy(job, rng):
 def kills(args, rng, count, held):
     times = []
     while len(times) < count:
-        with drill.Job(args.program, args.workers, options=["--min-workers", "1"]).launch() as job:
+        with drill.Job(args.program, args.workers).launch() as job:
             job.gather(PATIENCE)
             while len(job.ranks) > 1 and len(times) < count:
                 victim = job.ranks.pop(rng.randrange(len(job.ranks)))
@@ -72,8 +72,7 @@ def cuts(args, rng, count):
                            capture_output=True).stdout.strip()
     times = []
     while len(times) < count:
-        with drill.Job(args.program, 1, [0, 1, 2], ["--min-workers", "1"],
-                       {"PACELINE_TOKEN": token}).launch() as job:
+        with drill.Job(args.program, 1, [0, 1, 2], env={"PACELINE_TOKEN": token}).launch() as job:
             job.gather(PATIENCE)
             victim = job.ranks[2]
             busy(job, rng)
@@ -88,7 +87,7 @@ def cuts(args, rng, count):
 def pauses(args, rng, count, model, shape):
     options = ["--model", model, "--data", f"synthetic:classes=10,shape={shape},train=4096,test=16", "--batch", "64",
                "--epochs", "1000000", "--no-test", "--lr", "0.001", "--workers", str(args.workers),
-               "--min-workers", "1", "--run", "pauses"]
+               "--run", "pauses"]
     times = []
     while len(times) < count:
         with tempfile.TemporaryDirectory(prefix="pauses-") as folder, \

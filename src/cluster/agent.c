@@ -31,9 +31,9 @@ static void tell_death(struct agent *a, int slot)
 {
     uint64_t bit = UINT64_C(1) << slot;
 
+    atomic_fetch_or(&a->dead, bit); /* first: hear_deaths knows before a worker hears the alarm */
     if ((atomic_fetch_and(&a->members, ~bit) & bit) != 0)
         comm_host_alarm(a->words, atomic_load(&a->view_number), atomic_load(&a->ids[slot]));
-    atomic_fetch_or(&a->dead, bit);
 }
 
 static void *watch(void *argument)
@@ -254,18 +254,34 @@ out:
     return st;
 }
 
+/* What died since the last turn; whoever waited for it is free already. It may have been reaped
+ * before the watching thread said so, and its slot be another's now. */
+static void hear_deaths(struct agent *a)
+{
+    uint64_t dead = atomic_exchange(&a->dead, 0);
+    eventfd_t rung;
+
+    (void)eventfd_read(a->bell, &rung);
+    for_each_worker(a, p)
+        if ((dead >> p->slot & 1) != 0 && comm_host_died(a->words, p->slot))
+            cluster_agent_lose(a, p, "died");
+}
+
 static void step_worker(struct agent *a, struct cluster_process *p, double now)
 {
+    base_status st = BASE_OK;
     char why[64];
 
     if (p->output >= 0)
         cluster_process_read(p);
-    if (p->box != NULL && read_box(a, p->box, p) != BASE_OK) {
-        /* It ends, or it talks nonsense: both end it. */
+    if (p->box != NULL)
+        st = read_box(a, p->box, p);
+    if (st != BASE_OK) { /* it ends, or it talks nonsense, which ends it, too */
+        hear_deaths(a);  /* the one that died first is told first: it may be why this one ends */
         comm_mailbox_free(p->box);
         p->box = NULL;
         p->heard = now;
-        cluster_agent_lose(a, p, "closed its connection");
+        cluster_agent_lose(a, p, st == BASE_ERR_PEER_LOST ? "died" : "sent nonsense");
     }
     if (cluster_process_reap(p)) {
         cluster_agent_bury(a, p);
@@ -317,19 +333,6 @@ static void hear_signals(struct agent *a)
     }
     snprintf(m.text, sizeof m.text, "SIG%s on host %u", sigabbrev_np(number), a->host);
     cluster_agent_say(a, &m);
-}
-
-/* What died since the last turn; whoever waited for it is free already. It may have been reaped
- * before the watching thread said so, and its slot be another's now. */
-static void hear_deaths(struct agent *a)
-{
-    uint64_t dead = atomic_exchange(&a->dead, 0);
-    eventfd_t rung;
-
-    (void)eventfd_read(a->bell, &rung);
-    for_each_worker(a, p)
-        if ((dead >> p->slot & 1) != 0 && comm_host_died(a->words, p->slot))
-            cluster_agent_lose(a, p, "died");
 }
 
 static void forgive(struct agent *a, double now)

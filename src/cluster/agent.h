@@ -16,6 +16,7 @@ struct cluster_setup {
     struct cluster_launch launch;
     const char *program; /* of cluster/worker.h */
     json_t *job;         /* host 0's is the one that counts; others may pass NULL */
+    int least;           /* the fewest workers the program can go on with; 0: every loss ends it */
     bool joins;          /* the program takes workers that come later */
     bool restarts;       /* … and a new one is started for one that died */
     const char *status;  /* path of the Unix socket that answers `paceline status`; NULL: none */

@@ -193,12 +193,27 @@ static void dismiss_guest(struct cluster_coordinator *c, int host, const struct 
     c->hosts[host].here = false;
 }
 
+/* A worker of the job's own hosts that gave up by itself (bad data, a loss that is no number) ends
+ * the job, unless the person said how few may be left or that the dead are replaced. */
+static void hear_own_failure(struct cluster_coordinator *c, const struct worker *w,
+                             const struct failure *own, double now)
+{
+    char text[512];
+
+    if (own->signal != 0 || w->evicted || w->host >= c->setup.hosts || c->setup.min_workers > 0 ||
+        c->setup.restarts || c->phase == FAILING || c->phase == OVER)
+        return;
+    c->failure = *own;
+    cluster_coordinator_describe(own, text, sizeof text);
+    cluster_coordinator_fail(c, BASE_ERR_PEER_LOST, now, "%s", text);
+}
+
 static void hear_exit(struct cluster_coordinator *c, struct worker *w,
                       const struct cluster_message *m, double now)
 {
     struct failure own;
     int host = w->host;
-    bool done = w->state == WORKER_DONE;
+    bool done = w->state == WORKER_DONE, missed = !done && !w->dismissed;
     bool replace; /* one that gave up by itself would only do so again */
 
     cluster_coordinator_tell(c, now,
@@ -217,6 +232,8 @@ static void hear_exit(struct cluster_coordinator *c, struct worker *w,
     snprintf(own.lines, sizeof own.lines, "%.639s", m->text);
     if (c->failure.id == w->id)
         c->failure = own;
+    if (!done)
+        hear_own_failure(c, w, &own, now);
     if (c->failure.id == w->id && !w->member && (c->phase == RUNNING || c->phase == STOPPING))
         c->failure = (struct failure){0}; /* nobody misses it: a later end has another cause */
     c->stillborn += !w->member;
@@ -227,6 +244,8 @@ static void hear_exit(struct cluster_coordinator *c, struct worker *w,
         cluster_coordinator_order(c, host, 1, now);
     else
         dismiss_guest(c, host, &own);
+    if (missed)
+        cluster_coordinator_warn(c, &own, replace ? c->last_id : 0);
 }
 
 static void hear_suspicion(struct cluster_coordinator *c, struct worker *w,

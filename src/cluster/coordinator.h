@@ -15,14 +15,15 @@
 struct cluster_coordinator;
 
 struct cluster_coordinator_setup {
-    const char *name;      /* the job's random name */
-    const char *program;   /* of cluster/worker.h */
-    const json_t *job;     /* its description */
-    const char *transport; /* NULL: automatic */
-    int hosts;             /* that must be there before the first view */
-    int min_workers;       /* fewer end the job; 0: all that were there first, or 1 with restarts */
-    bool joins;            /* hosts may come later */
-    bool restarts;         /* a member that dies is replaced, on its host, under a new id */
+    const char *name;       /* the job's random name */
+    const char *program;    /* of cluster/worker.h */
+    const json_t *job;      /* its description */
+    const char *transport;  /* NULL: automatic */
+    int hosts;              /* that must be there before the first view */
+    int min_workers;        /* fewer end the job; 0: nothing was asked for, `least` counts */
+    int least;              /* fewer cannot go on; 0: the program needs all that were there first */
+    bool joins;             /* hosts may come later */
+    bool restarts;          /* a member that dies is replaced, on its host, under a new id */
     double silence, gather; /* seconds; cluster/launch.h */
 };
 

@@ -28,6 +28,11 @@ static int count(const struct cluster_coordinator *c, enum worker_state state)
     return n;
 }
 
+int cluster_coordinator_going_on(const struct cluster_coordinator *c)
+{
+    return count(c, WORKER_STARTING) + count(c, WORKER_READY);
+}
+
 static int alive(const struct cluster_coordinator *c) /* processes not reaped yet */
 {
     int n = 0;
@@ -127,7 +132,7 @@ void cluster_coordinator_lose(struct cluster_coordinator *c, struct worker *w, c
                              json_pack("{s:s, s:I, s:i, s:I, s:o}", "event", "lost", "id",
                                        (json_int_t)w->id, "host", w->host, "view",
                                        (json_int_t)c->view.number, "reason", base_json_text(why)));
-    left = count(c, WORKER_STARTING) + count(c, WORKER_READY) + count(c, WORKER_DONE) + c->finished;
+    left = cluster_coordinator_going_on(c) + count(c, WORKER_DONE) + c->finished;
     if (left < c->min_workers)
         cluster_coordinator_fail(c, BASE_ERR_PEER_LOST, now,
                                  "%d of at least %d workers are left: worker %u %s", left,
@@ -141,6 +146,7 @@ void cluster_coordinator_evict(struct cluster_coordinator *c, struct worker *w, 
 
     if (w->state == WORKER_LEAVING)
         return;
+    w->evicted = true;
     cluster_message_text(&kill, why);
     cluster_coordinator_say(c, c->hosts[w->host].link, &kill);
     cluster_coordinator_lose(c, w, why, now);
@@ -158,15 +164,20 @@ void cluster_coordinator_lose_host(struct cluster_coordinator *c, int index, con
     struct host *h = &c->hosts[index];
     char text[256];
 
-    snprintf(text, sizeof text, "is on host %d (%s), which %s", index, h->name, why);
+    snprintf(text, sizeof text, "is lost with host %d (%s), which %s", index, h->name, why);
     h->here = false;
+    for_each_worker(c, w)
+        if (w->host == index && w->state != WORKER_DONE)
+            cluster_coordinator_lose(c, w, text, now);
     for_each_worker(c, w) {
+        struct failure own = cluster_coordinator_failure(c, w);
+
         if (w->host != index)
             continue;
         if (w->state == WORKER_DONE)
             c->finished++;
-        else
-            cluster_coordinator_lose(c, w, text, now);
+        else if (!w->dismissed)
+            cluster_coordinator_warn(c, &own, 0);
         cluster_coordinator_forget(c, w);
     }
     if (c->phase == GATHERING && index < c->setup.hosts)
@@ -258,14 +269,15 @@ static void start(struct cluster_coordinator *c, double now)
     c->phase = STARTING_UP;
     c->deadline = now + c->setup.gather;
     c->min_workers = c->setup.min_workers > 0 ? c->setup.min_workers
-                     : c->setup.restarts      ? 1
+                     : c->setup.least > 0     ? c->setup.least
                                               : total;
     for (int i = 0; i < c->host_count; i++)
         if (c->hosts[i].here)
             cluster_coordinator_order(c, i, c->hosts[i].workers, now);
     if (c->min_workers > total)
-        cluster_coordinator_fail(c, BASE_ERR_USAGE, now, "--min-workers %d of %d workers",
-                                 c->min_workers, total);
+        cluster_coordinator_fail(c, BASE_ERR_USAGE, now,
+                                 "%d workers are too few: at least %d are needed (--min-workers)",
+                                 total, c->min_workers);
 }
 
 static bool arrivals(const struct cluster_coordinator *c) /* who wait to be in a view */
@@ -292,9 +304,12 @@ static void dismiss_latecomers(struct cluster_coordinator *c, double now)
     for_each_worker(c, w)
         if (w->member && w->state == WORKER_READY && w->first <= c->done_view)
             return;
-    for_each_worker(c, w)
-        if (w->state != WORKER_DONE)
-            cluster_coordinator_evict(c, w, "came when the work was done", now);
+    for_each_worker(c, w) {
+        if (w->state == WORKER_DONE || w->state == WORKER_LEAVING)
+            continue;
+        w->dismissed = true;
+        cluster_coordinator_evict(c, w, "came when the work was done", now);
+    }
 }
 
 void cluster_coordinator_consider(struct cluster_coordinator *c, double now)

@@ -22,6 +22,8 @@ struct worker {
     int host;
     enum worker_state state;
     bool member;    /* of the current view */
+    bool evicted;   /* its agent was told to kill it */
+    bool dismissed; /* … because it came when the work was done: no loss */
     uint32_t view;  /* it works in */
     uint32_t first; /* number of the first view with it */
     uint16_t slot, port;
@@ -101,6 +103,9 @@ struct cluster_coordinator {
 
 struct worker *cluster_coordinator_find(struct cluster_coordinator *c, uint32_t id); /* or NULL */
 
+/* Workers that are not lost and have work left. */
+int cluster_coordinator_going_on(const struct cluster_coordinator *c);
+
 /* So many workers of that host start. */
 void cluster_coordinator_order(struct cluster_coordinator *c, int host, int workers, double now);
 
@@ -140,6 +145,12 @@ struct failure cluster_coordinator_failure(const struct cluster_coordinator *c,
 void cluster_coordinator_tell(struct cluster_coordinator *c, double now, json_t *event);
 void cluster_coordinator_tell_load(struct cluster_coordinator *c, double now, uint32_t id, int host,
                                    const struct cluster_load *load);
+/* Who failed and how: "worker 2 on host a (pid 7) died (signal 9, SIGKILL)". */
+void cluster_coordinator_describe(const struct failure *failure, char *text, size_t room);
+/* Tells the person at host 0 of a loss that the job survives; `heir`: the worker that is started in
+ * its place, or 0. */
+void cluster_coordinator_warn(const struct cluster_coordinator *c, const struct failure *failure,
+                              uint32_t heir);
 /* Into an END: who failed and how, with its last lines. */
 void cluster_coordinator_last_words(const struct failure *failure, struct cluster_message *end);
 

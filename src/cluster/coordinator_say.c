@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "cluster/coordinator_private.h"
 
@@ -94,9 +95,9 @@ json_t *cluster_coordinator_event(struct cluster_coordinator *c)
     return event;
 }
 
-void cluster_coordinator_last_words(const struct failure *f, struct cluster_message *end)
+void cluster_coordinator_describe(const struct failure *f, char *text, size_t room)
 {
-    char how[320], text[1200];
+    char how[320];
 
     if (f->exited && f->signal != 0)
         snprintf(how, sizeof how, "%s (signal %d, SIG%s)", f->why, f->signal,
@@ -106,12 +107,38 @@ void cluster_coordinator_last_words(const struct failure *f, struct cluster_mess
                  f->code == 0 ? "without a result" : "with a failure", f->code);
     else
         snprintf(how, sizeof how, "%s", f->why);
+    snprintf(text, room, "worker %u on host %s (pid %lld) %s", f->id, f->host, (long long)f->pid,
+             how);
+}
+
+void cluster_coordinator_warn(const struct cluster_coordinator *c, const struct failure *f,
+                              uint32_t heir)
+{
+    int left = cluster_coordinator_going_on(c) - (heir != 0);
+    char text[512], place[64] = "";
+
+    if (c->phase == FAILING || c->phase == OVER) /* the job's last words tell of it */
+        return;
+    cluster_coordinator_describe(f, text, sizeof text);
+    if (heir != 0)
+        snprintf(place, sizeof place, "worker %u is started in its place, ", heir);
+    if (left > 0)
+        base_warn("%s; %s%d worker%s on", text, place, left, left == 1 ? " goes" : "s go");
+    else
+        base_warn("%s; %sall others are done", text, place);
+}
+
+void cluster_coordinator_last_words(const struct failure *f, struct cluster_message *end)
+{
+    char who[512], text[1200];
+
+    cluster_coordinator_describe(f, who, sizeof who);
     end->id = f->id;
     end->code = BASE_ERR_PEER_LOST;
     if (f->exited && f->signal == 0 && f->code == base_exit_code(BASE_ERR_USAGE))
         end->code = BASE_ERR_USAGE; /* the command line is wrong, and no worker to blame */
-    snprintf(text, sizeof text, "worker %u on host %s (pid %lld) %s%s%s", f->id, f->host,
-             (long long)f->pid, how, f->lines[0] != '\0' ? "; its last lines:\n" : "", f->lines);
+    snprintf(text, sizeof text, "%s%s%s", who, f->lines[0] != '\0' ? "; its last lines:\n" : "",
+             f->lines);
     cluster_message_text(end, text);
 }
 

@@ -47,7 +47,7 @@ const struct base_option cluster_options[] = {
      .local = true},
     {.name = "min-workers", .argument = "N", .kind = BASE_INT, .offset = AT(min_workers),
      .max = COMM_MAX_WORKERS,
-     .help = "fewer left than this end the job; 0: every loss does", .local = true},
+     .help = "fewer left than this end the job; 0: as few as the program can go on with", .local = true},
     {.name = "silence", .argument = "S", .kind = BASE_REAL, .offset = AT(silence), .min = 0.2,
      .max = 3600,
      .help = "seconds without a sign of life until a worker or a host counts as lost",

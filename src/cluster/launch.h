@@ -51,7 +51,7 @@ struct cluster_launch {
     struct comm_secret secret;
     const char *transport; /* NULL: automatic */
     const char *source;    /* "flags", "torchrun", "Open MPI", … */
-    int min_workers;       /* 0: all of the first view */
+    int min_workers;       /* 0: as few as the program can go on with */
     int threads;           /* of each worker; 0: cores / workers */
     double silence;        /* seconds without a heartbeat until a worker counts as silent */
     double gather;         /* seconds until all hosts and workers are there */

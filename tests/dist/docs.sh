@@ -42,7 +42,7 @@ keep pair 0 train --model mlp:8x1 --data synthetic:train=64,test=16 --workers 2 
 keep compare 0 compare one pair --json
 keep failure 2 train --dta x --json
 keep ping 0 ping --workers 2 --count 10 --json
-"$paceline" ping --workers 2 --count 100000000 --interval 0.01 --events ping.events --status ping.status \
+"$paceline" ping --workers 2 --count 100000000 --interval 0.01 --min-workers 2 --events ping.events --status ping.status \
     --json >objects/lost.json 2>err &
 ping=$!
 for _ in $(seq 500); do # until everything there is to see was seen

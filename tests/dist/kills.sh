@@ -20,7 +20,7 @@ relu
 dense classes
 softmax
 M
-common=(--lr 0.02 --kernels onednn --threads 1 --workers 3 --min-workers 1 --quiet)
+common=(--lr 0.02 --kernels onednn --threads 1 --workers 3 --quiet)
 cnn=(--model cnn.model --data synthetic:classes=10,shape=1x28x28,train=90,test=20 --batch 24 --epochs 2 "${common[@]}")
 bn=(--model bn.model --data synthetic:classes=10,shape=1x28x28,train=90,test=20 --batch 24 --epochs 2 --validation 0.2
     "${common[@]}")
@@ -200,6 +200,7 @@ host 1 b --port "$(sed -nE 's/^host 0 listens on 127.0.0.1:([0-9]+).*/\1/p' a.er
 wait %% || fail "host 0: $(tail -n 3 a.err)"
 grep -q 'the run goes on in runs/moved of this host' b.err || fail "nobody says where the run goes on: $(cat b.err)"
 grep -q '"status": "done"' b/runs/moved/run.json || fail "the run did not go on: $(cat b.err)"
+grep -q '^warning: worker 1 on host .*(signal 9, SIGKILL); 1 worker goes on$' a.err || fail "host 0 tells of no loss: $(cat a.err)"
 
 for fault in 2:forward 2:forward:x 2:forward:3:CONT nonsense; do
     PACELINE_FAULT=$fault expect 2 "$paceline" train --model mlp:8x1 --data synthetic:train=64,test=16 --run bad

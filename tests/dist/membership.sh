@@ -83,7 +83,7 @@ wait "${agents[agent]}" 2>/dev/null
 unset 'agents[agent]'
 
 # Below the least number of workers: the first failed worker is named, with its last lines.
-job few --workers 3 --min-workers 0
+job few --workers 3 --min-workers 3
 eventually in_view few 1
 victim=$(worker_pid few 2)
 eventually grep -q 'worker 2: view 1: rank 1 of 3' few.err

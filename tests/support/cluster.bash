@@ -9,7 +9,7 @@ job() {
     local name=$1
     shift
     rm -f "$name".{out,err,events,status}
-    "$paceline" ping --count 1000000000 --interval 0.001 --min-workers 1 --silence 5 --gather 30 \
+    "$paceline" ping --count 1000000000 --interval 0.001 --silence 5 --gather 30 \
         --events "$name.events" --status "$name.status" --json "$@" \
         >"$name.out" 2>"$name.err" </dev/null &
     agents[$name]=$!

@@ -38,7 +38,7 @@ SIZES = [4, 4096, 65536, 1 << 20]
 
 
 def options_of(args):
-    return ["--min-workers", "1", "--silence", str(args.silence)]
+    return ["--silence", str(args.silence)]
 
 
 def alive(pid):

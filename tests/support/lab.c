@@ -36,6 +36,7 @@ void lab_begin(int hosts, int min_workers, bool joins)
                                               .job = job,
                                               .hosts = hosts,
                                               .min_workers = min_workers,
+                                              .least = lab.least,
                                               .joins = joins,
                                               .restarts = lab.restarts,
                                               .silence = 5,
@@ -53,6 +54,7 @@ int lab_finish(void **state)
     cluster_coordinator_free(lab.c);
     lab.c = NULL;
     lab.restarts = false;
+    lab.least = 0;
     return 0;
 }
 
@@ -203,5 +205,6 @@ void lab_two_hosts(int min_workers, bool joins)
 void lab_two_hosts_that_restart(void)
 {
     lab.restarts = true;
+    lab.least = 1;
     lab_two_hosts(0, true);
 }

@@ -15,6 +15,7 @@ struct lab {
     struct cluster_coordinator *c;
     double now;
     bool restarts; /* of the next job; off again when it is over */
+    int least;     /* likewise */
     struct {
         int link;
         struct cluster_message m;

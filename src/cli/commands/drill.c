@@ -17,7 +17,7 @@ static base_status run(void *args, const struct cli_positional *positional)
 {
     base_status st = BASE_OK;
     const struct args *a = args;
-    struct cluster_setup setup = {.program = "drill", .joins = true};
+    struct cluster_setup setup = {.program = "drill", .least = 1, .joins = true};
     json_t *result = NULL;
 
     if (a->collective != NULL)

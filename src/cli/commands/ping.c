@@ -42,7 +42,8 @@ static base_status run(void *args, const struct cli_positional *positional)
 {
     base_status st = BASE_OK;
     const struct args *a = args;
-    struct cluster_setup setup = {.program = "ping", .joins = true, .status = a->status};
+    struct cluster_setup setup = {
+        .program = "ping", .least = 1, .joins = true, .status = a->status};
     json_t *result = NULL;
 
     (void)positional;

@@ -88,8 +88,11 @@ static base_status run_workers(const struct train_job *job, struct cluster_launc
                                bool threads_given, json_t **result_p)
 {
     base_status st = BASE_OK;
-    struct cluster_setup setup = {
-        .program = "train", .joins = true, .restarts = job->restart, .folder = true};
+    struct cluster_setup setup = {.program = "train",
+                                  .least = 1, /* of every strategy */
+                                  .joins = true,
+                                  .restarts = job->restart,
+                                  .folder = true};
 
     if (launch->host == 0) /* whose job counts; a run's settings are there alone */
         TRY(check(job, launch));

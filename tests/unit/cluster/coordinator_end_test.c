@@ -105,6 +105,49 @@ static void test_blames_no_stillborn_guest(void **state)
     lab_assert_end(BASE_ERR_PEER_LOST, "worker 4 on host host-1");
 }
 
+/* A worker's own failure ends the job also where a loss would not; the loss before it, which the
+ * others had not got over yet, is not to blame. */
+static void test_own_failure(void **state)
+{
+    struct cluster_message m;
+
+    (void)state;
+    lab.least = 1;
+    lab_two_hosts(0, false);
+    lab_lost(0, 1);
+    lab_lost(1, 4);
+    assert_int_equal(lab_said(CLUSTER_STOP, -1, NULL), 0);
+    lab_exited(1, 4, 2, 0);
+    assert_int_equal(lab_said(CLUSTER_STOP, 0, &m), 1);
+    assert_true(m.code != 0 && strstr(m.text, "worker 4 on host host-1 (pid 104)") != NULL);
+    lab_exited(0, 1, 0, 9);
+    lab_exited(0, 2, 1, 0);
+    lab_exited(1, 3, 1, 0);
+    lab_assert_end(BASE_ERR_USAGE, "worker 4 on host host-1 (pid 104) ended with a failure (exit "
+                                   "code 2); its last lines:\nfirst line\nlast line");
+}
+
+/* … unless the person said how few may be left, or it is a guest's. */
+static void test_own_failure_survived(void **state)
+{
+    (void)state;
+    lab.least = 1;
+    lab_two_hosts(2, false);
+    lab_exited(1, 4, 1, 0);
+    lab_assert_view(2, 3, 1, 2, 3);
+    lab_finish(state);
+    lab.least = 1;
+    lab_two_hosts(0, true);
+    lab_join(2, CLUSTER_ANY_HOST, 1);
+    for (uint32_t id = 1; id <= 4; id++)
+        lab_works_in(id <= 2 ? 0 : 1, id, 1);
+    lab_ready(2, 5);
+    lab_assert_view(2, 5, 1, 2, 3, 4, 5);
+    lab_exited(2, 5, 1, 0);
+    lab_assert_view(3, 4, 1, 2, 3, 4);
+    assert_int_equal(lab_said(CLUSTER_STOP, -1, NULL), 0);
+}
+
 static void test_too_few(void **state)
 {
     struct cluster_message m;
@@ -213,6 +256,8 @@ int main(void)
         TEST(test_blame),
         TEST(test_blames_the_last_cause),
         TEST(test_blames_no_stillborn_guest),
+        TEST(test_own_failure),
+        TEST(test_own_failure_survived),
         TEST(test_too_few),
         TEST(test_failed_workers_may_save),
         TEST(test_result),

@@ -30,6 +30,45 @@ static void test_loss(void **state)
     assert_int_equal(lab_said(CLUSTER_KILL, -1, NULL), 0); /* its agent knows */
 }
 
+/* What a program can go on with is the default: the job survives losses down to that. */
+static void test_survives_by_default(void **state)
+{
+    (void)state;
+    lab.least = 2;
+    lab_two_hosts(0, false);
+    lab_exited(0, 1, 0, 9); /* rank 0 is like any other */
+    lab_assert_view(2, 3, 2, 3, 4);
+    cluster_coordinator_gone(lab.c, 1, "closed its connection", lab.now);
+    lab_collect();
+    assert_int_equal(lab_said(CLUSTER_STOP, 0, NULL), 1); /* one is too few */
+    lab_exited(0, 2, 1, 0);
+    lab_assert_end(BASE_ERR_PEER_LOST, "worker 3 on host host-1 (pid 103) is lost with host 1");
+}
+
+static void test_least_is_not_there(void **state)
+{
+    (void)state;
+    lab.least = 3;
+    lab_begin(1, 0, false);
+    lab_join(0, 0, 2);
+    lab_exited(0, 1, 1, 0);
+    lab_exited(0, 2, 1, 0);
+    lab_assert_end(BASE_ERR_USAGE, "2 workers are too few: at least 3 are needed");
+}
+
+/* A worker that is to be killed may end by itself first: it was no failure of its own. */
+static void test_evicted_and_faster(void **state)
+{
+    (void)state;
+    lab.least = 1;
+    lab_two_hosts(0, false);
+    lab_suspect(1, 3, 2, 1);
+    lab_pass_alive(1, 2);
+    assert_int_equal(lab_said(CLUSTER_KILL, 0, NULL), 1);
+    lab_exited(0, 2, 1, 0);
+    lab_assert_view(2, 3, 1, 3, 4);
+}
+
 /* Whoever was killed is replaced on its host, whoever gave up by itself is not. */
 static void test_restart(void **state)
 {
@@ -53,6 +92,7 @@ static void test_restart_before_the_first_view(void **state)
 {
     (void)state;
     lab.restarts = true;
+    lab.least = 1;
     lab_begin(1, 0, true);
     lab_join(0, 0, 2);
     lab_exited(0, 1, 0, 9);
@@ -226,6 +266,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_loss),
+        TEST(test_survives_by_default),
+        TEST(test_least_is_not_there),
+        TEST(test_evicted_and_faster),
         TEST(test_restart),
         TEST(test_restart_before_the_first_view),
         TEST(test_restart_gives_up),
