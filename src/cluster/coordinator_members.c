@@ -250,8 +250,9 @@ void cluster_coordinator_order(struct cluster_coordinator *c, int index, int wor
         *w = (struct worker){.id = ++c->last_id, .host = index, .since = now, .load.step = -1};
         left--;
     }
-    m.body = json_pack("{s:s, s:s, s:O, s:s?, s:f}", "name", c->name, "program", c->program, "job",
-                       c->job, "transport", c->transport, "silence", c->setup.silence);
+    m.body = json_pack("{s:s, s:s, s:O, s:s?, s:f, s:{s:i, s:i}}", "name", c->name, "program",
+                       c->program, "job", c->job, "transport", c->transport, "silence",
+                       c->setup.silence, "launch", "workers", c->of_each, "hosts", c->setup.hosts);
     cluster_coordinator_say(c, h->link, &m);
 }
 
@@ -266,6 +267,10 @@ static void start(struct cluster_coordinator *c, double now)
             return;
         total += c->hosts[i].workers;
     }
+    c->of_each = c->hosts[0].workers;
+    for (int i = 1; i < c->setup.hosts; i++)
+        if (c->hosts[i].workers != c->of_each)
+            c->of_each = 0;
     c->phase = STARTING_UP;
     c->deadline = now + c->setup.gather;
     c->min_workers = c->setup.min_workers > 0 ? c->setup.min_workers

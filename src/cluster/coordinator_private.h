@@ -76,6 +76,7 @@ struct cluster_coordinator {
     struct worker workers[COMM_MAX_WORKERS];
     uint32_t last_id;
     int min_workers, finished; /* finished: done and gone */
+    int of_each;               /* workers each host started with; 0: not all the same */
     int stillborn;             /* died before they were in a view, since the last that was */
     struct comm_view view;
     bool gaps;              /* a member of the view is gone: the next one is due */

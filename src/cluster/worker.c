@@ -388,6 +388,20 @@ out:
     return st;
 }
 
+/* The same as the coordinator tells, where a launcher has started all members of `view`. */
+static json_t *launch_of(const struct comm_view *view)
+{
+    int workers[COMM_MAX_WORKERS] = {0}, hosts = 0, of_each;
+
+    for (uint32_t i = 0; i < view->size; i++)
+        hosts += workers[view->members[i].host]++ == 0;
+    of_each = workers[view->members[0].host];
+    for (int i = 0; i < COMM_MAX_WORKERS; i++)
+        if (workers[i] != 0 && workers[i] != of_each)
+            of_each = 0;
+    return json_pack("{s:i, s:i}", "workers", of_each, "hosts", hosts);
+}
+
 base_status cluster_worker_run_native(const struct comm_transport *transport,
                                       const struct cluster_program *program, const json_t *job,
                                       int threads, json_t **result_p)
@@ -402,7 +416,8 @@ base_status cluster_worker_run_native(const struct comm_transport *transport,
     TRY(transport->start(&w->view, &w->order.id));
     w->since = w->view.number;
     atomic_store(&w->newest, w->view.number);
-    w->order.body = json_pack("{s:s, s:i}", "transport", transport->name, "threads", threads);
+    w->order.body = json_pack("{s:s, s:i, s:o}", "transport", transport->name, "threads", threads,
+                              "launch", launch_of(&w->view));
     setup.id = w->order.id;
     TRY(comm_endpoint_open(&setup, &w->endpoint));
     TRY(program->run(w, job, &result));
@@ -436,6 +451,13 @@ const char *cluster_worker_transport(const struct cluster_worker *w)
 int cluster_worker_threads(const struct cluster_worker *w)
 {
     return (int)json_integer_value(json_object_get(w->order.body, "threads"));
+}
+
+json_t *cluster_worker_launch(const struct cluster_worker *w)
+{
+    if (w == NULL)
+        return json_pack("{s:i, s:i}", "workers", 1, "hosts", 1);
+    return json_incref(json_object_get(w->order.body, "launch"));
 }
 
 uint32_t cluster_worker_newest(const struct cluster_worker *w)

@@ -39,6 +39,11 @@ struct comm_endpoint *cluster_worker_endpoint(const struct cluster_worker *worke
 const char *cluster_worker_transport(const struct cluster_worker *worker); /* NULL: automatic */
 int cluster_worker_threads(const struct cluster_worker *worker);           /* to compute with */
 
+/* How the job was started, whatever joined or was lost since: {"workers", "hosts"}, workers of each
+ * host, 0 where hosts had different numbers. A new reference. With worker NULL: of a process that
+ * works alone. */
+json_t *cluster_worker_launch(const struct cluster_worker *worker);
+
 /* The number of the newest view, 0 before the first. A program that lets hosts join looks at it
  * now and then; views that differ by a loss are heard of anyway. */
 uint32_t cluster_worker_newest(const struct cluster_worker *worker);

@@ -77,6 +77,7 @@ static base_status take_folder(struct train_session *s, bool takes_over)
     if (!s->run.locked)
         TRY(train_run_lock(&s->run, takes_over ? TAKE_OVER : 0));
     json_object_set_new(s->run.json, "about", train_session_about(s));
+    json_object_set_new(s->run.json, "launch", cluster_worker_launch(s->team.worker));
     begin_epochs(s);
     st = train_run_save(&s->run, "running");
     if (st != BASE_OK && fresh)

@@ -201,6 +201,9 @@ wait %% || fail "host 0: $(tail -n 3 a.err)"
 grep -q 'the run goes on in runs/moved of this host' b.err || fail "nobody says where the run goes on: $(cat b.err)"
 grep -q '"status": "done"' b/runs/moved/run.json || fail "the run did not go on: $(cat b.err)"
 grep -q '^warning: worker 1 on host .*(signal 9, SIGKILL); 1 worker goes on$' a.err || fail "host 0 tells of no loss: $(cat a.err)"
+/usr/bin/python3 -c "
+import json
+assert json.load(open('b/runs/moved/run.json'))['launch'] == {'workers': 1, 'hosts': 2}" || fail "how it was started: $(cat b/runs/moved/run.json)"
 
 for fault in 2:forward 2:forward:x 2:forward:3:CONT nonsense; do
     PACELINE_FAULT=$fault expect 2 "$paceline" train --model mlp:8x1 --data synthetic:train=64,test=16 --run bad

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # With no flags but --workers 3: a training survives kill -9 of any worker, rank 0 included, under every
-# strategy of several workers, and says once who died and of what. What must still end a job does.
+# strategy of several workers, and says once who died and of what. What must still end a job does. A run
+# that goes on, or is repeated, has as many workers as it had.
 source "$(dirname "$0")/../support/dist.bash"
 
 expect 0 "$paceline" strategies --json
@@ -68,4 +69,67 @@ wait $agent
 json "o['error']['code'] == 'peer-lost' and 'SIGKILL' in o['error']['message']"
 [ "$(grep -c SIG err)" = 1 ] || fail "it is told twice: $(cat err)"
 
+# --resume and --like: the workers of the run, and its threads where nothing else has changed.
+cores=$(/usr/bin/python3 -c "import os; print(len(os.sched_getaffinity(0)))")
+each=$((cores / 2 > 1 ? cores / 2 : 1))
+launch() { # RUN WORKERS HOSTS: what run.json tells
+    /usr/bin/python3 -c "
+import json
+assert json.load(open('runs/$1/run.json'))['launch'] == {'workers': $2, 'hosts': $3}" || fail "$1: $(cat "runs/$1/run.json")"
+}
+relaunch() { # RUN JSON|None: run.json tells something else
+    /usr/bin/python3 - "$@" <<'PY'
+import json, sys
+path = f"runs/{sys.argv[1]}/run.json"
+run = json.load(open(path))
+del run["launch"]
+if eval(sys.argv[2]):
+    run["launch"] = eval(sys.argv[2])
+json.dump(run, open(path, "w"))
+PY
+}
+PACELINE_FAULT=1:data:3 expect 0 "$paceline" train "${common[@]}" --workers 3 --threads 3 --run three
+launch three 3 1 # as it was started, not as it ended
+expect 0 "$paceline" train --resume three --steps 12 --json
+json "o['workers'] == 3 and o['threads'] == 3 and o['steps'] == 12"
+expect 0 "$paceline" train --like three --run copy --json
+json "o['workers'] == 3 and o['threads'] == 3"
+expect 0 "$paceline" train --like three --run lonely --strategy single --json
+json "o['workers'] == 1 and o['threads'] == $cores"
+expect 0 "$paceline" train --like three --run alone --workers 1 --json
+json "o['workers'] == 1 and o['threads'] == $cores and o['strategy'] == 'single'"
+launch alone 1 1
+expect 0 "$paceline" train --resume three --steps 14 --workers 2 --json
+json "o['workers'] == 2 and o['threads'] == $each"
+launch three 2 1
+expect 0 "$paceline" train --resume three --steps 16 --workers 3 --threads 1 --json
+json "o['workers'] == 3 and o['threads'] == 1"
+
+relaunch three "{'workers': 2, 'hosts': 2}"
+expect 0 "$paceline" train --resume three --steps 18 --json --quiet
+json "o['workers'] == 2 and o['hosts'] == 1"
+says 'this run had 2 hosts .* --num-nodes 2 --rank R --master-ip IP --workers 2$'
+relaunch three None # a run of an older paceline
+expect 0 "$paceline" train --resume three --steps 20 --json
+json "o['workers'] == 1"
+relaunch three "{'workers': 1000, 'hosts': 1}"
+expect 1 "$paceline" train --resume three --steps 22 --json
+json "o['error']['code'] == 'data' and 'runs/three/run.json' in o['error']['message']"
+relaunch three "{'workers': 'two', 'hosts': 1}"
+expect 1 "$paceline" train --resume three --steps 22 --json
+json "o['error']['code'] == 'data'"
+
+# What the last words say works as it is printed.
+rm err
+"$paceline" train "${common[@]}" --workers 3 --steps 100000000 --epochs 1000000 --log-every 0 --no-test --run stopped >out 2>err </dev/null &
+agent=$!
+for _ in $(seq 1500); do [ -S runs/stopped/status ] && break; sleep 0.02; done
+kill -INT $agent
+wait $agent
+json "o['interrupted']"
+steps=$(/usr/bin/python3 -c "import json; print(json.load(open('out'))['steps'] + 3)")
+hint=$(sed -nE 's/.*go on with: paceline (train --resume stopped)$/\1/p' err)
+# shellcheck disable=SC2086
+expect 0 "$paceline" ${hint:?"$(cat err)"} --steps "$steps" --json
+json "o['workers'] == 3 and o['steps'] == $steps"
 exit 0

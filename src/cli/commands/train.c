@@ -51,6 +51,65 @@ out:
     return st;
 }
 
+/* How the run was started: workers of each host, 0 where hosts had different numbers. A run.json
+ * that does not tell counts as one of one worker. */
+static base_status read_launch(const struct train_run *run, int64_t *workers_p, int64_t *hosts_p)
+{
+    base_status st = BASE_OK;
+    const json_t *launch = json_object_get(run->json, "launch");
+
+    *workers_p = *hosts_p = 1;
+    if (launch == NULL)
+        return BASE_OK;
+    TRY(base_json_integer(launch, "workers", workers_p));
+    TRY(base_json_integer(launch, "hosts", hosts_p));
+    if (*workers_p < 0 || *workers_p > COMM_MAX_WORKERS || *hosts_p < 1 ||
+        *hosts_p > COMM_MAX_WORKERS)
+        TRY(base_fail(BASE_ERR_DATA, "a launch of %lld workers on %lld hosts",
+                      (long long)*workers_p, (long long)*hosts_p));
+out:
+    return base_prefix(st, "%s/run.json", run->path);
+}
+
+/* A run that had several hosts needs a person to start them. */
+static void hint_at_hosts(int64_t workers, int64_t hosts)
+{
+    char each[64] = "";
+
+    if (workers > 0)
+        snprintf(each, sizeof each, " --workers %lld", (long long)workers);
+    base_warn(
+        "this run had %lld hosts and goes on with this one; to have them all, start it on each "
+        "with --num-nodes %lld --rank R --master-ip IP%s",
+        (long long)hosts, (long long)hosts, each);
+}
+
+/* --resume and --like: as many workers as the run had, unless flags or a launcher say how many; and
+ * its number of threads where all is as it was. */
+static base_status restore_launch(struct train_job *job, const struct train_run *run,
+                                  bool threads_given, struct cluster_launch *launch)
+{
+    base_status st = BASE_OK;
+    const struct train_strategy *strategy;
+    void *options = NULL;
+    int64_t workers, hosts;
+    bool told = strcmp(launch->source, "flags") != 0 || job->cluster.workers > 0 ||
+                job->cluster.num_nodes > 0;
+
+    TRY(read_launch(run, &workers, &hosts));
+    TRY(train_strategy_find(train_job_strategy(job, true), &strategy, &options));
+    if (!told && !strategy->alone) {
+        launch->workers = workers > 0 ? (int)workers : 1;
+        if (hosts > 1)
+            hint_at_hosts(workers, hosts);
+    }
+    if (!threads_given && (launch->workers != workers || launch->hosts != hosts))
+        job->threads = 0;
+out:
+    base_free(options);
+    return st;
+}
+
 /* What would be refused by every worker is refused here, once. */
 static base_status check(const struct train_job *job, const struct cluster_launch *launch)
 {
@@ -84,8 +143,8 @@ static bool inherits(const struct train_job *job, const struct cluster_launch *l
            (launch->host == 0 || (transport != NULL && transport->start != NULL));
 }
 
-static base_status run_workers(const struct train_job *job, struct cluster_launch *launch,
-                               bool threads_given, json_t **result_p)
+static base_status run_workers(const struct train_job *job, const struct cluster_launch *launch,
+                               json_t **result_p)
 {
     base_status st = BASE_OK;
     struct cluster_setup setup = {.program = "train",
@@ -97,7 +156,7 @@ static base_status run_workers(const struct train_job *job, struct cluster_launc
     if (launch->host == 0) /* whose job counts; a run's settings are there alone */
         TRY(check(job, launch));
     setup.launch = *launch;
-    setup.launch.threads = threads_given ? (int)job->threads : 0; /* a run's own are of another N */
+    setup.launch.threads = (int)job->threads;
     if (inherits(job, launch) || (job->resume == NULL && job->like == NULL))
         setup.job = train_job_to_json(job);
     TRY(cli_cluster_run(&setup, result_p));
@@ -124,12 +183,14 @@ static base_status run(void *args, const struct cli_positional *positional)
     if (job->quiet)
         base_log_level(BASE_WARN);
     TRY(cluster_launch_find(&job->cluster, &launch));
-    if (inherits(job, &launch))
+    if (inherits(job, &launch)) {
         TRY(inherit(job, positional, &from));
+        TRY(restore_launch(job, &from, cli_given(positional, "threads"), &launch));
+    }
     if (runs_here(job, &launch))
         TRY(train_job_run(job, NULL, &result));
     else
-        TRY(run_workers(job, &launch, cli_given(positional, "threads"), &result));
+        TRY(run_workers(job, &launch, &result));
     if (job->json && result != NULL)
         TRY(base_json_print(result));
 out:

@@ -45,7 +45,8 @@ static base_status share(struct cluster_worker *worker, const json_t *job, json_
     for (uint32_t i = 0; i < view.size; i++)
         sum += ((uint32_t *)shared.at)[i];
     TRY(comm_local_barrier(group, deadline));
-    *result_p = json_pack("{s:I, s:i}", "sum", sum, "threads", cluster_worker_threads(worker));
+    *result_p = json_pack("{s:I, s:i, s:o}", "sum", sum, "threads", cluster_worker_threads(worker),
+                          "launch", cluster_worker_launch(worker));
 out:
     comm_shared_close(&shared);
     cluster_worker_leave(worker, group);
@@ -148,6 +149,8 @@ static void test_share(void **state)
     assert_int_equal(run("share", 3, 0, NULL, &result), BASE_OK);
     assert_int_equal(number(result, "sum"), 1 + 2 + 3);
     assert_int_equal(number(result, "threads"), cluster_cores() > 3 ? cluster_cores() / 3 : 1);
+    assert_int_equal(number(json_object_get(result, "launch"), "workers"), 3);
+    assert_int_equal(number(json_object_get(result, "launch"), "hosts"), 1);
     json_decref(result);
 }
 
