@@ -110,8 +110,10 @@ out:
     return st;
 }
 
-/* What would be refused by every worker is refused here, once. */
-static base_status check(const struct train_job *job, const struct cluster_launch *launch)
+/* What would be refused by every worker is refused here, once. *least_p: the fewest workers that
+ * the strategy can go on with. */
+static base_status check(const struct train_job *job, const struct cluster_launch *launch,
+                         int *least_p)
 {
     base_status st = BASE_OK;
     const struct train_strategy *strategy = NULL;
@@ -124,6 +126,7 @@ static base_status check(const struct train_job *job, const struct cluster_launc
     TRY(nn_tune_check(job->kernels));
     if (job->resume == NULL) /* a run has its model with it */
         TRY(nn_model_text(job->model, &model));
+    *least_p = strategy->least;
 out:
     base_free(model);
     base_free(options);
@@ -147,14 +150,11 @@ static base_status run_workers(const struct train_job *job, const struct cluster
                                json_t **result_p)
 {
     base_status st = BASE_OK;
-    struct cluster_setup setup = {.program = "train",
-                                  .least = 1, /* of every strategy */
-                                  .joins = true,
-                                  .restarts = job->restart,
-                                  .folder = true};
+    struct cluster_setup setup = {
+        .program = "train", .joins = true, .restarts = job->restart, .folder = true};
 
     if (launch->host == 0) /* whose job counts; a run's settings are there alone */
-        TRY(check(job, launch));
+        TRY(check(job, launch, &setup.least));
     setup.launch = *launch;
     setup.launch.threads = (int)job->threads;
     if (inherits(job, launch) || (job->resume == NULL && job->like == NULL))
