@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 enum { HUGE_PAGE = 2 << 20 };
 
@@ -100,4 +101,60 @@ uint64_t base_peak_memory(void)
     if (getrusage(RUSAGE_SELF, &usage) != 0)
         return 0;
     return (uint64_t)usage.ru_maxrss * 1024;
+}
+
+/* The number in a file of one line; "max" and what is no number: none. */
+static uint64_t read_limit(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    unsigned long long limit = 0;
+
+    if (file == NULL)
+        return UINT64_MAX;
+    if (fscanf(file, "%llu", &limit) != 1)
+        limit = 0;
+    fclose(file);
+    return limit > 0 ? limit : UINT64_MAX;
+}
+
+/* The least limit of a control group and of the groups that it is in. `group` is cut. */
+static uint64_t group_limit(const char *root, char *group, const char *name)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (;;) {
+        char *path = base_format("%s%s/%s", root, group, name), *slash = strrchr(group, '/');
+        uint64_t limit = read_limit(path);
+
+        base_free(path);
+        least = limit < least ? limit : least;
+        if (slash == NULL)
+            return least;
+        *slash = '\0';
+    }
+}
+
+/* Lines of /proc/self/cgroup are "NUMBER:CONTROLLERS:PATH"; version 2 has number 0 and no names. */
+uint64_t base_memory_limit(void)
+{
+    uint64_t limit = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    char line[4096];
+
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        char *group = strchr(line, '/');
+        uint64_t of = UINT64_MAX;
+
+        if (group == NULL)
+            continue;
+        group[strcspn(group, "\n")] = '\0';
+        if (strncmp(line, "0::", 3) == 0)
+            of = group_limit("/sys/fs/cgroup", group, "memory.max");
+        else if (strstr(line, ":memory:") != NULL)
+            of = group_limit("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes");
+        limit = of < limit ? of : limit;
+    }
+    if (file != NULL)
+        fclose(file);
+    return limit;
 }

@@ -28,5 +28,7 @@ base_status base_mul(size_t a, size_t b, size_t *product_p);
 base_status base_add(size_t a, size_t b, size_t *sum_p);
 
 uint64_t base_peak_memory(void); /* bytes, of this process (VmHWM) */
+/* Bytes that this process can have at most: the machine's, or fewer if a control group says so. */
+uint64_t base_memory_limit(void);
 
 #endif

@@ -94,6 +94,16 @@ struct data_share train_team_share(const struct train_team *team)
     return (struct data_share){rank, rank + 1, (uint32_t)team->exchange.size}; /* equal weights */
 }
 
+int train_team_neighbours(const struct train_team *team)
+{
+    const struct comm_member *members = team->view.members;
+    int count = 0;
+
+    for (uint32_t i = 0; i < team->view.size; i++)
+        count += members[i].host == members[team->exchange.rank].host;
+    return team->worker != NULL ? count : 1;
+}
+
 bool train_team_leads(const struct train_team *team)
 {
     return team->exchange.rank == 0;

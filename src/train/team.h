@@ -36,6 +36,7 @@ void train_team_leave(struct train_team *team);
 
 /* This worker's share of every batch and of every part that is scored. */
 struct data_share train_team_share(const struct train_team *team);
+int train_team_neighbours(const struct train_team *team); /* workers of this host, this one too */
 bool train_team_leads(const struct train_team *team);     /* rank 0, or alone */
 uint32_t train_team_id(const struct train_team *team);    /* of this worker; 0: alone */
 uint32_t train_team_since(const struct train_team *team); /* its first view; 0: alone */

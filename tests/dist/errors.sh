@@ -9,6 +9,7 @@ printf 'convv 8 3x3\n' >typo.model
 printf 'conv 8 40x40\n' >large.model
 printf 'relu\nadd nobody\n' >nobody.model
 printf '' >empty.model
+printf 'dense 1000000\nrelu\ndense 1000000\nrelu\ndense classes\nsoftmax\n' >wide.model
 mkdir empty idx labels
 printf 'not an idx file at all' >idx/train-images-idx3-ubyte
 printf 'nor this' >idx/train-labels-idx1-ubyte
@@ -84,6 +85,8 @@ done <<TABLE
 1|train --model typo.model --data synthetic|line 1.*convv.*conv
 1|train --model large.model --data synthetic|line 1
 1|train --model nobody.model --data synthetic|line 2.*nobody
+1|train --model wide.model --data synthetic|wide.model needs [0-9.]+ GB.*even with one sample
+1|train --model vgg11 --data synthetic:shape=3x32x32,train=1000000,test=1 --batch 1000000|needs [0-9.]+ GB.*--accumulate [0-9]+ .*--batch [0-9]+
 1|train --model seven.model --data synthetic|seven.model line 2.*7 scores for 10 classes
 1|train --model vgg11 --data synthetic:shape=1x4x4|vgg11 line 17.*does not fit.*1x4x4
 2|train --model mlp:ax2 --data synthetic|mlp

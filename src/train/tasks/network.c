@@ -106,6 +106,48 @@ static base_status describe_graph(struct network *n, const struct train_job *job
     return st;
 }
 
+static uint32_t whole_batch(const struct train_session *s)
+{
+    return s->plan.batch < s->count[DATA_TRAIN] ? (uint32_t)s->plan.batch : s->count[DATA_TRAIN];
+}
+
+/* The largest share of a batch, cut into --accumulate pieces. */
+static void cut_batch(struct train_session *s)
+{
+    struct network *n = s->work;
+    int64_t share = data_share_most(train_team_share(&s->team), whole_batch(s));
+
+    n->piece = (int)((share + s->job->accumulate - 1) / s->job->accumulate);
+}
+
+/* Refuses what this host cannot hold, before anything is allocated or timed. */
+static base_status check_memory(struct train_session *s, int slots)
+{
+    const struct network *n = s->work;
+    int workers = train_team_neighbours(&s->team), fits = n->piece;
+    double limit = (double)base_memory_limit();
+    double need = workers * (double)nn_graph_memory(n->graph, n->piece, slots);
+    double least = workers * (double)nn_graph_memory(n->graph, 1, slots);
+    int64_t pieces;
+
+    if (need <= limit)
+        return BASE_OK;
+    if (least > limit)
+        return base_fail(BASE_ERR_MEMORY,
+                         "%s needs %.1f GB on this host, even with one sample at a time %.1f GB; "
+                         "there are %.1f GB. Fewer --workers on this host or a smaller model fit",
+                         s->job->model, need / 1e9, least / 1e9, limit / 1e9);
+    while (workers * (double)nn_graph_memory(n->graph, fits, slots) > limit)
+        fits = (fits + 1) / 2;
+    pieces = (n->piece * s->job->accumulate + fits - 1) / fits;
+    return base_fail(BASE_ERR_MEMORY,
+                     "%s with %d samples at a time needs %.1f GB on this host, which has %.1f GB; "
+                     "--accumulate %lld (the same training in smaller pieces) or --batch %lld "
+                     "would fit",
+                     s->job->model, n->piece, need / 1e9, limit / 1e9, (long long)pieces,
+                     (long long)(s->plan.batch / pieces > 0 ? s->plan.batch / pieces : 1));
+}
+
 static base_status network_describe(struct train_session *s, const char *text)
 {
     base_status st = BASE_OK;
@@ -120,6 +162,8 @@ static base_status network_describe(struct train_session *s, const char *text)
     TRY(nn_optimiser_find(s->job->optimiser, &optimiser));
     for (int i = 0; i < s->job->record.count; i++)
         TRY(base_prefix(nn_graph_find(n->graph, s->job->record.at[i], &layer), "--record"));
+    cut_batch(s);
+    TRY(check_memory(s, optimiser->slots));
     TRY(train_state_init(&s->state, n->graph, optimiser));
     TRY(base_tensor(nn_graph_stat_floats(n->graph), sizeof(float), "statistics",
                     &n->statistics_before));
@@ -186,20 +230,6 @@ static struct nn_setup describe_net(struct train_session *s)
                              .apart = s->job->record.count > 0};
 }
 
-static uint32_t whole_batch(const struct train_session *s)
-{
-    return s->plan.batch < s->count[DATA_TRAIN] ? (uint32_t)s->plan.batch : s->count[DATA_TRAIN];
-}
-
-/* The largest share of a batch, cut into --accumulate pieces. */
-static void cut_batch(struct train_session *s)
-{
-    struct network *n = s->work;
-    int64_t share = data_share_most(train_team_share(&s->team), whole_batch(s));
-
-    n->piece = (int)((share + s->job->accumulate - 1) / s->job->accumulate);
-}
-
 static base_status network_tune(struct train_session *s, const char *wished)
 {
     const struct network *n = s->work;
@@ -207,7 +237,6 @@ static base_status network_tune(struct train_session *s, const char *wished)
     char *cache = nn_tune_cache();
     base_status st;
 
-    cut_batch(s);
     setup = describe_net(s);
     st = nn_tune(n->graph, &setup, wished, cache, &s->kernels);
     base_free(cache);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 
@@ -87,12 +88,21 @@ static void test_peak_grows(void **state)
     assert_true(base_peak_memory() >= more);
 }
 
+/* Whatever control groups say, it is some memory, and no more than the machine has. */
+static void test_limit(void **state)
+{
+    uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+
+    (void)state;
+    assert_in_range(base_memory_limit(), 1 << 20, machine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tensor),        cmocka_unit_test(test_tensor_that_does_not_fit),
         cmocka_unit_test(test_checked_sizes), cmocka_unit_test(test_text),
-        cmocka_unit_test(test_peak_grows),
+        cmocka_unit_test(test_peak_grows),    cmocka_unit_test(test_limit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
