@@ -15,7 +15,7 @@ Between hosts the order of a sum depends on which collective was measured to be 
 differs is trained again by both, three times at most; it is the same as soon as both programs have
 given one result in common.
 
---quick takes some two minutes, everything some twenty. --new-options are given to NEW alone: with
+--quick takes some two minutes, everything some ten. --new-options are given to NEW alone: with
 "--seed 2" every case must differ. The exit code is 1 if any case does."""
 import argparse
 import contextlib
