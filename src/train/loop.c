@@ -154,10 +154,13 @@ static base_status run_view(struct train_session *s)
     }
     if (s->verdict.renew)
         goto out;
+    if (s->verdict.stale)
+        base_info("no better validation loss for %" PRId64 " epochs: stopped",
+                  s->state.position.stale_epochs);
     TRY(train_session_save(s));
     if (s->job->test && !s->tested && !train_session_stopped(s) && s->count[DATA_TEST] > 0)
         TRY(train_session_test(s));
-    TRY(train_session_gather_ranks(s));
+    TRY(train_session_finish(s));
 out:
     return st;
 }
@@ -183,13 +186,13 @@ base_status train_loop(struct train_session *s)
 
     train_clock_start(&s->clock);
     st = run_views(s);
-    if (s->verdict.stale)
-        base_info("no better validation loss for %" PRId64 " epochs: stopped",
-                  s->state.position.stale_epochs);
-    if (st == BASE_ERR_INTERRUPTED && s->team.worker != NULL)
-        st = train_session_save_alone(s);
-    else if (st == BASE_ERR_INTERRUPTED) /* inside an evaluation: the step is complete */
-        st = train_session_save(s);
+    if (st == BASE_ERR_INTERRUPTED && s->team.worker != NULL) {
+        TRY(train_session_save_alone(s));
+    } else if (st == BASE_ERR_INTERRUPTED) { /* inside an evaluation: the step is complete */
+        TRY(train_session_save(s));
+        TRY(train_session_finish(s));
+    }
+out:
     base_progress_clear();
     return st;
 }

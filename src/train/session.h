@@ -62,10 +62,11 @@ struct train_session {
 
     /* The run: rank 0 has its folder, the others know it. */
     struct train_run run;
-    bool run_started;   /* run.json was written by this worker, which records how the job ends */
+    bool run_started;   /* this worker has begun to write run.json, and records how the job ends */
     int64_t saved_step; /* of the newest checkpoint, -1: none */
     uint32_t leader;    /* id of the worker that had the folder last */
     struct train_rank *ranks; /* of the last view, once it is done; NULL before */
+    json_t *result;           /* the same */
 
     /* One view. */
     struct train_team team;
@@ -122,6 +123,11 @@ base_status train_session_save_alone(struct train_session *session);
 base_status train_session_score(struct train_session *session, enum data_part part, double *score);
 /* Of the test part, into session->test. */
 base_status train_session_test(struct train_session *session);
+
+/* ---- train.c ---- */
+
+/* All steps are done: result, report, the run closed. */
+base_status train_session_finish(struct train_session *session);
 
 /* ---- loop.c ---- */
 

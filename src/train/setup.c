@@ -171,5 +171,6 @@ void train_session_close(struct train_session *s)
     base_free(s->strategy_state);
     base_free(s->test);
     base_free(s->ranks);
+    json_decref(s->result);
     train_journal_fini(&s->journal);
 }

@@ -60,6 +60,28 @@ static base_status close_run(struct train_session *s, base_status st, json_t *re
     return st;
 }
 
+/* The leader closes the run, and the others leave only then: if it is lost before, they are there
+ * to take the run over and close it, in the next view. */
+base_status train_session_finish(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    char closed = 0, all[COMM_MAX_WORKERS];
+
+    TRY(train_session_gather_ranks(s));
+    json_decref(s->result);
+    s->result = train_session_result(s);
+    if (train_team_leads(&s->team)) {
+        TRY(train_session_report(s));
+        train_fault_at(&s->fault, "report", s->state.position.step);
+        last_words(s);
+        s->run_started = false;
+        TRY(close_run(s, BASE_OK, s->result));
+    }
+    TRY(train_team_gather(&s->team, &closed, sizeof closed, all));
+out:
+    return st;
+}
+
 base_status train_job_run(const struct train_job *job, struct cluster_worker *worker,
                           json_t **result_p)
 {
@@ -71,14 +93,10 @@ base_status train_job_run(const struct train_job *job, struct cluster_worker *wo
     if (worker == NULL) /* a worker's signals are its agent's business */
         base_stop_install();
     TRY(train_loop(&s));
-    *result_p = train_session_result(&s);
-    if (!train_team_leads(&s.team))
-        goto out;
-    TRY(train_session_report(&s));
-    last_words(&s);
+    *result_p = json_incref(s.result);
 out:
     if (s.run_started)
-        st = close_run(&s, st, *result_p);
+        st = close_run(&s, st, NULL);
     train_session_close(&s);
     return st;
 }

@@ -153,6 +153,16 @@ PACELINE_FAULT=1:checkpoint:4 expect 1 "$paceline" train "${cnn[@]}" --strategy 
 says 'worker [23]: warning: saved after step 4; go on with: paceline train --resume due'
 [ -e runs/due/checkpoints/step-4/manifest.json ] || fail "what is said to be saved is not there"
 
+# Rank 0 is lost when all is done but for the last write of run.json: the next one closes the run.
+PACELINE_FAULT=1:report:8 expect 0 "$paceline" train "${cnn[@]}" --strategy ddp --run closed
+says 'worker 1 .*signal 9'
+/usr/bin/python3 - <<'PY' || fail "a run whose rank 0 died at its end: see above"
+import json, os
+run = json.load(open("runs/closed/run.json"))
+assert run["status"] == "done" and run["result"]["steps"] == 8 and run["result"]["workers"] == 2, run
+assert not [f for f in os.listdir("runs/closed") if "tmp" in f], os.listdir("runs/closed")
+PY
+
 # A worker that is new in a view when the others are done in the one before is not waited for.
 for steps in 40 45 50; do
     PACELINE_FAULT=1:backward-1:5 expect 0 timeout 60 "$paceline" train --model mlp:32x1 --data synthetic:train=640,test=20 \
