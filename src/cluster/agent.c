@@ -270,6 +270,7 @@ static void hear_deaths(struct agent *a)
 static void step_worker(struct agent *a, struct cluster_process *p, double now)
 {
     base_status st = BASE_OK;
+    bool ended = cluster_process_reap(p); /* first: all that it has said can be read then */
     char why[64];
 
     if (p->output >= 0)
@@ -283,7 +284,7 @@ static void step_worker(struct agent *a, struct cluster_process *p, double now)
         p->heard = now;
         cluster_agent_lose(a, p, st == BASE_ERR_PEER_LOST ? "died" : "sent nonsense");
     }
-    if (cluster_process_reap(p)) {
+    if (ended) {
         cluster_agent_bury(a, p);
         return;
     }
