@@ -180,6 +180,7 @@ static base_status set_up(struct agent *a, const struct cluster_setup *setup)
     if (a->threads < 1)
         a->threads = 1;
     a->environment = cluster_environment_new(l->workers, a->threads);
+    a->one_speaks = setup != NULL && setup->one_speaks;
     a->silence = l->silence;
     a->heard = a->last_turn = base_now();
     TRY(start_watching(a));
@@ -192,6 +193,7 @@ out:
 
 static void tear_down(struct agent *a)
 {
+    base_progress_clear(); /* of a worker */
     for_each_worker(a, p)
         cluster_process_close(p);
     if (a->watched) {

@@ -21,7 +21,8 @@ struct cluster_setup {
     bool restarts;       /* … and a new one is started for one that died */
     const char *status;  /* path of the Unix socket that answers `paceline status`; NULL: none */
     struct base_events *events; /* host 0: the coordinator's; written by this thread; NULL: none */
-    bool folder; /* the program tells (cluster_worker_folder) where both are to be instead */
+    bool one_speaks; /* rank 0 tells how the job goes: its lines are shown without a label */
+    bool folder;     /* the program tells (cluster_worker_folder) where both are to be instead */
 };
 
 /* From start to end of the job on this host; on the main thread, whose death ends the workers.

@@ -186,6 +186,8 @@ static void hear_view(struct agent *a, const struct cluster_message *m)
 
     a->view = m->members;
     for_each_worker(a, p)
+        p->speaks = a->one_speaks && comm_view_rank(&a->view, p->id) == 0;
+    for_each_worker(a, p)
         if (!p->lost && !p->done && comm_view_rank(&a->view, p->id) >= 0)
             members |= UINT64_C(1) << p->slot;
     atomic_store(&a->view_number, a->view.number);

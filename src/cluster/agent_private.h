@@ -30,6 +30,7 @@ struct agent {
     char address[COMM_ADDRESS_TEXT]; /* workers listen here */
     struct comm_view view;
     double silence, next_beat, last_turn, heard; /* heard: the coordinator */
+    bool one_speaks;                             /* rank 0, for the job */
     bool guest; /* it joined a running job, which goes on without it */
     bool told_stop;
     bool alone; /* the coordinator is gone */

@@ -43,11 +43,13 @@ char **cluster_environment_new(int workers, int threads)
 
     while (environ[count] != NULL)
         count++;
-    list = base_calloc(count + 3, sizeof *list);
+    list = base_calloc(count + 4, sizeof *list);
     for (size_t i = 0; i < count; i++)
         list[i] = base_strdup(environ[i]);
     snprintf(number, sizeof number, "%d", threads);
     add(list, "OMP_NUM_THREADS", number, true);
+    if (base_log_terminal())
+        add(list, "PACELINE_PROGRESS", "1", true);
     if (workers * threads > cluster_cores())
         add(list, "OMP_WAIT_POLICY", "passive", false); /* what the person set counts */
     return list;
@@ -175,11 +177,15 @@ static void keep(struct cluster_process *p, const char *line, size_t count)
 
 static void emit(struct cluster_process *p)
 {
-    if (p->line_used == 0)
-        return;
     p->line[p->line_used] = '\0';
-    base_relay("worker %u: %s", p->id, p->line);
-    keep(p, p->line, p->line_used);
+    if (p->line[0] == BASE_PROGRESS_MARK)
+        base_progress(true, "%s", p->line + 1);
+    else if (p->speaks)
+        base_relay("%s", p->line);
+    else if (p->line_used > 0)
+        base_relay("worker %u: %s", p->id, p->line);
+    if (p->line_used > 0 && p->line[0] != BASE_PROGRESS_MARK)
+        keep(p, p->line, p->line_used);
     p->line_used = 0;
 }
 
@@ -197,8 +203,9 @@ void cluster_process_read(struct cluster_process *p)
             if (bytes[i] != '\n' && bytes[i] != '\0')
                 p->line[p->line_used++] = bytes[i];
         }
-    if (count == 0) { /* nobody can print any more */
-        emit(p);
+    if (count == 0) { /* it is gone, and its pipe is empty */
+        if (p->line_used > 0)
+            emit(p);
         close(p->output);
         p->output = -1;
     }
@@ -211,7 +218,8 @@ const char *cluster_process_tail(struct cluster_process *p)
 
     if (p->output >= 0)
         cluster_process_read(p);
-    emit(p);
+    if (p->line_used > 0)
+        emit(p);
     if (p->tail_used > 0)
         p->tail[--p->tail_used] = '\0'; /* the last newline */
     newline = p->tail_used + 2 >= sizeof p->tail ? strchr(p->tail, '\n') : NULL;

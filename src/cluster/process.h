@@ -24,6 +24,7 @@ struct cluster_process {
     int output; /* what it prints */
     char line[1024], tail[CLUSTER_TAIL];
     size_t line_used, tail_used;
+    bool speaks;      /* for the job: its lines carry no label */
     bool stopped;     /* by SIGSTOP and the like */
     int code, signal; /* once reaped */
     /* Kept for the agent: */
@@ -41,7 +42,8 @@ base_status cluster_process_start(uint32_t id, int slot, char *const *environmen
 /* Ends it if it lives, reaps it, frees; accepts NULL. */
 void cluster_process_close(struct cluster_process *process);
 
-/* Passes on what it has printed, each line labelled with its id, and keeps the last ones. */
+/* Passes on what it has printed, each line labelled with its id unless it speaks for the job, and
+ * keeps the last ones. A progress line becomes the agent's own. */
 void cluster_process_read(struct cluster_process *process);
 const char *cluster_process_tail(struct cluster_process *process); /* whole lines */
 

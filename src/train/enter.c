@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "comm/frame.h"
@@ -237,6 +238,21 @@ out:
     return st;
 }
 
+/* All that this worker says goes into the run's folder of its host, too, also what only rank 0
+ * shows to a person. */
+static void keep_log(struct train_session *s)
+{
+    base_status st = base_make_dirs(s->run.path);
+    char *path = base_format("%s/log-%u.txt", s->run.path, train_team_id(&s->team));
+
+    if (!s->logged && st == BASE_OK)
+        st = base_log_copy(path);
+    if (!s->logged && st != BASE_OK)
+        base_warn("no log of this worker: %s", base_message());
+    s->logged = true;
+    base_free(path);
+}
+
 static void tell_view(struct train_session *s, double began)
 {
     struct base_str ids = {0};
@@ -325,8 +341,10 @@ base_status train_session_enter(struct train_session *s)
             base_log_level(train_team_leads(&s->team) && !s->job->quiet ? BASE_INFO : BASE_WARN);
         st = agree_on_state(s);
     } while (st == BASE_ERR_PEER_LOST);
-    if (st == BASE_OK)
+    if (st == BASE_OK) {
+        keep_log(s);
         tell_view(s, began);
+    }
 out:
     train_clock_enter(&s->clock, was);
     return st;

@@ -57,10 +57,8 @@ static void show_progress(const struct train_journal *j, const struct train_posi
     base_progress(false,
                   "[%s] step %" PRId64 "/%" PRId64 "  epoch %" PRId64
                   "  loss %.4f  %.0f samples/s  %d:%02d left",
-                  bar, p->step, j->last_step, p->epoch + 1,
-                  j->window.outcome.loss_sum / fmax(1, (double)j->window.outcome.seen),
-                  (double)j->window.samples / fmax(1e-9, j->window.seconds), (int)(left / 60),
-                  (int)left % 60);
+                  bar, p->step, j->last_step, p->epoch + 1, j->shown_loss, j->shown_rate,
+                  (int)(left / 60), (int)left % 60);
 }
 
 static void log_window(struct train_journal *j, const struct train_position *p)
@@ -86,6 +84,9 @@ void train_journal_step(struct train_journal *j, const struct train_position *p,
     j->window.samples += e->samples;
     j->window.seconds += e->seconds;
     j->window.steps++;
+    if (j->window.outcome.seen > 0)
+        j->shown_loss = j->window.outcome.loss_sum / (double)j->window.outcome.seen;
+    j->shown_rate = (double)j->window.samples / fmax(1e-9, j->window.seconds);
     base_event(j->events,
                "{\"event\":\"step\",\"step\":%" PRId64 ",\"epoch\":%" PRId64
                ",\"loss\":%.9g,\"correct\":%" PRId64 ",\"samples\":%" PRId64 ",\"lr\":%.9g,"

@@ -22,6 +22,7 @@ struct train_journal {
     int64_t samples;             /* computed by this worker, in the weights */
     double started;
     int64_t first_step, last_step; /* for the progress bar */
+    double shown_loss, shown_rate; /* on it: of the window, or of the last one that had steps */
     struct {                       /* since the last log line */
         struct train_outcome outcome;
         int64_t samples, steps;

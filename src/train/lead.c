@@ -62,6 +62,16 @@ static void begin_epochs(struct train_session *s)
             json_array_remove(epochs, i);
 }
 
+/* The folder of another host has at most the logs of its workers. */
+static bool is_here(const struct train_session *s)
+{
+    char *path = base_format("%s/run.json", s->run.path);
+    bool yes = base_exists(path);
+
+    base_free(path);
+    return yes;
+}
+
 /* A new folder, or the one that another worker had; that may have been on another host. */
 static base_status take_folder(struct train_session *s, bool takes_over)
 {
@@ -71,7 +81,7 @@ static base_status take_folder(struct train_session *s, bool takes_over)
 
     if (fresh)
         TRY(train_run_create(s->job->runs_dir, s->job->run, stem, takes_over, &s->run));
-    else if (!base_is_dir(s->run.path))
+    else if (takes_over && !is_here(s))
         base_warn("the run goes on in %s of this host", s->run.path);
     TRY(base_make_dirs(s->run.path));
     if (!s->run.locked)

@@ -150,8 +150,11 @@ static base_status run_workers(const struct train_job *job, const struct cluster
                                json_t **result_p)
 {
     base_status st = BASE_OK;
-    struct cluster_setup setup = {
-        .program = "train", .joins = true, .restarts = job->restart, .folder = true};
+    struct cluster_setup setup = {.program = "train",
+                                  .joins = true,
+                                  .restarts = job->restart,
+                                  .one_speaks = true,
+                                  .folder = true};
 
     if (launch->host == 0) /* whose job counts; a run's settings are there alone */
         TRY(check(job, launch, &setup.least));
