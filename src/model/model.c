@@ -19,13 +19,14 @@ char *model_place(const char *name, const char *runs_dir)
 static base_status load(struct model *m)
 {
     base_status st = BASE_OK;
-    char *path = base_format("%s/" MODEL_WEIGHTS_FILE, m->checkpoint.path);
+    char *path = NULL;
 
     TRY(base_prefix(model_about_from_json(m->checkpoint.manifest, &m->about), "%s/manifest.json",
                     m->checkpoint.path));
     TRY(nn_graph_new(m->about.model, m->checkpoint.path, m->about.input, m->about.classes,
                      &m->graph));
     TRY(model_weights_init(&m->weights, m->graph));
+    TRY(store_checkpoint_file(&m->checkpoint, MODEL_WEIGHTS_FILE, &path));
     TRY(model_weights_read(&m->weights, path, false));
 out:
     base_free(path);
@@ -71,7 +72,7 @@ base_status model_find_weights(const char *name, const char *runs_dir, char **pa
         goto out;
     }
     TRY(store_checkpoint_open(place, false, &checkpoint));
-    *path_p = base_format("%s/" MODEL_WEIGHTS_FILE, checkpoint.path);
+    TRY(store_checkpoint_file(&checkpoint, MODEL_WEIGHTS_FILE, path_p));
 out:
     store_checkpoint_close(&checkpoint);
     base_free(place);

@@ -296,6 +296,19 @@ out:
     return st;
 }
 
+base_status store_checkpoint_file(const struct store_checkpoint *checkpoint, const char *name,
+                                  char **path_p)
+{
+    *path_p = NULL;
+    if (json_object_get(json_object_get(checkpoint->manifest, "files"), name) == NULL)
+        return base_fail(BASE_ERR_DATA,
+                         "%s/" STORE_MANIFEST " does not list %s in \"files\", so that file cannot "
+                         "be verified",
+                         checkpoint->path, name);
+    *path_p = base_format("%s/%s", checkpoint->path, name);
+    return BASE_OK;
+}
+
 bool store_has_checkpoint(const char *dir)
 {
     struct store_place *places = NULL;

@@ -45,6 +45,10 @@ struct store_checkpoint {
  * `best`: the one marked best, in a checkpoints or run folder. */
 base_status store_checkpoint_open(const char *path, bool best,
                                   struct store_checkpoint *checkpoint_p);
+/* The path of a file that the manifest lists, which is verified; a name that it does not list is an
+ * error, even where there is such a file. base_free. */
+base_status store_checkpoint_file(const struct store_checkpoint *checkpoint, const char *name,
+                                  char **path_p);
 bool store_checkpoint_is_there(const char *dir, uint64_t step);
 /* Is there any in DIR, whole or not? A killed writer may leave a folder without one. */
 bool store_has_checkpoint(const char *dir);

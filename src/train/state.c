@@ -93,6 +93,30 @@ out:
     return st;
 }
 
+/* A training cannot have got anywhere else: every epoch has a step, and counts are of what was. */
+static base_status check_position(const struct train_position *p)
+{
+    static const int64_t MOST = (int64_t)1 << 53; /* far from overflow, and exact in a double */
+    const struct {
+        const char *name;
+        int64_t value, most;
+    } fields[] = {
+        {"step", p->step, MOST},
+        {"epoch", p->epoch, p->step},
+        {"cursor", p->cursor, MOST},
+        {"seen", p->seen, MOST},
+        {"correct", p->correct, p->seen},
+        {"best_step", p->best_step, p->step},
+        {"stale_epochs", p->stale_epochs, p->epoch},
+    };
+
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        if (fields[i].value < 0 || fields[i].value > fields[i].most)
+            return base_fail(BASE_ERR_DATA, "\"%s\" is %lld, 0 to %lld expected", fields[i].name,
+                             (long long)fields[i].value, (long long)fields[i].most);
+    return BASE_OK;
+}
+
 base_status train_position_from_json(const json_t *object, struct train_position *p)
 {
     base_status st = BASE_OK;
@@ -108,8 +132,7 @@ base_status train_position_from_json(const json_t *object, struct train_position
     TRY(base_json_real(object, "best_validation", &p->best_validation));
     TRY(base_json_integer(object, "best_step", &p->best_step));
     TRY(base_json_integer(object, "stale_epochs", &p->stale_epochs));
-    if (p->step < 0 || p->epoch < 0 || p->cursor < 0)
-        TRY(base_fail(BASE_ERR_DATA, "the position in the data is negative"));
+    TRY(check_position(p));
 out:
     return st;
 }
@@ -126,27 +149,45 @@ static base_status load_slots(struct train_state *state, const struct store_chec
 {
     struct model_slots slots = slots_of(state);
     const char *optimiser = NULL;
-    base_status st = base_json_string(checkpoint->manifest, "optimiser", &optimiser);
-    char *path = base_format("%s/" SLOTS_FILE, checkpoint->path);
+    base_status st = BASE_OK;
+    char *path = NULL;
 
-    if (st == BASE_OK && strcmp(optimiser, state->optimiser->name) == 0)
-        st = model_slots_read(&slots, path);
-    else if (st == BASE_OK)
+    TRY(base_json_string(checkpoint->manifest, "optimiser", &optimiser));
+    if (strcmp(optimiser, state->optimiser->name) != 0) {
         base_warn("%s was trained with %s: the state of %s starts new", checkpoint->path, optimiser,
                   state->optimiser->name);
+        goto out;
+    }
+    TRY(store_checkpoint_file(checkpoint, SLOTS_FILE, &path));
+    TRY(model_slots_read(&slots, path));
+out:
     base_free(path);
     return st;
+}
+
+static base_status load_position(struct train_state *state,
+                                 const struct store_checkpoint *checkpoint)
+{
+    base_status st = BASE_OK;
+    json_t *position = NULL;
+
+    TRY(base_json_object(checkpoint->manifest, "position", &position));
+    TRY(base_prefix(train_position_from_json(position, &state->position), "\"position\""));
+    if ((uint64_t)state->position.step != checkpoint->step)
+        TRY(base_fail(BASE_ERR_DATA, "\"position\" is of step %lld, the checkpoint of step %llu",
+                      (long long)state->position.step, (unsigned long long)checkpoint->step));
+out:
+    return base_prefix(st, "%s/manifest.json", checkpoint->path);
 }
 
 base_status train_state_load(struct train_state *state, const struct store_checkpoint *checkpoint)
 {
     base_status st = BASE_OK;
-    char *path = base_format("%s/" MODEL_WEIGHTS_FILE, checkpoint->path);
-    json_t *position = NULL;
+    char *path = NULL;
 
+    TRY(store_checkpoint_file(checkpoint, MODEL_WEIGHTS_FILE, &path));
     TRY(train_state_load_weights(state, path, false));
-    TRY(base_json_object(checkpoint->manifest, "position", &position));
-    TRY(train_position_from_json(position, &state->position));
+    TRY(load_position(state, checkpoint));
     TRY(load_slots(state, checkpoint));
 out:
     base_free(path);

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -135,10 +136,37 @@ static void assert_refused(base_status code, const char *name, const char *runs_
     model_close(&model);
 }
 
+/* A checkpoint whose weights are there, but which its manifest does not list: it has "files": {}.
+ */
+static void save_unlisted(const char *dir, uint64_t step)
+{
+    char *folder = base_format("%s/step-%d", dir, (int)step);
+    char *other = base_format("%s/other", dir), *weights = base_format("%s/step-1", other);
+    char *from = base_format("%s/" MODEL_WEIGHTS_FILE, weights);
+    char *to = base_format("%s/" MODEL_WEIGHTS_FILE, folder);
+    struct model_about about;
+    struct store_save *s = NULL;
+    json_t *json;
+
+    save(other, 1, text, NULL);
+    model_about_init(&about, text, "", &trained_on, json_object());
+    json = model_about_to_json(&about);
+    assert_int_equal(store_save_begin(dir, step, &s), BASE_OK);
+    assert_int_equal(store_save_commit(s, json, 0), BASE_OK);
+    assert_int_equal(rename(from, to), 0);
+    json_decref(json);
+    model_about_fini(&about);
+    base_free(to);
+    base_free(from);
+    base_free(weights);
+    base_free(other);
+    base_free(folder);
+}
+
 static void test_refused(void **state)
 {
     struct place *p = *state;
-    char *bad = base_format("%s/bad", p->runs);
+    char *bad = base_format("%s/bad", p->runs), *path = "";
 
     assert_refused(BASE_ERR_IO, "two", p->runs, false, "two");
     assert_refused(BASE_ERR_USAGE, p->step, p->runs, true, "one checkpoint");
@@ -150,6 +178,10 @@ static void test_refused(void **state)
     assert_refused(BASE_ERR_MODEL, "bad", p->runs, false, "nonsense");
     save(bad, 4, "flatten\ndense 4 name=head\n", NULL);
     assert_refused(BASE_ERR_MODEL, "bad", p->runs, false, "step-4");
+    save_unlisted(bad, 5);
+    assert_refused(BASE_ERR_DATA, "bad", p->runs, false, "does not list model.safetensors");
+    assert_int_equal(model_find_weights("bad", p->runs, &path), BASE_ERR_DATA);
+    assert_null(path);
     base_free(bad);
 }
 
