@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -91,15 +92,81 @@ static char *parent_of(const char *path)
     return base_strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
+/* EWOULDBLOCK: another process has the lock, or had it and removed the file as a leftover. */
+static bool lock_open(int fd)
+{
+    struct stat info;
+
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+        return false;
+    errno = EWOULDBLOCK;
+    return fstat(fd, &info) == 0 && info.st_nlink > 0;
+}
+
+int base_lock(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+    if (fd >= 0 && lock_open(fd))
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+base_status base_remove_leftovers(const char *dir, const char *prefix)
+{
+    base_status st = BASE_OK;
+    char **names = NULL;
+    size_t count = 0;
+
+    TRY(base_list_dir(dir, &names, &count));
+    for (size_t i = 0; i < count && st == BASE_OK; i++) {
+        char *path = base_format("%s/%s", dir, names[i]);
+        int lock = strncmp(names[i], prefix, strlen(prefix)) == 0 ? base_lock(path) : -1;
+
+        if (lock >= 0) {
+            st = base_remove_tree(path);
+            close(lock);
+        }
+        base_free(path);
+    }
+out:
+    base_names_free(names, count);
+    return st;
+}
+
+/* A file PATH.tmp-…, open and locked; a failure to remove the leftovers of others is not ours. */
+static base_status open_temporary(const char *path, const char *parent, char **temporary_p,
+                                  int *fd_p)
+{
+    enum { TRIES = 8 };
+    const char *slash = strrchr(path, '/');
+    char *prefix = base_format("%s.tmp-", slash != NULL ? slash + 1 : path);
+    base_status st = BASE_OK;
+
+    base_ignore(base_remove_leftovers(parent, prefix));
+    for (int i = 0;; i++) {
+        *temporary_p = base_format("%s.tmp-%d", path, (int)getpid());
+        *fd_p = open(*temporary_p, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        if (*fd_p < 0)
+            st = base_fail(BASE_ERR_IO, "cannot write %s: %m", path);
+        if (*fd_p < 0 || lock_open(*fd_p) || errno != EWOULDBLOCK || i == TRIES)
+            break; /* where there are no locks, no process removes it */
+        close(*fd_p);
+        base_free(*temporary_p);
+    }
+    base_free(prefix);
+    return st;
+}
+
 base_status base_file_replace(const char *path, const void *bytes, size_t count)
 {
     base_status st = BASE_OK;
-    char *temporary = base_format("%s.tmp-%d", path, (int)getpid());
-    char *parent = parent_of(path);
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    char *temporary = NULL, *parent = parent_of(path);
+    int fd = -1;
 
-    if (fd < 0)
-        TRY(base_fail(BASE_ERR_IO, "cannot write %s: %m", path));
+    TRY(open_temporary(path, parent, &temporary, &fd));
     TRY(write_all(fd, path, bytes, count));
     if (fsync(fd) != 0)
         TRY(base_fail(BASE_ERR_IO, "cannot write %s: %m", path));
@@ -109,7 +176,7 @@ base_status base_file_replace(const char *path, const void *bytes, size_t count)
 out:
     if (fd >= 0)
         close(fd);
-    if (st != BASE_OK)
+    if (st != BASE_OK && temporary != NULL)
         unlink(temporary);
     base_free(temporary);
     base_free(parent);

@@ -16,8 +16,17 @@ enum { BASE_SHA256_HEX = 65 }; /* with the terminating zero */
 /* The whole file, with a zero behind its last byte; more than `limit` bytes is an error. */
 base_status base_file_read(const char *path, size_t limit, char **bytes_p, size_t *count_p);
 
-/* Atomic: temporary file beside `path`, fsync, rename, fsync of the directory. */
+/* Atomic: temporary file beside `path`, fsync, rename, fsync of the directory. Temporary files of
+ * `path` that killed processes left are removed. */
 base_status base_file_replace(const char *path, const void *bytes, size_t count);
+
+/* What is being made under a temporary name is locked by its maker (flock) for as long as it is at
+ * work, so that what a killed one left can be told by the lock, and not by a process id, which may
+ * belong to another process by now. base_lock opens and locks the file or folder; the lock ends
+ * with the descriptor. -1: another process has it, it is gone, or there are no locks here. */
+int base_lock(const char *path);
+/* Removes what begins with `prefix` in `dir` and is not locked. */
+base_status base_remove_leftovers(const char *dir, const char *prefix);
 
 /* A read-only private map of the whole file; an empty file is bytes NULL, count 0. */
 struct base_map {

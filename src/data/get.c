@@ -8,13 +8,10 @@
 #include "data/get.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -82,19 +79,6 @@ struct work {
     int lock;
 };
 
-/* Succeeds when nobody lives who has locked this folder; the lock ends with its descriptor. */
-static int lock_folder(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    struct stat info;
-
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &info) == 0 && info.st_nlink > 0)
-        return fd;
-    if (fd >= 0)
-        close(fd);
-    return -1;
-}
-
 static base_status remove_leftovers(const char *root, const char *name)
 {
     base_status st = BASE_OK;
@@ -110,7 +94,7 @@ static base_status remove_leftovers(const char *root, const char *name)
         if (strncmp(names[i], prefix, strlen(prefix)) != 0)
             continue;
         path = base_format("%s/%s", root, names[i]);
-        if ((lock = lock_folder(path)) >= 0) {
+        if ((lock = base_lock(path)) >= 0) {
             base_info("%s: removing what an interrupted download left (%s)", name, names[i]);
             st = base_remove_tree(path);
             close(lock);
@@ -150,7 +134,7 @@ static base_status work_open(const char *root, const char *name, struct work *wo
             work_p->path = NULL;
             return base_fail(BASE_ERR_IO, "cannot make a folder in %s: %m", root);
         }
-        work_p->lock = lock_folder(work_p->path);
+        work_p->lock = base_lock(work_p->path);
     }
     if (work_p->lock < 0)
         return base_fail(BASE_ERR_IO, "cannot lock a folder in %s; set PACELINE_DATA to another",

@@ -3,13 +3,11 @@
  * Writing a checkpoint so that it is whole or absent whatever happens: everything goes into
  * DIR/.step-N.tmp-PID, is synced, and one rename makes it DIR/step-N; folders also leave by a
  * rename to such a name before they are emptied. So a name step-N never stands for half a
- * checkpoint, and what a killed writer leaves behind is recognised by its name. One writer per
- * directory; a save belongs to one thread at a time.
+ * checkpoint, and what a killed writer leaves is recognised by its name and by its lock, which
+ * ended with the writer. One writer per directory; a save belongs to one thread at a time.
  */
 #include <assert.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +22,7 @@
 
 struct store_save {
     char *dir, *temporary;
+    int lock; /* of the temporary folder */
     uint64_t step;
     char **names, **paths; /* of the files asked for */
     size_t count;
@@ -34,38 +33,14 @@ static char *temporary_path(const char *dir, uint64_t step)
     return base_format("%s/.step-%llu.tmp-%d", dir, (unsigned long long)step, (int)getpid());
 }
 
-/* ".step-N.tmp-PID" or "best.tmp-PID" of a process that is gone; of this one too, since it has
- * nothing open here: its number was somebody else's before. */
-static bool is_leftover(const char *name)
-{
-    const char *mark = strstr(name, ".tmp-");
-    long pid;
-    char *end;
-
-    if (mark == NULL || (strncmp(name, ".step-", 6) != 0 && strncmp(name, "best.", 5) != 0))
-        return false;
-    pid = strtol(mark + 5, &end, 10);
-    if (end == mark + 5 || *end != '\0' || pid <= 0 || pid > INT32_MAX)
-        return false;
-    return pid == getpid() || (kill((pid_t)pid, 0) != 0 && errno == ESRCH);
-}
-
+/* Of writers that were killed. */
 static base_status remove_leftovers(const char *dir)
 {
     base_status st = BASE_OK;
-    char **names = NULL;
-    size_t count = 0;
 
-    TRY(base_list_dir(dir, &names, &count));
-    for (size_t i = 0; i < count && st == BASE_OK; i++) {
-        char *path = base_format("%s/%s", dir, names[i]);
-
-        if (is_leftover(names[i]))
-            st = base_remove_tree(path);
-        base_free(path);
-    }
+    TRY(base_remove_leftovers(dir, ".step-"));
+    TRY(base_remove_leftovers(dir, "best.tmp-"));
 out:
-    base_names_free(names, count);
     return st;
 }
 
@@ -73,6 +48,8 @@ static void free_save(struct store_save *s)
 {
     base_names_free(s->names, s->count);
     base_names_free(s->paths, s->count);
+    if (s->lock >= 0)
+        close(s->lock);
     base_free(s->temporary);
     base_free(s->dir);
     base_free(s);
@@ -85,6 +62,7 @@ base_status store_save_begin(const char *dir, uint64_t step, struct store_save *
 
     *save_p = NULL;
     s->dir = base_strdup(dir);
+    s->lock = -1;
     s->step = step;
     s->temporary = temporary_path(dir, step);
     if (step > INT64_MAX)
@@ -93,6 +71,7 @@ base_status store_save_begin(const char *dir, uint64_t step, struct store_save *
     TRY(remove_leftovers(dir));
     if (mkdir(s->temporary, 0777) != 0)
         TRY(base_fail(BASE_ERR_IO, "cannot make the folder %s: %m", s->temporary));
+    s->lock = base_lock(s->temporary); /* there is one writer, so it is still there */
     *save_p = s;
     s = NULL;
 out:

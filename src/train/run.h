@@ -2,7 +2,7 @@
  *
  * Run folders: RUNS/NAME/ with run.json (what was asked, what came out), events.jsonl, report.txt
  * and checkpoints/. run.json is replaced atomically; its status tells a finished run from one
- * that was interrupted, failed, or lost (says running, but its process is gone).
+ * that was interrupted, failed, or lost.
  */
 #ifndef TRAIN_RUN_H
 #define TRAIN_RUN_H
@@ -40,7 +40,8 @@ void train_run_close(struct train_run *run); /* accepts zeros; writes nothing */
 base_status train_run_save(struct train_run *run, const char *status);
 base_status train_run_write(const struct train_run *run, const char *file, const char *text);
 
-/* "done", "running", "lost", … of a run.json. */
-const char *train_run_status(const json_t *run_json);
+/* "done", "running", "lost", … as run.json says; lost: it says running, but no process has the
+ * folder's lock. */
+const char *train_run_status(const struct train_run *run);
 
 #endif

@@ -65,7 +65,7 @@ static base_status check_unfinished(struct train_session *s)
 {
     const struct train_position *p = &s->state.position;
 
-    if (s->job->resume == NULL || strcmp(train_run_status(s->run.json), "done") != 0)
+    if (s->job->resume == NULL || strcmp(train_run_status(&s->run), "done") != 0)
         return BASE_OK;
     if (s->verdict.stale)
         return base_fail(BASE_ERR_USAGE,

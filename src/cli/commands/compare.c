@@ -101,7 +101,7 @@ static base_status read_run(const struct cli_runs_args *a, const char *name,
     TRY(train_run_open(a->runs_dir, name, run_p));
     if (base_json_object(run_p->json, "result", &result) != BASE_OK)
         TRY(base_fail(BASE_ERR_USAGE, "run %s has no result yet (it is %s)", name,
-                      train_run_status(run_p->json)));
+                      train_run_status(run_p)));
 out:
     return st;
 }

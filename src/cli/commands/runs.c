@@ -23,7 +23,7 @@ static json_t *summary(const struct train_run *run)
     const json_t *result = json_object_get(run->json, "result");
 
     return json_pack("{s:s, s:s, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?}", "name", run->name,
-                     "status", train_run_status(run->json), "created",
+                     "status", train_run_status(run), "created",
                      json_object_get(run->json, "created"), "model",
                      json_object_get(settings, "model"), "data", json_object_get(settings, "data"),
                      "steps", json_object_get(result, "steps"), "train_loss",

@@ -102,6 +102,30 @@ static void test_replace(void **state)
     base_names_free(names, count);
 }
 
+/* A temporary file is removed by the next one that replaces the same file, unless it is locked. */
+static void test_leftovers(void **state)
+{
+    int lock;
+
+    (void)state;
+    must(base_make_dirs("left"));
+    must(base_file_replace("left/f.tmp-1", "half", 4)); /* process 1 lives, but has no lock */
+    must(base_file_replace("left/f.tmp-2", "half", 4));
+    must(base_file_replace("left/ff.tmp-3", "other", 5));
+    assert_true((lock = base_lock("left/f.tmp-2")) >= 0);
+    assert_int_equal(base_lock("left/f.tmp-2"), -1);
+    assert_int_equal(base_lock("left/absent"), -1);
+    must(base_file_replace("left/f", "whole", 5));
+    assert_false(base_exists("left/f.tmp-1"));
+    assert_true(base_exists("left/f.tmp-2"));
+    assert_true(base_exists("left/ff.tmp-3"));
+    close(lock);
+    must(base_remove_leftovers("left", "f.tmp-"));
+    assert_false(base_exists("left/f.tmp-2"));
+    assert_true(base_exists("left/f"));
+    assert_int_equal(base_remove_leftovers("absent", "f.tmp-"), BASE_ERR_IO);
+}
+
 static void test_make_dirs(void **state)
 {
     (void)state;
@@ -185,7 +209,7 @@ int main(void)
         cmocka_unit_test(test_read),           cmocka_unit_test(test_map),
         cmocka_unit_test(test_replace),        cmocka_unit_test(test_make_dirs),
         cmocka_unit_test(test_list_is_sorted), cmocka_unit_test(test_remove_tree_follows_no_link),
-        cmocka_unit_test(test_digest),
+        cmocka_unit_test(test_digest),         cmocka_unit_test(test_leftovers),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "train/run.h"
 
@@ -80,6 +81,29 @@ static void test_lock(void **state)
     rmdir(folder);
 }
 
+/* A run is lost when no process has its lock, whatever has become of the process id. */
+static void test_status(void **state)
+{
+    char folder[] = "/tmp/run-test-XXXXXX";
+    struct train_run run = made_in(folder);
+    int status, go;
+    pid_t pid;
+
+    (void)state;
+    assert_string_equal(train_run_status(&run), "unknown");
+    assert_int_equal(train_run_save(&run, "running"), BASE_OK); /* with this process's id, alive */
+    assert_string_equal(train_run_status(&run), "lost");
+    pid = holder(&run, &go);
+    assert_string_equal(train_run_status(&run), "running");
+    close(go);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_string_equal(train_run_status(&run), "lost");
+    assert_int_equal(train_run_save(&run, "done"), BASE_OK);
+    assert_string_equal(train_run_status(&run), "done");
+    train_run_close(&run);
+    assert_int_equal(base_remove_tree(folder), BASE_OK);
+}
+
 static void test_about(void **state)
 {
     struct train_run run = {.path = "runs/one", .json = json_object()};
@@ -100,7 +124,8 @@ static void test_about(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lock), cmocka_unit_test(test_about)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lock), cmocka_unit_test(test_status),
+                                       cmocka_unit_test(test_about)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
