@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -136,7 +137,18 @@ out:
     return st;
 }
 
-/* A file PATH.tmp-…, open and locked; a failure to remove the leftovers of others is not ours. */
+char *base_temporary(const char *path)
+{
+    uint64_t random = 0;
+
+    /* Names that are taken are refused, not followed: luck is all that a failure here costs. */
+    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+        random = (uint64_t)getpid();
+    return base_format("%s.tmp-%016llx", path, (unsigned long long)random);
+}
+
+/* A file PATH.tmp-…, new, open and locked; a failure to remove the leftovers of others is not ours.
+ */
 static base_status open_temporary(const char *path, const char *parent, char **temporary_p,
                                   int *fd_p)
 {
@@ -147,8 +159,8 @@ static base_status open_temporary(const char *path, const char *parent, char **t
 
     base_ignore(base_remove_leftovers(parent, prefix));
     for (int i = 0;; i++) {
-        *temporary_p = base_format("%s.tmp-%d", path, (int)getpid());
-        *fd_p = open(*temporary_p, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        *temporary_p = base_temporary(path);
+        *fd_p = open(*temporary_p, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
         if (*fd_p < 0)
             st = base_fail(BASE_ERR_IO, "cannot write %s: %m", path);
         if (*fd_p < 0 || lock_open(*fd_p) || errno != EWOULDBLOCK || i == TRIES)

@@ -20,6 +20,10 @@ base_status base_file_read(const char *path, size_t limit, char **bytes_p, size_
  * `path` that killed processes left are removed. */
 base_status base_file_replace(const char *path, const void *bytes, size_t count);
 
+/* PATH.tmp-RANDOM, a name that cannot be guessed: in a folder that others may write to, a link of a
+ * known name would lead the writer elsewhere. Make it with O_EXCL or mkdir. base_free. */
+char *base_temporary(const char *path);
+
 /* What is being made under a temporary name is locked by its maker (flock) for as long as it is at
  * work, so that what a killed one left can be told by the lock, and not by a process id, which may
  * belong to another process by now. base_lock opens and locks the file or folder; the lock ends

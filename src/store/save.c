@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Writing a checkpoint so that it is whole or absent whatever happens: everything goes into
- * DIR/.step-N.tmp-PID, is synced, and one rename makes it DIR/step-N; folders also leave by a
+ * DIR/.step-N.tmp-RANDOM, is synced, and one rename makes it DIR/step-N; folders also leave by a
  * rename to such a name before they are emptied. So a name step-N never stands for half a
  * checkpoint, and what a killed writer leaves is recognised by its name and by its lock, which
  * ended with the writer. One writer per directory; a save belongs to one thread at a time.
@@ -30,7 +30,11 @@ struct store_save {
 
 static char *temporary_path(const char *dir, uint64_t step)
 {
-    return base_format("%s/.step-%llu.tmp-%d", dir, (unsigned long long)step, (int)getpid());
+    char *hidden = base_format("%s/.step-%llu", dir, (unsigned long long)step);
+    char *temporary = base_temporary(hidden);
+
+    base_free(hidden);
+    return temporary;
 }
 
 /* Of writers that were killed. */
@@ -109,7 +113,7 @@ void store_save_abandon(struct store_save *save)
 static base_status seal_file(const char *path, const char *name, json_t *files)
 {
     base_status st = BASE_OK;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     char hex[BASE_SHA256_HEX];
     struct stat info;
 

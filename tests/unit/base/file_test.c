@@ -102,6 +102,30 @@ static void test_replace(void **state)
     base_names_free(names, count);
 }
 
+/* Temporary names differ each time, and a link of such a name is neither followed nor replaced. */
+static void test_temporary_names(void **state)
+{
+    char *a = base_temporary("f"), *b = base_temporary("f"), *known, *bytes = NULL;
+    size_t count = 0;
+
+    (void)state;
+    assert_int_equal(strncmp(a, "f.tmp-", 6), 0);
+    assert_int_equal(strlen(a), 6 + 16);
+    assert_string_not_equal(a, b);
+    base_free(a);
+    base_free(b);
+    /* The name of former versions: a link there led the bytes to its target. */
+    must(base_make_dirs("names"));
+    must(base_file_replace("names/target", "precious", 8));
+    known = base_format("names/f.tmp-%d", (int)getpid());
+    assert_int_equal(symlink("target", known), 0);
+    must(base_file_replace("names/f", "new", 3));
+    must(base_file_read("names/target", 99, &bytes, &count));
+    assert_string_equal(bytes, "precious");
+    base_free(bytes);
+    base_free(known);
+}
+
 /* A temporary file is removed by the next one that replaces the same file, unless it is locked. */
 static void test_leftovers(void **state)
 {
@@ -206,10 +230,15 @@ static void test_digest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_read),           cmocka_unit_test(test_map),
-        cmocka_unit_test(test_replace),        cmocka_unit_test(test_make_dirs),
-        cmocka_unit_test(test_list_is_sorted), cmocka_unit_test(test_remove_tree_follows_no_link),
-        cmocka_unit_test(test_digest),         cmocka_unit_test(test_leftovers),
+        cmocka_unit_test(test_read),
+        cmocka_unit_test(test_map),
+        cmocka_unit_test(test_replace),
+        cmocka_unit_test(test_make_dirs),
+        cmocka_unit_test(test_list_is_sorted),
+        cmocka_unit_test(test_remove_tree_follows_no_link),
+        cmocka_unit_test(test_digest),
+        cmocka_unit_test(test_leftovers),
+        cmocka_unit_test(test_temporary_names),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
