@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -67,7 +68,7 @@ static base_status cut_torn_line(FILE *file, const char *path)
     off_t size = fseeko(file, 0, SEEK_END) == 0 ? ftello(file) : -1;
     size_t count = size < LINE ? (size_t)size : LINE, keep;
 
-    if (size <= 0) /* new, or no file but a device or a pipe */
+    if (size <= 0) /* new, or no file but a device */
         return BASE_OK;
     if (fseeko(file, -(off_t)count, SEEK_END) != 0 || fread(tail, 1, count, file) != count)
         return base_fail(BASE_ERR_IO, "cannot read %s: %m", path);
@@ -82,11 +83,15 @@ base_status base_events_open(const char *path, struct base_events **events_p)
 {
     base_status st = BASE_OK;
     struct base_events *e = base_calloc(1, sizeof *e);
+    struct stat info;
 
     *events_p = NULL;
     e->path = base_strdup(path);
     if ((e->file = fopen(path, "a+e")) == NULL)
         TRY(base_fail(BASE_ERR_IO, "cannot write %s: %m", path));
+    if (fstat(fileno(e->file), &info) == 0 && S_ISFIFO(info.st_mode))
+        TRY(base_fail(BASE_ERR_IO, "%s is a pipe, and writing to it may never end; remove it",
+                      path));
     TRY(cut_torn_line(e->file, path));
     if (pthread_create(&e->writer, NULL, writer, e) != 0)
         TRY(base_fail(BASE_ERR_MEMORY, "cannot start the thread that writes %s", path));

@@ -20,7 +20,8 @@ static base_status open_regular(const char *path, int *fd_p, size_t *size_p)
 {
     struct stat info;
 
-    *fd_p = open(path, O_RDONLY | O_CLOEXEC);
+    /* O_NONBLOCK changes nothing for a file; a FIFO would be waited on until it has a writer. */
+    *fd_p = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (*fd_p < 0)
         return base_fail(BASE_ERR_IO, "cannot open %s: %m", path);
     if (fstat(*fd_p, &info) != 0)
@@ -368,12 +369,12 @@ base_status base_sha256_file(const char *path, char hex[BASE_SHA256_HEX])
     base_status st = BASE_OK;
     EVP_MD_CTX *context = EVP_MD_CTX_new();
     unsigned char digest[32], chunk[1 << 16];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t size;
     ssize_t got;
+    int fd = -1;
 
     hex[0] = '\0';
-    if (fd < 0)
-        TRY(base_fail(BASE_ERR_IO, "cannot open %s: %m", path));
+    TRY(open_regular(path, &fd, &size));
     EVP_DigestInit_ex(context, EVP_sha256(), NULL);
     while ((got = read(fd, chunk, sizeof chunk)) > 0)
         EVP_DigestUpdate(context, chunk, (size_t)got);

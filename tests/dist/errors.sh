@@ -10,6 +10,7 @@ printf 'conv 8 40x40\n' >large.model
 printf 'relu\nadd nobody\n' >nobody.model
 printf '' >empty.model
 printf 'dense 1000000\nrelu\ndense 1000000\nrelu\ndense classes\nsoftmax\n' >wide.model
+mkfifo fifo.model
 mkdir empty idx labels
 printf 'not an idx file at all' >idx/train-images-idx3-ubyte
 printf 'nor this' >idx/train-labels-idx1-ubyte
@@ -81,6 +82,7 @@ done <<TABLE
 2|train --model vgg12 --data synthetic|vgg12.*vgg11
 2|train --model missing.model --data synthetic|missing.model
 1|train --model empty.model --data synthetic|empty.model
+1|train --model fifo.model --data synthetic|fifo.model is not a file
 1|train --model word.model --data synthetic|word.model.*line 1.*eight
 1|train --model typo.model --data synthetic|line 1.*convv.*conv
 1|train --model large.model --data synthetic|line 1

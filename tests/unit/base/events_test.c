@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/events.h"
@@ -173,6 +174,9 @@ static void test_no_place_to_write(void **state)
     assert_null(events);
     assert_string_equal(base_message(), "cannot write absent/events: No such file or directory");
     base_event(events, "{\"ignored\":%d}", 1);
+    assert_int_equal(mkfifo("fifo", 0666), 0);
+    assert_int_equal(base_events_open("fifo", &events), BASE_ERR_IO);
+    assert_non_null(strstr(base_message(), "fifo is a pipe"));
     assert_int_equal(base_events_close(NULL), BASE_OK);
 }
 

@@ -150,6 +150,23 @@ static void test_leftovers(void **state)
     assert_int_equal(base_remove_leftovers("absent", "f.tmp-"), BASE_ERR_IO);
 }
 
+/* Opening a FIFO for reading waits for a writer, which may never come. */
+static void test_fifo_is_not_waited_on(void **state)
+{
+    char hex[BASE_SHA256_HEX], *bytes = NULL;
+    struct base_map map;
+    size_t count = 0;
+
+    (void)state;
+    assert_int_equal(mkfifo("fifo", 0666), 0);
+    alarm(10);
+    assert_int_equal(base_file_read("fifo", 9, &bytes, &count), BASE_ERR_IO);
+    assert_string_equal(base_message(), "fifo is not a file");
+    assert_int_equal(base_map_open("fifo", &map), BASE_ERR_IO);
+    assert_int_equal(base_sha256_file("fifo", hex), BASE_ERR_IO);
+    alarm(0);
+}
+
 static void test_make_dirs(void **state)
 {
     (void)state;
@@ -238,6 +255,7 @@ int main(void)
         cmocka_unit_test(test_remove_tree_follows_no_link),
         cmocka_unit_test(test_digest),
         cmocka_unit_test(test_leftovers),
+        cmocka_unit_test(test_fifo_is_not_waited_on),
         cmocka_unit_test(test_temporary_names),
     };
 
