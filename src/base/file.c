@@ -68,6 +68,17 @@ out:
     return st;
 }
 
+base_status base_write_failed(const char *path)
+{
+    const char *remedy = "";
+
+    if (errno == ENOSPC || errno == EDQUOT)
+        remedy = "; free some space there or choose another place";
+    if (errno == EFBIG)
+        remedy = "; raise the limit on the size of files (ulimit -f)";
+    return base_fail(BASE_ERR_IO, "cannot write %s: %m%s", path, remedy);
+}
+
 static base_status write_all(int fd, const char *path, const void *bytes, size_t count)
 {
     const char *at = bytes;
@@ -78,7 +89,7 @@ static base_status write_all(int fd, const char *path, const void *bytes, size_t
         if (put < 0 && errno == EINTR)
             continue;
         if (put <= 0)
-            return base_fail(BASE_ERR_IO, "cannot write %s: %m", path);
+            return base_write_failed(path);
         at += put;
         count -= (size_t)put;
     }
@@ -163,7 +174,7 @@ static base_status open_temporary(const char *path, const char *parent, char **t
         *temporary_p = base_temporary(path);
         *fd_p = open(*temporary_p, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
         if (*fd_p < 0)
-            st = base_fail(BASE_ERR_IO, "cannot write %s: %m", path);
+            st = base_write_failed(path);
         if (*fd_p < 0 || lock_open(*fd_p) || errno != EWOULDBLOCK || i == TRIES)
             break; /* where there are no locks, no process removes it */
         close(*fd_p);
@@ -182,9 +193,9 @@ base_status base_file_replace(const char *path, const void *bytes, size_t count)
     TRY(open_temporary(path, parent, &temporary, &fd));
     TRY(write_all(fd, path, bytes, count));
     if (fsync(fd) != 0)
-        TRY(base_fail(BASE_ERR_IO, "cannot write %s: %m", path));
+        TRY(base_write_failed(path));
     if (rename(temporary, path) != 0)
-        TRY(base_fail(BASE_ERR_IO, "cannot write %s: %m", path));
+        TRY(base_write_failed(path));
     TRY(base_sync_dir(parent));
 out:
     if (fd >= 0)

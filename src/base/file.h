@@ -24,6 +24,9 @@ base_status base_file_replace(const char *path, const void *bytes, size_t count)
  * known name would lead the writer elsewhere. Make it with O_EXCL or mkdir. base_free. */
 char *base_temporary(const char *path);
 
+/* "cannot write PATH: …" after a call that set errno, with the remedy where there is one. */
+base_status base_write_failed(const char *path);
+
 /* What is being made under a temporary name is locked by its maker (flock) for as long as it is at
  * work, so that what a killed one left can be told by the lock, and not by a process id, which may
  * belong to another process by now. base_lock opens and locks the file or folder; the lock ends

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -40,6 +41,7 @@ static void fill_standard_streams(void)
 int main(int argc, char **argv)
 {
     fill_standard_streams();
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit (ulimit -f) fails and is told of */
     bound_spinning(argv);
     prctl(PR_SET_NAME, "paceline"); /* of what was started as /proc/self/exe, that is "exe" */
     return cli_main(argc, argv);

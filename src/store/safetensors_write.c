@@ -4,12 +4,12 @@
  * model is never copied as a whole. A file that is not finished is removed. A writer owns its
  * stream and belongs to one thread at a time. Not atomic: save.c is.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "store/safetensors.h"
@@ -22,14 +22,6 @@ struct store_writer {
     FILE *stream;
     size_t left; /* bytes of data still to come */
 };
-
-static base_status write_failed(const struct store_writer *w)
-{
-    const char *remedy =
-        errno == ENOSPC || errno == EDQUOT ? "; free some space there or choose another place" : "";
-
-    return base_fail(BASE_ERR_IO, "cannot write %s: %m%s", w->path, remedy);
-}
 
 static base_status describe(json_t *header, const struct store_tensor *t, size_t *offset)
 {
@@ -72,7 +64,7 @@ static base_status write_header(struct store_writer *w, const json_t *header)
         prefix[i] = (uint8_t)(padded >> 8 * i);
     if (fwrite(prefix, 1, sizeof prefix, w->stream) != sizeof prefix ||
         fprintf(w->stream, "%-*s", (int)padded, text) < 0)
-        TRY(write_failed(w));
+        TRY(base_write_failed(w->path));
 out:
     free(text);
     return st;
@@ -91,7 +83,7 @@ base_status store_create(const char *path, const struct store_tensor *tensors, s
     for (size_t i = 0; i < count; i++)
         TRY(describe(header, &tensors[i], &w->left));
     if ((w->stream = fopen(path, "wbe")) == NULL)
-        TRY(write_failed(w));
+        TRY(base_write_failed(w->path));
     TRY(write_header(w, header));
     *writer_p = w;
     w = NULL;
@@ -106,7 +98,7 @@ base_status store_write(struct store_writer *writer, const void *bytes, size_t c
     if (count > writer->left)
         return base_fail(BASE_ERR_INTERNAL, "%s: more bytes than its tensors have", writer->path);
     if (count > 0 && fwrite(bytes, 1, count, writer->stream) != count)
-        return write_failed(writer);
+        return base_write_failed(writer->path);
     writer->left -= count;
     return BASE_OK;
 }
@@ -120,11 +112,11 @@ base_status store_finish(struct store_writer *writer)
         TRY(base_fail(BASE_ERR_INTERNAL, "%s: %zu bytes of its tensors were not written",
                       writer->path, writer->left));
     if (fflush(writer->stream) != 0 || fsync(fileno(writer->stream)) != 0)
-        TRY(write_failed(writer));
+        TRY(base_write_failed(writer->path));
     closed = fclose(writer->stream);
     writer->stream = NULL;
     if (closed != 0) {
-        st = write_failed(writer);
+        st = base_write_failed(writer->path);
         unlink(writer->path);
     }
 out:

@@ -120,7 +120,7 @@ static base_status seal_file(const char *path, const char *name, json_t *files)
     if (fd < 0 || fstat(fd, &info) != 0)
         TRY(base_fail(BASE_ERR_IO, "cannot open %s: %m", path));
     if (fsync(fd) != 0)
-        TRY(base_fail(BASE_ERR_IO, "cannot write %s: %m", path));
+        TRY(base_write_failed(path));
     TRY(base_sha256_file(path, hex));
     json_object_set_new(files, name,
                         json_pack("{s:I,s:s}", "bytes", (json_int_t)info.st_size, "sha256", hex));
@@ -163,8 +163,9 @@ static base_status make_visible(const struct store_save *s)
     base_status st = BASE_OK;
     char *final = store_place_path(s->dir, (struct store_place){s->step, false});
     char *old = store_place_path(s->dir, (struct store_place){s->step, true});
+    struct stat info;
 
-    if (!base_exists(final)) {
+    if (lstat(final, &info) != 0) { /* a link that leads nowhere is in the way, too */
         if (rename(s->temporary, final) != 0)
             TRY(base_fail(BASE_ERR_IO, "cannot make %s: %m", final));
         goto out;

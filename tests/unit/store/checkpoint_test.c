@@ -182,6 +182,13 @@ static void replaces_a_step(void **state)
     assert_int_equal(support_save(dir, 6, 0), BASE_OK);
     assert_opens(junk, false, 6);
     base_free(junk);
+    junk = in(dir, "step-7"); /* nor is a link that leads nowhere, which readers pass over */
+    assert_int_equal(symlink("nowhere", junk), 0);
+    assert_opens(dir, false, 6);
+    assert_int_equal(support_save(dir, 7, 0), BASE_OK);
+    assert_opens(dir, false, 7);
+    assert_names(dir, "step-5 step-6 step-7");
+    base_free(junk);
     base_free(step);
 }
 
