@@ -12,22 +12,50 @@
 #include "base/stop.h"
 #include "train/session.h"
 
+/* The command with which this run goes on. base_free. */
+static char *way_on(const struct train_session *s)
+{
+    const char *run = s->job->resume != NULL ? s->job->resume : s->run.name; /* may be a path */
+    bool elsewhere = strcmp(s->job->runs_dir, train_job_defaults.runs_dir) != 0;
+
+    return base_format("paceline train --resume %s%s%s", run, elsewhere ? " --runs-dir " : "",
+                       elsewhere ? s->job->runs_dir : "");
+}
+
 /* How a run that was stopped can go on. */
 static void last_words(const struct train_session *s)
 {
     const char *saved = s->saved_step == s->state.position.step ? "saved" : "not saved";
-    const char *run = s->job->resume != NULL ? s->job->resume : s->run.name; /* may be a path */
-    bool elsewhere = strcmp(s->job->runs_dir, train_job_defaults.runs_dir) != 0;
+    char *command = way_on(s);
 
     if (!train_session_stopped(s))
-        return;
+        goto out;
     if (!s->job->checkpoint)
         base_warn("stopped after step %" PRId64 "; nothing was saved (--no-checkpoint)",
                   s->state.position.step);
     else
-        base_warn("stopped after step %" PRId64 " (%s); go on with: paceline train --resume %s%s%s",
-                  s->state.position.step, saved, run, elsewhere ? " --runs-dir " : "",
-                  elsewhere ? s->job->runs_dir : "");
+        base_warn("stopped after step %" PRId64 " (%s); go on with: %s", s->state.position.step,
+                  saved, command);
+out:
+    base_free(command);
+}
+
+/* The disk is full or has failed: rank 0, and no other worker, adds from where the run can go on to
+ * the kept message. */
+static void add_way_on(const struct train_session *s)
+{
+    char *words = base_strdup(base_message()), *command = way_on(s);
+    struct store_checkpoint newest = {0};
+
+    if (s->leader == train_team_id(&s->team) && store_has_checkpoint(s->run.checkpoints) &&
+        store_checkpoint_open(s->run.checkpoints, false, &newest) == BASE_OK)
+        base_keep_message("%s; %s goes on from step %llu", words, command,
+                          (unsigned long long)newest.step);
+    else
+        base_keep_message("%s", words);
+    store_checkpoint_close(&newest);
+    base_free(command);
+    base_free(words);
 }
 
 /* The run's folder tells how it ended, also when it failed. */
@@ -95,6 +123,8 @@ base_status train_job_run(const struct train_job *job, struct cluster_worker *wo
     TRY(train_loop(&s));
     *result_p = json_incref(s.result);
 out:
+    if (s.run_started && st == BASE_ERR_IO)
+        add_way_on(&s);
     if (s.run_started)
         st = close_run(&s, st, NULL);
     train_session_close(&s);

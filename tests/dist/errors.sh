@@ -157,7 +157,13 @@ expect 0 "$paceline" train --model mlp:256x1 --data synthetic:train=64,test=16 -
 (
     ulimit -f 100 # units of 1024 bytes; the checkpoint has 800 kB
     expect 1 "$paceline" train --resume full --steps 2
-    says 'cannot write .*model.safetensors.*[Ff]ile too large'
+    says 'cannot write .*model.safetensors.*[Ff]ile too large.*; paceline train --resume full goes on from step 1$'
+    [ "$(grep -c 'goes on from' err)" = 1 ] || fail "not said once: $(cat err)"
+    grep -q '"message": .*--resume full goes on from step 1"' runs/full/run.json || fail "run.json does not say it"
+    expect 1 "$paceline" train --resume full --steps 2 --workers 2 --transport tcp
+    says '^worker 1: .*--resume full goes on from step 1'
+    grep -q '^worker 2:.*goes on from' err && fail "a worker without the folder says it, too"
+    true
 ) || exit 1
 [ "$(ls -A runs/full/checkpoints)" = step-1 ] ||
     fail "the failed checkpoint left something: $(ls -A runs/full/checkpoints)"
