@@ -116,3 +116,21 @@ base_status train_session_lead(struct train_session *s, bool takes_over)
 out:
     return st;
 }
+
+base_status train_session_keep_folder(struct train_session *s)
+{
+    base_status st = BASE_OK;
+
+    if (train_run_is_there(&s->run))
+        return BASE_OK;
+    base_warn("the folder %s was removed or moved while the run trains; the run goes on in a new "
+              "one, without what was in the former",
+              s->run.path);
+    train_run_unlock(&s->run);
+    base_ignore(base_events_close(s->journal.events)); /* those of the former folder */
+    s->journal.events = NULL;
+    TRY(base_make_dirs(s->run.path));
+    TRY(train_session_lead(s, true));
+out:
+    return st;
+}

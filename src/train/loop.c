@@ -135,9 +135,16 @@ out:
 
 static base_status meet(struct train_session *s)
 {
+    base_status st = BASE_OK;
+
+    if (train_team_leads(&s->team))
+        TRY(train_session_keep_folder(s));
     if (epoch_is_over(s))
-        return end_epoch(s);
-    return train_session_save_is_due(s) ? train_session_save(s) : BASE_OK;
+        st = end_epoch(s);
+    else if (train_session_save_is_due(s))
+        st = train_session_save(s);
+out:
+    return st;
 }
 
 /* ---- views ---- */

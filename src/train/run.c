@@ -173,10 +173,24 @@ base_status train_run_lock(struct train_run *run, double seconds)
     return BASE_OK;
 }
 
-void train_run_close(struct train_run *run)
+bool train_run_is_there(const struct train_run *run)
+{
+    struct stat held, found;
+
+    return fstat(run->lock, &held) == 0 && stat(run->path, &found) == 0 &&
+           held.st_dev == found.st_dev && held.st_ino == found.st_ino;
+}
+
+void train_run_unlock(struct train_run *run)
 {
     if (run->locked)
         close(run->lock);
+    run->locked = false;
+}
+
+void train_run_close(struct train_run *run)
+{
+    train_run_unlock(run);
     base_free(run->name);
     base_free(run->path);
     base_free(run->checkpoints);

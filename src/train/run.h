@@ -34,6 +34,9 @@ void train_run_follow(struct train_run *run_p, const char *path, json_t *json);
 /* One process at a time trains a run; the lock ends with the process at the latest. It is waited
  * for `seconds` at most. */
 base_status train_run_lock(struct train_run *run, double seconds);
+/* Is the folder that was locked still the one at the run's path? */
+bool train_run_is_there(const struct train_run *run);
+void train_run_unlock(struct train_run *run);
 void train_run_close(struct train_run *run); /* accepts zeros; writes nothing */
 
 /* Sets "status" (and pid while running) and replaces run.json. */

@@ -104,6 +104,9 @@ json_t *train_session_about(const struct train_session *session);
 /* Rank 0's business: the run's folder, run.json, events. */
 base_status train_session_lead(struct train_session *session, bool takes_over);
 
+/* Rank 0: makes the run's folder again, with a warning, if it was removed or moved. */
+base_status train_session_keep_folder(struct train_session *session);
+
 /* ---- save.c ---- */
 
 /* All of the state becomes the same on every worker; all of them call it at the same step. */

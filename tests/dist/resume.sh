@@ -95,6 +95,27 @@ says 'stopped after step [0-9]+; nothing was saved'
 expect 2 "$paceline" train --resume early
 says 'run early is done: 2 epochs.*raise --patience'
 
+# The folder is taken away while the run trains, long before the epoch's end, so that it is not
+# writing there: the run says so and saves into a new one.
+"$paceline" train --model mlp:16x1 --data synthetic:train=60000,test=64 --batch 16 --run away 2>err &
+pid=$!
+for _ in $(seq 3000); do
+    grep -qs '"event":"step","step":5,' runs/away/events.jsonl && break
+    sleep 0.01
+done
+kill -STOP $pid
+mv runs/away away.old
+kill -TERM $pid
+kill -CONT $pid
+code=0
+wait $pid || code=$?
+[ $code = 143 ] || fail "a run whose folder was moved ended with $code: $(cat err)"
+says 'the folder runs/away was removed or moved while the run trains; the run goes on in a new one'
+says 'stopped after step [0-9]+ \(saved\)'
+grep -q '"status": "interrupted"' runs/away/run.json || fail "the new folder has no run.json that tells the end"
+[ -s runs/away/events.jsonl ] || fail "the new folder has no events"
+expect 0 "$paceline" eval away
+
 # A finished run has nothing to resume, and keeps its results.
 cp runs/a1/run.json finished.json
 expect 2 "$paceline" train --resume a1 --epochs 2
