@@ -36,6 +36,9 @@ static base_status zoo_text(const struct nn_zoo *zoo, const char *arguments, cha
     return zoo->text(arguments, text_p);
 }
 
+/* Some editors begin a UTF-8 file with it. */
+static const char BYTE_ORDER_MARK[] = "\xef\xbb\xbf";
+
 static base_status file_text(const char *path, char **text_p)
 {
     base_status st = BASE_OK;
@@ -45,6 +48,8 @@ static base_status file_text(const char *path, char **text_p)
     TRY(base_file_read(path, NN_MAX_TEXT, &text, &count));
     if (strlen(text) != count)
         TRY(base_fail(BASE_ERR_MODEL, "%s holds zero bytes: not a model file", path));
+    if (strncmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
+        memmove(text, text + strlen(BYTE_ORDER_MARK), count + 1 - strlen(BYTE_ORDER_MARK));
     *text_p = text;
     text = NULL;
 out:

@@ -120,6 +120,17 @@ static void files(void **state)
     assert_int_equal(nn_model_text(path, &text), BASE_OK);
     assert_string_equal(text, "dense 3\n");
     base_free(text);
+    support_write(folder, "model",
+                  "\xef\xbb\xbf"
+                  "dense 3\n",
+                  11); /* a byte order mark */
+    assert_int_equal(nn_model_text(path, &text), BASE_OK);
+    assert_string_equal(text, "dense 3\n");
+    base_free(text);
+    support_write(folder, "model", "\xef\xbb", 2); /* half of one is no mark */
+    assert_int_equal(nn_model_text(path, &text), BASE_OK);
+    assert_string_equal(text, "\xef\xbb");
+    base_free(text);
     support_write(folder, "model", "dense\0 3\n", 9);
     refuses(path, BASE_ERR_MODEL, "zero bytes");
     large = base_calloc(NN_MAX_TEXT + 1, 1);
