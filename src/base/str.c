@@ -44,6 +44,60 @@ void base_str_add(struct base_str *s, const char *format, ...)
     s->length += (size_t)need;
 }
 
+/* Places that a character takes on a terminal: marks that are put over the letter before them take
+ * none, East Asian characters and pictures two. The blocks of Unicode in which most of them are. */
+static int places_of(uint32_t character)
+{
+    static const struct {
+        uint32_t first, last;
+        int places;
+    } blocks[] = {
+        {0x0300, 0x036f, 0}, {0x200b, 0x200f, 0}, {0x20d0, 0x20ff, 0},   {0xfe00, 0xfe0f, 0},
+        {0x1100, 0x115f, 2}, {0x2e80, 0xa4cf, 2}, {0xac00, 0xd7a3, 2},   {0xf900, 0xfaff, 2},
+        {0xfe30, 0xfe6f, 2}, {0xff00, 0xff60, 2}, {0x1f300, 0x1faff, 2}, {0x20000, 0x3fffd, 2},
+    };
+
+    for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++)
+        if (character >= blocks[i].first && character <= blocks[i].last)
+            return blocks[i].places;
+    return 1;
+}
+
+/* The character at `text` and its bytes; a byte that begins none counts as one by itself. */
+static uint32_t character_at(const char *text, size_t *bytes_p)
+{
+    unsigned char lead = (unsigned char)text[0];
+    size_t bytes = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+    uint32_t character = bytes == 1 ? lead : lead & (0x7fu >> bytes);
+
+    *bytes_p = 1;
+    for (size_t i = 1; i < bytes; i++) {
+        if ((text[i] & 0xc0) != 0x80)
+            return lead;
+        character = character << 6 | (text[i] & 0x3fu);
+    }
+    *bytes_p = bytes;
+    return character;
+}
+
+void base_str_column(struct base_str *s, const char *text, int width)
+{
+    int most = width < 0 ? -width : width, places = 0;
+    size_t end = 0, bytes;
+
+    while (text[end] != '\0') {
+        int more = places_of(character_at(text + end, &bytes));
+
+        if (places + more > most)
+            break;
+        places += more;
+        end += bytes;
+    }
+    base_str_add(s, "%*s", width < 0 ? 0 : most - places, "");
+    base_str_append(s, text, end);
+    base_str_add(s, "%*s", width < 0 ? most - places : 0, "");
+}
+
 void base_str_fini(struct base_str *s)
 {
     base_free(s->text);

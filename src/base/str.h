@@ -18,6 +18,9 @@ struct base_str {
 void base_str_add(struct base_str *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void base_str_append(struct base_str *s, const char *bytes, size_t count);
+/* UTF-8 text cut to a column of `width` places of a terminal and filled up with blanks, to the left
+ * of the text or, with a negative width, to its right. printf's %-16.16s counts bytes. */
+void base_str_column(struct base_str *s, const char *text, int width);
 void base_str_fini(struct base_str *s);
 
 /* The text, owned by the caller (base_free); the builder is empty again. */

@@ -158,11 +158,13 @@ static void confusion_text(const struct train_metrics *m, char *const *class_nam
                            struct base_str *text)
 {
     base_str_add(text, "\nConfusion (rows: truth, columns: prediction)\n%-16s", "");
-    for (int j = 0; j < m->classes; j++)
-        base_str_add(text, " %6.6s", class_names[j]);
+    for (int j = 0; j < m->classes; j++) {
+        base_str_add(text, " ");
+        base_str_column(text, class_names[j], 6);
+    }
     base_str_add(text, "\n");
     for (int i = 0; i < m->classes; i++) {
-        base_str_add(text, "%-16.16s", class_names[i]);
+        base_str_column(text, class_names[i], -16);
         for (int j = 0; j < m->classes; j++)
             base_str_add(
                 text, " %6llu",
@@ -183,8 +185,9 @@ void train_metrics_text(const struct train_metrics *m, char *const *class_names,
         mean.precision += s.precision / m->classes;
         mean.recall += s.recall / m->classes;
         mean.f1 += s.f1 / m->classes;
-        base_str_add(text, "%-16.16s %9.4f %9.4f %9.4f %9llu\n", class_names[i], s.precision,
-                     s.recall, s.f1, (unsigned long long)m->support[i]);
+        base_str_column(text, class_names[i], -16);
+        base_str_add(text, " %9.4f %9.4f %9.4f %9llu\n", s.precision, s.recall, s.f1,
+                     (unsigned long long)m->support[i]);
     }
     base_str_add(text, "%-16s %9.4f %9.4f %9.4f %9llu\n", "mean", mean.precision, mean.recall,
                  mean.f1, (unsigned long long)m->count);

@@ -36,6 +36,32 @@ static void test_grows(void **state)
     base_str_fini(&s);
 }
 
+static void assert_column(const char *text, int width, const char *expected)
+{
+    struct base_str s = {0};
+
+    base_str_column(&s, text, width);
+    assert_string_equal(s.text, expected);
+    base_str_fini(&s);
+}
+
+static void test_columns(void **state)
+{
+    (void)state;
+    assert_column("cat", 5, "  cat");
+    assert_column("cat", -5, "cat  ");
+    assert_column("catfish", 4, "catf");
+    assert_column("", -2, "  ");
+    assert_column("\u00e9\u00e9\u00e9", 4, " \u00e9\u00e9\u00e9");
+    assert_column("\u00e9\u00e9\u00e9", -2, "\u00e9\u00e9"); /* never within a character */
+    assert_column("e\u0301a", -3, "e\u0301a ");         /* a mark over a letter takes no place */
+    assert_column("\u732b\u72ac", -5, "\u732b\u72ac "); /* these take two */
+    assert_column("\u732b\u72ac", -3, "\u732b ");
+    assert_column("\U0001f431x", 4, " \U0001f431x");
+    assert_column("a\xff\xc3", -4,
+                  "a\xff\xc3 "); /* not UTF-8: byte by byte, and not past the end */
+}
+
 static void test_take(void **state)
 {
     struct base_str s = {0};
@@ -102,8 +128,11 @@ static void test_registry(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_grows),    cmocka_unit_test(test_take),
-        cmocka_unit_test(test_nearest),  cmocka_unit_test(test_unknown_says_what_is_known),
+        cmocka_unit_test(test_grows),
+        cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_take),
+        cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_unknown_says_what_is_known),
         cmocka_unit_test(test_registry),
     };
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/json.h"
 #include "train/metrics.h"
 
 /* truth 0 0 0 1 1 2, predicted 0 0 1 1 2 2 */
@@ -65,6 +66,24 @@ static void test_text(void **state)
     train_metrics_text(&m, names, &text);
     assert_non_null(strstr(text.text, "cat                 1.0000    0.6667    0.8000         3"));
     assert_non_null(strstr(text.text, "Confusion"));
+    base_str_fini(&text);
+    train_metrics_fini(&m);
+}
+
+/* Names of many bytes are cut between characters, and the columns stay where they are. */
+static void test_text_of_long_names(void **state)
+{
+    char *names[] = {"cat", "\u00fcberaus m\u00fc\u00dfige \u00c4ffin", "\u732b\u732b\u732b\u732b"};
+    struct train_metrics m;
+    struct base_str text = {0};
+
+    (void)state;
+    fill(&m);
+    train_metrics_text(&m, names, &text);
+    assert_non_null(strstr(text.text, "\n\u00fcberaus m\u00fc\u00dfige \u00c4    0.5000"));
+    assert_non_null(strstr(text.text, "\n\u732b\u732b\u732b\u732b            0.5000"));
+    assert_non_null(strstr(text.text, "    cat \u00fcberau \u732b\u732b\u732b\n"));
+    assert_true(base_is_utf8(text.text));
     base_str_fini(&text);
     train_metrics_fini(&m);
 }
@@ -134,6 +153,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_text),
+        cmocka_unit_test(test_text_of_long_names),
         cmocka_unit_test(test_absent_class),
         cmocka_unit_test(test_many_classes),
         cmocka_unit_test(test_packed_shares_add_up),
