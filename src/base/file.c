@@ -9,14 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 
-static base_status open_regular(const char *path, int *fd_p, size_t *size_p)
+base_status base_open_regular(const char *path, int *fd_p, size_t *size_p)
 {
     struct stat info;
 
@@ -41,7 +40,7 @@ base_status base_file_read(const char *path, size_t limit, char **bytes_p, size_
 
     *bytes_p = NULL;
     *count_p = 0;
-    TRY(open_regular(path, &fd, &size));
+    TRY(base_open_regular(path, &fd, &size));
     if (size > limit)
         TRY(base_fail(BASE_ERR_DATA, "%s is too large (%zu bytes, at most %zu)", path, size,
                       limit));
@@ -207,34 +206,6 @@ out:
     return st;
 }
 
-base_status base_map_open(const char *path, struct base_map *map_p)
-{
-    base_status st = BASE_OK;
-    size_t size = 0;
-    void *bytes;
-    int fd = -1;
-
-    *map_p = (struct base_map){0};
-    TRY(open_regular(path, &fd, &size));
-    if (size == 0)
-        goto out;
-    bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (bytes == MAP_FAILED)
-        TRY(base_fail(BASE_ERR_IO, "cannot map %s: %m", path));
-    *map_p = (struct base_map){bytes, size};
-out:
-    if (fd >= 0)
-        close(fd);
-    return st;
-}
-
-void base_map_close(struct base_map *map)
-{
-    if (map->bytes != NULL)
-        munmap((void *)(uintptr_t)map->bytes, map->count);
-    *map = (struct base_map){0};
-}
-
 char *base_cache_dir(void)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -385,7 +356,7 @@ base_status base_sha256_file(const char *path, char hex[BASE_SHA256_HEX])
     int fd = -1;
 
     hex[0] = '\0';
-    TRY(open_regular(path, &fd, &size));
+    TRY(base_open_regular(path, &fd, &size));
     EVP_DigestInit_ex(context, EVP_sha256(), NULL);
     while ((got = read(fd, chunk, sizeof chunk)) > 0)
         EVP_DigestUpdate(context, chunk, (size_t)got);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files: whole-file reads with a limit, read-only maps, atomic replacement, digests.
+ * Files: whole-file reads with a limit, atomic replacement, folders, digests. Maps are base/map.h.
  */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
@@ -12,6 +12,10 @@
 #include "base/status.h"
 
 enum { BASE_SHA256_HEX = 65 }; /* with the terminating zero */
+
+/* Opens a regular file for reading; anything else is an error, and is not waited on. *fd_p is to be
+ * closed unless it is -1, also on failure. */
+base_status base_open_regular(const char *path, int *fd_p, size_t *size_p);
 
 /* The whole file, with a zero behind its last byte; more than `limit` bytes is an error. */
 base_status base_file_read(const char *path, size_t limit, char **bytes_p, size_t *count_p);
@@ -34,14 +38,6 @@ base_status base_write_failed(const char *path);
 int base_lock(const char *path);
 /* Removes what begins with `prefix` in `dir` and is not locked. */
 base_status base_remove_leftovers(const char *dir, const char *prefix);
-
-/* A read-only private map of the whole file; an empty file is bytes NULL, count 0. */
-struct base_map {
-    const uint8_t *bytes;
-    size_t count;
-};
-base_status base_map_open(const char *path, struct base_map *map_p);
-void base_map_close(struct base_map *map);
 
 /* Where things are kept between runs: ${XDG_CACHE_HOME:-$HOME/.cache}/paceline, not made yet; NULL
  * when the environment names no place. base_free. */

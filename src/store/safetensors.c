@@ -14,6 +14,7 @@
 #include "base/cursor.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "store/store_private.h"
 

@@ -168,3 +168,26 @@ expect 0 "$paceline" train --model mlp:256x1 --data synthetic:train=64,test=16 -
 [ "$(ls -A runs/full/checkpoints)" = step-1 ] ||
     fail "the failed checkpoint left something: $(ls -A runs/full/checkpoints)"
 expect 0 "$paceline" eval full
+
+# Data that is cut short while it is trained on: the file is named, and the run tells how it ended.
+mkdir cut
+/usr/bin/python3 - <<'PY'
+import struct
+with open("cut/train-images-idx3-ubyte", "wb") as f:
+    f.write(struct.pack(">4I", 0x803, 40000, 28, 28))
+    f.truncate(16 + 40000 * 28 * 28)
+with open("cut/train-labels-idx1-ubyte", "wb") as f:
+    f.write(struct.pack(">2I", 0x801, 40000) + bytes(range(10)) * 4000)
+PY
+"$paceline" train --model mlp:8x1 --data cut --batch 16 --epochs 100 --run cut >out 2>err &
+pid=$!
+for _ in $(seq 3000); do
+    grep -qs '"event":"step","step":5,' runs/cut/events.jsonl && break
+    sleep 0.01
+done
+truncate -s 16 cut/train-images-idx3-ubyte
+code=0
+wait $pid || code=$?
+[ $code = 1 ] || fail "a run whose data was cut ended with $code: $(cat err)"
+says '^paceline: .*cut/train-images-idx3-ubyte was cut short while it was in use'
+grep -q '"status": "failed"' runs/cut/run.json || fail "run.json does not tell how it ended"

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "data/data_private.h"
 
@@ -158,9 +159,8 @@ static base_status cifar_pixels(const void *state, enum data_part part, uint32_t
 
     while (part == DATA_TRAIN && s->first[file] > index)
         file--;
-    memcpy(pixels, s->files[file].bytes + (size_t)(index - s->first[file]) * DATA_CIFAR_RECORD + 1,
-           DATA_CIFAR_RECORD - 1);
-    return BASE_OK;
+    return base_map_copy(&s->files[file], (size_t)(index - s->first[file]) * DATA_CIFAR_RECORD + 1,
+                         DATA_CIFAR_RECORD - 1, pixels);
 }
 
 const struct data_format data_format_cifar = {

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "data/data_private.h"
 
@@ -271,9 +272,13 @@ static base_status idx_pixels(const void *state, enum data_part part, uint32_t i
 {
     const struct idx *s = state;
     const struct data_idx *images = &s->pixels[part];
+    const struct idx_file *file = &s->images[part];
     size_t size = (size_t)images->height * images->width;
+    size_t from = (size_t)(images->values - file->bytes) + index * size;
 
-    memcpy(pixels, images->values + index * size, size);
+    if (file->unpacked == NULL)
+        return base_map_copy(&file->map, from, size, pixels);
+    memcpy(pixels, file->unpacked + from, size);
     return BASE_OK;
 }
 

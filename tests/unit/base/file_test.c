@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files: whole reads, maps, atomic replacement, folders, digests; and what the system refuses.
+ * Files: whole reads, atomic replacement, folders, digests; and what the system refuses.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/map.h"
 #include "base/mem.h"
 
 static char folder[] = "/tmp/paceline-file-XXXXXX";
@@ -56,26 +57,6 @@ static void test_read(void **state)
     assert_string_equal(base_message(), "cannot open absent: No such file or directory");
     assert_int_equal(base_file_read(".", 9, &bytes, &count), BASE_ERR_IO);
     assert_string_equal(base_message(), ". is not a file");
-}
-
-static void test_map(void **state)
-{
-    struct base_map map;
-
-    (void)state;
-    must(base_file_replace("mapped", "12345", 5));
-    must(base_map_open("mapped", &map));
-    assert_int_equal(map.count, 5);
-    assert_memory_equal(map.bytes, "12345", 5);
-    base_map_close(&map);
-    base_map_close(&map); /* twice is fine */
-    must(base_file_replace("empty", "", 0));
-    must(base_map_open("empty", &map));
-    assert_null(map.bytes);
-    assert_int_equal(map.count, 0);
-    base_map_close(&map);
-    assert_int_equal(base_map_open("absent", &map), BASE_ERR_IO);
-    assert_null(map.bytes);
 }
 
 static void test_replace(void **state)
@@ -248,7 +229,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_read),
-        cmocka_unit_test(test_map),
         cmocka_unit_test(test_replace),
         cmocka_unit_test(test_make_dirs),
         cmocka_unit_test(test_list_is_sorted),

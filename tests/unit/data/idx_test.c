@@ -272,6 +272,25 @@ static void test_sizes_differ(void **state)
     support_scratch_free(folder);
 }
 
+/* The images are mapped: a file that is cut short after it was opened is named. */
+static void test_cut_while_open(void **state)
+{
+    char *folder = support_scratch(), *path = base_format("%s/train-images-idx3-ubyte", folder);
+    struct data_set *set = NULL;
+    uint8_t pixels[20];
+
+    (void)state;
+    support_idx_set(folder, 1000, 2);
+    assert_int_equal(data_open(folder, &PLAIN, &set), BASE_OK);
+    assert_int_equal(data_pixels(set, DATA_TRAIN, 999, pixels), BASE_OK);
+    assert_int_equal(truncate(path, 36), 0);
+    assert_int_equal(data_pixels(set, DATA_TRAIN, 0, pixels), BASE_OK);
+    fails_with(data_pixels(set, DATA_TRAIN, 999, pixels), "train-images-idx3-ubyte was cut short");
+    data_close(set);
+    base_free(path);
+    support_scratch_free(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +306,7 @@ int main(void)
         cmocka_unit_test(test_single_file),
         cmocka_unit_test(test_class_names),
         cmocka_unit_test(test_sizes_differ),
+        cmocka_unit_test(test_cut_while_open),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
