@@ -123,4 +123,28 @@ expect 0 "$paceline" train --model mlp:8x1 "${small[@]}" --epochs 1 --no-checkpo
 [ -e runs/bare/checkpoints ] && fail "checkpoints although --no-checkpoint"
 expect 0 "$paceline" runs --json
 json "{r['name']: r['status'] for r in o['runs']}['wild'] == 'failed'"
-exit 0
+
+# Class names of many bytes: cut between characters in the report and on the terminal, whole in JSON.
+mkdir names
+/usr/bin/python3 - <<'PY'
+import struct
+for part, n in ("train", 96), ("t10k", 12):
+    with open(f"names/{part}-images-idx3-ubyte", "wb") as f:
+        f.write(struct.pack(">4I", 0x803, n, 4, 4) + bytes(i * 37 % 256 for i in range(16 * n)))
+    with open(f"names/{part}-labels-idx1-ubyte", "wb") as f:
+        f.write(struct.pack(">2I", 0x801, n) + bytes(range(3)) * (n // 3))
+with open("names/classes.txt", "w", encoding="utf-8") as f:
+    f.write("größtmöglicher Käfer\nкошка на крыше дома\n猫がたくさんいるところ\n")
+PY
+expect 0 "$paceline" train --model mlp:8x1 --data names --epochs 1 --run names
+/usr/bin/python3 - <<'PY' || fail "class names of many bytes: $(cat runs/names/report.txt)"
+import json, unicodedata
+report = open("runs/names/report.txt", encoding="utf-8").read()
+assert open("err", encoding="utf-8").read().count("größtmöglicher K ") == 2
+def width(line):
+    return sum(2 if unicodedata.east_asian_width(c) == "W" else 1 for c in line)
+lines = report.splitlines()
+start = next(i for i, line in enumerate(lines) if line.startswith("class "))
+assert {width(line) for line in lines[start:start + 5]} == {56}, [width(l) for l in lines[start:start + 5]]
+assert json.load(open("runs/names/run.json"))["about"]["labels"][1] == "кошка на крыше дома"
+PY
