@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/stop.h"
 #include "model/model.h"
@@ -65,19 +64,20 @@ static json_t *result_of(const struct evaluation *e, const struct train_eval *ev
         (json_int_t)base_peak_memory(), "interrupted", 0, "run", e->model.checkpoint.path);
 }
 
-static void tell(const struct evaluation *e, const struct train_eval *eval)
+static char *text_of(const struct evaluation *e, const struct train_eval *eval)
 {
     struct base_str text = {0};
 
+    base_str_add(&text,
+                 "%s on %s (%s): loss %.4f, accuracy %.2f %% of %llu samples, %.0f samples/s\n\n",
+                 e->model.checkpoint.path, e->data, eval->part, train_metrics_loss(&e->metrics),
+                 100 * train_metrics_accuracy(&e->metrics), (unsigned long long)e->metrics.count,
+                 (double)e->metrics.count / e->times.total);
     train_metrics_text(&e->metrics, data_describe(e->set)->class_names, &text);
-    base_info("%s on %s (%s): loss %.4f, accuracy %.2f %% of %llu samples, %.0f samples/s\n\n%s",
-              e->model.checkpoint.path, e->data, eval->part, train_metrics_loss(&e->metrics),
-              100 * train_metrics_accuracy(&e->metrics), (unsigned long long)e->metrics.count,
-              (double)e->metrics.count / e->times.total, text.text);
-    base_str_fini(&text);
+    return base_str_take(&text);
 }
 
-base_status train_eval_run(const struct train_eval *eval, json_t **result_p)
+base_status train_eval_run(const struct train_eval *eval, json_t **result_p, char **text_p)
 {
     struct evaluation e = {0};
     enum data_part part = strcmp(eval->part, "train") == 0 ? DATA_TRAIN : DATA_TEST;
@@ -85,6 +85,7 @@ base_status train_eval_run(const struct train_eval *eval, json_t **result_p)
     uint32_t count;
 
     *result_p = NULL;
+    *text_p = NULL;
     e.threads = nn_threads_set((int)eval->threads);
     TRY(open_model(&e, eval));
     TRY(open_data(&e, eval));
@@ -100,7 +101,7 @@ base_status train_eval_run(const struct train_eval *eval, json_t **result_p)
     TRY(train_evaluate(e.net, e.set, part, (struct data_share){0}, e.batch, &e.metrics, &e.clock,
                        &e.pace));
     e.times = train_clock_times(&e.clock);
-    tell(&e, eval);
+    *text_p = text_of(&e, eval);
     *result_p = result_of(&e, eval);
 out:
     nn_net_free(e.net);

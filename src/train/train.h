@@ -24,6 +24,7 @@ struct train_eval {
     bool best;
 };
 
-base_status train_eval_run(const struct train_eval *eval, json_t **result_p);
+/* The result as an object (docs/json.md) and as a text for people; base_free. */
+base_status train_eval_run(const struct train_eval *eval, json_t **result_p, char **text_p);
 
 #endif

@@ -2,7 +2,10 @@
  *
  * paceline eval: how good a checkpoint is on some data.
  */
+#include <stdio.h>
+
 #include "base/log.h"
+#include "base/mem.h"
 #include "cli/cli.h"
 #include "train/train.h"
 
@@ -15,15 +18,19 @@ static base_status run(void *args, const struct cli_positional *positional)
 {
     struct args *a = args;
     json_t *result = NULL;
+    char *text = NULL;
     base_status st = BASE_OK;
 
     if (a->quiet)
         base_log_level(BASE_WARN);
     a->eval.checkpoint = positional->at[0];
-    TRY(train_eval_run(&a->eval, &result));
+    TRY(train_eval_run(&a->eval, &result, &text));
     if (a->json)
         TRY(base_json_print(result));
+    else
+        fputs(text, stdout);
 out:
+    base_free(text);
     json_decref(result);
     return st;
 }
@@ -48,7 +55,7 @@ static const struct base_option options[] = {
     {.name = "json", .kind = BASE_FLAG, .offset = AT(json),
      .help = "one JSON object on standard output", .local = true},
     {.name = "quiet", .kind = BASE_FLAG, .offset = AT(quiet),
-     .help = "only warnings and errors", .local = true},
+     .help = "of messages only warnings and errors", .local = true},
     {0},
 };
 /* clang-format on */
