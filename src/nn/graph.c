@@ -19,7 +19,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/registry.h"
 #include "base/str.h"
 #include "nn/fuse.h"
 #include "nn/line.h"
@@ -111,11 +110,22 @@ static base_status name_node(struct nn_graph *g, struct nn_node *node, const cha
     return BASE_OK;
 }
 
+static const struct nn_layer *find_layer(const char *name)
+{
+    for (size_t i = 0; i < nn_layer_count; i++) {
+        const struct nn_layer *layer = nn_layer_registry[i];
+
+        if (strcmp(layer->name, name) == 0 ||
+            (layer->alias != NULL && strcmp(layer->alias, name) == 0))
+            return layer;
+    }
+    return NULL;
+}
+
 static base_status layer_line(struct nn_graph *g, struct nn_line *line)
 {
     base_status st = BASE_OK;
-    const struct nn_layer *layer =
-        base_registry_get(line->words[0], nn_layer_registry, nn_layer_count);
+    const struct nn_layer *layer = find_layer(line->words[0]);
     const char *name = NULL;
     struct nn_node *node;
 
@@ -188,9 +198,7 @@ static base_status read_lines(struct nn_graph *g)
     if (!g->nodes[g->count - 1].layer->loss) {
         int line = g->nodes[g->count - 1].line;
 
-        TRY(base_prefix(
-            add_node(g, base_registry_get("softmax", nn_layer_registry, nn_layer_count), line),
-            "%s", g->origin));
+        TRY(base_prefix(add_node(g, find_layer("softmax"), line), "%s", g->origin));
         TRY(base_prefix(name_node(g, &g->nodes[g->count - 1], NULL), "%s line %d", g->origin,
                         line));
     }

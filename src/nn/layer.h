@@ -101,6 +101,7 @@ enum nn_naming {
 
 struct nn_layer {
     const char *name, *help;
+    const char *alias; /* another name that model files may use ("linear"), or NULL */
     const char *usage; /* "conv OUT KHxKW [stride=S] [pad=P] [groups=G] [bias=on|off]" */
     /* Small model texts, each beginning with an `input CxHxW` line; the conformance suite checks
      * their gradients against finite differences. NULL-ended. */

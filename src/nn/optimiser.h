@@ -20,7 +20,7 @@ struct nn_hyper {
     double momentum; /* sgd */
     bool nesterov;
     double weight_decay;
-    double beta1, beta2, epsilon; /* adamw */
+    double beta1, beta2, epsilon; /* adam, adamw */
     double gradient_scale;        /* of clipping; 1: none */
     uint64_t step;                /* from 1 */
 };

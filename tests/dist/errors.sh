@@ -51,12 +51,12 @@ done <<TABLE
 2|train $ok --batch 0|--batch takes a whole number from 1
 2|train $ok --lr fast|--lr takes a number, not 'fast'
 2|train $ok --momentum 2|--momentum takes a number from 0
-2|train $ok --optimiser adam|unknown optimiser 'adam'.*adamw
+2|train $ok --optimiser adamm|unknown optimiser 'adamm'.*adamw
 2|train $ok --schedule cosin|unknown schedule 'cosin'.*cosine
 2|train $ok --strategy dpp|unknown strategy 'dpp'.*single
 2|train --model mnist-cnn --data synthetic:train=64,test=16 --kernels magic|unknown.*magic.*onednn
 2|train $ok --flip=maybe|--flip takes on or off, not 'maybe'
-2|train $ok --workers 2 --optimiser adam|unknown optimiser 'adam'.*adamw
+2|train $ok --workers 2 --optimizer adamm|unknown optimiser 'adamm'.*adamw
 2|train $ok --workers 2 --schedule cosin|unknown schedule 'cosin'.*cosine
 2|train $ok --workers 2 --kernels wingrad2|unknown convolution kernel .or auto. 'wingrad2'; did you mean 'winograd2'.*onednn
 2|train $ok --workers 2 --kernels first=magic|unknown convolution kernel .or auto. 'magic'.*onednn

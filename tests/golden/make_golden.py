@@ -139,6 +139,8 @@ OPTIMISERS = {  # name: optimiser and the settings that are not zero
     "decay": ("sgd", dict(lr=0.1, momentum=0.9, weight_decay=0.05)),
     "nesterov-decay": ("sgd", dict(lr=0.05, momentum=0.5, nesterov=True, weight_decay=0.01)),
     "clipped": ("sgd", dict(lr=0.1, momentum=0.9, weight_decay=0.05, scale=0.25)),
+    "adam": ("adam", dict(lr=0.01, weight_decay=0.05, beta1=0.9, beta2=0.999, epsilon=1e-8)),
+    "adam-fast": ("adam", dict(lr=0.1, beta1=0.8, beta2=0.95, epsilon=1e-3, scale=0.5)),
     "adamw": ("adamw", dict(lr=0.01, weight_decay=0.05, beta1=0.9, beta2=0.999, epsilon=1e-8)),
     "adamw-fast": ("adamw", dict(lr=0.1, beta1=0.8, beta2=0.95, epsilon=1e-3, scale=0.5)),
 }
@@ -159,9 +161,9 @@ def golden_optimiser(case):
                                     nesterov=settings["nesterov"],
                                     weight_decay=settings["weight_decay"])
     else:
-        optimiser = torch.optim.AdamW([weight], settings["lr"],
-                                      (settings["beta1"], settings["beta2"]), settings["epsilon"],
-                                      settings["weight_decay"])
+        kinds = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+        optimiser = kinds[kind]([weight], settings["lr"], (settings["beta1"], settings["beta2"]),
+                                settings["epsilon"], settings["weight_decay"])
     for step in range(1, UPDATES + 1):
         weight.grad = vector(4, step) * settings["scale"]
         optimiser.step()

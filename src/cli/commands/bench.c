@@ -200,7 +200,7 @@ static base_status run(void *args, const struct cli_positional *positional)
 
 /* clang-format off */
 static const struct base_option options[] = {
-    {.name = "batch", .argument = "N", .kind = BASE_INT, .offset = AT(batch), .min = 1, .max = 1e5,
+    {.name = "batch", .alias = "batch-size", .argument = "N", .kind = BASE_INT, .offset = AT(batch), .min = 1, .max = 1e5,
      .help = "samples of a step", .local = true},
     {.name = "threads", .argument = "N", .kind = BASE_INT, .offset = AT(threads), .max = 1024,
      .help = "compute threads; 0: one per core", .local = true},

@@ -46,7 +46,7 @@ static const struct base_option options[] = {
      .help = "the samples to evaluate on", .local = true},
     {.name = "best", .kind = BASE_FLAG, .offset = AT(eval.best),
      .help = "the checkpoint with the best validation loss instead of the newest", .local = true},
-    {.name = "batch", .argument = "N", .kind = BASE_INT, .offset = AT(eval.batch), .min = 1,
+    {.name = "batch", .alias = "batch-size", .argument = "N", .kind = BASE_INT, .offset = AT(eval.batch), .min = 1,
      .max = 1e5, .help = "samples computed at once", .local = true},
     {.name = "threads", .argument = "N", .kind = BASE_INT, .offset = AT(eval.threads), .max = 1024,
      .help = "compute threads; 0: one per core", .local = true},

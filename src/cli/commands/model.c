@@ -110,8 +110,9 @@ static json_t *list_json(void)
                               nn_zoo_registry[i]->arguments, "help", nn_zoo_registry[i]->help));
     for (size_t i = 0; i < nn_layer_count; i++)
         json_array_append_new(
-            layers, json_pack("{s:s, s:s, s:s}", "name", nn_layer_registry[i]->name, "usage",
-                              nn_layer_registry[i]->usage, "help", nn_layer_registry[i]->help));
+            layers, json_pack("{s:s, s:s?, s:s, s:s}", "name", nn_layer_registry[i]->name, "alias",
+                              nn_layer_registry[i]->alias, "usage", nn_layer_registry[i]->usage,
+                              "help", nn_layer_registry[i]->help));
     return json_pack("{s:i, s:o, s:o}", "schema", 1, "models", models, "layers", layers);
 }
 
@@ -126,8 +127,14 @@ static void list(void)
         base_free(name);
     }
     puts("\nLayers of model files:");
-    for (size_t i = 0; i < nn_layer_count; i++)
-        printf("  %-64s %s\n", nn_layer_registry[i]->usage, nn_layer_registry[i]->help);
+    for (size_t i = 0; i < nn_layer_count; i++) {
+        const struct nn_layer *layer = nn_layer_registry[i];
+
+        printf("  %-64s %s", layer->usage, layer->help);
+        if (layer->alias != NULL)
+            printf(" (also %s)", layer->alias);
+        putchar('\n');
+    }
 }
 
 static const char *const verbs[] = {"show", "list", NULL};
@@ -163,7 +170,7 @@ static const struct base_option options[] = {
      .help = "input shape [the model's own]", .local = true},
     {.name = "classes", .argument = "N", .kind = BASE_INT, .offset = AT(classes), .max = 65536,
      .help = "classes; 0: the model's own", .local = true},
-    {.name = "batch", .argument = "N", .kind = BASE_INT, .offset = AT(batch), .min = 1, .max = 1e6,
+    {.name = "batch", .alias = "batch-size", .argument = "N", .kind = BASE_INT, .offset = AT(batch), .min = 1, .max = 1e6,
      .help = "batch the training memory is told for", .local = true},
     {.name = "text", .kind = BASE_FLAG, .offset = AT(text),
      .help = "print the model file itself", .local = true},

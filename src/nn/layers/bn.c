@@ -59,6 +59,7 @@ static base_status backward(struct nn_pass *p)
 
 const struct nn_layer nn_layer_bn = {
     .name = "bn",
+    .alias = "batchnorm",
     .help = "batch normalisation with running statistics",
     .usage = "bn [eps=1e-5] [momentum=0.1]",
     .examples = (const char *const[]){"input 3x4x4\nbn\nrelu\ndense 3\nmse",

@@ -69,6 +69,7 @@ static base_status backward(struct nn_pass *p)
 
 const struct nn_layer nn_layer_dense = {
     .name = "dense",
+    .alias = "linear",
     .help = "fully connected layer; reads an image as a vector",
     .usage = "dense OUT [bias=on|off]",
     .examples =

@@ -144,6 +144,20 @@ static void describes(void **state)
     nn_graph_free(graph);
 }
 
+/* The names that PyTorch users type. */
+static void aliases(void **state)
+{
+    struct nn_graph *graph = NULL;
+
+    (void)state;
+    assert_int_equal(nn_graph_new("input 3x8x8\nbatchnorm eps=1e-3\nlinear 5 bias=off", "m",
+                                  (struct nn_shape){0}, 0, &graph),
+                     BASE_OK);
+    assert_string_equal(nn_graph_node(graph, 0)->layer->name, "bn");
+    assert_string_equal(nn_graph_node(graph, 1)->layer->name, "dense");
+    nn_graph_free(graph);
+}
+
 static void the_data_decides_over_the_text(void **state)
 {
     struct nn_graph *graph;
@@ -215,6 +229,7 @@ int main(void)
         cmocka_unit_test(refuses_with_a_reason),
         cmocka_unit_test(bounds),
         cmocka_unit_test(describes),
+        cmocka_unit_test(aliases),
         cmocka_unit_test(the_data_decides_over_the_text),
         cmocka_unit_test(the_first_layer_chooses_the_input),
         cmocka_unit_test(tensors_lie_apart_and_aligned),

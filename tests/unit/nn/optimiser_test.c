@@ -25,7 +25,7 @@ static const struct nn_optimiser *find(const char *name)
     return optimiser;
 }
 
-/* One weight of torch.optim.SGD (momentum buffer NULL-started) and torch.optim.AdamW. */
+/* One weight of torch.optim.SGD (momentum buffer NULL-started), torch.optim.Adam and AdamW. */
 struct reference {
     double weight, slot[2];
 };
@@ -37,16 +37,25 @@ static void sgd_step(struct reference *r, const struct nn_hyper *h, double g)
     r->weight -= h->lr * (h->nesterov ? g + h->momentum * r->slot[0] : r->slot[0]);
 }
 
-static void adamw_step(struct reference *r, const struct nn_hyper *h, double g)
+static void adam_moments(struct reference *r, const struct nn_hyper *h, double g)
 {
     double t = (double)h->step;
 
-    g *= h->gradient_scale;
-    r->weight -= h->lr * h->weight_decay * r->weight;
     r->slot[0] = h->beta1 * r->slot[0] + (1 - h->beta1) * g;
     r->slot[1] = h->beta2 * r->slot[1] + (1 - h->beta2) * g * g;
     r->weight -= h->lr / (1 - pow(h->beta1, t)) * r->slot[0] /
                  (sqrt(r->slot[1]) / sqrt(1 - pow(h->beta2, t)) + h->epsilon);
+}
+
+static void adam_step(struct reference *r, const struct nn_hyper *h, double g)
+{
+    adam_moments(r, h, g * h->gradient_scale + h->weight_decay * r->weight);
+}
+
+static void adamw_step(struct reference *r, const struct nn_hyper *h, double g)
+{
+    r->weight -= h->lr * h->weight_decay * r->weight;
+    adam_moments(r, h, g * h->gradient_scale);
 }
 
 static void follow(const char *name, struct nn_hyper hyper,
@@ -88,7 +97,7 @@ static void sgd_is_pytorchs(void **state)
            sgd_step);
 }
 
-static void adamw_is_pytorchs(void **state)
+static void adam_and_adamw_are_pytorchs(void **state)
 {
     struct nn_hyper hyper = {.lr = 1e-2,
                              .weight_decay = 0.1,
@@ -98,8 +107,10 @@ static void adamw_is_pytorchs(void **state)
                              .gradient_scale = 1};
 
     (void)state;
+    follow("adam", hyper, adam_step);
     follow("adamw", hyper, adamw_step);
     hyper.gradient_scale = 0.25;
+    follow("adam", hyper, adam_step);
     follow("adamw", hyper, adamw_step);
 }
 
@@ -150,16 +161,16 @@ static void unknown_name(void **state)
     const struct nn_optimiser *optimiser;
 
     (void)state;
-    assert_int_equal(nn_optimiser_find("adam", &optimiser), BASE_ERR_USAGE);
+    assert_int_equal(nn_optimiser_find("adamm", &optimiser), BASE_ERR_USAGE);
     assert_null(optimiser);
-    assert_non_null(strstr(base_message(), "did you mean 'adamw'"));
+    assert_non_null(strstr(base_message(), "did you mean 'adam'"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sgd_is_pytorchs),
-        cmocka_unit_test(adamw_is_pytorchs),
+        cmocka_unit_test(adam_and_adamw_are_pytorchs),
         cmocka_unit_test(any_range_any_copy),
         cmocka_unit_test(unknown_name),
     };

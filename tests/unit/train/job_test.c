@@ -59,12 +59,31 @@ static void test_names_are_unique(void **state)
         assert_int_equal(base_option_find(train_job_options, row.name, strlen(row.name), &same), i);
 }
 
+/* The names that users of other trainers type. */
+static void test_aliases(void **state)
+{
+    static const char *const known[][2] = {{"learning-rate", "lr"},
+                                           {"learning_rate", "lr"},
+                                           {"batch-size", "batch"},
+                                           {"optimizer", "optimiser"},
+                                           {"normalize", "normalise"}};
+    struct base_option row;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        assert_true(base_option_find(train_job_options, known[i][0], strlen(known[i][0]), &row) >=
+                    0);
+        assert_string_equal(row.name, known[i][1]);
+    }
+    assert_int_equal(base_option_find(train_job_options, "learning", 8, &row), -1);
+}
+
 static void test_from_json_refuses(void **state)
 {
     static const char *const bad[] = {
-        "{\"epochs\":\"five\"}",    "{\"nobody\":1}",           "{\"lr\":-1}",
-        "{\"record\":[1]}",         "{\"run\":\"name\"}",       "{\"flip\":1}",
-        "{\"optimiser\":\"adam\"}", "{\"schedule\":\"cosin\"}",
+        "{\"epochs\":\"five\"}",     "{\"nobody\":1}",           "{\"lr\":-1}",
+        "{\"record\":[1]}",          "{\"run\":\"name\"}",       "{\"flip\":1}",
+        "{\"optimiser\":\"adamm\"}", "{\"schedule\":\"cosin\"}",
     };
 
     (void)state;
@@ -100,9 +119,8 @@ static void test_check(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_names_are_unique),
-        cmocka_unit_test(test_from_json_refuses),
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_names_are_unique),
+        cmocka_unit_test(test_aliases),    cmocka_unit_test(test_from_json_refuses),
         cmocka_unit_test(test_check),
     };
 
