@@ -2,7 +2,6 @@
 #include "base/str.h"
 
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +101,27 @@ void base_str_fini(struct base_str *s)
 {
     base_free(s->text);
     *s = (struct base_str){0};
+}
+
+struct base_scaled base_scaled(double value)
+{
+    static const char *const prefixes[] = {"", "k", "M", "G", "T", "P"};
+    size_t i = 0;
+    struct base_scaled scaled;
+
+    for (; value >= 999.5 && i + 1 < sizeof prefixes / sizeof *prefixes; i++)
+        value /= 1000;
+    snprintf(scaled.text, sizeof scaled.text, "%.*f %s",
+             i == 0 || value >= 99.95 ? 0
+             : value >= 9.995         ? 1
+                                      : 2,
+             value, prefixes[i]);
+    return scaled;
+}
+
+const char *base_plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
 }
 
 char *base_str_take(struct base_str *s)

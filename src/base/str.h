@@ -6,6 +6,7 @@
 #define BASE_STR_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/status.h"
 
@@ -25,6 +26,15 @@ void base_str_fini(struct base_str *s);
 
 /* The text, owned by the caller (base_free); the builder is empty again. */
 char *base_str_take(struct base_str *s);
+
+/* Three digits and the prefix of the unit that follows: "1.43 G", "95.2 M", "820 ". */
+struct base_scaled {
+    char text[16];
+};
+struct base_scaled base_scaled(double value);
+
+/* "s" for every number but one: "1 epoch", "2 epochs". */
+const char *base_plural(int64_t count);
 
 /* base_unknown(code, what, name, names, count): base_fail with "unknown WHAT 'NAME'; did you mean
  * 'NEAR'? known: A, B, C". `names` has `count` entries. A macro for the reason of base_fail. */

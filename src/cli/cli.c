@@ -13,10 +13,24 @@
 #include "base/mem.h"
 #include "base/registry.h"
 #include "base/stop.h"
+#include "base/str.h"
 
 base_status cli_find(const char *name, const struct cli_command **command_p)
 {
-    return base_registry_find("command", name, cli_command_registry, cli_command_count, command_p);
+    const char **names;
+    size_t count = 0;
+    base_status st;
+
+    *command_p = base_registry_get(name, cli_command_registry, cli_command_count);
+    if (*command_p != NULL)
+        return BASE_OK;
+    names = base_calloc(cli_command_count, sizeof *names);
+    for (size_t i = 0; i < cli_command_count; i++)
+        if (!cli_command_registry[i]->hidden)
+            names[count++] = cli_command_registry[i]->name;
+    st = base_unknown(BASE_ERR_USAGE, "command", name, names, count);
+    base_free(names);
+    return st;
 }
 
 /* One JSON object on stdout whatever happens: also when the arguments did not parse. */

@@ -39,6 +39,12 @@ base_status model_open(const char *name, const char *runs_dir, bool best, struct
     char *place = model_place(name, runs_dir);
 
     *model_p = (struct model){0};
+    if (!base_exists(place))
+        TRY(base_fail(
+            BASE_ERR_USAGE,
+            "there is no run or checkpoint '%s', here or in %s; 'paceline runs' lists the "
+            "runs",
+            name, runs_dir));
     TRY(store_checkpoint_open(place, best, &model_p->checkpoint));
     TRY(load(model_p));
 out:

@@ -30,18 +30,32 @@ json_t *train_session_about(const struct train_session *s)
     return json;
 }
 
-/* "mnist-cnn-fashion-mnist" from a model name or file and a data name or path. */
+/* "mnist-cnn-fashion-mnist" from a model name or file and a data name or path; what no name of a
+ * run should have becomes a hyphen, several of them one. */
 static char *run_stem(const struct train_job *job)
 {
-    const char *model = strrchr(job->model, '/'), *data = strrchr(job->data, '/');
-    char *stem;
+    const char *model = strrchr(job->model, '/'), *data;
+    char *path = base_strdup(job->data), *stem, *end;
 
+    for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
+        path[n - 1] = '\0';
     model = model != NULL ? model + 1 : job->model;
-    data = data != NULL && data[1] != '\0' ? data + 1 : job->data;
+    data = strrchr(path, '/');
+    data = data != NULL ? data + 1 : path;
     stem = base_format("%.*s-%.*s", (int)strcspn(model, "."), model, (int)strcspn(data, ":"), data);
-    for (char *at = stem; *at != '\0'; at++)
-        if (*at == '/' || *at == ':')
-            *at = '-';
+    base_free(path);
+    end = stem;
+    for (char *at = stem; *at != '\0'; at++) {
+        bool hyphen = *at == '/' || *at == ':' || *at == '-' || (unsigned char)*at < ' ';
+
+        if (!hyphen)
+            *end++ = *at;
+        else if (end > stem && end[-1] != '-')
+            *end++ = '-';
+    }
+    while (end > stem && end[-1] == '-')
+        end--;
+    *end = '\0';
     if (stem[0] == '.')
         stem[0] = '_';
     return stem;

@@ -162,8 +162,8 @@ static base_status run_view(struct train_session *s)
     if (s->verdict.renew)
         goto out;
     if (s->verdict.stale)
-        base_info("no better validation loss for %" PRId64 " epochs: stopped",
-                  s->state.position.stale_epochs);
+        base_info("no better validation loss for %" PRId64 " epoch%s: stopped",
+                  s->state.position.stale_epochs, base_plural(s->state.position.stale_epochs));
     TRY(train_session_save(s));
     if (s->job->test && !s->tested && !train_session_stopped(s) && s->count[DATA_TEST] > 0)
         TRY(train_session_test(s));

@@ -125,15 +125,30 @@ static void add_epochs(const struct train_session *s, struct base_str *text)
     }
 }
 
+/* "12.3 s", "4:05 min", "2:04:05 h" */
+static void add_time(struct base_str *text, double seconds)
+{
+    long whole = lround(seconds);
+
+    if (seconds < 60)
+        base_str_add(text, "%.1f s\n", seconds);
+    else if (whole < 3600)
+        base_str_add(text, "%ld:%02ld min\n", whole / 60, whole % 60);
+    else
+        base_str_add(text, "%ld:%02ld:%02ld h\n", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
 base_status train_session_report(const struct train_session *s)
 {
     struct train_pace_summary pace = train_pace_summary(&s->journal.pace);
-    struct learnt train = last_epoch(&s->state.position);
+    const struct train_position *p = &s->state.position;
+    struct learnt train = last_epoch(p);
     struct base_str text = {0};
     base_status st;
 
-    base_str_add(&text, "%s on %s: %" PRId64 " steps, %" PRId64 " epochs\n", s->job->model,
-                 s->job->data, s->state.position.step, s->state.position.epoch);
+    base_str_add(&text, "%s on %s: %" PRId64 " step%s, %" PRId64 " epoch%s in ", s->job->model,
+                 s->job->data, p->step, base_plural(p->step), p->epoch, base_plural(p->epoch));
+    add_time(&text, train_clock_times(&s->clock).total);
     base_str_add(&text,
                  "seconds a step: first %.4f, then mean %.4f, median %.4f; %.0f samples a second\n",
                  pace.first, pace.mean, pace.median, pace.samples_per_second);

@@ -52,9 +52,10 @@ base_status train_run_check(const char *runs_dir, const char *name)
     base_status st = BASE_OK;
     char *path = base_format("%s/%s", runs_dir, name);
 
-    if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') != NULL)
+    if (name[0] == '\0' || name[0] == '.' || name[0] == '-' || strchr(name, '/') != NULL)
         TRY(base_fail(BASE_ERR_USAGE,
-                      "'%s' is no name for a run: no slash, no dot in front, not empty", name));
+                      "'%s' is no name for a run: no slash, no dot or hyphen in front, not empty",
+                      name));
     if (base_exists(path) && !is_empty(path))
         TRY(base_fail(BASE_ERR_USAGE,
                       "run %s exists already; choose another --run name, or go on with it: "

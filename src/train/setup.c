@@ -69,9 +69,9 @@ static base_status check_unfinished(struct train_session *s)
         return BASE_OK;
     if (s->verdict.stale)
         return base_fail(BASE_ERR_USAGE,
-                         "run %s is done: %lld epochs brought no better validation loss; to go on "
+                         "run %s is done: %lld epoch%s brought no better validation loss; to go on "
                          "raise --patience",
-                         s->run.name, (long long)p->stale_epochs);
+                         s->run.name, (long long)p->stale_epochs, base_plural(p->stale_epochs));
     if (p->step >= s->plan.last_step)
         return base_fail(BASE_ERR_USAGE,
                          "run %s is done after step %lld; to go on raise --epochs or --steps",

@@ -28,8 +28,11 @@ static void last_words(const struct train_session *s)
     const char *saved = s->saved_step == s->state.position.step ? "saved" : "not saved";
     char *command = way_on(s);
 
-    if (!train_session_stopped(s))
+    if (!train_session_stopped(s)) {
+        if (s->job->checkpoint)
+            base_info("next: paceline eval %s", s->run.path);
         goto out;
+    }
     if (!s->job->checkpoint)
         base_warn("stopped after step %" PRId64 "; nothing was saved (--no-checkpoint)",
                   s->state.position.step);

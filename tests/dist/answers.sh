@@ -24,3 +24,31 @@ json "o['test']['accuracy'] >= 0"
 expect 0 "$paceline" runs --runs-dir nowhere # no runs: an empty answer, and a message
 [ ! -s out ] || fail "no runs, but: $(cat out)"
 says 'no runs in nowhere'
+
+# Words of a training: one step is not "1 steps", no quantity is rounded to nothing, and what comes next.
+expect 0 "$paceline" train "${small[@]}" --steps 1 --epochs 1 --run word
+says ': 1 step, 0 epochs in [0-9.]+ s$'
+says 'parameters, [0-9.]+ kFLOP a sample'
+says 'about [0-9.]+ [kM]B$'
+says '^next: paceline eval runs/word$'
+answers 'forward [0-9.]+ kFLOP a sample' model show mlp:8x1
+
+# Data sets have names also where there is no place for them.
+expect 0 env -u HOME -u XDG_CACHE_HOME -u PACELINE_DATA "$paceline" data list
+grep -q '^mnist .*not here' out || fail "data list without HOME: $(cat out)"
+says 'set PACELINE_DATA'
+
+# A run is called after its model and data, without hyphens in a row.
+mkdir -p own/{cat,dog}
+/usr/bin/python3 - own/{cat,dog}/{1,2,3,4,5,6}.png <<'PY'
+import struct, sys, zlib
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+for path in sys.argv[1:]:
+    open(path, "wb").write(b"\x89PNG\r\n\x1a\n" + chunk(
+        b"IHDR", struct.pack(">2I5B", 4, 4, 8, 0, 0, 0, 0)) + chunk(
+        b"IDAT", zlib.compress(bytes(20))) + chunk(b"IEND", b""))
+PY
+expect 0 "$paceline" train --model mlp:8x1 --data "$work/own//" --batch 4 --steps 1
+says '^next: paceline eval runs/mlp-8x1-own-1$'
+[ -z "$(compgen -G 'runs/*--*')" ] || fail "hyphens in a row: $(ls runs)"

@@ -100,7 +100,9 @@ done <<TABLE
 1|train --model mlp:8x1 --data cifar|test_batch.bin.*label
 1|train --model mlp:8x1 --data synthetic:classes=0|classes
 1|train --model mlp:8x1 --data synthetic:colour=red|colour
-1|eval nothing|nothing
+2|eval nothing|no run or checkpoint 'nothing'.*paceline runs
+2|drll|unknown command 'drll'; known: .*data, eval
+2|train $ok --run --lr|'--lr' is no name for a run
 2|eval|eval needs an argument
 2|bench collectives --collective all-reduce=rng|unknown all-reduce 'rng'; did you mean 'ring'
 2|bench collectives --collective nope|unknown.*'nope'; known: direct.*halving-doubling

@@ -83,6 +83,7 @@ static base_status run_list(const struct args *args)
     const char *const *names = NULL;
     size_t count = data_get_names(&names);
     json_t *list = json_array(), *object = NULL;
+    bool warned = false;
 
     for (size_t i = 0; i < count; i++) {
         struct data_get_about about;
@@ -90,12 +91,15 @@ static base_status run_list(const struct args *args)
         char *path = NULL;
 
         TRY(data_get_about(names[i], &about));
-        TRY(data_get_folder(names[i], &present, &path));
+        if (data_get_folder(names[i], &present, &path) != BASE_OK && !warned) {
+            base_warn("%s", base_message()); /* the names are worth showing all the same */
+            warned = true;
+        }
         if (!args->json)
             printf("%-16s %s; %s%s\n", names[i], about.help, present ? "in " : "not here",
                    present ? path : "");
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:b}", "name", names[i], "help",
-                                              about.help, "path", path, "present", present,
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s?, s:b, s:b}", "name", names[i],
+                                              "help", about.help, "path", path, "present", present,
                                               "pinned", about.pinned));
         base_free(path);
     }

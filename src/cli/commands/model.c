@@ -47,10 +47,10 @@ static void print_table(const struct nn_graph *graph, int batch)
                (unsigned long long)node_parameters(node), node->flops / 1e6);
         base_free(shape);
     }
-    printf("\nparameters %llu, forward %.3f GFLOP a sample, training at batch %d about %.1f MB "
+    printf("\nparameters %llu, forward %sFLOP a sample, training at batch %d about %sB "
            "(sgd with momentum)\n",
-           (unsigned long long)nn_graph_parameters(graph), nn_graph_flops(graph) / 1e9, batch,
-           (double)nn_graph_memory(graph, batch, 1) / 1e6);
+           (unsigned long long)nn_graph_parameters(graph), base_scaled(nn_graph_flops(graph)).text,
+           batch, base_scaled((double)nn_graph_memory(graph, batch, 1)).text);
 }
 
 static json_t *graph_json(const struct nn_graph *graph, int batch)

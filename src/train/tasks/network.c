@@ -508,15 +508,16 @@ static void network_announce(const struct train_session *s)
     const struct network *n = s->work;
     const struct data_info *info = n->info;
 
-    base_info("%s: %llu parameters, %.2f GFLOP a sample; %s: %u training%s samples of %dx%dx%d, "
+    base_info("%s: %llu parameters, %sFLOP a sample; %s: %u training%s samples of %dx%dx%d, "
               "%d classes",
               s->job->model, (unsigned long long)nn_graph_parameters(n->graph),
-              nn_graph_flops(n->graph) / 1e9, s->job->data, info->count[DATA_TRAIN],
+              base_scaled(nn_graph_flops(n->graph)).text, s->job->data, info->count[DATA_TRAIN],
               info->count[DATA_VALIDATION] > 0 ? " (and validation)" : "", info->channels,
               info->height, info->width, info->classes);
-    base_info("run %s, %d thread%s, %s kernels, about %.0f MB", s->run.path, s->threads,
-              s->threads == 1 ? "" : "s", nn_simd()->name,
-              (double)nn_graph_memory(n->graph, n->piece, s->state.optimiser->slots) / 1e6);
+    base_info(
+        "run %s, %d thread%s, %s kernels, about %sB", s->run.path, s->threads,
+        base_plural(s->threads), nn_simd()->name,
+        base_scaled((double)nn_graph_memory(n->graph, n->piece, s->state.optimiser->slots)).text);
 }
 
 const struct train_task train_task_network = {

@@ -125,6 +125,20 @@ static void test_registry(void **state)
     assert_int_equal(base_registry_find("number", "one", registry, 0, &found), BASE_ERR_USAGE);
 }
 
+static void test_scaled(void **state)
+{
+    (void)state;
+    assert_string_equal(base_scaled(0).text, "0 ");
+    assert_string_equal(base_scaled(820).text, "820 ");
+    assert_string_equal(base_scaled(999.6).text, "1.00 k");
+    assert_string_equal(base_scaled(95.2e6).text, "95.2 M");
+    assert_string_equal(base_scaled(1.43e9).text, "1.43 G");
+    assert_string_equal(base_scaled(574e9).text, "574 G");
+    assert_string_equal(base_scaled(1e21).text, "1000000 P");
+    assert_string_equal(base_plural(1), "");
+    assert_string_equal(base_plural(0), "s");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,6 +148,7 @@ int main(void)
         cmocka_unit_test(test_nearest),
         cmocka_unit_test(test_unknown_says_what_is_known),
         cmocka_unit_test(test_registry),
+        cmocka_unit_test(test_scaled),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
