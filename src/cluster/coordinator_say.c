@@ -97,7 +97,7 @@ json_t *cluster_coordinator_event(struct cluster_coordinator *c)
 
 void cluster_coordinator_describe(const struct failure *f, char *text, size_t room)
 {
-    char how[320];
+    char how[320], pid[32] = ""; /* a worker that never started has none */
 
     if (f->exited && f->signal != 0)
         snprintf(how, sizeof how, "%s (signal %d, SIG%s)", f->why, f->signal,
@@ -107,8 +107,9 @@ void cluster_coordinator_describe(const struct failure *f, char *text, size_t ro
                  f->code == 0 ? "without a result" : "with a failure", f->code);
     else
         snprintf(how, sizeof how, "%s", f->why);
-    snprintf(text, room, "worker %u on host %s (pid %lld) %s", f->id, f->host, (long long)f->pid,
-             how);
+    if (f->pid > 0)
+        snprintf(pid, sizeof pid, " (pid %lld)", (long long)f->pid);
+    snprintf(text, room, "worker %u on host %s%s %s", f->id, f->host, pid, how);
 }
 
 void cluster_coordinator_warn(const struct cluster_coordinator *c, const struct failure *f,

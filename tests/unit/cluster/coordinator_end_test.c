@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "cluster/coordinator_private.h"
 #include "support/lab.h"
 
 /* A replacement that is stopped before it has spoken is not waited for when the work is done. */
@@ -148,6 +149,17 @@ static void test_own_failure_survived(void **state)
     assert_int_equal(lab_said(CLUSTER_STOP, -1, NULL), 0);
 }
 
+/* A worker that was never started has no pid to tell. */
+static void test_no_pid(void **state)
+{
+    struct cluster_message m = {0};
+
+    (void)state;
+    cluster_coordinator_last_words(
+        &(struct failure){.id = 3, .host = "host-1", .why = "could not be started"}, &m);
+    assert_string_equal(m.text, "worker 3 on host host-1 could not be started");
+}
+
 static void test_too_few(void **state)
 {
     struct cluster_message m;
@@ -258,6 +270,7 @@ int main(void)
         TEST(test_blames_no_stillborn_guest),
         TEST(test_own_failure),
         TEST(test_own_failure_survived),
+        TEST(test_no_pid),
         TEST(test_too_few),
         TEST(test_failed_workers_may_save),
         TEST(test_result),
