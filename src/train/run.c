@@ -47,14 +47,24 @@ static bool is_empty(const char *path)
     return st == BASE_OK && count == 0;
 }
 
+/* Names are shown in lines and tables, typed after options, and are names of folders. */
+static bool is_name(const char *name)
+{
+    for (const char *at = name; *at != '\0'; at++)
+        if ((unsigned char)*at < ' ' || *at == 0x7f || *at == '/')
+            return false;
+    return name[0] != '\0' && name[0] != '.' && name[0] != '-';
+}
+
 base_status train_run_check(const char *runs_dir, const char *name)
 {
     base_status st = BASE_OK;
     char *path = base_format("%s/%s", runs_dir, name);
 
-    if (name[0] == '\0' || name[0] == '.' || name[0] == '-' || strchr(name, '/') != NULL)
+    if (!is_name(name))
         TRY(base_fail(BASE_ERR_USAGE,
-                      "'%s' is no name for a run: no slash, no dot or hyphen in front, not empty",
+                      "'%s' is no name for a run: no slash, no control character, no dot or hyphen "
+                      "in front, not empty",
                       name));
     if (base_exists(path) && !is_empty(path))
         TRY(base_fail(BASE_ERR_USAGE,

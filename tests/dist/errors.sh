@@ -125,6 +125,13 @@ for on in true on; do
     json "o['error']['code'] == 'usage'"
 done
 
+# Control characters in the name of a run.
+for name in $'a\nb' $'a\tb' $'a\x7f' ''; do
+    expect 2 "$paceline" train $ok --run "$name" --json
+    json "o['error']['code'] == 'usage' and 'no name for a run' in o['error']['message']"
+done
+[ -e runs ] && fail "a run folder was left behind"
+
 # Bytes that are not UTF-8, which JSON cannot hold: of an argument, of a class, of a model file.
 expect 2 "$paceline" train $ok --run $'x\xff' --json
 json "o['error']['code'] == 'usage' and 'UTF-8' in o['error']['message']"
