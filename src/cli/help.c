@@ -38,18 +38,28 @@ char *cli_help_option(const struct base_option *row)
     return base_str_take(&text);
 }
 
+/* What --help and the manual show in brackets: "" for flags that are off and options without one.
+ */
+static char *default_text(const struct cli_command *command, const struct base_option *row)
+{
+    char *value = base_option_text(row, command->defaults), *text;
+    bool shown = value != NULL && value[0] != '\0' && strcmp(value, "off") != 0;
+
+    text = shown ? base_format(" [%s]", value) : base_strdup("");
+    base_free(value);
+    return text;
+}
+
 static void option_line(FILE *out, const struct cli_command *command, const struct base_option *row)
 {
     char *name = base_format("--%s%s%s", row->name, row->argument != NULL ? " " : "",
                              row->argument != NULL ? row->argument : "");
-    char *value = base_option_text(row, command->defaults), *help = cli_help_option(row);
+    char *value = default_text(command, row), *help = cli_help_option(row);
 
     fprintf(out, "  %-24s %s", name, help);
     if (row->alias != NULL)
         fprintf(out, " (also --%s)", row->alias);
-    if (value != NULL && value[0] != '\0' && strcmp(value, "off") != 0)
-        fprintf(out, " [%s]", value);
-    fputc('\n', out);
+    fprintf(out, "%s\n", value);
     base_free(name);
     base_free(value);
     base_free(help);
@@ -83,9 +93,9 @@ static void roff(FILE *out, const char *text)
     }
 }
 
-static void man_option(FILE *out, const struct base_option *row)
+static void man_option(FILE *out, const struct cli_command *command, const struct base_option *row)
 {
-    char *help = cli_help_option(row);
+    char *value = default_text(command, row), *help = cli_help_option(row);
 
     fputs(".TP\n.B \\-\\-", out);
     roff(out, row->name);
@@ -93,23 +103,43 @@ static void man_option(FILE *out, const struct base_option *row)
         fputc(' ', out);
         roff(out, row->argument);
     }
+    if (row->alias != NULL) {
+        fputs(", \\-\\-", out);
+        roff(out, row->alias);
+    }
     fputc('\n', out);
     roff(out, help);
+    roff(out, value);
     fputs(".\n", out);
+    base_free(value);
     base_free(help);
+}
+
+/* A line for each form of the command; those after the first are indented for --help. */
+static void man_synopsis(FILE *out, const char *usage)
+{
+    while (*usage != '\0') {
+        char *line = base_strndup(usage, strcspn(usage, "\n"));
+
+        fputs(".B ", out);
+        roff(out, line);
+        fputs("\n.br\n", out);
+        base_free(line);
+        usage += strcspn(usage, "\n");
+        usage += strspn(usage, "\n ");
+    }
 }
 
 static void man_command(FILE *out, const struct cli_command *command)
 {
     struct base_option row;
 
-    fputs(".SS ", out);
-    roff(out, command->usage);
-    fputc('\n', out);
+    fprintf(out, ".SS %s\n", command->name);
+    man_synopsis(out, command->usage);
     roff(out, command->help);
     fputs(".\n", out);
     for (size_t i = 0; base_option_at(command->options, i, &row); i++)
-        man_option(out, &row);
+        man_option(out, command, &row);
     if (command->examples != NULL) {
         fputs(".PP\nExamples:\n.nf\n", out);
         roff(out, command->examples);
@@ -121,7 +151,8 @@ void cli_help_man(FILE *out)
 {
     fputs(".TH PACELINE 1 \"\" \"paceline " PACELINE_VERSION "\" \"User Commands\"\n"
           ".SH NAME\npaceline \\- train neural networks on CPU machines\n"
-          ".SH SYNOPSIS\n.B paceline\nCOMMAND [arguments]\n.SH COMMANDS\n",
+          ".SH SYNOPSIS\n.B paceline\nCOMMAND [arguments]\n.SH COMMANDS\n"
+          "Defaults are in brackets; a flag is cleared with \\-\\-no\\-NAME.\n",
           out);
     for (size_t i = 0; i < cli_command_count; i++)
         if (!cli_command_registry[i]->hidden)

@@ -108,6 +108,16 @@ for variable in $(grep -rhoE 'getenv\("[A-Z_]+"' "$root/src" | grep -oE '[A-Z_]{
     grep -q "$variable" "$root/README.md" "$docs/files.md" || fail "no word on $variable"
 done
 
+# The manual: every option with its default, every form of a command on a line of its own.
+expect 0 "$paceline" help --man
+cp out man.roff
+grep -qxF 'learning rate [0.01].' man.roff || fail "the manual lacks the default of --lr"
+grep -qxF '.B \-\-lr X, \-\-learning\-rate' man.roff || fail "the manual lacks the other name of --lr"
+for form in 'layers|step MODEL' collectives; do
+    grep -qxF ".B paceline bench $form [options]" man.roff || fail "the manual lacks paceline bench $form"
+done
+grep -q '^\.SS .*paceline' man.roff && fail "a heading is a synopsis: $(grep '^\.SS' man.roff)"
+
 # Links between the pages lead somewhere; so do names of files in backquotes.
 for page in "$root"/README.md "$docs"/*.md; do
     for target in $(grep -oE '\]\([^)#]+' "$page" | sed 's/^](//' | grep -v '^http'); do
