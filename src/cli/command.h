@@ -24,10 +24,11 @@ struct cli_positional {
 bool cli_given(const struct cli_positional *positional, const char *name);
 
 struct cli_command {
-    const char *name, *help;           /* "train", "train a model" */
-    const char *usage;                 /* "paceline train --model M --data D [options]" */
-    const char *examples;              /* lines shown under Examples: */
-    const char *const *verbs;          /* NULL, or a NULL-ended list for completion and errors */
+    const char *name, *help;  /* "train", "train a model" */
+    const char *usage;        /* "paceline train --model M --data D [options]" */
+    const char *examples;     /* lines shown under Examples: */
+    const char *const *verbs; /* NULL, or a NULL-ended list for completion and errors */
+    const char *completes; /* NULL, or what its arguments (after a verb) are: RUN, M, D, COMMAND */
     const struct base_option *options; /* may be NULL */
     size_t args_size;                  /* of the argument struct; 0 without options */
     const void *defaults;              /* its initial value */

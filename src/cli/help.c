@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/cli.h"
+#include "data/get.h"
+#include "nn/zoo.h"
 
 static const char intro[] =
     "paceline trains neural networks on CPU machines, in one small program.\n";
@@ -166,51 +168,139 @@ void cli_help_man(FILE *out)
           out);
 }
 
+/* ---- completion ---- */
+
+/* The words an argument can be, by its name in usages and tables: RUN, M, D, COMMAND; `runs` is how
+ * the shell lists runs. Nothing where any text is right. */
+static void add_words(struct base_str *words, const char *argument, const char *runs)
+{
+    const char *const *sets = NULL;
+    size_t count = data_get_names(&sets);
+
+    if (strcmp(argument, "RUN") == 0)
+        base_str_add(words, "%s ", runs);
+    for (size_t i = 0; strcmp(argument, "M") == 0 && i < nn_zoo_count; i++)
+        base_str_add(words, "%s ", nn_zoo_registry[i]->name);
+    for (size_t i = 0; strcmp(argument, "D") == 0 && i < count; i++)
+        base_str_add(words, "%s ", sets[i]);
+    for (size_t i = 0; strcmp(argument, "COMMAND") == 0 && i < cli_command_count; i++)
+        if (!cli_command_registry[i]->hidden)
+            base_str_add(words, "%s ", cli_command_registry[i]->name);
+}
+
+/* Of a row with an argument: its names, else what its argument is called after; base_free. */
+static char *row_words(const struct base_option *row, const char *runs)
+{
+    struct base_str words = {0};
+    const char *name;
+
+    base_str_add(&words, "%s", "");
+    for (size_t i = 0; (name = base_option_choice(row, i)) != NULL; i++)
+        base_str_add(&words, "%s ", name);
+    if (words.length == 0)
+        add_words(&words, row->argument, runs);
+    return base_str_take(&words);
+}
+
+static const char bash_begin[] =
+    "_paceline_runs() {\n"
+    "    local i dir=runs\n"
+    "    for ((i = 2; i < COMP_CWORD; i++)); do\n"
+    "        [ \"${COMP_WORDS[i]}\" = --runs-dir ] && dir=${COMP_WORDS[i + 1]}\n"
+    "    done\n"
+    "    for i in \"$dir\"/*/run.json; do\n"
+    "        [ -e \"$i\" ] && i=${i%/run.json} && echo \"${i##*/}\"\n"
+    "    done\n"
+    "}\n"
+    "_paceline() {\n"
+    "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} words=\n"
+    "    [ \"$prev\" = = ] && prev=${COMP_WORDS[COMP_CWORD - 2]}\n" /* --model=vgg is three words */
+    "    [ \"$cur\" = = ] && cur=\n"
+    "    case ${COMP_WORDS[1]}:$COMP_CWORD:$prev in\n";
+
+/* The values of options, then verbs or what the command is about, and its options. */
+static void bash_command(FILE *out, const struct cli_command *command)
+{
+    struct base_str words = {0};
+    struct base_option row;
+
+    for (size_t i = 0; base_option_at(command->options, i, &row); i++) {
+        char *values = row.argument != NULL ? row_words(&row, "$(_paceline_runs)") : NULL;
+
+        if (values != NULL)
+            fprintf(out, "    %s:*:--%s) words=\"%s\" ;;\n", command->name, row.name, values);
+        if (values != NULL && row.alias != NULL)
+            fprintf(out, "    %s:*:--%s) words=\"%s\" ;;\n", command->name, row.alias, values);
+        base_free(values);
+        base_str_add(&words, "--%s ", row.name);
+    }
+    base_str_add(&words, "--help");
+    if (command->verbs != NULL) {
+        fprintf(out, "    %s:2:*) words=\"", command->name);
+        for (const char *const *verb = command->verbs; *verb != NULL; verb++)
+            fprintf(out, "%s ", *verb);
+        fprintf(out, "%s\" ;;\n", words.text);
+    }
+    if (command->completes != NULL) {
+        base_str_add(&words, " ");
+        add_words(&words, command->completes, "$(_paceline_runs)");
+    }
+    fprintf(out, "    %s:*) words=\"%s\" ;;\n", command->name, words.text);
+    base_str_fini(&words);
+}
+
 static void bash_completion(FILE *out)
 {
-    fputs("_paceline() {\n    local cur=${COMP_WORDS[COMP_CWORD]} words=\n"
-          "    if [ \"$COMP_CWORD\" = 1 ]; then\n        words=\"",
-          out);
+    struct base_str commands = {0};
+
+    add_words(&commands, "COMMAND", "");
+    fprintf(out, "%s    *:1:*) words=\"%s--help --version\" ;;\n", bash_begin, commands.text);
     for (size_t i = 0; i < cli_command_count; i++)
         if (!cli_command_registry[i]->hidden)
-            fprintf(out, "%s ", cli_command_registry[i]->name);
-    fputs("--help --version\"\n    else\n        case ${COMP_WORDS[1]} in\n", out);
-    for (size_t i = 0; i < cli_command_count; i++) {
-        const struct cli_command *command = cli_command_registry[i];
-        struct base_option row;
-
-        if (command->hidden)
-            continue;
-        fprintf(out, "        %s) words=\"", command->name);
-        for (const char *const *verb = command->verbs; verb != NULL && *verb != NULL; verb++)
-            fprintf(out, "%s ", *verb);
-        for (size_t j = 0; base_option_at(command->options, j, &row); j++)
-            fprintf(out, "--%s ", row.name);
-        fputs("--help\" ;;\n", out);
-    }
-    fputs("        esac\n    fi\n"
+            bash_command(out, cli_command_registry[i]);
+    fputs("    esac\n"
           "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n}\n"
           "complete -o default -F _paceline paceline\n",
           out);
+    base_str_fini(&commands);
+}
+
+static void fish_command(FILE *out, const struct cli_command *command)
+{
+    static const char runs[] = "(ls runs 2>/dev/null)";
+    struct base_str words = {0};
+    struct base_option row;
+
+    fprintf(out, "complete -c paceline -n __fish_use_subcommand -a %s -d \"%s\"\n", command->name,
+            command->help);
+    for (const char *const *verb = command->verbs; verb != NULL && *verb != NULL; verb++)
+        fprintf(out, "complete -c paceline -n '__fish_seen_subcommand_from %s' -a %s\n",
+                command->name, *verb);
+    if (command->completes != NULL) {
+        add_words(&words, command->completes, runs);
+        fprintf(out, "complete -c paceline -n '__fish_seen_subcommand_from %s' -a '%s'\n",
+                command->name, words.text);
+    }
+    for (size_t i = 0; base_option_at(command->options, i, &row); i++) {
+        char *values = row.argument != NULL ? row_words(&row, runs) : NULL;
+
+        fprintf(out, "complete -c paceline -n '__fish_seen_subcommand_from %s' -l %s",
+                command->name, row.name);
+        if (values != NULL)
+            fprintf(out, " -r");
+        if (values != NULL && values[0] != '\0')
+            fprintf(out, " -a '%s'", values);
+        fputc('\n', out);
+        base_free(values);
+    }
+    base_str_fini(&words);
 }
 
 static void fish_completion(FILE *out)
 {
-    for (size_t i = 0; i < cli_command_count; i++) {
-        const struct cli_command *command = cli_command_registry[i];
-        struct base_option row;
-
-        if (command->hidden)
-            continue;
-        fprintf(out, "complete -c paceline -n __fish_use_subcommand -a %s -d \"%s\"\n",
-                command->name, command->help);
-        for (const char *const *verb = command->verbs; verb != NULL && *verb != NULL; verb++)
-            fprintf(out, "complete -c paceline -n '__fish_seen_subcommand_from %s' -a %s\n",
-                    command->name, *verb);
-        for (size_t j = 0; base_option_at(command->options, j, &row); j++)
-            fprintf(out, "complete -c paceline -n '__fish_seen_subcommand_from %s' -l %s\n",
-                    command->name, row.name);
-    }
+    for (size_t i = 0; i < cli_command_count; i++)
+        if (!cli_command_registry[i]->hidden)
+            fish_command(out, cli_command_registry[i]);
 }
 
 base_status cli_help_completion(FILE *out, const char *shell)

@@ -243,6 +243,7 @@ const struct cli_command cli_command_bench = {
                 "  paceline bench step vgg11 --kernels onednn\n"
                 "  paceline bench collectives --workers 2 --collective all-reduce\n",
     .verbs = verbs,
+    .completes = "M",
     .options = options,
     .args_size = sizeof(struct args),
     .defaults = &(const struct args){.batch = 64,

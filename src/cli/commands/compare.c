@@ -136,6 +136,7 @@ const struct cli_command cli_command_compare = {
     .help = "finished runs side by side: time of a step, speed-up, bytes, loss",
     .usage = "paceline compare RUN RUN … [options]",
     .examples = "  paceline compare one-worker two-workers\n",
+    .completes = "RUN",
     .options = cli_runs_options,
     .args_size = sizeof(struct cli_runs_args),
     .defaults = &cli_runs_defaults,

@@ -305,6 +305,7 @@ const struct cli_command cli_command_data = {
         "  PACELINE_DATA=/data paceline data get ml-1m      # another place than the cache\n"
         "  PACELINE_MIRROR=http://mirror/sets paceline data get ml-1m\n",
     .verbs = verbs,
+    .completes = "D",
     .options = options,
     .args_size = sizeof(struct args),
     .defaults = &(const struct args){0},

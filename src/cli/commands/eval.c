@@ -66,6 +66,7 @@ const struct cli_command cli_command_eval = {
     .usage = "paceline eval RUN|CHECKPOINT [--data D] [options]",
     .examples = "  paceline eval mnist-cnn-fashion-mnist-1\n"
                 "  paceline eval runs/vgg11-cifar10-1/checkpoints/step-400 --data cifar10 --json\n",
+    .completes = "RUN",
     .options = options,
     .args_size = sizeof(struct args),
     .defaults = &(const struct args){.eval = {.runs_dir = "runs", .part = "test", .batch = 256}},

@@ -40,6 +40,7 @@ const struct cli_command cli_command_help = {
     .help = "tell about a command",
     .usage = "paceline help [COMMAND]",
     .examples = "  paceline help train\n  paceline help --man | man -l -\n",
+    .completes = "COMMAND",
     .options = options,
     .args_size = sizeof(struct args),
     .defaults = &(const struct args){0},

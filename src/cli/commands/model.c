@@ -188,6 +188,7 @@ const struct cli_command cli_command_model = {
                 "  paceline model show mlp:64x2 --input 1x28x28\n"
                 "  paceline model show resnet18 --text > my.model\n",
     .verbs = verbs,
+    .completes = "M",
     .options = options,
     .args_size = sizeof(struct args),
     .defaults = &(const struct args){.batch = 64},

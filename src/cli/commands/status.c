@@ -96,6 +96,7 @@ const struct cli_command cli_command_status = {
     .help = "hosts and workers of a running job",
     .usage = "paceline status RUN|SOCKET [options]",
     .examples = "  paceline status mine\n  paceline status runs/mine --json | jq '.workers'\n",
+    .completes = "RUN",
     .options = cli_runs_options,
     .args_size = sizeof(struct cli_runs_args),
     .defaults = &cli_runs_defaults,
