@@ -60,8 +60,9 @@ static json_t *result_of(const struct evaluation *e, const struct train_eval *ev
         json_integer_value(json_object_get(position, "epoch")), "parameters",
         (json_int_t)nn_graph_parameters(e->model.graph), "step_seconds", train_pace_json(&e->pace),
         "samples_per_second", (double)e->metrics.count / e->times.total, eval->part,
-        train_metrics_json(&e->metrics), "time", train_times_json(&e->times), "peak_memory_bytes",
-        (json_int_t)base_peak_memory(), "interrupted", 0, "run", e->model.checkpoint.path);
+        train_metrics_json(&e->metrics, data_describe(e->set)->class_names), "time",
+        train_times_json(&e->times), "peak_memory_bytes", (json_int_t)base_peak_memory(),
+        "interrupted", 0, "run", e->model.checkpoint.path);
 }
 
 static char *text_of(const struct evaluation *e, const struct train_eval *eval)

@@ -138,16 +138,17 @@ static json_t *confusion_json(const struct train_metrics *m)
     return rows;
 }
 
-json_t *train_metrics_json(const struct train_metrics *m)
+json_t *train_metrics_json(const struct train_metrics *m, char *const *class_names)
 {
     json_t *per_class = json_array();
 
     for (int i = 0; i < m->classes; i++) {
         struct scores s = scores_of(m, i);
 
-        json_array_append_new(per_class, json_pack("{s:f, s:f, s:f, s:I}", "precision", s.precision,
-                                                   "recall", s.recall, "f1", s.f1, "support",
-                                                   (json_int_t)m->support[i]));
+        json_array_append_new(per_class, json_pack("{s:o, s:f, s:f, s:f, s:I}", "name",
+                                                   base_json_text(class_names[i]), "precision",
+                                                   s.precision, "recall", s.recall, "f1", s.f1,
+                                                   "support", (json_int_t)m->support[i]));
     }
     return json_pack("{s:o, s:f, s:o, s:o}", "loss", base_json_number(train_metrics_loss(m)),
                      "accuracy", train_metrics_accuracy(m), "per_class", per_class, "confusion",

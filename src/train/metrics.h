@@ -37,7 +37,7 @@ double train_metrics_loss(const struct train_metrics *m); /* mean */
 double train_metrics_accuracy(const struct train_metrics *m);
 
 /* {"loss","accuracy","per_class":[…],"confusion":[[…]]} */
-json_t *train_metrics_json(const struct train_metrics *m);
+json_t *train_metrics_json(const struct train_metrics *m, char *const *class_names);
 /* The classification report and, up to 20 classes, the confusion matrix. */
 void train_metrics_text(const struct train_metrics *m, char *const *class_names,
                         struct base_str *text);

@@ -40,7 +40,7 @@ says 'set PACELINE_DATA'
 
 # A run is called after its model and data, without hyphens in a row.
 mkdir -p own/{cat,dog}
-/usr/bin/python3 - own/{cat,dog}/{1,2,3,4,5,6}.png <<'PY'
+/usr/bin/python3 - own/{cat,dog}/{1..12}.png <<'PY'
 import struct, sys, zlib
 def chunk(kind, data):
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -52,3 +52,9 @@ PY
 expect 0 "$paceline" train --model mlp:8x1 --data "$work/own//" --batch 4 --steps 1
 says '^next: paceline eval runs/mlp-8x1-own-1$'
 [ -z "$(compgen -G 'runs/*--*')" ] || fail "hyphens in a row: $(ls runs)"
+
+# Classes have names, in train and in eval.
+expect 0 "$paceline" train --model mlp:8x1 --data own --batch 4 --steps 1 --run classes --json
+json "[c['name'] for c in o['test']['per_class']] == ['cat', 'dog']"
+expect 0 "$paceline" eval classes --json
+json "[c['name'] for c in o['test']['per_class']] == ['cat', 'dog']"

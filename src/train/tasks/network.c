@@ -488,7 +488,7 @@ static json_t *network_score_json(const struct train_session *s, const double *s
     json_t *json;
 
     train_metrics_unpack(&m, n->info->classes, score);
-    json = train_metrics_json(&m);
+    json = train_metrics_json(&m, n->info->class_names);
     train_metrics_fini(&m);
     return json;
 }

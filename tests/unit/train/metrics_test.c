@@ -36,11 +36,13 @@ static void test_json(void **state)
 
     (void)state;
     fill(&m);
-    json = train_metrics_json(&m);
+    json = train_metrics_json(&m, (char *[]){"cat", "h\xc3\xbchner", "dog"});
     assert_float_equal(number(json, "loss"), 0.5, 1e-12);
     assert_float_equal(number(json, "accuracy"), 4.0 / 6, 1e-12);
     classes = json_object_get(json, "per_class");
     assert_int_equal(json_array_size(classes), 3);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(classes, 1), "name")),
+                        "h\xc3\xbchner");
     assert_float_equal(number(json_array_get(classes, 0), "precision"), 1, 1e-12);
     assert_float_equal(number(json_array_get(classes, 0), "recall"), 2.0 / 3, 1e-12);
     assert_float_equal(number(json_array_get(classes, 0), "f1"), 0.8, 1e-12);
@@ -98,7 +100,7 @@ static void test_absent_class(void **state)
     (void)state;
     train_metrics_init(&m, 2);
     train_metrics_add(&m, &zero, &zero, 1, 0.1);
-    json = train_metrics_json(&m);
+    json = train_metrics_json(&m, (char *[]){"cat", "h\xc3\xbchner", "dog"});
     absent = json_array_get(json_object_get(json, "per_class"), 1);
     assert_true(number(absent, "precision") == 0 && number(absent, "f1") == 0);
     json_decref(json);
