@@ -33,6 +33,14 @@ struct cli_runs_args {
 extern const struct base_option cli_runs_options[];
 extern const struct cli_runs_args cli_runs_defaults;
 
+/* Sorts a list of objects by one of their fields, the best or lowest first: accuracies and speeds
+ * from high to low, other numbers from low to high, texts by the alphabet, null last. */
+void cli_sort(json_t *list, const char *key);
+
+/* rows x columns texts (base_free; taken over): titles in the first row. The first column is
+ * aligned on the left, the others on the right. */
+void cli_table(FILE *out, char **cells, size_t rows, size_t columns);
+
 /* The exit code. */
 int cli_main(int argc, char **argv);
 

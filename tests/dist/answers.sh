@@ -58,3 +58,18 @@ expect 0 "$paceline" train --model mlp:8x1 --data own --batch 4 --steps 1 --run 
 json "[c['name'] for c in o['test']['per_class']] == ['cat', 'dog']"
 expect 0 "$paceline" eval classes --json
 json "[c['name'] for c in o['test']['per_class']] == ['cat', 'dog']"
+
+# A sweep: columns for settings that differ, losses of every part, sorted by any of them.
+for lr in 0.1 0.01; do
+    expect 0 "$paceline" train "${small[@]}" --epochs 1 --validation 0.2 --lr $lr --run lr-$lr
+done
+answers '^run +lr +strategy .*validation +test loss +accuracy$' compare lr-0.1 lr-0.01
+expect 0 "$paceline" compare lr-0.1 lr-0.01 --sort lr --json
+json "[r['name'] for r in o['runs']] == ['lr-0.01', 'lr-0.1']"
+json "[r['settings'] for r in o['runs']] == [{'lr': 0.01}, {'lr': 0.1}] and 'lr' not in o['runs'][0]"
+json "all(r['validation_loss'] > 0 and r['test_loss'] > 0 for r in o['runs']) and o['runs'][1]['speedup'] == 1"
+expect 0 "$paceline" compare one lr-0.1 lr-0.01 --sort accuracy --json
+json "[r['accuracy'] for r in o['runs']] == sorted((r['accuracy'] for r in o['runs']), reverse=True)"
+json "{r['name']: r['validation_loss'] for r in o['runs']}['one'] is None"
+expect 2 "$paceline" compare lr-0.1 lr-0.01 --sort acuracy
+says "unknown column 'acuracy'; did you mean 'accuracy'"

@@ -2,11 +2,15 @@
  *
  * paceline compare RUN RUN …: finished runs side by side, against the first of them.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "cli/cli.h"
+#include "train/job.h"
 #include "train/run.h"
 
 static double number(const json_t *object, const char *a, const char *b)
@@ -29,68 +33,219 @@ static double sum_ranks(const json_t *result, const char *key)
     return sum;
 }
 
-/* One run's figures; speed-up and efficiency are against `first`, which may be the same. */
-static json_t *figures(const char *name, const json_t *result, const json_t *first)
+/* The best validation loss of a run; NAN without a validation part. */
+static double best_validation(const json_t *run)
 {
+    double best = NAN;
+    size_t index;
+    json_t *epoch;
+
+    json_array_foreach(json_object_get(run, "epochs"), index, epoch)
+    {
+        const json_t *loss = json_object_get(epoch, "validation_loss");
+
+        if (json_is_number(loss))
+            best = fmin(best, json_number_value(loss)); /* of NAN and a number, the number */
+    }
+    return best;
+}
+
+/* One run's figures; speed-up and efficiency are against `first`, which may be the same. */
+static json_t *figures(const struct train_run *run, const json_t *first)
+{
+    const json_t *result = json_object_get(run->json, "result");
     double rate = number(result, "samples_per_second", NULL);
     double speedup = rate / number(first, "samples_per_second", NULL);
     double workers = number(result, "workers", NULL) / number(first, "workers", NULL);
     double total = sum_ranks(result, "total");
     double idle = (sum_ranks(result, "communicate") + sum_ranks(result, "wait")) / total;
-    json_t *test = json_object_get(result, "test");
+    bool tested = json_is_object(json_object_get(result, "test"));
 
-    return json_pack(
-        "{s:s, s:O?, s:O?, s:O?, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "name", name, "strategy",
-        json_object_get(result, "strategy"), "workers", json_object_get(result, "workers"), "batch",
-        json_object_get(result, "batch"), "step_seconds",
-        base_json_number(number(result, "step_seconds", "median")), "samples_per_second",
-        base_json_number(rate), "speedup", base_json_number(speedup), "efficiency",
-        base_json_number(speedup / workers), "idle", base_json_number(idle), "bytes_sent",
-        (json_int_t)sum_ranks(result, "bytes_sent"), "loss",
-        base_json_number(number(result, "train", "loss")), "accuracy",
-        json_is_object(test) ? base_json_number(number(test, "accuracy", NULL)) : json_null());
+    return json_pack("{s:s, s:O?, s:O?, s:O?, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o}",
+                     "name", run->name, "strategy", json_object_get(result, "strategy"), "workers",
+                     json_object_get(result, "workers"), "batch", json_object_get(result, "batch"),
+                     "step_seconds", base_json_number(number(result, "step_seconds", "median")),
+                     "samples_per_second", base_json_number(rate), "speedup",
+                     base_json_number(speedup), "efficiency", base_json_number(speedup / workers),
+                     "idle", base_json_number(idle), "bytes_sent",
+                     (json_int_t)sum_ranks(result, "bytes_sent"), "loss",
+                     base_json_number(number(result, "train", "loss")), "validation_loss",
+                     base_json_number(best_validation(run->json)), "test_loss",
+                     base_json_number(tested ? number(result, "test", "loss") : NAN), "accuracy",
+                     base_json_number(tested ? number(result, "test", "accuracy") : NAN));
 }
 
-/* Of the column that holds the longest of these texts. */
-static int width_of(const json_t *list, const char *key, const char *title)
+/* ---- settings that differ ---- */
+
+static const json_t *settings_of(const struct train_run *run)
 {
-    size_t index, longest = strlen(title);
-    json_t *r;
+    return json_object_get(json_object_get(run->json, "about"), "settings");
+}
 
-    json_array_foreach(list, index, r)
-    {
-        size_t length = json_string_length(json_object_get(r, key));
+/* Does the setting differ between these runs? Those that every table shows do not count. */
+static bool differs(const struct train_run *runs, int count, const char *key)
+{
+    static const char *const shown[] = {"strategy", "batch", "batch-per-worker"};
+    const json_t *first = json_object_get(settings_of(&runs[0]), key);
 
-        longest = length > longest ? length : longest;
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        if (strcmp(key, shown[i]) == 0)
+            return false;
+    for (int i = 1; i < count; i++) {
+        const json_t *other = json_object_get(settings_of(&runs[i]), key);
+
+        if (other != first && !json_equal(other, first))
+            return true;
     }
-    return (int)longest;
+    return false;
 }
 
-static void print_table(const json_t *list)
+/* The names of the settings that differ, in the order of the option table. */
+static json_t *differing(const struct train_run *runs, int count)
 {
-    int name = width_of(list, "name", "run"), strategy = width_of(list, "strategy", "strategy");
+    json_t *keys = json_array();
+    struct base_option row;
+
+    for (size_t i = 0; base_option_at(train_job_options, i, &row); i++)
+        if (differs(runs, count, row.name))
+            json_array_append_new(keys, json_string(row.name));
+    return keys;
+}
+
+/* A run's values of them. */
+static json_t *chosen(const struct train_run *run, const json_t *keys)
+{
+    json_t *object = json_object();
     size_t index;
-    json_t *r;
+    json_t *key;
 
-    printf("%-*s %-*s %7s %6s %10s %8s %10s %6s %9s %8s %9s\n", name, "run", strategy, "strategy",
-           "workers", "batch", "s/step", "speed-up", "efficiency", "idle", "MB sent", "loss",
-           "accuracy");
+    json_array_foreach(keys, index, key)
+    {
+        const char *name = json_string_value(key);
+        json_t *value = json_object_get(settings_of(run), name);
+
+        json_object_set_new(object, name, value != NULL ? json_incref(value) : json_null());
+    }
+    return object;
+}
+
+/* ---- the table ---- */
+
+static const struct column {
+    const char *title, *key;
+    int decimals;
+    double scale;
+    const char *unit;
+} columns[] = {
+    {"workers", "workers", 0, 1, ""},
+    {"batch", "batch", 0, 1, ""},
+    {"s/step", "step_seconds", 4, 1, ""},
+    {"speed-up", "speedup", 2, 1, "x"},
+    {"efficiency", "efficiency", 0, 100, " %"},
+    {"idle", "idle", 0, 100, " %"},
+    {"MB sent", "bytes_sent", 1, 1e-6, ""},
+    {"loss", "loss", 4, 1, ""},
+    {"validation", "validation_loss", 4, 1, ""},
+    {"test loss", "test_loss", 4, 1, ""},
+    {"accuracy", "accuracy", 2, 100, " %"},
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static char *figure_text(const json_t *r, const struct column *c)
+{
+    const json_t *value = json_object_get(r, c->key);
+
+    if (!json_is_number(value))
+        return base_strdup("-");
+    return base_format("%.*f%s", c->decimals, json_number_value(value) * c->scale, c->unit);
+}
+
+static char *setting_text(const json_t *value)
+{
+    if (json_is_string(value))
+        return base_strdup(json_string_value(value));
+    if (json_is_boolean(value))
+        return base_strdup(json_is_true(value) ? "on" : "off");
+    if (json_is_number(value))
+        return base_format("%g", json_number_value(value));
+    return base_strdup("-");
+}
+
+/* Name, settings that differ, strategy, figures. */
+static void print_table(const json_t *list, const json_t *keys)
+{
+    size_t settings = json_array_size(keys), width = 2 + settings + COLUMNS, index, k, at = 0;
+    char **cells = base_calloc((json_array_size(list) + 1) * width, sizeof *cells);
+    json_t *r, *key;
+
+    cells[at++] = base_strdup("run");
+    json_array_foreach(keys, k, key)
+    {
+        cells[at++] = base_strdup(json_string_value(key));
+    }
+    cells[at++] = base_strdup("strategy");
+    for (size_t c = 0; c < COLUMNS; c++)
+        cells[at++] = base_strdup(columns[c].title);
     json_array_foreach(list, index, r)
     {
-        const json_t *accuracy = json_object_get(r, "accuracy");
-        char shown[16] = "-";
+        const json_t *values = json_object_get(r, "settings");
 
-        if (json_is_number(accuracy))
-            snprintf(shown, sizeof shown, "%.2f %%", 100 * json_number_value(accuracy));
-        printf("%-*s %-*s %7.0f %6.0f %10.4f %7.2fx %8.0f %% %4.0f %% %9.1f %8.4f %9s\n", name,
-               json_string_value(json_object_get(r, "name")), strategy,
-               json_string_value(json_object_get(r, "strategy")), number(r, "workers", NULL),
-               number(r, "batch", NULL), number(r, "step_seconds", NULL),
-               number(r, "speedup", NULL), 100 * number(r, "efficiency", NULL),
-               100 * number(r, "idle", NULL), number(r, "bytes_sent", NULL) / 1e6,
-               number(r, "loss", NULL), shown);
+        cells[at++] = base_strdup(json_string_value(json_object_get(r, "name")));
+        json_array_foreach(keys, k, key)
+        {
+            cells[at++] = setting_text(json_object_get(values, json_string_value(key)));
+        }
+        cells[at++] = setting_text(json_object_get(r, "strategy"));
+        for (size_t c = 0; c < COLUMNS; c++)
+            cells[at++] = figure_text(r, &columns[c]);
     }
+    cli_table(stdout, cells, json_array_size(list) + 1, width);
+    base_free(cells);
 }
+
+/* --sort takes a figure or a setting that differs. */
+static base_status sort(json_t *list, const json_t *keys, const char *by)
+{
+    base_status st = BASE_OK;
+    const char **names = base_calloc(2 + COLUMNS + json_array_size(keys), sizeof *names);
+    size_t count = 0, index;
+    json_t *r, *key;
+    bool known = false;
+
+    names[count++] = "name";
+    names[count++] = "strategy";
+    for (size_t c = 0; c < COLUMNS; c++)
+        names[count++] = columns[c].key;
+    json_array_foreach(keys, index, key)
+    {
+        names[count++] = json_string_value(key);
+    }
+    for (size_t i = 0; i < count; i++)
+        known |= strcmp(names[i], by) == 0;
+    if (!known)
+        TRY(base_unknown(BASE_ERR_USAGE, "column", by, names, count));
+    json_array_foreach(list, index, r) /* a setting is looked for where the figures are */
+    {
+        const json_t *value = json_object_get(json_object_get(r, "settings"), by);
+
+        if (value != NULL)
+            json_object_set(r, by, (json_t *)(uintptr_t)value);
+    }
+    cli_sort(list, by);
+    json_array_foreach(list, index, r)
+    {
+        if (json_object_get(json_object_get(r, "settings"), by) != NULL)
+            json_object_del(r, by);
+    }
+out:
+    base_free(names);
+    return st;
+}
+
+struct args {
+    struct cli_runs_args common;
+    const char *sort;
+};
 
 static base_status read_run(const struct cli_runs_args *a, const char *name,
                             struct train_run *run_p)
@@ -109,37 +264,57 @@ out:
 static base_status run(void *args, const struct cli_positional *positional)
 {
     base_status st = BASE_OK;
-    const struct cli_runs_args *a = args;
+    const struct args *a = args;
     struct train_run runs[BASE_MAX_TEXTS] = {0};
-    json_t *list = json_array(), *object = NULL;
+    json_t *list = json_array(), *keys = NULL, *object = NULL;
 
+    for (int i = 0; i < positional->count; i++)
+        TRY(read_run(&a->common, positional->at[i], &runs[i]));
+    keys = differing(runs, positional->count);
     for (int i = 0; i < positional->count; i++) {
-        TRY(read_run(a, positional->at[i], &runs[i]));
-        json_array_append_new(list, figures(runs[i].name, json_object_get(runs[i].json, "result"),
-                                            json_object_get(runs[0].json, "result")));
+        json_t *row = figures(&runs[i], json_object_get(runs[0].json, "result"));
+
+        json_object_set_new(row, "settings", chosen(&runs[i], keys));
+        json_array_append_new(list, row);
     }
+    if (a->sort != NULL)
+        TRY(sort(list, keys, a->sort));
     object = json_pack("{s:i, s:O}", "schema", 1, "runs", list);
-    if (a->json)
+    if (a->common.json)
         TRY(base_json_print(object));
     else
-        print_table(list);
+        print_table(list, keys);
 out:
     for (int i = 0; i < positional->count; i++)
         train_run_close(&runs[i]);
     json_decref(object);
+    json_decref(keys);
     json_decref(list);
     return st;
 }
 
+#define AT(field) offsetof(struct args, field)
+
+/* clang-format off */
+static const struct base_option options[] = {
+    {.name = "sort", .argument = "COLUMN", .kind = BASE_TEXT, .offset = AT(sort),
+     .help = "best first by a column: test_loss, accuracy, speedup …, or a setting that differs "
+             "[the order given]", .local = true},
+    {.table = cli_runs_options, .offset = AT(common)},
+    {0},
+};
+/* clang-format on */
+
 const struct cli_command cli_command_compare = {
     .name = "compare",
-    .help = "finished runs side by side: time of a step, speed-up, bytes, loss",
+    .help = "finished runs side by side: settings that differ, speed-up, bytes, losses, accuracy",
     .usage = "paceline compare RUN RUN … [options]",
-    .examples = "  paceline compare one-worker two-workers\n",
+    .examples = "  paceline compare one-worker two-workers\n"
+                "  paceline compare lr-1 lr-2 lr-3 --sort validation_loss\n",
     .completes = "RUN",
-    .options = cli_runs_options,
-    .args_size = sizeof(struct cli_runs_args),
-    .defaults = &cli_runs_defaults,
+    .options = options,
+    .args_size = sizeof(struct args),
+    .defaults = &(const struct args){.common = {.runs_dir = "runs"}},
     .min_positional = 1,
     .max_positional = BASE_MAX_TEXTS,
     .run = run,
