@@ -73,3 +73,24 @@ json "[r['accuracy'] for r in o['runs']] == sorted((r['accuracy'] for r in o['ru
 json "{r['name']: r['validation_loss'] for r in o['runs']}['one'] is None"
 expect 2 "$paceline" compare lr-0.1 lr-0.01 --sort acuracy
 says "unknown column 'acuracy'; did you mean 'accuracy'"
+
+# Runs in another order, and fewer of them: all that are named, or none.
+expect 0 "$paceline" train "${small[@]}" --steps 1 --no-test --run untested
+expect 0 "$paceline" runs --sort accuracy --json
+json "(lambda a: a == sorted(a, reverse=True))([r['test_accuracy'] for r in o['runs'] if r['test_accuracy'] is not None])"
+json "None not in [r['test_accuracy'] for r in o['runs']][:3] and o['runs'][-1]['test_accuracy'] is None"
+expect 0 "$paceline" runs --sort name --json
+json "[r['name'] for r in o['runs']] == sorted(r['name'] for r in o['runs'])"
+expect 2 "$paceline" runs --sort nmae
+says "unknown sort 'nmae'; did you mean 'name'"
+expect 2 "$paceline" runs rm lr-0.1 nothing
+says "no run 'nothing'"
+[ -e runs/lr-0.1/run.json ] || fail "runs rm removed one although another is wrong"
+(flock 9 && expect 2 "$paceline" runs rm lr-0.1 && says 'being trained') 9<runs/lr-0.1 || exit 1
+expect 0 "$paceline" runs rm lr-0.1 runs/lr-0.01/ --json
+json "o['removed'] == ['runs/lr-0.1', 'runs/lr-0.01']"
+[ -z "$(compgen -G 'runs/lr-*')" ] || fail "removed runs are there"
+expect 2 "$paceline" runs rm
+says 'which runs'
+expect 2 "$paceline" runs remove one
+says "unknown verb 'remove'"

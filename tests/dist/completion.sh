@@ -34,6 +34,8 @@ completes 'eval --part t' test train
 completes 'eval s' second
 completes 'compare first s' second
 completes 'status ' --runs-dir --json --help first second
+completes 'runs r' rm
+completes 'runs rm f' first
 completes 'data g' get
 completes 'data get ml-1' ml-100k ml-1m
 completes 'model show res' resnet18

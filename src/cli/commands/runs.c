@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * paceline runs: the runs in a folder, a line each, newest last.
+ * paceline runs rm RUN…: removes runs, unless they are being trained.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/mem.h"
+#include "base/str.h"
 #include "cli/cli.h"
 #include "train/run.h"
 
@@ -31,14 +31,6 @@ static json_t *summary(const struct train_run *run)
                      "test_accuracy", look_up(result, "test", "accuracy"));
 }
 
-static int by_created(const void *a, const void *b)
-{
-    const char *x = json_string_value(json_object_get(*(json_t *const *)a, "created"));
-    const char *y = json_string_value(json_object_get(*(json_t *const *)b, "created"));
-
-    return strcmp(x != NULL ? x : "", y != NULL ? y : "");
-}
-
 static const char *text_of(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
@@ -59,58 +51,136 @@ static void print_line(const json_t *s)
     printf("%-20s %s on %s\n", text_of(s, "created"), text_of(s, "model"), text_of(s, "data"));
 }
 
-static base_status run(void *args, const struct cli_positional *positional)
-{
-    const struct cli_runs_args *a = args;
-    char **names = NULL;
-    size_t count = 0, found = 0;
-    json_t **list = NULL, *array = json_array();
-    base_status st = BASE_OK;
+struct args {
+    struct cli_runs_args common;
+    const char *sort;
+};
 
-    (void)positional;
-    if (base_is_dir(a->runs_dir))
-        TRY(base_list_dir(a->runs_dir, &names, &count));
-    list = base_calloc(count, sizeof *list);
+/* What --sort is told, and the field of the JSON it stands for. */
+static const char *const sort_names[] = {"created", "name",     "status", "steps",
+                                         "loss",    "accuracy", NULL};
+
+static const char *sort_field(const char *name)
+{
+    if (strcmp(name, "loss") == 0)
+        return "train_loss";
+    return strcmp(name, "accuracy") == 0 ? "test_accuracy" : name;
+}
+
+static base_status find_runs(const char *runs_dir, json_t *list)
+{
+    base_status st = BASE_OK;
+    char **names = NULL;
+    size_t count = 0;
+
+    if (base_is_dir(runs_dir))
+        TRY(base_list_dir(runs_dir, &names, &count));
     for (size_t i = 0; i < count; i++) {
         struct train_run run;
 
-        if (train_run_open(a->runs_dir, names[i], &run) == BASE_OK)
-            list[found++] = summary(&run);
+        if (train_run_open(runs_dir, names[i], &run) == BASE_OK)
+            json_array_append_new(list, summary(&run));
         else
             base_warn("%s is left out: %s", names[i], base_message());
         train_run_close(&run);
     }
-    qsort(list, found, sizeof *list, by_created);
-    if (found == 0)
-        base_info("no runs in %s", a->runs_dir);
-    else if (!a->json)
-        printf("%-32s %-11s %8s  %10s  %-20s %s\n", "run", "status", "steps", "accuracy", "created",
-               "what");
-    for (size_t i = 0; i < found; i++) {
-        if (!a->json)
-            print_line(list[i]);
-        json_array_append_new(array, list[i]);
-    }
-    if (a->json) {
-        json_t *object = json_pack("{s:i, s:O}", "schema", 1, "runs", array);
-
-        st = base_json_print(object);
-        json_decref(object);
-    }
 out:
-    base_free(list);
     base_names_free(names, count);
-    json_decref(array);
     return st;
 }
 
+static base_status show(const struct args *a)
+{
+    base_status st = BASE_OK;
+    json_t *list = json_array(), *object = NULL, *item;
+    size_t index;
+
+    TRY(find_runs(a->common.runs_dir, list));
+    cli_sort(list, sort_field(a->sort));
+    if (json_array_size(list) == 0)
+        base_info("no runs in %s", a->common.runs_dir);
+    if (a->common.json) {
+        object = json_pack("{s:i, s:O}", "schema", 1, "runs", list);
+        TRY(base_json_print(object));
+    } else if (json_array_size(list) > 0) {
+        printf("%-32s %-11s %8s  %10s  %-20s %s\n", "run", "status", "steps", "accuracy", "created",
+               "what");
+        json_array_foreach(list, index, item)
+        {
+            print_line(item);
+        }
+    }
+out:
+    json_decref(object);
+    json_decref(list);
+    return st;
+}
+
+/* All of them or, where one is wrong or at work, none. The locks keep them from being resumed. */
+static base_status remove_runs(const struct args *a, const char *const *names, int count)
+{
+    base_status st = BASE_OK;
+    struct train_run runs[BASE_MAX_TEXTS] = {0};
+    json_t *list = json_array(), *object = NULL;
+
+    if (count == 0)
+        TRY(base_fail(BASE_ERR_USAGE, "which runs? paceline runs rm RUN … ('paceline runs')"));
+    for (int i = 0; i < count; i++) {
+        TRY(train_run_open(a->common.runs_dir, names[i], &runs[i]));
+        TRY(train_run_lock(&runs[i], 0));
+    }
+    for (int i = 0; i < count; i++) {
+        TRY(base_remove_tree(runs[i].path));
+        base_info("removed %s", runs[i].path);
+        json_array_append_new(list, json_string(runs[i].path));
+    }
+    if (a->common.json) {
+        object = json_pack("{s:i, s:O}", "schema", 1, "removed", list);
+        TRY(base_json_print(object));
+    }
+out:
+    for (int i = 0; i < count; i++)
+        train_run_close(&runs[i]);
+    json_decref(object);
+    json_decref(list);
+    return st;
+}
+
+static const char *const verbs[] = {"rm", NULL};
+
+static base_status run(void *args, const struct cli_positional *positional)
+{
+    if (positional->count == 0)
+        return show(args);
+    if (strcmp(positional->at[0], "rm") != 0)
+        return base_unknown(BASE_ERR_USAGE, "verb", positional->at[0], verbs, 1);
+    return remove_runs(args, positional->at + 1, positional->count - 1);
+}
+
+#define AT(field) offsetof(struct args, field)
+
+/* clang-format off */
+static const struct base_option options[] = {
+    {.name = "sort", .argument = "COLUMN", .kind = BASE_NAME, .offset = AT(sort),
+     .names = sort_names, .help = "order of the lines; accuracies from high to low", .local = true},
+    {.table = cli_runs_options, .offset = AT(common)},
+    {0},
+};
+/* clang-format on */
+
 const struct cli_command cli_command_runs = {
     .name = "runs",
-    .help = "list the runs",
-    .usage = "paceline runs [options]",
-    .examples = "  paceline runs\n  paceline runs --json | jq '.runs[-1]'\n",
-    .options = cli_runs_options,
-    .args_size = sizeof(struct cli_runs_args),
-    .defaults = &cli_runs_defaults,
+    .help = "list the runs, or remove some",
+    .usage = "paceline runs [options]\n"
+             "       paceline runs rm RUN … [options]",
+    .examples = "  paceline runs --sort accuracy\n"
+                "  paceline runs --json | jq '.runs[-1]'\n"
+                "  paceline runs rm vgg11-cifar10-1\n",
+    .verbs = verbs,
+    .completes = "RUN",
+    .options = options,
+    .args_size = sizeof(struct args),
+    .defaults = &(const struct args){.common = {.runs_dir = "runs"}, .sort = "created"},
+    .max_positional = BASE_MAX_TEXTS,
     .run = run,
 };
