@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -253,4 +254,54 @@ const char *train_run_status(const struct train_run *run)
     if (status == NULL)
         return "unknown";
     return strcmp(status, "running") == 0 && !is_locked(run) ? "lost" : status;
+}
+
+/* Seconds since a file was written. */
+static double age_of(const struct stat *file)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)(now.tv_sec - file->st_mtim.tv_sec) +
+           1e-9 * (double)(now.tv_nsec - file->st_mtim.tv_nsec);
+}
+
+/* The last complete line of a step; *text is cut into lines. */
+static json_t *last_step(char *text)
+{
+    static const char begin[] = "{\"event\":\"step\",";
+    const char *newest = NULL;
+    char *rest = text;
+
+    while (rest != NULL) {
+        char *line = strsep(&rest, "\n");
+
+        if (rest != NULL && strncmp(line, begin, sizeof begin - 1) == 0)
+            newest = line;
+    }
+    return newest != NULL ? json_loads(newest, 0, NULL) : NULL;
+}
+
+json_t *train_run_newest_step(const struct train_run *run, double *age_p)
+{
+    enum { TAIL = 64 << 10 };
+    char *file = base_format("%s/run.json", run->path), *text = base_calloc(1, TAIL + 1);
+    int fd = open(run->events, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    struct stat about = {0};
+    json_t *step = NULL;
+
+    *age_p = stat(file, &about) == 0 ? age_of(&about) : INFINITY;
+    if (fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode)) {
+        off_t from = about.st_size > TAIL ? about.st_size - TAIL : 0;
+        ssize_t count = pread(fd, text, TAIL, from);
+
+        text[count > 0 ? count : 0] = '\0';
+        step = last_step(text);
+        *age_p = fmax(0, fmin(*age_p, age_of(&about)));
+    }
+    if (fd >= 0)
+        close(fd);
+    base_free(text);
+    base_free(file);
+    return step;
 }

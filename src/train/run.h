@@ -43,6 +43,10 @@ void train_run_close(struct train_run *run); /* accepts zeros; writes nothing */
 base_status train_run_save(struct train_run *run, const char *status);
 base_status train_run_write(const struct train_run *run, const char *file, const char *text);
 
+/* The newest step that events.jsonl tells of, a new reference; NULL: none. *age_p: seconds since
+ * the run wrote anything. */
+json_t *train_run_newest_step(const struct train_run *run, double *age_p);
+
 /* "done", "running", "lost", … as run.json says; lost: it says running, but no process has the
  * folder's lock. */
 const char *train_run_status(const struct train_run *run);

@@ -94,3 +94,37 @@ expect 2 "$paceline" runs rm
 says 'which runs'
 expect 2 "$paceline" runs remove one
 says "unknown verb 'remove'"
+
+# A training in one process, while it runs and after it was killed: where it is, its loss and accuracy.
+"$paceline" train "${small[@]}" --epochs 100000 --no-checkpoint --run live --quiet </dev/null 2>live.err &
+live=$!
+trap 'kill -KILL $live 2>/dev/null; rm -rf "$work"' EXIT
+for _ in $(seq 500); do
+    grep -q '"event":"epoch"' runs/live/events.jsonl 2>/dev/null && break
+    sleep 0.02
+done
+mine="[r for r in o['runs'] if r['name'] == 'live'][0]"
+expect 0 "$paceline" runs --json
+json "(lambda r: r['status'] == 'running' and r['steps'] > 0 and r['train_loss'] > 0 and r['age_seconds'] < 30)($mine)"
+json "0 <= $mine['test_accuracy'] <= 1 and $mine['test_loss'] is None"
+answers '^live +running +[1-9][0-9]* +[0-9.]+ +[0-9.]+ % +[0-9]+ s ' runs
+answers "^ +0 +0 +0 +$live ready .* [1-9][0-9]* +[0-9.]+$" status live
+expect 0 "$paceline" status runs/live --json
+json "o['program'] == 'train' and o['phase'] == 'running' and o['seconds'] >= 0"
+json "[w['pid'] for w in o['workers']] == [$live] and o['workers'][0]['step'] > 0 and o['workers'][0]['memory'] > 1e6"
+kill -KILL $live
+wait $live 2>/dev/null
+expect 0 "$paceline" runs --json
+json "$mine['status'] == 'lost' and $mine['steps'] > 0 and $mine['train_loss'] > 0"
+expect 2 "$paceline" status live
+says 'nothing is running: run live is lost'
+expect 2 "$paceline" status one
+says 'nothing is running: run one is done'
+
+# Events that are no file, and lines that are none: the run is still listed.
+rm runs/live/events.jsonl && mkfifo runs/live/events.jsonl
+expect 0 timeout 20 "$paceline" runs --json
+json "$mine['steps'] is None"
+rm runs/live/events.jsonl && printf '{"event":"step","step":7,"lo\n{"event":"step","step":8' >runs/live/events.jsonl
+expect 0 "$paceline" runs --json
+json "$mine['steps'] is None"

@@ -3,6 +3,7 @@
  * paceline runs: the runs in a folder, a line each, newest last.
  * paceline runs rm RUN…: removes runs, unless they are being trained.
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -16,19 +17,41 @@ static json_t *look_up(const json_t *object, const char *a, const char *b)
     return json_object_get(json_object_get(object, a), b);
 }
 
-/* What one line needs, out of a run.json. */
+/* The accuracy of the newest epoch that was tested; NULL: none was. */
+static json_t *tested_accuracy(const json_t *epochs)
+{
+    for (size_t i = json_array_size(epochs); i-- > 0;) {
+        json_t *accuracy = json_object_get(json_array_get(epochs, i), "test_accuracy");
+
+        if (json_is_number(accuracy))
+            return accuracy;
+    }
+    return NULL;
+}
+
+/* What one line needs, out of a run.json; of a run without an end, out of its events. */
 static json_t *summary(const struct train_run *run)
 {
+    const char *status = train_run_status(run);
     const json_t *settings = look_up(run->json, "about", "settings");
     const json_t *result = json_object_get(run->json, "result");
+    bool ended = strcmp(status, "done") == 0 || strcmp(status, "interrupted") == 0;
+    double age;
+    json_t *newest = train_run_newest_step(run, &age), *object;
+    bool live = !ended && newest != NULL;
 
-    return json_pack("{s:s, s:s, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?}", "name", run->name,
-                     "status", train_run_status(run), "created",
-                     json_object_get(run->json, "created"), "model",
-                     json_object_get(settings, "model"), "data", json_object_get(settings, "data"),
-                     "steps", json_object_get(result, "steps"), "train_loss",
-                     look_up(result, "train", "loss"), "test_loss", look_up(result, "test", "loss"),
-                     "test_accuracy", look_up(result, "test", "accuracy"));
+    object =
+        json_pack("{s:s, s:s, s:O?, s:o, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?}", "name", run->name,
+                  "status", status, "created", json_object_get(run->json, "created"), "age_seconds",
+                  base_json_number(age), "model", json_object_get(settings, "model"), "data",
+                  json_object_get(settings, "data"), "steps",
+                  json_object_get(live ? newest : result, live ? "step" : "steps"), "train_loss",
+                  live ? json_object_get(newest, "loss") : look_up(result, "train", "loss"),
+                  "test_loss", live ? NULL : look_up(result, "test", "loss"), "test_accuracy",
+                  live ? tested_accuracy(json_object_get(run->json, "epochs"))
+                       : look_up(result, "test", "accuracy"));
+    json_decref(newest);
+    return object;
 }
 
 static const char *text_of(const json_t *object, const char *key)
@@ -38,17 +61,38 @@ static const char *text_of(const json_t *object, const char *key)
     return text != NULL ? text : "-";
 }
 
+/* "42 s", "7 min", "3 h", "12 d" */
+static void print_age(const json_t *age)
+{
+    static const struct {
+        const char *name;
+        double seconds, until;
+    } units[] = {{"s", 1, 100}, {"min", 60, 6000}, {"h", 3600, 48 * 3600}, {"d", 86400, INFINITY}};
+    double seconds = json_number_value(age);
+    size_t i = 0;
+
+    while (seconds >= units[i].until)
+        i++;
+    printf("%5.0f %-3s", floor(seconds / units[i].seconds), units[i].name);
+}
+
 static void print_line(const json_t *s)
 {
+    const json_t *loss = json_object_get(s, "train_loss");
     const json_t *accuracy = json_object_get(s, "test_accuracy");
 
-    printf("%-32s %-11s %8lld  ", text_of(s, "name"), text_of(s, "status"),
+    printf("%-32s %-11s %8lld ", text_of(s, "name"), text_of(s, "status"),
            json_integer_value(json_object_get(s, "steps")));
-    if (json_is_number(accuracy))
-        printf("%8.2f %%  ", 100 * json_number_value(accuracy));
+    if (json_is_number(loss))
+        printf("%8.4f ", json_number_value(loss));
     else
-        printf("%10s  ", "-");
-    printf("%-20s %s on %s\n", text_of(s, "created"), text_of(s, "model"), text_of(s, "data"));
+        printf("%8s ", "-");
+    if (json_is_number(accuracy))
+        printf("%8.2f %% ", 100 * json_number_value(accuracy));
+    else
+        printf("%10s ", "-");
+    print_age(json_object_get(s, "age_seconds"));
+    printf("  %-20s %s on %s\n", text_of(s, "created"), text_of(s, "model"), text_of(s, "data"));
 }
 
 struct args {
@@ -57,13 +101,15 @@ struct args {
 };
 
 /* What --sort is told, and the field of the JSON it stands for. */
-static const char *const sort_names[] = {"created", "name",     "status", "steps",
-                                         "loss",    "accuracy", NULL};
+static const char *const sort_names[] = {"created", "age",  "name",     "status",
+                                         "steps",   "loss", "accuracy", NULL};
 
 static const char *sort_field(const char *name)
 {
     if (strcmp(name, "loss") == 0)
         return "train_loss";
+    if (strcmp(name, "age") == 0)
+        return "age_seconds";
     return strcmp(name, "accuracy") == 0 ? "test_accuracy" : name;
 }
 
@@ -103,8 +149,8 @@ static base_status show(const struct args *a)
         object = json_pack("{s:i, s:O}", "schema", 1, "runs", list);
         TRY(base_json_print(object));
     } else if (json_array_size(list) > 0) {
-        printf("%-32s %-11s %8s  %10s  %-20s %s\n", "run", "status", "steps", "accuracy", "created",
-               "what");
+        printf("%-32s %-11s %8s %8s %10s %9s  %-20s %s\n", "run", "status", "steps", "loss",
+               "accuracy", "age", "created", "what");
         json_array_foreach(list, index, item)
         {
             print_line(item);

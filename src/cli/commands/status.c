@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * paceline status RUN: asks a running job who is there and what they do.
+ * paceline status RUN: asks a running job who is there and what they do. A training in one process
+ * has no coordinator to ask: its run's folder and /proc tell the same about it.
  */
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/cli.h"
+#include "cluster/monitor.h"
 #include "cluster/status.h"
+#include "train/run.h"
 
 /* A run by name or folder, or the socket itself. */
 static char *find_socket(const char *runs_dir, const char *name)
@@ -73,6 +79,79 @@ static void print_table(const json_t *s)
     }
 }
 
+/* ---- a training in one process ---- */
+
+static double seconds_since(const char *created)
+{
+    struct tm utc = {0};
+
+    if (created == NULL || strptime(created, "%Y-%m-%dT%H:%M:%SZ", &utc) == NULL)
+        return 0;
+    return fmax(0, difftime(time(NULL), timegm(&utc)));
+}
+
+/* Looks twice, for CPU is what was used in between. */
+static void look(int pid, struct cluster_load *process_p, struct cluster_load *host_p)
+{
+    enum { BETWEEN = 200 * 1000 }; /* microseconds */
+    struct cluster_monitor process = {0}, host = {0};
+
+    cluster_monitor_process(&process, pid, base_now(), process_p);
+    cluster_monitor_host(&host, host_p);
+    usleep(BETWEEN);
+    cluster_monitor_process(&process, pid, base_now(), process_p);
+    cluster_monitor_host(&host, host_p);
+}
+
+/* The object that a coordinator would answer with. */
+static json_t *single_status(const struct train_run *run)
+{
+    int pid = (int)json_integer_value(json_object_get(run->json, "pid"));
+    struct cluster_load process = {0}, host = {0};
+    double age, seconds;
+    json_t *newest = train_run_newest_step(run, &age), *object;
+    const json_t *step = json_object_get(newest, "step");
+    char name[256] = "";
+
+    gethostname(name, sizeof name - 1);
+    look(pid, &process, &host);
+    seconds = number(newest, "seconds");
+    object = json_pack(
+        "{s:i, s:s, s:s, s:s, s:i, s:f, s:[{s:i, s:o, s:s, s:i, s:i, s:f, s:f, s:f, s:f}], "
+        "s:[{s:i, s:i, s:i, s:i, s:s, s:f, s:f, s:I, s:f}]}",
+        "schema", 1, "job", run->name, "program", "train", "phase", "running", "view", 0, "seconds",
+        seconds_since(json_string_value(json_object_get(run->json, "created"))), "hosts", "host", 0,
+        "name", base_json_text(name), "address", "", "workers", 1, "pid", pid, "cpu", host.cpu,
+        "memory", host.memory, "load", host.load, "silent_seconds", age, "workers", "id", 0, "rank",
+        0, "host", 0, "pid", pid, "state", "ready", "cpu", process.cpu, "memory", process.memory,
+        "step", json_is_integer(step) ? json_integer_value(step) : (json_int_t)-1, "step_rate",
+        seconds > 0 ? 1 / seconds : 0);
+    json_decref(newest);
+    return object;
+}
+
+/* Where there is no socket: a run that says of itself what it is. */
+static base_status ask_folder(const char *runs_dir, const char *name, json_t **status_p)
+{
+    base_status st = BASE_OK;
+    struct train_run run = {0};
+    const char *status;
+
+    st = train_run_open(runs_dir, name, &run);
+    if (st == BASE_ERR_USAGE)
+        TRY(base_fail(BASE_ERR_USAGE,
+                      "nothing is running as '%s': there is no such run in %s, and no such socket",
+                      name, runs_dir));
+    TRY(st);
+    status = train_run_status(run.json);
+    if (strcmp(status, "running") != 0)
+        TRY(base_fail(BASE_ERR_USAGE, "nothing is running: run %s is %s", run.name, status));
+    *status_p = single_status(&run);
+out:
+    train_run_close(&run);
+    return st;
+}
+
 static base_status run(void *args, const struct cli_positional *positional)
 {
     base_status st = BASE_OK;
@@ -80,7 +159,10 @@ static base_status run(void *args, const struct cli_positional *positional)
     char *path = find_socket(a->runs_dir, positional->at[0]);
     json_t *status = NULL;
 
-    TRY(cluster_status_ask(path, base_now() + 5, &status));
+    if (base_exists(path))
+        TRY(cluster_status_ask(path, base_now() + 5, &status));
+    else
+        TRY(ask_folder(a->runs_dir, positional->at[0], &status));
     if (a->json)
         TRY(base_json_print(status));
     else
@@ -93,7 +175,7 @@ out:
 
 const struct cli_command cli_command_status = {
     .name = "status",
-    .help = "hosts and workers of a running job",
+    .help = "hosts and workers of a running training or job",
     .usage = "paceline status RUN|SOCKET [options]",
     .examples = "  paceline status mine\n  paceline status runs/mine --json | jq '.workers'\n",
     .completes = "RUN",
