@@ -127,20 +127,36 @@ static base_status slurm_tasks(int node, int *tasks_p)
                      node);
 }
 
-/* "n[03-05,9],m1" → "n03"; "n1,n2" → "n1" */
-static void slurm_first(const char *list, char *name, size_t room)
+/* Of each bracket the first number counts, with its zeros: "r[1-2]n[03-05,9]-ib,m1" → "r1n03-ib".
+ */
+base_status cluster_slurm_first(const char *list, char name[CLUSTER_HOST_NAME])
 {
+    const char *at = list;
     size_t used = 0;
 
-    for (const char *at = list; *at != '\0' && used + 1 < room; at++) {
-        if (*at == '[')
+    while (*at != '\0' && *at != ',' && used + 1 < CLUSTER_HOST_NAME) {
+        const char *digits = at + 1;
+        size_t count = strspn(digits, "0123456789");
+
+        if (*at != '[') {
+            if (!isalnum((unsigned char)*at) && strchr("-._", *at) == NULL)
+                break;
+            name[used++] = *at++;
             continue;
-        if (!isalnum((unsigned char)*at) && *at != '.' && *at != '_' &&
-            (*at != '-' || strchr(list, '[') == NULL || at < strchr(list, '[')))
+        }
+        at = strchr(digits, ']');
+        if (count == 0 || at == NULL || used + count >= CLUSTER_HOST_NAME ||
+            strspn(digits, "0123456789-,") != (size_t)(at - digits))
             break;
-        name[used++] = *at;
+        memcpy(name + used, digits, count);
+        used += count;
+        at++;
     }
     name[used] = '\0';
+    if (used == 0 || at == NULL || (*at != '\0' && *at != ','))
+        return base_fail(BASE_ERR_USAGE,
+                         "'%.200s' is no node list of Slurm; give --master-ip, host 0", list);
+    return BASE_OK;
 }
 
 static base_status hear(const struct launcher *l, struct said *said_p)
@@ -174,16 +190,17 @@ out:
 }
 
 /* The address of host 0, as the launcher knows it; "" when it does not. */
-static base_status launcher_master(const struct launcher *l, char name[256], int *port_p)
+static base_status launcher_master(const struct launcher *l, char name[CLUSTER_HOST_NAME],
+                                   int *port_p)
 {
     base_status st = BASE_OK;
     const char *address = getenv("MASTER_ADDR"), *agent = getenv("TORCHELASTIC_USE_AGENT_STORE");
     const char *nodes = getenv("SLURM_STEP_NODELIST");
 
     if (address != NULL)
-        snprintf(name, 256, "%s", address);
+        snprintf(name, CLUSTER_HOST_NAME, "%s", address);
     else if (nodes != NULL && strncmp(l->rank, "OMPI", 4) != 0)
-        slurm_first(nodes, name, 256);
+        TRY(cluster_slurm_first(nodes, name));
     TRY(number("MASTER_PORT", 1, UINT16_MAX - 1, port_p));
     /* torchrun itself listens on that port then. */
     if (agent != NULL && strcmp(agent, "True") == 0 && *port_p > 0)
@@ -230,7 +247,8 @@ static base_status check_flags(const struct cluster_flags *f)
 }
 
 /* Sets hosts, host, workers; `master` and `port` where the launcher knows them. */
-static base_status from_environment(struct cluster_launch *l, char master[256], int *port_p)
+static base_status from_environment(struct cluster_launch *l, char master[CLUSTER_HOST_NAME],
+                                    int *port_p)
 {
     base_status st = BASE_OK;
     struct said said;
@@ -286,7 +304,7 @@ base_status cluster_launch_find(const struct cluster_flags *f, struct cluster_la
         f->transport != NULL
             ? base_registry_get(f->transport, comm_transport_registry, comm_transport_count)
             : NULL;
-    char master[256] = "";
+    char master[CLUSTER_HOST_NAME] = "";
     int port = CLUSTER_PORT;
 
     *launch_p = l;

@@ -17,7 +17,8 @@
 #include "comm/secret.h"
 #include "comm/view.h"
 
-enum { CLUSTER_PORT = 7117 }; /* host 0 listens here unless told otherwise */
+enum { CLUSTER_PORT = 7117 };     /* host 0 listens here unless told otherwise */
+enum { CLUSTER_HOST_NAME = 256 }; /* bytes of a host's name, with its end */
 
 /* Flags; embedded in a command's arguments, with CLUSTER_FLAGS in its defaults and
  * {.table = cluster_options, .offset = …} in its option table. */
@@ -59,5 +60,8 @@ struct cluster_launch {
 
 /* Resolves names, reads the token. Where the environment decided, it says so. */
 base_status cluster_launch_find(const struct cluster_flags *flags, struct cluster_launch *launch_p);
+
+/* The first name of a node list of Slurm: "gpu-[01-03,7],m1" → "gpu-01". */
+base_status cluster_slurm_first(const char *list, char name[CLUSTER_HOST_NAME]);
 
 #endif

@@ -143,7 +143,7 @@ static base_status ask_folder(const char *runs_dir, const char *name, json_t **s
                       "nothing is running as '%s': there is no such run in %s, and no such socket",
                       name, runs_dir));
     TRY(st);
-    status = train_run_status(run.json);
+    status = train_run_status(&run);
     if (strcmp(status, "running") != 0)
         TRY(base_fail(BASE_ERR_USAGE, "nothing is running: run %s is %s", run.name, status));
     *status_p = single_status(&run);

@@ -131,6 +131,48 @@ static void test_environments(void **state)
           CLUSTER_PORT);
 }
 
+/* The forms of Slurm's manual pages (slurm.conf, srun, scontrol, hostlist), and names of real
+ * clusters. */
+static void test_slurm_nodes(void **state)
+{
+    static const struct {
+        const char *list, *first;
+    } good[] = {
+        {"n1", "n1"},
+        {"n[1-2]", "n1"},
+        {"gpu-01", "gpu-01"},
+        {"gpu-[01-03]", "gpu-01"},
+        {"lx[15,18,32-33]", "lx15"},
+        {"linux[1-3,6]", "linux1"},
+        {"tux[0-5,12,20-25]", "tux0"},
+        {"node1,node[2-5,12]", "node1"},
+        {"node[000-127,129],login1", "node000"},
+        {"rack[0-63]_blade[0-41]", "rack0_blade0"},
+        {"rack[01-3]-node[01-2,5]", "rack01-node01"},
+        {"unit[0-31]rack[7]x", "unit0rack7x"},
+        {"n[03-05,9].cluster.local,m1", "n03.cluster.local"},
+        {"host-a,host-b", "host-a"},
+        {"[7-9]", "7"},
+    };
+    static const char *const bad[] = {"",       ",n1",      "n[",      "n[]", "n[1",
+                                      "n[a-b]", "n]",       "n[1[2]]", "n 1", "n1;m1",
+                                      "n[-2]",  "n[1-2]x[", "n/1"};
+    char name[CLUSTER_HOST_NAME], long_list[400];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        assert_int_equal(cluster_slurm_first(good[i].list, name), BASE_OK);
+        assert_string_equal(name, good[i].first);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(cluster_slurm_first(bad[i], name), BASE_ERR_USAGE);
+    memset(long_list, 'n', sizeof long_list);
+    long_list[sizeof long_list - 1] = '\0';
+    assert_int_equal(cluster_slurm_first(long_list, name), BASE_ERR_USAGE);
+    memcpy(long_list + 250, "[0000000000-1]", 14);
+    assert_int_equal(cluster_slurm_first(long_list, name), BASE_ERR_USAGE);
+}
+
 static void test_order(void **state)
 {
     (void)state;
@@ -180,9 +222,13 @@ static void test_environment_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_flags),        cmocka_unit_test(test_flags_refused),
-        cmocka_unit_test(test_environments), cmocka_unit_test(test_order),
-        cmocka_unit_test(test_idle),         cmocka_unit_test(test_environment_refused),
+        cmocka_unit_test(test_flags),
+        cmocka_unit_test(test_flags_refused),
+        cmocka_unit_test(test_environments),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_slurm_nodes),
+        cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_environment_refused),
     };
 
     base_log_level(BASE_QUIET);
