@@ -77,6 +77,9 @@ static const struct launcher launchers[] = {
     /* A batch script has SLURM_PROCID, too; only what srun started has a step. */
     {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NUM_NODES", "SLURM_LOCALID", NULL,
      "SLURM_NODEID"},
+    /* Without MASTER_ADDR: --master-ip must tell, and several ranks are never taken for one. */
+    {"torchrun", "RANK", "WORLD_SIZE", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
+     "GROUP_RANK"},
 };
 enum { LAUNCHERS = sizeof launchers / sizeof launchers[0] };
 
@@ -175,14 +178,17 @@ static base_status hear(const struct launcher *l, struct said *said_p)
     if (s.rank >= s.size || s.local_rank >= s.local_size || s.local_size > s.size)
         TRY(base_fail(BASE_ERR_USAGE, "%s says rank %d of %d, local rank %d of %d: that cannot be",
                       l->source, s.rank, s.size, s.local_rank, s.local_size));
-    if (s.node < 0) { /* ranks are dealt host by host, as launchers do by default */
-        if (s.size % s.local_size != 0 || s.rank % s.local_size != s.local_rank)
+    if (l->local_size != NULL) { /* ranks are dealt host by host, as launchers do by default */
+        int node = s.rank / s.local_size;
+
+        if (s.size % s.local_size != 0 || s.rank % s.local_size != s.local_rank ||
+            (s.node >= 0 && s.node != node))
             TRY(base_fail(BASE_ERR_USAGE,
                           "%s did not place the same number of ranks on each host, "
                           "one host after the other; start one process a host with --num-nodes, "
                           "--rank, --master-ip and --workers",
                           l->source));
-        s.node = s.rank / s.local_size;
+        s.node = node;
     }
     *said_p = s;
 out:

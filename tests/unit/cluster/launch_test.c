@@ -120,6 +120,9 @@ static void test_environments(void **state)
           "torchrun", 2, 2, 1, "10.0.0.1", 4001);
     check("", "RANK=1 WORLD_SIZE=3 MASTER_ADDR=127.0.0.1", "torchrun", 1, 3, 1, "127.0.0.1",
           CLUSTER_PORT);
+    check("--master-ip 10.0.0.9", "RANK=1 WORLD_SIZE=3", "torchrun", 1, 3, 1, "10.0.0.9",
+          CLUSTER_PORT);
+    check("", "RANK=0 WORLD_SIZE=1", "torchrun", 1, 1, 0, "127.0.0.1", CLUSTER_PORT);
     check("--master-ip 10.0.0.9", OPEN_MPI, "Open MPI", 2, 2, 1, "10.0.0.9", CLUSTER_PORT);
     check("", "PMI_RANK=0 PMI_SIZE=1", "PMI", 1, 1, 0, "127.0.0.1", CLUSTER_PORT);
     check("", SLURM "MASTER_ADDR=127.0.0.1", "Slurm", 1, 3, 2, "127.0.0.1", CLUSTER_PORT);
@@ -206,6 +209,14 @@ static void test_environment_refused(void **state)
         "RANK=-1 WORLD_SIZE=4 MASTER_ADDR=127.0.0.1",
         "RANK=0 WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 MASTER_PORT=99999",
         "RANK=0 WORLD_SIZE=1000 MASTER_ADDR=127.0.0.1",
+        "RANK=5 WORLD_SIZE=3 MASTER_ADDR=127.0.0.1",
+        "RANK=5 WORLD_SIZE=3", /* MASTER_ADDR or not */
+        "RANK=1 WORLD_SIZE=3", /* three hosts, and where is the first? */
+        "RANK= WORLD_SIZE=3",
+        "RANK=0 WORLD_SIZE=0",
+        "RANK=0 WORLD_SIZE=4 LOCAL_RANK=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1",
+        "RANK=0 WORLD_SIZE=4 LOCAL_RANK=0 LOCAL_WORLD_SIZE=2 GROUP_RANK=1 MASTER_ADDR=127.0.0.1",
+        "RANK=4 WORLD_SIZE=5 LOCAL_RANK=0 LOCAL_WORLD_SIZE=2 GROUP_RANK=2 MASTER_ADDR=127.0.0.1",
         OPEN_MPI, /* two hosts, and where is the first? */
         "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=0 "
         "OMPI_COMM_WORLD_LOCAL_SIZE=2 MASTER_ADDR=127.0.0.1", /* dealt round robin */
