@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/registry.h"
+#include "base/stop.h"
 #include "cluster/message.h"
 #include "comm/host.h"
 #include "comm/mailbox.h"
@@ -416,6 +417,7 @@ base_status cluster_worker_run_native(const struct comm_transport *transport,
     TRY(transport->start(&w->view, &w->order.id));
     w->since = w->view.number;
     atomic_store(&w->newest, w->view.number);
+    base_stop_install(); /* there is no agent to hear signals */
     w->order.body = json_pack("{s:s, s:i, s:o}", "transport", transport->name, "threads", threads,
                               "launch", launch_of(&w->view));
     setup.id = w->order.id;
@@ -546,5 +548,5 @@ void cluster_worker_folder(struct cluster_worker *w, const char *path)
 
 bool cluster_worker_stopping(const struct cluster_worker *w)
 {
-    return atomic_load(&w->stopping);
+    return w->box == NULL ? base_stop_signal() != 0 : atomic_load(&w->stopping);
 }

@@ -74,8 +74,9 @@ void cluster_worker_step(struct cluster_worker *worker, int64_t step);
  * (cluster.jsonl), and the socket that answers `paceline status`. */
 void cluster_worker_folder(struct cluster_worker *worker, const char *path);
 
-/* A person asked to stop: workers agree on the step after which they do. When a job fails there is
- * nothing to agree on: every wait ends in BASE_ERR_INTERRUPTED. */
+/* A person asked to stop (without an agent: this process got a signal): workers agree on the step
+ * after which they do. When a job fails there is nothing to agree on: every wait ends in
+ * BASE_ERR_INTERRUPTED. */
 bool cluster_worker_stopping(const struct cluster_worker *worker);
 
 #endif

@@ -40,6 +40,24 @@ json "o['workers'] == 4 and abs(o['test']['loss'] - json.load(open('alone.json')
 expect 2 "$paceline" ping --transport mpi
 says 'mpirun -n W paceline'
 
+# Ctrl-C and SIGTERM: mpirun passes them on as SIGTERM and kills what is left after a second. The
+# step is finished and saved by then, also where the signal comes in the middle of an evaluation.
+for case in INT:16 TERM:16 TERM:4000; do
+    rm -rf runs/stopped
+    $(mpi 2 "$paceline" "${train[@]}" --data "synthetic:train=96,test=${case#*:}" --transport mpi \
+        --steps 100000000 --run stopped) >out 2>err &
+    launcher=$!
+    for _ in $(seq 300); do
+        [ -s runs/stopped/events.jsonl ] && break
+        sleep 0.1
+    done
+    kill -"${case%:*}" $launcher
+    wait $launcher && fail "mpirun ended well although it got SIG${case%:*}"
+    grep -q '"status": "interrupted"' runs/stopped/run.json ||
+        fail "after SIG${case%:*} run.json says $(grep status runs/stopped/run.json): $(tail -n 5 err)"
+    says 'stopped after step [0-9]+ \(saved\); go on with: paceline train --resume stopped'
+done
+
 # A rank that is killed ends the job within seconds, and the cause is named.
 $(mpi 3 "$paceline" ping --transport mpi --count 1000000000) >out 2>err &
 launcher=$!
