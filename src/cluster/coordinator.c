@@ -10,7 +10,9 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/registry.h"
 #include "cluster/coordinator_private.h"
+#include "comm/transport.h"
 
 /* Seconds. GRACE: how long an accusation waits for its counterpart. QUIET: an accused worker's host
  * that is silent that long is gone, without waiting for the whole of `silence`. STALL: a
@@ -103,6 +105,17 @@ static const char *conflict(const struct cluster_coordinator *c, const json_t *b
     return difference(json_object_get(body, "job"), c->job);
 }
 
+/* The job's transport is memory, which another host does not share. */
+static bool stays_on_one_host(const struct cluster_coordinator *c)
+{
+    const struct comm_transport *transport =
+        c->transport != NULL
+            ? base_registry_get(c->transport, comm_transport_registry, comm_transport_count)
+            : NULL;
+
+    return transport != NULL && (transport->can & COMM_CAN_SHARE) != 0;
+}
+
 static base_status admit(struct cluster_coordinator *c, const struct cluster_message *m,
                          int *index_p)
 {
@@ -135,6 +148,10 @@ static base_status admit(struct cluster_coordinator *c, const struct cluster_mes
         while (index < c->host_count && c->hosts[index].here)
             index++;
     }
+    if (index > 0 && stays_on_one_host(c))
+        return base_fail(BASE_ERR_USAGE,
+                         "the job has --transport %s, which reaches no other host's workers",
+                         c->transport);
     for (int i = 0; i < c->host_count; i++)
         workers += c->hosts[i].here ? c->hosts[i].workers : 0;
     if (workers > COMM_MAX_WORKERS || index >= CLUSTER_MAX_HOSTS)

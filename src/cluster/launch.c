@@ -331,6 +331,9 @@ base_status cluster_launch_find(const struct cluster_flags *f, struct cluster_la
         *launch_p = l;
         return BASE_OK;
     }
+    if (transport != NULL && (transport->can & COMM_CAN_SHARE) != 0 && l.hosts > 1)
+        TRY(base_fail(BASE_ERR_USAGE, "--transport %s stays on one host, and there are %d",
+                      transport->name, l.hosts));
     TRY(find_master(&l, f, master));
     l.listens = l.hosts > 1 || f->port >= 0;
     if (f->bind != NULL)

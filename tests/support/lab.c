@@ -34,6 +34,7 @@ void lab_begin(int hosts, int min_workers, bool joins)
     struct cluster_coordinator_setup setup = {.name = "abc",
                                               .program = "ping",
                                               .job = job,
+                                              .transport = lab.transport,
                                               .hosts = hosts,
                                               .min_workers = min_workers,
                                               .least = lab.least,
@@ -55,6 +56,7 @@ int lab_finish(void **state)
     lab.c = NULL;
     lab.restarts = false;
     lab.least = 0;
+    lab.transport = NULL;
     return 0;
 }
 

@@ -14,8 +14,9 @@ enum { LAB_MAX_SAID = 512 };
 struct lab {
     struct cluster_coordinator *c;
     double now;
-    bool restarts; /* of the next job; off again when it is over */
-    int least;     /* likewise */
+    bool restarts;         /* of the next job; off again when it is over */
+    int least;             /* the same */
+    const char *transport; /* the same; NULL: automatic */
     struct {
         int link;
         struct cluster_message m;

@@ -249,6 +249,27 @@ static void test_refusals(void **state)
     assert_int_equal(lab_said(CLUSTER_JOB, -1, NULL), 3);
 }
 
+/* A guest that no worker could reach is refused, and the job goes on without it. */
+static void test_guest_of_shared_memory(void **state)
+{
+    (void)state;
+    lab.transport = "shm";
+    lab_begin(1, 0, true);
+    lab_join(0, 0, 2);
+    lab_ready(0, 1);
+    lab_ready(0, 2);
+    lab_join(1, CLUSTER_ANY_HOST, 1);
+    refused(1, "--transport shm");
+    lab_assert_view(1, 2, 1, 2);
+    assert_int_equal(lab_said(CLUSTER_STOP, -1, NULL), 0);
+    lab_finish(NULL);
+    lab.transport = "tcp"; /* reaches every host */
+    lab_begin(1, 0, true);
+    lab_join(0, 0, 1);
+    lab_join(1, CLUSTER_ANY_HOST, 1);
+    assert_int_equal(lab_said(CLUSTER_JOB, 1, NULL), 1);
+}
+
 /* Lost before it said which slot it has: it has none that another could not have. */
 static void test_slot_of_nobody(void **state)
 {
@@ -359,6 +380,7 @@ int main(void)
         TEST(test_coming_back),
         TEST(test_places_are_free_again),
         TEST(test_refusals),
+        TEST(test_guest_of_shared_memory),
         TEST(test_slot_of_nobody),
         TEST(test_nonsense),
         TEST(test_events),

@@ -91,6 +91,7 @@ static void test_flags_refused(void **state)
         "--bind here",
         "--workers 65",
         "--transport pigeons",
+        "--num-nodes 2 --rank 0 --master-ip 127.0.0.1 --transport shm",
         "--silence 0",
         "--port 65536",
     };
