@@ -168,7 +168,7 @@ static void test_refused(void **state)
     struct place *p = *state;
     char *bad = base_format("%s/bad", p->runs), *path = "";
 
-    assert_refused(BASE_ERR_IO, "two", p->runs, false, "two");
+    assert_refused(BASE_ERR_USAGE, "two", p->runs, false, "two");
     assert_refused(BASE_ERR_USAGE, p->step, p->runs, true, "one checkpoint");
     save(bad, 1, text, "mean");
     assert_refused(BASE_ERR_DATA, "bad", p->runs, false, "step-1/manifest.json: \"mean\" is");
