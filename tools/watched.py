@@ -12,8 +12,8 @@ import time
 
 from drill import Silence
 
-STEP = re.compile(r"worker \d+: step +(\d+) ")
-VIEW = re.compile(r"worker \d+: view (\d+): workers ([\d,]+) go on after step \d+")
+STEP = re.compile(r"(?:worker \d+: )?step +(\d+) ")
+VIEW = re.compile(r"(?:worker \d+: )?view (\d+): workers ([\d,]+) go on after step \d+")
 
 
 def children(pid):

@@ -91,7 +91,7 @@ manifest=objects/manifest.json
 [ "$(head -c 75 $manifest | tail -c 64)  -" = "$(tail -c +76 $manifest | sha256sum)" ] ||
     fail "docs/files.md does not tell how to check the digest"
 
-# Commands, options (but a misspelt one in an example), environment variables.
+# Commands, options (but a misspelt one in an example and one of mpirun), environment variables.
 expect 0 "$paceline" help
 cp out help.txt
 printf '%s\n' --help --version >options.txt # of every command, of the program
@@ -101,7 +101,7 @@ for command in $(sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' help.txt); do
     grep -oE -- '--[a-z][a-z0-9-]+' out >>options.txt
 done
 for option in $(cat "$root/README.md" "$docs"/{json,files,model-files}.md |
-    grep -v 'did you mean' | grep -oE -- '--[a-z][a-z0-9-]+' | sort -u); do
+    grep -v 'did you mean' | sed 's/--mca //' | grep -oE -- '--[a-z][a-z0-9-]+' | sort -u); do
     grep -qxF -e "$option" -e "--${option#--no-}" options.txt || fail "there is no option $option"
 done
 for variable in $(grep -rhoE 'getenv\("[A-Z_]+"' "$root/src" | grep -oE '[A-Z_]{2,}' | sort -u); do

@@ -170,7 +170,7 @@ expect 0 "$paceline" train --model mlp:256x1 --data synthetic:train=64,test=16 -
     [ "$(grep -c 'goes on from' err)" = 1 ] || fail "not said once: $(cat err)"
     grep -q '"message": .*--resume full goes on from step 1"' runs/full/run.json || fail "run.json does not say it"
     expect 1 "$paceline" train --resume full --steps 2 --workers 2 --transport tcp
-    says '^worker 1: .*--resume full goes on from step 1'
+    says '^paceline: cannot write .*--resume full goes on from step 1'
     grep -q '^worker 2:.*goes on from' err && fail "a worker without the folder says it, too"
     true
 ) || exit 1
