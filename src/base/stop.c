@@ -3,11 +3,12 @@
 
 #include <signal.h>
 
-static volatile sig_atomic_t asked;
+static volatile sig_atomic_t asked, complete;
 
 static void ask(int signal)
 {
-    asked = signal;
+    if (!complete)
+        asked = signal;
 }
 
 void base_stop_install(void)
@@ -26,4 +27,10 @@ void base_stop_install(void)
 int base_stop_signal(void)
 {
     return asked;
+}
+
+void base_stop_late(void)
+{
+    complete = 1;
+    asked = 0;
 }

@@ -9,5 +9,6 @@
 
 void base_stop_install(void); /* from now on signals are requests */
 int base_stop_signal(void);   /* 0, or the signal that asked */
+void base_stop_late(void);    /* the work is complete: what asks or has asked comes too late */
 
 #endif

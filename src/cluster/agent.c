@@ -6,6 +6,7 @@
  */
 #include "cluster/agent.h"
 
+#include <math.h>
 #include <netdb.h>
 #include <sched.h>
 #include <signal.h>
@@ -23,7 +24,8 @@
 
 enum { MAX_FDS = 640 };
 /* STALL: an agent that was asleep for longer (Ctrl-Z, a frozen machine) blames nobody. */
-static const double TURN = 0.1, STALL = 1.0, CONNECT_SECONDS = 6, TELL_EVERY = 10;
+static const double TURN = 0.1, STALL = 1.0, CONNECT_SECONDS = 6, REFUSED_SECONDS = 2,
+                    TELL_EVERY = 10;
 
 /* ---- the watching thread ---- */
 
@@ -87,20 +89,32 @@ static base_status own_address(struct agent *a)
     return BASE_OK;
 }
 
-/* Host 0 may come up later than this one (`patience` seconds); a job that is joined is there. */
+/* Host 0 may come up later than this one (`patience` seconds); a job that is joined is there. A
+ * handshake that host 0 breaks off may be a wrong token, or one of too many at a time: such a
+ * refusal is final when it has been repeated for a while. */
 static base_status connect_up(struct agent *a, double patience, struct comm_stream **stream_p)
 {
     const struct cluster_launch *l = a->launch;
     struct comm_hello hello = {.role = "agent", .from = (uint32_t)l->host};
-    double now = base_now(), deadline = now + patience, tell_at = now;
+    double now = base_now(), deadline = now + patience, tell_at = now, refused = INFINITY;
     base_status st;
 
     for (;; now = base_now()) {
-        st = comm_connect(l->master, l->port, l->has_secret ? &l->secret : NULL, &hello,
-                          now + CONNECT_SECONDS, stream_p);
-        /* Nobody there yet is worth another try; a refusal is not. */
+        double left =
+            patience > 0 && deadline - now < CONNECT_SECONDS ? deadline - now : CONNECT_SECONDS;
+
+        st = comm_connect(l->master, l->port, l->has_secret ? &l->secret : NULL, &hello, now + left,
+                          stream_p);
+        now = base_now();
+        if (st == BASE_ERR_NETWORK && now < refused)
+            refused = now;
+        if (st == BASE_ERR_NETWORK && now - refused < REFUSED_SECONDS && base_stop_signal() == 0) {
+            usleep(500 * 1000);
+            continue;
+        }
         if (st != BASE_ERR_IO && st != BASE_ERR_TIMEOUT)
             return base_prefix(st, "host 0");
+        refused = INFINITY;
         if (base_stop_signal() != 0)
             return base_prefix(BASE_ERR_INTERRUPTED, "stopped while waiting for host 0");
         if (now >= deadline && patience == 0)

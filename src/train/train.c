@@ -22,13 +22,18 @@ static char *way_on(const struct train_session *s)
                        elsewhere ? s->job->runs_dir : "");
 }
 
+static bool was_interrupted(const json_t *result)
+{
+    return json_is_true(json_object_get(result, "interrupted"));
+}
+
 /* How a run that was stopped can go on. */
 static void last_words(const struct train_session *s)
 {
     const char *saved = s->saved_step == s->state.position.step ? "saved" : "not saved";
     char *command = way_on(s);
 
-    if (!train_session_stopped(s)) {
+    if (!was_interrupted(s->result)) {
         if (s->job->checkpoint)
             base_info("next: paceline eval %s", s->run.path);
         goto out;
@@ -80,9 +85,9 @@ static base_status close_run(struct train_session *s, base_status st, json_t *re
                                       base_json_text(message)));
     if (result != NULL)
         json_object_set(s->run.json, "result", result);
-    saved = train_run_save(&s->run, st != BASE_OK              ? "failed"
-                                    : train_session_stopped(s) ? "interrupted"
-                                                               : "done");
+    saved = train_run_save(&s->run, st != BASE_OK             ? "failed"
+                                    : was_interrupted(result) ? "interrupted"
+                                                              : "done");
     if (st != BASE_OK) /* the first failure is the one to report */
         st = base_fail(st, "%s", message);
     else

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/registry.h"
+#include "base/stop.h"
 #include "cli/cli.h"
 #include "cli/cluster.h"
 #include "comm/transport.h"
@@ -194,6 +195,8 @@ static base_status run(void *args, const struct cli_positional *positional)
         TRY(train_job_run(job, NULL, &result));
     else
         TRY(run_workers(job, &launch, &result));
+    if (result != NULL && !json_is_true(json_object_get(result, "interrupted")))
+        base_stop_late();
     if (job->json && result != NULL)
         TRY(base_json_print(result));
 out:
