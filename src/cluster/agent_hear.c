@@ -176,6 +176,7 @@ static base_status hear_job(struct agent *a, const struct cluster_message *m)
         if (start_worker(a, m->id + (uint32_t)i, body) != BASE_OK)
             say_not_started(a, m->id + (uint32_t)i);
 out:
+    cluster_token_wipe(body);
     json_decref(body);
     return st;
 }

@@ -308,3 +308,13 @@ double cluster_heartbeat_interval(double silence)
 {
     return silence / 8 < 0.5 ? silence / 8 : 0.5;
 }
+
+void cluster_token_wipe(json_t *body)
+{
+    const json_t *token = json_object_get(body, "token");
+
+    if (!json_is_string(token))
+        return;
+    explicit_bzero((char *)(uintptr_t)json_string_value(token), json_string_length(token));
+    json_object_del(body, "token");
+}

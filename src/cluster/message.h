@@ -89,4 +89,7 @@ const char *cluster_type_name(enum cluster_type type); /* "ready", … */
 /* Sets `text`; what does not fit is cut off. */
 void cluster_message_text(struct cluster_message *message, const char *text);
 
+/* Overwrites and removes the token of a worker's order. */
+void cluster_token_wipe(json_t *body);
+
 #endif

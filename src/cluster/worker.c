@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -77,6 +78,8 @@ static void hear_job(struct cluster_worker *w, struct cluster_message *m)
 
     if (w->stage != WAITING)
         TRY(base_fail(BASE_ERR_DATA, "a second job"));
+    if (json_object_get(m->body, "token") != NULL)
+        prctl(PR_SET_DUMPABLE, 0); /* no core file, and no other process of this user reads it */
     TRY(base_json_real(m->body, "silence", &silence));
     TRY(comm_host_attach(fd, m->slot, &w->host));
     w->order = *m;
@@ -292,7 +295,9 @@ static base_status open_endpoint(struct cluster_worker *w)
     TRY(base_json_string(w->order.body, "name", &setup.job));
     setup.listen = json_string_value(json_object_get(w->order.body, "listen")); /* NULL: not */
     if (token != NULL) {
-        TRY(comm_secret_parse(token, &secret));
+        st = comm_secret_parse(token, &secret);
+        cluster_token_wipe(w->order.body);
+        TRY(st);
         setup.secret = &secret;
     }
     TRY(comm_endpoint_open(&setup, &endpoint));

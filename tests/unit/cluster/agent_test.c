@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -108,13 +109,24 @@ static base_status linger(struct cluster_worker *worker, const json_t *job, json
     return BASE_OK;
 }
 
+static base_status dumpable(struct cluster_worker *worker, const json_t *job, json_t **result_p)
+{
+    (void)worker;
+    (void)job;
+    *result_p = json_pack("{s:i}", "dumpable", prctl(PR_GET_DUMPABLE));
+    return BASE_OK;
+}
+
 static const struct cluster_program program_share = {.name = "share", .run = share};
 static const struct cluster_program program_grieve = {.name = "grieve", .run = grieve};
 static const struct cluster_program program_linger = {.name = "linger", .run = linger};
+static const struct cluster_program program_dumpable = {.name = "dumpable", .run = dumpable};
 static const struct cluster_program *const programs[] = {&program_share, &program_grieve,
-                                                         &program_linger, NULL};
+                                                         &program_linger, &program_dumpable, NULL};
 
 /* ---- tests ---- */
+
+static bool with_token; /* the jobs of `run` have one */
 
 static base_status run(const char *program, int workers, int min_workers, json_t *job,
                        json_t **result_p)
@@ -124,6 +136,7 @@ static base_status run(const char *program, int workers, int min_workers, json_t
                                              .master = "127.0.0.1",
                                              .bind = "127.0.0.1",
                                              .source = "flags",
+                                             .has_secret = with_token,
                                              .min_workers = min_workers,
                                              .silence = 2,
                                              .gather = 30},
@@ -157,6 +170,21 @@ static void test_share(void **state)
     assert_int_equal(number(json_object_get(result, "launch"), "workers"), 3);
     assert_int_equal(number(json_object_get(result, "launch"), "hosts"), 1);
     json_decref(result);
+}
+
+/* A worker that knows the token leaves it in no core file; others can be looked into. */
+static void test_dumpable(void **state)
+{
+    (void)state;
+    for (int token = 0; token < 2; token++) {
+        json_t *result;
+
+        with_token = token == 1;
+        assert_int_equal(run("dumpable", 1, 0, NULL, &result), BASE_OK);
+        assert_int_equal(number(result, "dumpable"), token == 1 ? 0 : 1);
+        json_decref(result);
+    }
+    with_token = false;
 }
 
 static void grieve_and_go_on(const char *how)
@@ -261,6 +289,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_share),
+        cmocka_unit_test(test_dumpable),
         cmocka_unit_test(test_survivors),
         cmocka_unit_test(test_last_words),
         cmocka_unit_test(test_first_cause),

@@ -252,18 +252,32 @@ static void test_heartbeat_interval(void **state)
     assert_true(cluster_heartbeat_interval(3600) == 0.5);
 }
 
+static void test_token_is_wiped(void **state)
+{
+    json_t *token = json_string("plt_0123456789abcdef"), *body = json_pack("{s:i}", "threads", 1);
+    const char *text = json_string_value(token);
+
+    (void)state;
+    cluster_token_wipe(body); /* without one */
+    json_object_set(body, "token", token);
+    cluster_token_wipe(body);
+    assert_null(json_object_get(body, "token"));
+    assert_int_equal(json_object_size(body), 1);
+    for (size_t i = 0; i < json_string_length(token); i++)
+        assert_int_equal(text[i], 0);
+    cluster_token_wipe(NULL);
+    json_decref(token);
+    json_decref(body);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_fields),
-        cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_load),
-        cmocka_unit_test(test_nonsense),
-        cmocka_unit_test(test_send_and_receive),
-        cmocka_unit_test(test_heartbeat_interval),
+        cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_values),
+        cmocka_unit_test(test_fields),         cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_texts),          cmocka_unit_test(test_load),
+        cmocka_unit_test(test_nonsense),       cmocka_unit_test(test_send_and_receive),
+        cmocka_unit_test(test_token_is_wiped), cmocka_unit_test(test_heartbeat_interval),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
