@@ -197,6 +197,7 @@ static base_status set_up(struct agent *a, const struct cluster_setup *setup)
     a->one_speaks = setup != NULL && setup->one_speaks;
     a->silence = l->silence;
     a->heard = a->last_turn = base_now();
+    a->oom_kills = cluster_monitor_oom_kills();
     TRY(start_watching(a));
     TRY(open_up(a, setup));
     a->heard = base_now();

@@ -37,6 +37,28 @@ void cluster_agent_lose(struct agent *a, struct cluster_process *p, const char *
     cluster_agent_say(a, &m);
 }
 
+/* Its last lines; before them, where the kernel killed it for memory, a line that says so. */
+static void word_end(struct agent *a, struct cluster_process *p, struct cluster_message *m)
+{
+    char text[CLUSTER_TAIL + 160];
+    int64_t kills = p->signal == SIGKILL ? cluster_monitor_oom_kills() : -1;
+    const char *tail = cluster_process_tail(p);
+
+    if (kills <= a->oom_kills) {
+        cluster_message_text(m, tail);
+        return;
+    }
+    a->oom_kills++; /* one kill explains one death */
+    snprintf(text, sizeof text,
+             "out of memory: the kernel killed worker %u, which had taken %.0f MB%s%s", p->id,
+             1e-6 * p->peak_memory, tail[0] != '\0' ? "\n" : "", tail);
+    cluster_message_text(m, text);
+    base_warn(
+        "out of memory: the kernel killed worker %u, which had taken %.0f MB; smaller batches "
+        "(--batch, --accumulate) or fewer workers need less",
+        p->id, 1e-6 * p->peak_memory);
+}
+
 void cluster_agent_bury(struct agent *a, struct cluster_process *p)
 {
     struct cluster_message m = {.type = CLUSTER_EXITED,
@@ -45,7 +67,7 @@ void cluster_agent_bury(struct agent *a, struct cluster_process *p)
                                 .code = p->code,
                                 .signal = p->signal};
 
-    cluster_message_text(&m, cluster_process_tail(p));
+    word_end(a, p, &m);
     cluster_agent_lose(a, p, "died");
     cluster_agent_say(a, &m);
     pthread_mutex_lock(&a->burial);

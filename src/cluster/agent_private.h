@@ -23,7 +23,8 @@ struct agent {
     struct cluster_regions regions;
     struct cluster_process *workers[COMM_MAX_WORKERS]; /* by slot */
     struct cluster_monitor monitor;
-    json_t *order; /* body of CLUSTER_JOB */
+    int64_t oom_kills; /* that are accounted for */
+    json_t *order;     /* body of CLUSTER_JOB */
     char **environment;
     uint32_t host;
     int threads;

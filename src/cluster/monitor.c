@@ -61,6 +61,48 @@ double cluster_monitor_parse_memory(const char *text)
     return 1024.0 * (double)(a - b);
 }
 
+int64_t cluster_monitor_parse_oom(const char *text)
+{
+    const char *at = text;
+    long long kills;
+
+    while (at != NULL && strncmp(at, "oom_kill ", 9) != 0) {
+        at = strchr(at, '\n');
+        at += at != NULL;
+    }
+    return at != NULL && sscanf(at, "oom_kill %lld", &kills) == 1 && kills >= 0 ? kills : -1;
+}
+
+int64_t cluster_monitor_oom_kills(void)
+{
+    /* Of the second and the first version of cgroups: the own one, else, where a container hides
+     * its path, the one that is mounted. The whole machine where there is neither. */
+    static const struct {
+        const char *before, *folder, *file;
+    } places[] = {
+        {"0::", "/sys/fs/cgroup", "memory.events"},
+        {NULL, "/sys/fs/cgroup", "memory.events"},
+        {":memory:", "/sys/fs/cgroup/memory", "memory.oom_control"},
+        {NULL, "/sys/fs/cgroup/memory", "memory.oom_control"},
+        {NULL, "/proc", "vmstat"},
+    };
+    char own[4096], text[16384], path[1024];
+    int64_t kills = -1;
+
+    read_text("/proc/self/cgroup", own, sizeof own);
+    for (size_t i = 0; kills < 0 && i < sizeof places / sizeof places[0]; i++) {
+        const char *inside = places[i].before != NULL ? strstr(own, places[i].before) : "";
+
+        if (inside == NULL)
+            continue;
+        inside += places[i].before != NULL ? strlen(places[i].before) : 0;
+        snprintf(path, sizeof path, "%s%.*s/%s", places[i].folder, (int)strcspn(inside, "\n"),
+                 inside, places[i].file);
+        kills = cluster_monitor_parse_oom(read_text(path, text, sizeof text));
+    }
+    return kills;
+}
+
 /* Share of `passed` that was busy since the last look. */
 static double share(struct cluster_monitor *m, double busy, double passed)
 {

@@ -28,10 +28,14 @@ void cluster_monitor_host(struct cluster_monitor *monitor, struct cluster_load *
 void cluster_monitor_step(struct cluster_monitor *monitor, int64_t step, double now,
                           struct cluster_load *load);
 
+/* Processes of this one's cgroup that the kernel has killed for memory; -1: it does not tell. */
+int64_t cluster_monitor_oom_kills(void);
+
 /* The texts of /proc, apart for tests: CPU seconds of /proc/PID/stat; busy and all of /proc/stat's
- * first line; used bytes of /proc/meminfo. Wrong text is -1. */
+ * first line; used bytes of /proc/meminfo; kills of memory.events and its kin. Wrong text is -1. */
 double cluster_monitor_parse_stat(const char *text);
 double cluster_monitor_parse_cpu(const char *text, double *all_p);
 double cluster_monitor_parse_memory(const char *text);
+int64_t cluster_monitor_parse_oom(const char *text);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -229,10 +230,13 @@ const char *cluster_process_tail(struct cluster_process *p)
 bool cluster_process_reap(struct cluster_process *p)
 {
     siginfo_t info = {0};
+    struct rusage used;
 
     if (p->pid <= 0)
         return true;
-    if (waitid(P_PID, (id_t)p->pid, &info, WEXITED | WSTOPPED | WCONTINUED | WNOHANG) != 0 ||
+    /* The C library's waitid does not give the usage. */
+    if (syscall(SYS_waitid, P_PID, p->pid, &info, WEXITED | WSTOPPED | WCONTINUED | WNOHANG,
+                &used) != 0 ||
         info.si_pid == 0)
         return false;
     if (info.si_code == CLD_STOPPED || info.si_code == CLD_CONTINUED) {
@@ -242,6 +246,7 @@ bool cluster_process_reap(struct cluster_process *p)
     }
     p->code = info.si_code == CLD_EXITED ? info.si_status : 0;
     p->signal = info.si_code == CLD_EXITED ? 0 : info.si_status;
+    p->peak_memory = 1024.0 * (double)used.ru_maxrss;
     p->pid = -p->pid; /* no longer ours to kill */
     return true;
 }

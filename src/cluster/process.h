@@ -24,9 +24,10 @@ struct cluster_process {
     int output; /* what it prints */
     char line[1024], tail[CLUSTER_TAIL];
     size_t line_used, tail_used;
-    bool speaks;      /* for the job: its lines carry no label */
-    bool stopped;     /* by SIGSTOP and the like */
-    int code, signal; /* once reaped */
+    bool speaks;        /* for the job: its lines carry no label */
+    bool stopped;       /* by SIGSTOP and the like */
+    int code, signal;   /* once reaped */
+    double peak_memory; /* bytes, once reaped */
     /* Kept for the agent: */
     struct cluster_monitor monitor;
     struct cluster_load load;

@@ -55,6 +55,19 @@ static void test_memory(void **state)
     assert_true(cluster_monitor_parse_memory("MemTotal: 1 kB\nMemAvailable: 2 kB\n") < 0);
 }
 
+static void test_oom(void **state)
+{
+    (void)state;
+    assert_int_equal(cluster_monitor_parse_oom("low 0\noom 5\noom_kill 3\noom_group_kill 0\n"), 3);
+    assert_int_equal(cluster_monitor_parse_oom("oom_kill_disable 0\nunder_oom 0\noom_kill 12\n"),
+                     12);
+    assert_int_equal(cluster_monitor_parse_oom("oom_kill 0"), 0);
+    assert_int_equal(cluster_monitor_parse_oom(""), -1);
+    assert_int_equal(cluster_monitor_parse_oom("oom_kill_disable 0\nunder_oom 0\n"), -1);
+    assert_int_equal(cluster_monitor_parse_oom("oom_kill x\n"), -1);
+    assert_int_equal(cluster_monitor_parse_oom("no oom_kill 7\n"), -1);
+}
+
 static void test_process(void **state)
 {
     struct cluster_monitor m = {0};
@@ -100,8 +113,9 @@ static void test_step(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stat),    cmocka_unit_test(test_cpu),  cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_process), cmocka_unit_test(test_host), cmocka_unit_test(test_step),
+        cmocka_unit_test(test_stat), cmocka_unit_test(test_cpu),     cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_oom),  cmocka_unit_test(test_process), cmocka_unit_test(test_host),
+        cmocka_unit_test(test_step),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
