@@ -131,7 +131,6 @@ static base_status take_description(struct train_session *s, const json_t *d)
     for (size_t i = 0; i < nn_graph_stats(s->state.graph); i++)
         s->state.tracked[i] = json_integer_value(json_array_get(tracked, i));
     TRY(base_json_real(d, "first_loss", &s->first_loss));
-    s->verdict.stale = train_session_stale(s);
 out:
     return st;
 }
@@ -291,6 +290,7 @@ static base_status agree_on_state(struct train_session *s)
     moved = s->leader != first;
     if (!a.fresh && !moved)
         s->saved_step = a.saved_step; /* the others only know that it was due */
+    TRY(train_team_begin(&s->team, s->state.floats, s->sums));
     TRY(s->task->fit(s));
     TRY(share_buffers(s, &a));
     TRY(train_session_compare(s));

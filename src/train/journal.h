@@ -17,9 +17,8 @@
 struct train_journal {
     const struct train_job *job;
     struct base_events *events;  /* NULL: another worker writes them */
-    struct train_record *record; /* NULL: nothing to record, or elsewhere */
+    struct train_record *record; /* of --record; it writes where there are events */
     struct train_pace pace;      /* of this process's steps */
-    int64_t samples;             /* computed by this worker, in the weights */
     double started;
     int64_t first_step, last_step; /* for the progress bar */
     double shown_loss, shown_rate; /* on it: of the window, or of the last one that had steps */

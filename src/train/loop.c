@@ -81,7 +81,6 @@ static bool judge(struct train_session *s, double validation)
         p->best_validation = validation;
         p->best_step = p->step;
     }
-    s->verdict.stale = train_session_stale(s);
     return better;
 }
 
@@ -154,14 +153,14 @@ static base_status run_view(struct train_session *s)
 {
     base_status st = BASE_OK;
 
-    while ((s->state.position.step < s->plan.last_step || epoch_is_over(s)) && !s->verdict.stale &&
-           !train_session_halts(s)) {
+    while ((s->state.position.step < s->plan.last_step || epoch_is_over(s)) &&
+           !train_session_stale(s) && !train_session_halts(s)) {
         TRY(s->strategy->leg(s, next_meeting(s)));
         TRY(meet(s));
     }
     if (s->verdict.renew)
         goto out;
-    if (s->verdict.stale)
+    if (train_session_stale(s))
         base_info("no better validation loss for %" PRId64 " epoch%s: stopped",
                   s->state.position.stale_epochs, base_plural(s->state.position.stale_epochs));
     TRY(train_session_save(s));

@@ -52,9 +52,11 @@ static void hook(void *context, const struct nn_node *node, int n, const float *
     struct base_str bins = {0};
     double mean, variance;
 
-    if (!r->armed)
+    if (!r->armed || *r->events == NULL)
         return;
     measure(&w, node->out, n, values, false);
+    if (w.count == 0)
+        return; /* an empty share */
     if (!isfinite(w.sum) || !isfinite(w.squares))
         return; /* the loss will say so */
     if (w.high > w.low)

@@ -10,7 +10,7 @@
 #include "train/session.h"
 
 /* Seconds for a lost rank 0 to be gone; after 30 this worker's agent ends this worker, too. */
-static const double LAST_WORDS = 20;
+static const double RANK_0_ENDS = 20;
 
 static base_status write_checkpoint(struct train_session *s)
 {
@@ -90,7 +90,7 @@ base_status train_session_save_alone(struct train_session *s)
 
     if (!s->whole || !s->job->checkpoint || s->run.path == NULL)
         goto out;
-    if (!s->run.locked && train_run_lock(&s->run, LAST_WORDS) != BASE_OK) {
+    if (!s->run.locked && train_run_lock(&s->run, RANK_0_ENDS) != BASE_OK) {
         base_warn("step %" PRId64 " is not saved: %s", step, base_message());
         goto out;
     }

@@ -20,8 +20,8 @@
 
 /* How far the job goes and by which learning rates; the same on every worker. */
 struct train_plan {
-    int64_t batch;                      /* samples of a step, of all workers together */
-    int64_t steps_per_epoch, last_step; /* the run ends when position.step reaches last_step */
+    int64_t batch;     /* samples of a step, of all workers together */
+    int64_t last_step; /* the run ends when position.step reaches it */
     const struct nn_schedule *schedule;
     struct nn_schedule_setup schedule_setup;
 };
@@ -30,7 +30,6 @@ struct train_plan {
 struct train_verdict {
     bool stop;  /* a person asked to */
     bool renew; /* take the next view */
-    bool stale; /* --patience is used up */
 };
 
 struct train_rank;
@@ -42,6 +41,7 @@ struct train_session {
     const struct train_task *task;
     void *work;                 /* the task's own */
     uint32_t count[DATA_PARTS]; /* samples of each part */
+    size_t sums;                /* the longest vector that the task sums over workers in a step */
     const char *digest;         /* of the data */
     const struct train_strategy *strategy;
     void *options;        /* of the strategy, as the job has them */
@@ -54,11 +54,11 @@ struct train_session {
     struct train_state state;
     bool whole;          /* the state is complete; a worker that joins has none yet */
     int64_t united_step; /* at which all of it was the same on every worker; -1: never */
+    int64_t samples;     /* computed by this worker, in the weights */
     double first_loss;   /* divergence is judged against it; 0: no step yet */
     char *kernels;       /* the kernel plan */
     struct train_plan plan;
-    double *test; /* score on the test part, of the weights as they are if `tested` */
-    bool tested;
+    double *test; /* score on the test part, while `tested` */
 
     /* The run: rank 0 has its folder, the others know it. */
     struct train_run run;
@@ -72,6 +72,7 @@ struct train_session {
     /* One view. */
     struct train_team team;
     bool opened; /* the strategy is */
+    bool tested; /* `test` is of the weights as they are */
     struct train_verdict verdict;
 };
 

@@ -17,13 +17,13 @@ static base_status plan_steps(struct train_session *s)
     const struct train_job *job = s->job;
     struct train_plan *plan = &s->plan;
     base_status st = nn_schedule_find(job->schedule, &plan->schedule);
+    int64_t steps_per_epoch = (s->count[DATA_TRAIN] + plan->batch - 1) / plan->batch;
 
-    plan->steps_per_epoch = (s->count[DATA_TRAIN] + plan->batch - 1) / plan->batch;
-    plan->last_step = job->steps >= 0 ? job->steps : job->epochs * plan->steps_per_epoch;
+    plan->last_step = job->steps >= 0 ? job->steps : job->epochs * steps_per_epoch;
     plan->schedule_setup = (struct nn_schedule_setup){
         .total = (uint64_t)plan->last_step,
-        .warmup = (uint64_t)(job->warmup * (double)plan->steps_per_epoch),
-        .period = (uint64_t)(job->decay_every * (double)plan->steps_per_epoch),
+        .warmup = (uint64_t)(job->warmup * (double)steps_per_epoch),
+        .period = (uint64_t)(job->decay_every * (double)steps_per_epoch),
         .decay = job->decay,
         .final_factor = job->final_lr,
     };
@@ -67,7 +67,7 @@ static base_status check_unfinished(struct train_session *s)
 
     if (s->job->resume == NULL || strcmp(train_run_status(&s->run), "done") != 0)
         return BASE_OK;
-    if (s->verdict.stale)
+    if (train_session_stale(s))
         return base_fail(BASE_ERR_USAGE,
                          "run %s is done: %lld epoch%s brought no better validation loss; to go on "
                          "raise --patience",
@@ -101,7 +101,6 @@ base_status train_session_create(struct train_session *s)
         TRY(s->task->start(s));
     }
     TRY(plan_steps(s));
-    s->verdict.stale = train_session_stale(s);
     TRY(check_unfinished(s));
     /* A resumed run computes with the kernels it began with. */
     TRY(s->task->tune(s, resumed.kernels != NULL ? resumed.kernels : job->kernels));
@@ -140,7 +139,7 @@ base_status train_session_open(const struct train_job *job, struct cluster_worke
     *s = (struct train_session){.job = job, .saved_step = -1, .united_step = -1};
     s->team.worker = worker;
     train_journal_init(&s->journal, job);
-    train_clock_start(&s->clock);
+    train_clock_start(&s->clock); /* the loop starts it anew: setting up is not training */
     /* Every model of today is a network. */
     TRY(base_registry_find("task", "network", train_task_registry, train_task_count, &s->task));
     s->work = base_calloc(1, s->task->size);

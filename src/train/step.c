@@ -51,8 +51,6 @@ base_status train_step_compute(struct train_session *s, struct train_step *step)
     train_clock_enter(&s->clock, TRAIN_DATA);
     TRY(s->task->next(s, &step->batch));
     train_clock_enter(&s->clock, TRAIN_COMPUTE);
-    x->samples = step->batch.count;
-    x->whole = step->batch.whole;
     train_fault_at(&s->fault, "data", x->step);
     train_journal_watch(&s->journal, x->step);
     TRY(s->task->compute(s, &step->batch, &step->outcome));
@@ -63,21 +61,23 @@ out:
 
 base_status train_step_judge(struct train_session *s, const struct train_step *step)
 {
-    double loss = step->outcome.loss_sum / (double)step->outcome.seen;
-    char kept[96] = ", before the first checkpoint";
+    double loss;
+    char saved[96] = ", before the first checkpoint";
 
     if (step->outcome.seen == 0)
         return BASE_OK;
+    loss = step->outcome.loss_sum / (double)step->outcome.seen;
     if (s->first_loss == 0)
         s->first_loss = fmax(1, loss);
     if (isfinite(loss) && loss <= DIVERGED * s->first_loss)
         return BASE_OK;
     if (s->saved_step >= 0)
-        snprintf(kept, sizeof kept, "; the checkpoint of step %" PRId64 " is kept", s->saved_step);
+        snprintf(saved, sizeof saved, "; the checkpoint of step %" PRId64 " is kept",
+                 s->saved_step);
     return base_fail(BASE_ERR_DIVERGED,
                      "the loss is %g at step %" PRId64 " (epoch %" PRId64
                      ")%s; try a lower --lr or --clip 1",
-                     loss, s->state.position.step + 1, s->state.position.epoch + 1, kept);
+                     loss, s->state.position.step + 1, s->state.position.epoch + 1, saved);
 }
 
 void train_step_advance(struct train_session *s, const struct train_step *step)
@@ -93,7 +93,7 @@ void train_step_count(struct train_session *s, const struct train_outcome *outco
     s->state.position.loss_sum += outcome->loss_sum;
     s->state.position.correct += outcome->correct;
     s->state.position.seen += outcome->seen;
-    s->journal.samples += own_samples;
+    s->samples += own_samples;
 }
 
 void train_step_tell(struct train_session *s, const struct train_step *step)

@@ -3,7 +3,8 @@
  * What a file in train/strategies/ provides: `const struct train_strategy train_strategy_NAME`.
  * A strategy says how the workers of a view divide and combine the work. The loop (train/loop.c)
  * owns the meetings, at which all workers have the same model; the way from one meeting to the next
- * is the strategy's *leg*. Nothing else in train/ knows how work is divided.
+ * is the strategy's *leg*. Every worker holds the whole model: entering a view, saving and scoring
+ * count on that.
  *
  * Synchronous strategies share a leg, train_parallel_leg (train/parallel.h): every worker computes
  * the gradients of its share of each batch, and all make the same update by their sum. Such a
@@ -41,13 +42,12 @@ struct train_range {
 struct train_exchange {
     int rank, size;
     struct coll *coll;               /* NULL: alone in this process */
-    bool talks;                      /* the communication thread has it (coll_async_begin) */
+    bool talks;                      /* the communication thread has `coll` (coll_async_begin) */
     bool one_host;                   /* several workers, and all of them share memory */
     struct coll_space *space;        /* every worker's head and gradients; NULL: alone */
     float *mine;                     /* this worker's head, then its gradients; in the space */
     size_t floats;                   /* of both */
     int64_t step;                    /* that is under way, from 1 */
-    uint32_t samples, whole;         /* of it: in this worker's share, in the batch */
     const void *options;             /* what followed the strategy's name, in its own struct */
     void *state;                     /* state_size bytes; zeros at first, kept across views */
     struct train_clock *clock;       /* combine enters wait and communicate, and comes back */

@@ -6,11 +6,16 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/stop.h"
 #include "train/session.h"
+
+/* Seconds that rank 0 may take to write its report and close the run. */
+static const double CLOSING = 20;
 
 /* The command with which this run goes on. base_free. */
 static char *way_on(const struct train_session *s)
@@ -96,24 +101,61 @@ static base_status close_run(struct train_session *s, base_status st, json_t *re
     return st;
 }
 
-/* The leader closes the run, and the others leave only then: if it is lost before, they are there
- * to take the run over and close it, in the next view. */
+static base_status conclude(struct train_session *s)
+{
+    base_status st = BASE_OK;
+
+    TRY(train_session_report(s));
+    train_fault_at(&s->fault, "report", s->state.position.step);
+    last_words(s);
+    s->run_started = false;
+    TRY(close_run(s, BASE_OK, s->result));
+out:
+    return st;
+}
+
+/* The run as its folder has it: is it still "running", or "lost" because rank 0 is gone? A folder
+ * that is on another host is neither. */
+static bool folder_says(const struct train_session *s, const char *status)
+{
+    struct train_run now = {0};
+    bool yes = train_run_open(s->job->runs_dir, s->run.path, &now) == BASE_OK &&
+               strcmp(train_run_status(&now), status) == 0;
+
+    train_run_close(&now);
+    return yes;
+}
+
+/* Rank 0 may be lost between the last step and the last write of run.json, when the others are done
+ * and meet no more. So the next rank stays until the run is closed, and closes it if rank 0 died.
+ */
+static base_status stand_by(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    double deadline = base_now() + CLOSING;
+
+    while (folder_says(s, "running") && base_now() < deadline)
+        usleep(5 * 1000);
+    if (!folder_says(s, "lost"))
+        goto out;
+    TRY(train_run_lock(&s->run, 0));
+    TRY(base_events_open(s->run.events, &s->journal.events));
+    TRY(conclude(s));
+out:
+    return st;
+}
+
 base_status train_session_finish(struct train_session *s)
 {
     base_status st = BASE_OK;
-    char closed = 0, all[COMM_MAX_WORKERS];
 
     TRY(train_session_gather_ranks(s));
     json_decref(s->result);
     s->result = train_session_result(s);
-    if (train_team_leads(&s->team)) {
-        TRY(train_session_report(s));
-        train_fault_at(&s->fault, "report", s->state.position.step);
-        last_words(s);
-        s->run_started = false;
-        TRY(close_run(s, BASE_OK, s->result));
-    }
-    TRY(train_team_gather(&s->team, &closed, sizeof closed, all));
+    if (train_team_leads(&s->team))
+        TRY(conclude(s));
+    else if (s->team.exchange.rank == 1)
+        TRY(stand_by(s));
 out:
     return st;
 }

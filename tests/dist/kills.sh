@@ -159,7 +159,7 @@ says 'worker 1 .*signal 9'
 /usr/bin/python3 - <<'PY' || fail "a run whose rank 0 died at its end: see above"
 import json, os
 run = json.load(open("runs/closed/run.json"))
-assert run["status"] == "done" and run["result"]["steps"] == 8 and run["result"]["workers"] == 2, run
+assert run["status"] == "done" and run["result"]["steps"] == 8 and run["result"]["workers"] == 3, run
 assert not [f for f in os.listdir("runs/closed") if "tmp" in f], os.listdir("runs/closed")
 PY
 

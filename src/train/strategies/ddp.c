@@ -31,15 +31,15 @@ struct bucket {
 struct ddp {
     struct coll_sum sum;
     bool overlaps; /* buckets are sent during the backward */
-    bool together; /* each worker updates a slice of the copies that all of them use … */
-    struct train_copies copies; /* … which are these */
+    bool together; /* each worker updates a slice of `copies`, for all of them */
+    struct train_copies copies;
     struct bucket buckets[TRAIN_MAX_RANGES];
     int count, started;
     base_status failure; /* of a start inside backward */
     double busy;         /* of the communication thread, before this step */
 };
 
-static size_t floats_of(int64_t bytes)
+static size_t ddp_floats(int64_t bytes)
 {
     return ((size_t)bytes / sizeof(float) + 15) / 16 * 16;
 }
@@ -49,8 +49,8 @@ static void ddp_cut(const struct train_exchange *x, const struct options *option
                     struct ddp *state)
 {
     bool apart = state->sum.wire != COLL_FP32;
-    size_t begin = apart ? TRAIN_HEAD : 0, end = x->floats, size = floats_of(options->first);
-    size_t least = x->floats / (TRAIN_MAX_RANGES - 2) + 16, usual = floats_of(options->bucket);
+    size_t begin = apart ? TRAIN_HEAD : 0, end = x->floats, size = ddp_floats(options->first);
+    size_t least = x->floats / (TRAIN_MAX_RANGES - 2) + 16, usual = ddp_floats(options->bucket);
 
     usual = (usual < least ? least : usual) / 16 * 16;
     while (end > begin) {

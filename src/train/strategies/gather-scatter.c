@@ -17,7 +17,7 @@ struct gather_scatter {
     float *received; /* rank 0: (size - 1) gradients */
 };
 
-static size_t gradients(const struct train_exchange *x)
+static size_t gather_scatter_gradients(const struct train_exchange *x)
 {
     return x->floats - TRAIN_HEAD;
 }
@@ -31,7 +31,7 @@ static base_status gather_scatter_open(struct train_session *s)
 
     if (x->rank != 0 || x->size == 1)
         return BASE_OK;
-    TRY(base_mul(gradients(x), (size_t)x->size - 1, &floats));
+    TRY(base_mul(gather_scatter_gradients(x), (size_t)x->size - 1, &floats));
     TRY(base_tensor(floats, sizeof(float), "the gradients of all workers", &state->received));
 out:
     return st;
@@ -46,12 +46,12 @@ static void gather_scatter_close(struct train_session *s)
 }
 
 /* Rank 0's part: `back` false: a message from each of the others; true: one to each of them. */
-static base_status exchange(struct train_exchange *x, bool back)
+static base_status gather_scatter_exchange(struct train_exchange *x, bool back)
 {
     struct gather_scatter *state = x->state;
     struct comm_group *group = coll_group(x->coll);
     struct comm_request requests[COMM_MAX_WORKERS], *list[COMM_MAX_WORKERS];
-    size_t count = gradients(x), bytes = count * sizeof(float);
+    size_t count = gather_scatter_gradients(x), bytes = count * sizeof(float);
 
     for (int i = 1; i < x->size; i++) {
         list[i - 1] = &requests[i - 1];
@@ -64,25 +64,26 @@ static base_status exchange(struct train_exchange *x, bool back)
     return comm_wait(group, list, x->size - 1, base_now() + PATIENCE);
 }
 
-static base_status serve(struct train_exchange *x)
+static base_status gather_scatter_serve(struct train_exchange *x)
 {
     base_status st = BASE_OK;
     struct gather_scatter *state = x->state;
     float *sum = x->mine + TRAIN_HEAD;
 
-    TRY(exchange(x, false));
+    TRY(gather_scatter_exchange(x, false));
     for (int i = 1; i < x->size; i++)
-        nn_simd()->add(gradients(x), sum, state->received + (size_t)(i - 1) * gradients(x), sum);
-    TRY(exchange(x, true));
+        nn_simd()->add(gather_scatter_gradients(x), sum,
+                       state->received + (size_t)(i - 1) * gather_scatter_gradients(x), sum);
+    TRY(gather_scatter_exchange(x, true));
 out:
     return st;
 }
 
-static base_status ask(struct train_exchange *x)
+static base_status gather_scatter_ask(struct train_exchange *x)
 {
     struct comm_group *group = coll_group(x->coll);
     struct comm_request sent, answer, *list[] = {&sent, &answer};
-    size_t bytes = gradients(x) * sizeof(float);
+    size_t bytes = gather_scatter_gradients(x) * sizeof(float);
     base_status st = BASE_OK;
 
     comm_send(group, 0, COMM_CALLS, TO_ROOT, x->mine + TRAIN_HEAD, bytes, &sent);
@@ -101,7 +102,7 @@ static base_status gather_scatter_combine(struct train_exchange *x)
     TRY(train_exchange_head(x));
     was = train_clock_enter(x->clock, TRAIN_COMMUNICATE);
     if (x->size > 1)
-        TRY(x->rank == 0 ? serve(x) : ask(x));
+        TRY(x->rank == 0 ? gather_scatter_serve(x) : gather_scatter_ask(x));
     train_clock_enter(x->clock, was);
     x->ranges[0] = (struct train_range){0, x->floats, x->mine};
     x->range_count = 1;

@@ -44,7 +44,7 @@ static void local_sgd_close(struct train_session *s)
     state->velocity = NULL;
 }
 
-static void outer_step(const struct train_session *s)
+static void local_sgd_outer_step(const struct train_session *s)
 {
     const struct options *options = s->options;
     const struct local_sgd *state = s->strategy_state;
@@ -60,7 +60,7 @@ static void outer_step(const struct train_session *s)
     }
 }
 
-static base_status average(struct train_exchange *x, float share, float *of, size_t count)
+static base_status local_sgd_average(struct train_exchange *x, float share, float *of, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         of[i] *= share;
@@ -68,7 +68,7 @@ static base_status average(struct train_exchange *x, float share, float *of, siz
 }
 
 /* One model of all copies; `share`: this worker's, of the round's samples. */
-static base_status average_models(struct train_session *s, float share)
+static base_status local_sgd_average_models(struct train_session *s, float share)
 {
     base_status st = BASE_OK;
     const struct options *options = s->options;
@@ -76,17 +76,17 @@ static base_status average_models(struct train_session *s, float share)
     struct train_exchange *x = &s->team.exchange;
     size_t floats = s->state.floats;
 
-    TRY(average(x, share, s->state.weights, floats));
+    TRY(local_sgd_average(x, share, s->state.weights, floats));
     for (int i = 0; options->slots && i < s->state.optimiser->slots; i++)
-        TRY(average(x, share, s->state.slots[i], floats));
-    TRY(average(x, share, s->state.statistics, nn_graph_stat_floats(s->state.graph)));
+        TRY(local_sgd_average(x, share, s->state.slots[i], floats));
+    TRY(local_sgd_average(x, share, s->state.statistics, nn_graph_stat_floats(s->state.graph)));
     if (state->velocity != NULL)
-        outer_step(s);
+        local_sgd_outer_step(s);
 out:
     return st;
 }
 
-static base_status begin_round(struct train_session *s)
+static base_status local_sgd_begin_round(struct train_session *s)
 {
     struct local_sgd *state = s->strategy_state;
 
@@ -95,7 +95,7 @@ static base_status begin_round(struct train_session *s)
 }
 
 /* All copies become one; the samples since the last round count for all workers. */
-static base_status end_round(struct train_session *s)
+static base_status local_sgd_end_round(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct local_sgd *state = s->strategy_state;
@@ -105,7 +105,7 @@ static base_status end_round(struct train_session *s)
     TRY(train_exchange_head(&s->team.exchange));
     train_head_read(s, s->team.exchange.mine, &all);
     train_clock_enter(&s->clock, TRAIN_COMMUNICATE);
-    TRY(average_models(s, (float)((double)state->outcome.seen / (double)all.seen)));
+    TRY(local_sgd_average_models(s, (float)((double)state->outcome.seen / (double)all.seen)));
     train_clock_enter(&s->clock, TRAIN_COMPUTE);
     train_step_count(s, &all, state->outcome.seen);
     s->united_step = s->state.position.step;
@@ -114,7 +114,7 @@ out:
 }
 
 /* A step by this worker's own gradients, which come scaled for the whole batch. */
-static base_status step_alone(struct train_session *s, struct train_step *step)
+static base_status local_sgd_step_alone(struct train_session *s, struct train_step *step)
 {
     base_status st = BASE_OK;
     struct local_sgd *state = s->strategy_state;
@@ -124,7 +124,7 @@ static base_status step_alone(struct train_session *s, struct train_step *step)
 
     TRY(train_step_compute(s, step));
     train_fault_at(&s->fault, "combine", x->step);
-    scale = x->samples > 0 ? (float)x->whole / (float)x->samples : 0;
+    scale = step->batch.count > 0 ? (float)step->batch.whole / (float)step->batch.count : 0;
     for (size_t i = TRAIN_HEAD; i < x->floats; i++)
         x->mine[i] *= scale;
     train_fault_at(&s->fault, "update", x->step);
@@ -138,7 +138,7 @@ out:
     return st;
 }
 
-static bool round_is_due(const struct train_session *s)
+static bool local_sgd_round_is_due(const struct train_session *s)
 {
     const struct options *options = s->options;
     int64_t step = s->state.position.step;
@@ -153,13 +153,13 @@ static base_status local_sgd_leg(struct train_session *s, int64_t goal)
     const struct train_position *p = &s->state.position;
     struct train_step step = {0};
 
-    TRY(begin_round(s));
+    TRY(local_sgd_begin_round(s));
     while (p->step < goal && !train_session_halts(s)) {
-        TRY(step_alone(s, &step));
-        if (p->step == goal || round_is_due(s)) {
-            TRY(end_round(s));
+        TRY(local_sgd_step_alone(s, &step));
+        if (p->step == goal || local_sgd_round_is_due(s)) {
+            TRY(local_sgd_end_round(s));
             if (p->step < goal)
-                TRY(begin_round(s));
+                TRY(local_sgd_begin_round(s));
         }
         train_step_tell(s, &step);
     }

@@ -3,6 +3,7 @@
  * A network that classifies samples of a data set: src/nn on src/data. Every worker has the whole
  * model; its gradients go into the exchange's memory, where the strategy sums them.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -92,7 +93,8 @@ static void network_close(struct train_session *s)
     base_free(n->order);
 }
 
-static base_status describe_graph(struct network *n, const struct train_job *job, const char *text)
+static base_status network_describe_graph(struct network *n, const struct train_job *job,
+                                          const char *text)
 {
     const struct data_info *info = n->info;
     struct nn_shape input = {.c = info->channels, .h = info->height, .w = info->width};
@@ -106,22 +108,22 @@ static base_status describe_graph(struct network *n, const struct train_job *job
     return st;
 }
 
-static uint32_t whole_batch(const struct train_session *s)
+static uint32_t network_whole_batch(const struct train_session *s)
 {
     return s->plan.batch < s->count[DATA_TRAIN] ? (uint32_t)s->plan.batch : s->count[DATA_TRAIN];
 }
 
 /* The largest share of a batch, cut into --accumulate pieces. */
-static void cut_batch(struct train_session *s)
+static void network_cut_batch(struct train_session *s)
 {
     struct network *n = s->work;
-    int64_t share = data_share_most(train_team_share(&s->team), whole_batch(s));
+    int64_t share = data_share_most(train_team_share(&s->team), network_whole_batch(s));
 
     n->piece = (int)((share + s->job->accumulate - 1) / s->job->accumulate);
 }
 
 /* Refuses what this host cannot hold, before anything is allocated or timed. */
-static base_status check_memory(struct train_session *s, int slots)
+static base_status network_check_memory(struct train_session *s, int slots)
 {
     const struct network *n = s->work;
     int workers = train_team_neighbours(&s->team), fits = n->piece;
@@ -129,6 +131,7 @@ static base_status check_memory(struct train_session *s, int slots)
     double need = workers * (double)nn_graph_memory(n->graph, n->piece, slots);
     double least = workers * (double)nn_graph_memory(n->graph, 1, slots);
     int64_t pieces;
+    char pieced[48] = "";
 
     if (need <= limit)
         return BASE_OK;
@@ -140,12 +143,25 @@ static base_status check_memory(struct train_session *s, int slots)
     while (workers * (double)nn_graph_memory(n->graph, fits, slots) > limit)
         fits = (fits + 1) / 2;
     pieces = (n->piece * s->job->accumulate + fits - 1) / fits;
+    if (!s->job->sync_bn) /* which goes with whole shares only */
+        snprintf(pieced, sizeof pieced, "--accumulate %lld or ", (long long)pieces);
     return base_fail(BASE_ERR_MEMORY,
                      "%s with %d samples at a time needs %.1f GB on this host, which has %.1f GB; "
-                     "--accumulate %lld (the same training in smaller pieces) or --batch %lld "
-                     "would fit",
-                     s->job->model, n->piece, need / 1e9, limit / 1e9, (long long)pieces,
+                     "%s--batch %lld would fit",
+                     s->job->model, n->piece, need / 1e9, limit / 1e9, pieced,
                      (long long)(s->plan.batch / pieces > 0 ? s->plan.batch / pieces : 1));
+}
+
+/* The longest vector that batch-norm sums over workers: two a channel, or one and a count. */
+static size_t network_most_sums(const struct train_session *s)
+{
+    const struct nn_graph *graph = ((const struct network *)s->work)->graph;
+    size_t most = 0;
+
+    for (size_t i = 0; s->job->sync_bn && i < nn_graph_stats(graph); i++)
+        if (2 * nn_graph_stat(graph, i)->floats > most)
+            most = 2 * nn_graph_stat(graph, i)->floats;
+    return most;
 }
 
 static base_status network_describe(struct train_session *s, const char *text)
@@ -158,17 +174,17 @@ static base_status network_describe(struct train_session *s, const char *text)
 
     if (text == NULL)
         TRY(nn_model_text(s->job->model, &zoo));
-    TRY(describe_graph(n, s->job, text != NULL ? text : zoo));
+    TRY(network_describe_graph(n, s->job, text != NULL ? text : zoo));
     TRY(nn_optimiser_find(s->job->optimiser, &optimiser));
     for (int i = 0; i < s->job->record.count; i++)
         TRY(base_prefix(nn_graph_find(n->graph, s->job->record.at[i], &layer), "--record"));
-    cut_batch(s);
-    TRY(check_memory(s, optimiser->slots));
+    network_cut_batch(s);
+    TRY(network_check_memory(s, optimiser->slots));
     TRY(train_state_init(&s->state, n->graph, optimiser));
     TRY(base_tensor(nn_graph_stat_floats(n->graph), sizeof(float), "statistics",
                     &n->statistics_before));
     n->tracked_before = base_calloc(nn_graph_stats(n->graph), sizeof *n->tracked_before);
-    n->before = 0;
+    s->sums = network_most_sums(s);
 out:
     base_free(zoo);
     return st;
@@ -199,27 +215,15 @@ out:
 
 /* ---- memory for a share ---- */
 
-static void sum_statistics(void *context, float *sums, size_t count)
+static void network_sum_statistics(void *context, float *sums, size_t count)
 {
     train_team_sum(context, sums, count);
 }
 
-/* The longest vector that batch-norm sums over workers: two a channel, or one and a count. */
-static size_t most_sums(const struct train_session *s)
-{
-    const struct nn_graph *graph = ((const struct network *)s->work)->graph;
-    size_t most = 0;
-
-    for (size_t i = 0; s->job->sync_bn && i < nn_graph_stats(graph); i++)
-        if (2 * nn_graph_stat(graph, i)->floats > most)
-            most = 2 * nn_graph_stat(graph, i)->floats;
-    return most;
-}
-
-static struct nn_setup describe_net(struct train_session *s)
+static struct nn_setup network_describe_net(struct train_session *s)
 {
     const struct network *n = s->work;
-    struct nn_reduce reduce = {s->job->sync_bn ? sum_statistics : NULL, &s->team};
+    struct nn_reduce reduce = {s->job->sync_bn ? network_sum_statistics : NULL, &s->team};
 
     return (struct nn_setup){.n_max = n->piece,
                              .training = true,
@@ -237,17 +241,17 @@ static base_status network_tune(struct train_session *s, const char *wished)
     char *cache = nn_tune_cache();
     base_status st;
 
-    setup = describe_net(s);
+    setup = network_describe_net(s);
     st = nn_tune(n->graph, &setup, wished, cache, &s->kernels);
     base_free(cache);
     return st;
 }
 
-static base_status fit_net(struct train_session *s)
+static base_status network_fit_net(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct network *n = s->work;
-    struct nn_setup setup = describe_net(s);
+    struct nn_setup setup = network_describe_net(s);
 
     setup.gradients = s->team.exchange.mine + TRAIN_HEAD;
     if (n->net != NULL && n->piece <= n->net_piece) {
@@ -273,13 +277,13 @@ static base_status network_fit(struct train_session *s)
     struct network *n = s->work;
     struct data_augment augment = {.pad = (int)s->job->pad, .flip = s->job->flip};
 
-    cut_batch(s);
-    TRY(train_team_begin(&s->team, s->state.floats, most_sums(s)));
-    TRY(fit_net(s));
+    network_cut_batch(s);
+    TRY(network_fit_net(s));
     data_loader_free(n->loader);
     n->loader = NULL;
     n->epoch = -1;
-    TRY(data_loader_new(n->set, DATA_TRAIN, whole_batch(s), train_team_share(&s->team),
+    n->before = 0;
+    TRY(data_loader_new(n->set, DATA_TRAIN, network_whole_batch(s), train_team_share(&s->team),
                         (uint64_t)s->job->seed, augment, &n->loader));
     if (s->job->accumulate > 1 && n->accumulated == NULL)
         TRY(base_tensor(s->state.floats, sizeof(float), "accumulated gradients", &n->accumulated));
@@ -313,7 +317,7 @@ out:
     return st;
 }
 
-static void tell_strategy(void *context, size_t offset, size_t count)
+static void network_tell_strategy(void *context, size_t offset, size_t count)
 {
     struct train_session *s = context;
     struct network *n = s->work;
@@ -324,7 +328,7 @@ static void tell_strategy(void *context, size_t offset, size_t count)
     train_fault_nth(&s->fault, "backward", ++n->ranges_ready, s->team.exchange.step);
 }
 
-static void add_piece(struct train_session *s, bool first, bool last)
+static void network_add_piece(struct train_session *s, bool first, bool last)
 {
     struct network *n = s->work;
     float *gradients = s->team.exchange.mine + TRAIN_HEAD;
@@ -336,7 +340,7 @@ static void add_piece(struct train_session *s, bool first, bool last)
                        last ? gradients : n->accumulated);
 }
 
-static void keep_statistics(struct train_session *s)
+static void network_keep_statistics(struct train_session *s)
 {
     struct network *n = s->work;
 
@@ -360,7 +364,7 @@ static void network_undo(struct train_session *s)
 }
 
 /* The state may have moved: into memory that workers share, or from one copy to the other. */
-static void find_weights(struct train_session *s)
+static void network_find_weights(struct train_session *s)
 {
     struct network *n = s->work;
 
@@ -370,9 +374,9 @@ static void find_weights(struct train_session *s)
 }
 
 /* Samples [at, at + count) of the batch. */
-static base_status compute_piece(struct train_session *s, const struct data_batch *b, uint32_t at,
-                                 uint32_t count, struct nn_ready ready,
-                                 struct train_outcome *outcome)
+static base_status network_compute_piece(struct train_session *s, const struct data_batch *b,
+                                         uint32_t at, uint32_t count, struct nn_ready ready,
+                                         struct train_outcome *outcome)
 {
     base_status st = BASE_OK;
     struct network *n = s->work;
@@ -405,22 +409,22 @@ static base_status network_compute(struct train_session *s, const struct data_ba
     uint32_t most = (uint32_t)n->piece;
     /* With several pieces only their sum is a gradient that a strategy may use. */
     struct nn_ready ready =
-        b->count <= most ? (struct nn_ready){tell_strategy, s} : (struct nn_ready){0};
+        b->count <= most ? (struct nn_ready){network_tell_strategy, s} : (struct nn_ready){0};
     base_status st = BASE_OK;
 
-    keep_statistics(s);
-    find_weights(s);
+    network_keep_statistics(s);
+    network_find_weights(s);
     n->ranges_ready = 0;
     if (b->count == 0) { /* more workers than samples */
         memset(s->team.exchange.mine, 0, s->team.exchange.floats * sizeof(float));
         if (s->job->sync_bn) /* the others wait for this worker's sums */
-            TRY(compute_piece(s, b, 0, 0, ready, outcome));
+            TRY(network_compute_piece(s, b, 0, 0, ready, outcome));
     }
     for (uint32_t at = 0; at < b->count; at += most) {
         uint32_t count = b->count - at < most ? b->count - at : most;
 
-        TRY(compute_piece(s, b, at, count, ready, outcome));
-        add_piece(s, at == 0, at + count == b->count);
+        TRY(network_compute_piece(s, b, at, count, ready, outcome));
+        network_add_piece(s, at == 0, at + count == b->count);
     }
     TRY(s->team.failure);
     outcome->seen = b->count;
@@ -438,9 +442,9 @@ static base_status network_unite(struct train_session *s)
     if (s->job->sync_bn)
         return BASE_OK;
     memcpy(n->statistics_before, s->state.statistics, count * sizeof(float));
-    TRY(train_team_mean(&s->team, n->statistics_before, count,
-                        s->journal.samples - n->united_samples));
-    n->united_samples = s->journal.samples;
+    n->before = 0; /* the buffer is used for something else */
+    TRY(train_team_mean(&s->team, n->statistics_before, count, s->samples - n->united_samples));
+    n->united_samples = s->samples;
     memcpy(s->state.statistics, n->statistics_before, count * sizeof(float));
 out:
     return st;
@@ -460,7 +464,7 @@ static base_status network_score(struct train_session *s, enum data_part part,
     struct train_metrics m;
     base_status st;
 
-    find_weights(s);
+    network_find_weights(s);
     train_metrics_init(&m, n->info->classes);
     st = train_evaluate(n->net, n->set, part, share, n->piece, &m, &s->clock, NULL);
     train_metrics_pack(&m, score);
