@@ -4,8 +4,8 @@
 source "$(dirname "$0")/../support/dist.bash"
 source "$root/tests/support/cluster.bash"
 
-listener() { # PORT COUNT: breaks off so many connections and ends; 0: accepts one and is mute
-    /usr/bin/python3 - "$1" "$2" <<'PY'
+listener() { # PORT COUNT, in the background: breaks off so many connections and ends; 0: accepts one and is mute
+    exec /usr/bin/python3 - "$1" "$2" <<'PY'
 import socket, sys, time
 listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
 open("listening", "w")
