@@ -319,13 +319,25 @@ static base_status hear_ready(struct cluster_coordinator *c, struct worker *w,
     return BASE_OK;
 }
 
+/* A worker that was done before it came to the current view: the others that wait for it there
+ * would do so until their patience ends, so they are told that it has left. */
+static void leave_view(struct cluster_coordinator *c, const struct worker *w)
+{
+    struct cluster_message lost = {.type = CLUSTER_LOST, .peer = w->id, .view = c->view.number};
+
+    c->gaps = true;
+    cluster_message_text(&lost, "is done");
+    cluster_coordinator_say_all(c, &lost);
+}
+
 static void hear_result(struct cluster_coordinator *c, struct worker *w,
                         const struct cluster_message *m)
 {
     if (w->state != WORKER_READY)
         return;
     w->state = WORKER_DONE;
-    c->gaps |= m->view < c->view.number; /* the others wait for it where it will not come */
+    if (m->view < c->view.number)
+        leave_view(c, w);
     if (m->view > c->done_view)
         c->done_view = m->view;
     if (c->result_id != 0 && c->result_id < w->id)

@@ -51,6 +51,10 @@ static void test_done_in_the_former_view(void **state)
     lab_ready(1, 5);
     lab_assert_view(3, 4, 1, 2, 4, 5);
     lab_result_of(0, 1, 2);
+    assert_int_equal(lab_said(CLUSTER_LOST, 1, &m),
+                     2); /* after worker 3: ends the wait in view 3 */
+    assert_int_equal(m.peer, 1);
+    assert_int_equal(m.view, 3);
     lab_assert_view(4, 3, 2, 4, 5);
     lab_result_of(0, 2, 2);
     lab_assert_view(5, 2, 4, 5);
