@@ -123,10 +123,10 @@ static base_status end_epoch(struct train_session *s)
     TRY(train_session_compare(s));
     better = job->validation > 0 && judge(s, validation);
     close_epoch(&s->state.position);
+    TRY(record_epoch(s, validation)); /* first: a resumed run takes out what its checkpoint lacks */
     if (train_session_save_is_due(s) || better)
         TRY(train_session_save(s));
     TRY(train_session_mark_best(s));
-    TRY(record_epoch(s, validation));
     st = tested;
 out:
     return st;

@@ -62,6 +62,7 @@ base_status train_session_save(struct train_session *s)
     train_fault_at(&s->fault, "checkpoint", s->state.position.step);
     if (train_team_leads(&s->team))
         TRY(write_checkpoint(s));
+    train_fault_at(&s->fault, "saved", s->state.position.step);
     s->saved_step = s->state.position.step;
 out:
     train_clock_enter(&s->clock, was);
