@@ -4,6 +4,7 @@
  * and events.
  */
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -86,6 +87,18 @@ static bool is_here(const struct train_session *s)
     return yes;
 }
 
+/* The socket of `paceline status` outlives an agent that was killed. A worker that has the run's
+ * lock and begins a job knows that the former one answers no more. */
+static void remove_old_socket(const struct train_session *s)
+{
+    char *path = base_format("%s/status", s->run.path);
+    struct stat about;
+
+    if (lstat(path, &about) == 0 && S_ISSOCK(about.st_mode))
+        unlink(path);
+    base_free(path);
+}
+
 /* A new folder, or the one that another worker had; that may have been on another host. */
 static base_status take_folder(struct train_session *s, bool takes_over)
 {
@@ -100,6 +113,8 @@ static base_status take_folder(struct train_session *s, bool takes_over)
     TRY(base_make_dirs(s->run.path));
     if (!s->run.locked)
         TRY(train_run_lock(&s->run, takes_over ? TAKE_OVER : 0));
+    if (!takes_over)
+        remove_old_socket(s);
     json_object_set_new(s->run.json, "about", train_session_about(s));
     json_object_set_new(s->run.json, "launch", cluster_worker_launch(s->team.worker));
     begin_epochs(s);

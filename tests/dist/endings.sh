@@ -15,3 +15,19 @@ epochs = [e["epoch"] for e in json.load(open("runs/saved/run.json"))["epochs"]]
 assert epochs == [1, 2], epochs' || fail "an epoch is missing in run.json"
 
 # The status socket of an agent that was killed goes when the run goes on in one process.
+"$paceline" train "${job[@]}" --epochs 1000000 --no-test --checkpoint-every 50 --workers 2 --run socket >log 2>&1 &
+agents[socket]=$!
+eventually [ -S runs/socket/status ]
+eventually eval 'compgen -G "runs/socket/checkpoints/step-*" >/dev/null'
+kill -KILL "${agents[socket]}"
+wait "${agents[socket]}"
+unset 'agents[socket]'
+[ -S runs/socket/status ] || fail "a killed agent has removed its socket"
+eventually eval '! "$paceline" runs --json | grep -q running'
+step=$(ls runs/socket/checkpoints | sed -n 's/^step-//p' | sort -n | tail -n 1)
+expect 0 "$paceline" train --resume socket --workers 1 --strategy single --steps $((step + 2))
+[ ! -e runs/socket/status ] || fail "the socket of a killed agent is still there"
+
+# A signal at one host interrupts the job: host 0, whose exit code is the job's, does not end with 0.
+port=$(free_port)
+for rank in 0 1; do
