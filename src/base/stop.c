@@ -24,6 +24,12 @@ void base_stop_install(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
+void base_stop_ask(int signal)
+{
+    if (asked == 0)
+        ask(signal);
+}
+
 int base_stop_signal(void)
 {
     return asked;

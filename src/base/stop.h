@@ -7,8 +7,9 @@
 #ifndef BASE_STOP_H
 #define BASE_STOP_H
 
-void base_stop_install(void); /* from now on signals are requests */
-int base_stop_signal(void);   /* 0, or the signal that asked */
-void base_stop_late(void);    /* the work is complete: what asks or has asked comes too late */
+void base_stop_install(void);   /* from now on signals are requests */
+int base_stop_signal(void);     /* 0, or the signal that asked */
+void base_stop_ask(int signal); /* as if this signal had come, unless one has */
+void base_stop_late(void);      /* the work is complete: what asks or has asked comes too late */
 
 #endif

@@ -31,3 +31,18 @@ expect 0 "$paceline" train --resume socket --workers 1 --strategy single --steps
 # A signal at one host interrupts the job: host 0, whose exit code is the job's, does not end with 0.
 port=$(free_port)
 for rank in 0 1; do
+    "$paceline" train "${job[@]}" --epochs 1000000 --no-test --run signal --json --num-nodes 2 --rank $rank \
+        --master-ip 127.0.0.1 --port "$port" >"out-$rank" 2>"err-$rank" &
+    agents[$rank]=$!
+done
+eventually grep -qs '"event":"step"' runs/signal/events.jsonl
+kill -TERM "${agents[1]}"
+for rank in 0 1; do
+    code=0
+    wait "${agents[$rank]}" || code=$?
+    unset "agents[$rank]"
+    [ $code = 143 ] || fail "host $rank of an interrupted job ended with $code: $(tail -n 3 "err-$rank")"
+done
+cp out-0 out
+json "o['interrupted']"
+grep -q '"status": "interrupted"' runs/signal/run.json || fail "run.json does not say interrupted"

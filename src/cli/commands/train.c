@@ -5,6 +5,7 @@
  */
 #include "train/train.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -195,7 +196,9 @@ static base_status run(void *args, const struct cli_positional *positional)
         TRY(train_job_run(job, NULL, &result));
     else
         TRY(run_workers(job, &launch, &result));
-    if (result != NULL && !json_is_true(json_object_get(result, "interrupted")))
+    if (json_is_true(json_object_get(result, "interrupted")))
+        base_stop_ask(SIGTERM); /* where another host of the job got the signal */
+    else if (result != NULL)
         base_stop_late();
     if (job->json && result != NULL)
         TRY(base_json_print(result));
