@@ -313,12 +313,14 @@ class Ending:
         self.tell(f"status {run['status']}, told as {status}; newest checkpoint {self.newest()}")
         told = {0: {"done"}, 1: {"failed"}, 130: {"interrupted"}, 143: {"interrupted"}, 129: {"interrupted"}}
         fit = set(told.get(code, {"done", "interrupted", "failed", "lost"} if code < 0 or self.place == "mpi" else ()))
-        if code not in (0, None) and (self.violent or self.full):
+        if code != 0 and (self.violent or self.full):
             fit.add("lost")  # the last one who could write it was killed, or could not write
         if self.place == "mpi":
             fit |= {"interrupted", "lost", "done"} if self.signalled else set()  # mpirun's code tells of the signal
         if code == 1 and self.signalled and self.violent:
             fit.add("interrupted")
+        if code > 128 and (self.full or self.limit):
+            fit.add("failed")  # asked to stop, it could not save
         expect(status in fit, f"the exit code is {code} and the run is {status}, not one of {sorted(fit)}")
         expect(status not in ("done", "interrupted", "failed") or "pid" not in run, "an ended run has a pid")
         if status in ("done", "interrupted"):
