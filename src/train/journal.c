@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -11,12 +13,15 @@
 
 void train_journal_init(struct train_journal *j, const struct train_job *job)
 {
-    *j = (struct train_journal){.job = job, .started = base_now()};
+    *j = (struct train_journal){
+        .job = job, .started = base_now(), .told = base_calloc(TRAIN_REMEMBERED, sizeof *j->told)};
 }
 
 void train_journal_fini(struct train_journal *j)
 {
     train_pace_fini(&j->pace);
+    base_free(j->told);
+    j->told = NULL;
 }
 
 base_status train_journal_plan(struct train_journal *j, int64_t first, int64_t last)
@@ -74,9 +79,52 @@ static void log_window(struct train_journal *j, const struct train_position *p)
     memset(&j->window, 0, sizeof j->window);
 }
 
+static void tell_step(struct train_journal *j, const struct train_told *t)
+{
+    base_event(j->events,
+               "{\"event\":\"step\",\"step\":%" PRId64 ",\"epoch\":%" PRId64
+               ",\"loss\":%.9g,\"correct\":%" PRId64 ",\"samples\":%" PRId64 ",\"lr\":%.9g,"
+               "\"seconds\":%.6f,\"data\":%.6f,\"communicate\":%.6f,\"wait\":%.6f,"
+               "\"overlapped\":%.6f}",
+               t->step, t->epoch, t->loss, t->correct, t->samples, t->lr, t->seconds, t->data,
+               t->communicate, t->wait, t->overlapped);
+}
+
+/* The newest step that the end of an events.jsonl tells of; 0: none. */
+static int64_t last_told(const char *path)
+{
+    static const char key[] = "{\"event\":\"step\",\"step\":";
+    char text[16384] = "", *at = text;
+    FILE *file = fopen(path, "re");
+    int64_t step = 0;
+
+    if (file == NULL)
+        return 0;
+    if (fseeko(file, -(off_t)sizeof text + 1, SEEK_END) != 0)
+        rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    for (; (at = strstr(at, key)) != NULL; at += sizeof key - 1)
+        step = strtoll(at + sizeof key - 1, NULL, 10);
+    return step;
+}
+
+void train_journal_catch_up(struct train_journal *j, const char *path, int64_t step)
+{
+    int64_t first = last_told(path) + 1;
+
+    if (first <= step - TRAIN_REMEMBERED)
+        first = step - TRAIN_REMEMBERED + 1;
+    for (; first <= step; first++)
+        if (j->told[first % TRAIN_REMEMBERED].step == first)
+            tell_step(j, &j->told[first % TRAIN_REMEMBERED]);
+}
+
 void train_journal_step(struct train_journal *j, const struct train_position *p,
                         const struct train_entry *e)
 {
+    struct train_told *told = &j->told[p->step % TRAIN_REMEMBERED];
+
     train_pace_add(&j->pace, e->seconds, e->samples);
     j->window.outcome.loss_sum += e->outcome->loss_sum;
     j->window.outcome.correct += e->outcome->correct;
@@ -87,14 +135,18 @@ void train_journal_step(struct train_journal *j, const struct train_position *p,
     if (j->window.outcome.seen > 0)
         j->shown_loss = j->window.outcome.loss_sum / (double)j->window.outcome.seen;
     j->shown_rate = (double)j->window.samples / fmax(1e-9, j->window.seconds);
-    base_event(j->events,
-               "{\"event\":\"step\",\"step\":%" PRId64 ",\"epoch\":%" PRId64
-               ",\"loss\":%.9g,\"correct\":%" PRId64 ",\"samples\":%" PRId64 ",\"lr\":%.9g,"
-               "\"seconds\":%.6f,\"data\":%.6f,\"communicate\":%.6f,\"wait\":%.6f,"
-               "\"overlapped\":%.6f}",
-               p->step, p->epoch + 1, e->outcome->loss_sum / fmax(1, (double)e->outcome->seen),
-               e->outcome->correct, e->outcome->seen, e->lr, e->seconds, e->data, e->communicate,
-               e->wait, e->overlapped);
+    *told = (struct train_told){.step = p->step,
+                                .epoch = p->epoch + 1,
+                                .correct = e->outcome->correct,
+                                .samples = e->outcome->seen,
+                                .loss = e->outcome->loss_sum / fmax(1, (double)e->outcome->seen),
+                                .lr = e->lr,
+                                .seconds = e->seconds,
+                                .data = e->data,
+                                .communicate = e->communicate,
+                                .wait = e->wait,
+                                .overlapped = e->overlapped};
+    tell_step(j, told);
     if (j->job->log_every > 0 && p->step % j->job->log_every == 0 && j->window.outcome.seen > 0)
         log_window(j, p);
     show_progress(j, p);

@@ -14,10 +14,19 @@
 #include "train/state.h"
 #include "train/task.h"
 
+/* A step as events.jsonl has it. */
+struct train_told {
+    int64_t step, epoch, correct, samples;
+    double loss, lr, seconds, data, communicate, wait, overlapped;
+};
+
+enum { TRAIN_REMEMBERED = 1024 };
+
 struct train_journal {
     const struct train_job *job;
     struct base_events *events;  /* NULL: another worker writes them */
     struct train_record *record; /* of --record; it writes where there are events */
+    struct train_told *told;     /* the newest TRAIN_REMEMBERED steps, each at step % that */
     struct train_pace pace;      /* of this process's steps */
     double started;
     int64_t first_step, last_step; /* for the progress bar */
@@ -49,6 +58,10 @@ void train_journal_unwatch(struct train_journal *journal);
 
 void train_journal_step(struct train_journal *journal, const struct train_position *position,
                         const struct train_entry *entry);
+/* The events that a rank 0 had not yet written are lost with it. To be called by the next one, with
+ * `events` open: it tells the steps up to `step` that the file at `path` lacks and that it knows.
+ */
+void train_journal_catch_up(struct train_journal *journal, const char *path, int64_t step);
 /* validation: its loss, where the job has a validation part. test: a score; NULL: there was none.
  * Returns the entry of run.json, a new reference. */
 json_t *train_journal_epoch(struct train_journal *journal, const struct train_position *position,

@@ -137,7 +137,9 @@ base_status train_session_lead(struct train_session *s, bool takes_over)
         cluster_worker_folder(s->team.worker, s->run.path);
     TRY(base_events_open(s->run.events, &s->journal.events));
     about = json_object_get(s->run.json, "about");
-    if (!takes_over)
+    if (takes_over)
+        train_journal_catch_up(&s->journal, s->run.events, s->state.position.step);
+    else
         base_event(s->journal.events,
                    "{\"event\":\"%s\",\"step\":%lld,\"threads\":%d,\"kernels\":\"%s\"}",
                    s->job->resume != NULL ? "resume" : "start", (long long)s->state.position.step,

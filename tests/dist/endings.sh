@@ -46,3 +46,15 @@ done
 cp out-0 out
 json "o['interrupted']"
 grep -q '"status": "interrupted"' runs/signal/run.json || fail "run.json does not say interrupted"
+
+# The step events that rank 0 had not yet written when it was killed are written by the next one.
+for strategy in ddp local-sgd:k=3; do
+    PACELINE_FAULT=1:update:100 expect 0 "$paceline" train "${job[@]}" --epochs 20 --workers 2 --no-test \
+        --no-checkpoint --strategy $strategy --run "told-$strategy"
+    grep -q 'worker 1 .*died' err || fail "worker 1 was not lost: $(cat err)"
+    /usr/bin/python3 - "runs/told-$strategy/events.jsonl" <<'PY' || fail "$strategy: events are lost with rank 0"
+import json, sys
+told = [e["step"] for e in map(json.loads, open(sys.argv[1])) if e["event"] == "step"]
+assert told == sorted(told) and set(told) == set(range(1, 121)), told
+PY
+done
