@@ -353,7 +353,8 @@ class Ending:
         missing = [s for s in range(1, self.total + 1) if s not in steps]
         if any(e.get("event") == "dropped" for e in events) or self.full or self.limit:
             return
-        expect(self.violent or not missing, f"events.jsonl lacks the steps {missing[:20]}")
+        survived = self.codes[0] in (0, 129, 130, 143)  # else the events of the last moment may be lost
+        expect(not survived or not missing, f"events.jsonl lacks the steps {missing[:20]}")
         seen = collections.Counter()
         for step in steps.values():
             seen[step["epoch"]] += step["samples"]
