@@ -23,6 +23,7 @@ struct data_set {
     const struct data_format *format;
     struct data_source source;
     uint32_t *chosen[DATA_PARTS]; /* indices in the source's part; NULL: all, in its order */
+    int32_t *label_of;            /* (source.classes) a label for each of its own; NULL: the same */
 };
 
 static enum data_part source_part(enum data_part part)
@@ -47,7 +48,9 @@ bool data_costly(const struct data_set *set)
 
 int32_t data_label(const struct data_set *set, enum data_part part, uint32_t index)
 {
-    return set->source.labels[source_part(part)][source_index(set, part, index)];
+    int32_t label = set->source.labels[source_part(part)][source_index(set, part, index)];
+
+    return set->label_of != NULL ? set->label_of[label] : label;
 }
 
 base_status data_pixels(const struct data_set *set, enum data_part part, uint32_t index,
@@ -238,7 +241,7 @@ static base_status normalise(struct data_set *set, const struct data_options *op
         info->mean[c] = 0;
         info->deviation[c] = 1;
     }
-    if (options->channels > 0) {
+    if (options->has_statistics) {
         memcpy(info->mean, options->mean, sizeof info->mean);
         memcpy(info->deviation, options->deviation, sizeof info->deviation);
         return BASE_OK;
@@ -267,23 +270,60 @@ static void digest(struct data_set *set)
     base_free(identity);
 }
 
-static void describe(struct data_set *set, const char *what)
+/* ---- classes ---- */
+
+static base_status fail_class(const char *name, const struct data_options *options)
+{
+    enum { SHOWN = 20 };
+    struct base_str known = {0};
+    base_status st;
+
+    for (int i = 0; i < options->classes && i < SHOWN; i++)
+        base_str_add(&known, "%s%s", i > 0 ? ", " : "", options->class_names[i]);
+    st = base_fail(BASE_ERR_DATA, "class '%s' is not one of the model's %d: %s%s", name,
+                   options->classes, known.text, options->classes > SHOWN ? ", …" : "");
+    base_str_fini(&known);
+    return st;
+}
+
+/* The set's labels become those of the options' classes, by name. */
+static base_status match_classes(struct data_set *set, const struct data_options *options)
+{
+    const struct data_source *s = &set->source;
+
+    if (options->classes == 0 || s->class_names == NULL)
+        return BASE_OK;
+    set->label_of = base_calloc((size_t)s->classes, sizeof *set->label_of);
+    for (int i = 0; i < s->classes; i++) {
+        int32_t label = 0;
+
+        while (label < options->classes &&
+               strcmp(s->class_names[i], options->class_names[label]) != 0)
+            label++;
+        if (label == options->classes)
+            return fail_class(s->class_names[i], options);
+        set->label_of[i] = label;
+    }
+    return BASE_OK;
+}
+
+static void describe(struct data_set *set, const char *what, const struct data_options *options)
 {
     const struct data_source *s = &set->source;
     struct data_info *info = &set->info;
+    char *const *names = set->label_of != NULL ? options->class_names : s->class_names;
 
     info->name = base_strdup(what);
     info->format = set->format->name;
     info->channels = s->channels;
     info->height = s->height;
     info->width = s->width;
-    info->classes = s->classes;
+    info->classes = set->label_of != NULL ? options->classes : s->classes;
     info->count[DATA_TRAIN] = s->count[DATA_TRAIN];
     info->count[DATA_TEST] = s->count[DATA_TEST];
-    info->class_names = base_calloc((size_t)s->classes, sizeof *info->class_names);
-    for (int i = 0; i < s->classes; i++)
-        info->class_names[i] =
-            s->class_names != NULL ? base_strdup(s->class_names[i]) : base_format("%d", i);
+    info->class_names = base_calloc((size_t)info->classes, sizeof *info->class_names);
+    for (int i = 0; i < info->classes; i++)
+        info->class_names[i] = names != NULL ? base_strdup(names[i]) : base_format("%d", i);
 }
 
 base_status data_open(const char *what, const struct data_options *options, struct data_set **set_p)
@@ -294,9 +334,10 @@ base_status data_open(const char *what, const struct data_options *options, stru
 
     *set_p = NULL;
     TRY(resolve(what, &set->format, &path));
-    TRY(set->format->open(path, &set->source));
+    TRY(set->format->open(path, options, &set->source));
     TRY(base_prefix(check_source(&set->source), "%s", what));
-    describe(set, what);
+    TRY(base_prefix(match_classes(set, options), "%s", what));
+    describe(set, what, options);
     TRY(base_prefix(split(set, options), "%s", what));
     TRY(normalise(set, options));
     digest(set);
@@ -314,6 +355,7 @@ void data_close(struct data_set *set)
         return;
     if (set->format != NULL)
         set->format->close(set->source.state);
+    base_free(set->label_of);
     base_free(set->chosen[DATA_VALIDATION]); /* the training part's list lies behind it */
     if (set->info.class_names != NULL)
         base_names_free(set->info.class_names, (size_t)set->info.classes);

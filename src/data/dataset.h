@@ -34,10 +34,17 @@ struct data_options {
     double validation; /* share of the training part kept apart, 0 … 0.9 */
     uint64_t seed;     /* of that split */
     bool unit_range;   /* no normalisation: pixels only scaled to [0,1] (mean 0, deviation 1) */
-    /* Normalise by these instead of the set's own statistics when channels > 0 (a trained model
-     * wants what it was trained with). */
-    int channels;
+    /* A shape to convert images to, each 0: as the format decides. Formats whose images all have
+     * one shape keep that; the caller compares. */
+    int channels, height, width;
+    /* Normalise by these instead of the set's own statistics: a trained model wants what it was
+     * trained with. */
+    bool has_statistics;
     float mean[DATA_MAX_CHANNELS], deviation[DATA_MAX_CHANNELS];
+    /* A trained model's classes: labels are numbered by these names, and a class that is not among
+     * them is an error. 0: the set's own. A set without names keeps its numbers. */
+    int classes;
+    char *const *class_names;
 };
 
 struct data_set;

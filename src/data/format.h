@@ -28,7 +28,9 @@ struct data_format {
     const char *name, *help;
     /* Does this path (or name) look like ours? Cheap; must not fail. */
     bool (*recognise)(const char *path);
-    base_status (*open)(const char *path, struct data_source *source_p);
+    /* Of the options it may follow the wished shape; the rest is data_open's business. */
+    base_status (*open)(const char *path, const struct data_options *options,
+                        struct data_source *source_p);
     /* Pixels (C,H,W) of one sample; called from several threads at once. */
     base_status (*pixels)(const void *state, enum data_part part, uint32_t index, uint8_t *pixels);
     void (*close)(void *state); /* accepts NULL and half-built */

@@ -98,7 +98,14 @@ base_status model_net(const struct model *model, int batch, struct nn_net **net_
 struct data_options model_data_options(const struct model *model)
 {
     const struct model_about *about = &model->about;
-    struct data_options options = {.channels = about->input.c};
+    struct data_options options = {
+        .channels = about->input.c,
+        .height = about->input.h,
+        .width = about->input.w,
+        .has_statistics = true,
+        .classes = about->classes,
+        .class_names = about->labels,
+    };
 
     memcpy(options.mean, about->mean, sizeof options.mean);
     memcpy(options.deviation, about->deviation, sizeof options.deviation);

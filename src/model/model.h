@@ -34,9 +34,10 @@ base_status model_find_weights(const char *name, const char *runs_dir, char **pa
  * reads the model's buffers, so the model must outlive it. */
 base_status model_net(const struct model *model, int batch, struct nn_net **net_p);
 
-/* For data_open: pixels are normalised as in training, not by the new set's own statistics. */
+/* For data_open: images get the model's shape and are normalised as in training, not by the new
+ * set's own statistics; classes are matched by name. Points to the model's names. */
 struct data_options model_data_options(const struct model *model);
-/* An error unless images and classes are like those of the training. */
+/* An error unless the images' shape and the number of classes are those of the training. */
 base_status model_check_data(const struct model *model, const struct data_info *info);
 
 #endif

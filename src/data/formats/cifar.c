@@ -121,7 +121,8 @@ out:
     return st;
 }
 
-static base_status cifar_open(const char *path, struct data_source *source_p)
+static base_status cifar_open(const char *path, const struct data_options *options,
+                              struct data_source *source_p)
 {
     base_status st = BASE_OK;
     struct cifar *s = base_calloc(1, sizeof *s);
@@ -129,6 +130,7 @@ static base_status cifar_open(const char *path, struct data_source *source_p)
     char digests[FILES][BASE_SHA256_HEX] = {0};
     uint32_t count[DATA_PARTS] = {0};
 
+    (void)options;
     if (folder == NULL)
         TRY(base_fail(BASE_ERR_DATA, "%s has no data_batch_1.bin", path));
     TRY(load_all(s, folder, count, digests));

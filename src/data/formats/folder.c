@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A folder of images, one folder per class: train/CLASS/ and (optionally) test/CLASS/, or CLASS/
- * alone, of which every tenth image, by name, is then kept for tests. The first image decides: all
- * others are turned into gray or colour as it is and scaled to its size. Only names are kept; a
- * file is read and decoded when its pixels are asked for, in the thread that asks.
+ * A folder of images, one folder per class: train/CLASS/ and test/CLASS/ or one of them, or CLASS/
+ * alone, of which every tenth image, by name, is then kept for tests. The first image decides where
+ * the caller wishes no shape: all others are turned into gray or colour as it is and scaled to its
+ * size. Only names are kept; a file is read and decoded when its pixels are asked for, in the
+ * thread that asks.
  */
 #include <string.h>
 #include <strings.h>
@@ -27,7 +28,7 @@ struct folder {
     struct list parts[DATA_PARTS];
     char **class_names;
     size_t classes;
-    int channels, height, width; /* of the first image */
+    int channels, height, width; /* that images are converted to */
 };
 
 static bool is_image(const char *name)
@@ -80,9 +81,10 @@ static bool holds_classes(const char *path)
 
 static bool recognise(const char *path)
 {
-    char *train = base_format("%s/train", path);
-    bool found = holds_classes(train) || holds_classes(path);
+    char *train = base_format("%s/train", path), *test = base_format("%s/test", path);
+    bool found = holds_classes(train) || holds_classes(test) || holds_classes(path);
 
+    base_free(test);
     base_free(train);
     return found;
 }
@@ -145,7 +147,9 @@ out:
     return st;
 }
 
-static base_status add_train(const char *path, struct folder *s, struct list *held_out)
+/* All classes of `path`, which the set has from now on. */
+static base_status add_part(const char *path, struct folder *s, struct list *list,
+                            struct list *held_out)
 {
     base_status st = BASE_OK;
 
@@ -153,7 +157,7 @@ static base_status add_train(const char *path, struct folder *s, struct list *he
     for (size_t i = 0; i < s->classes && st == BASE_OK; i++) {
         char *child = base_format("%s/%s", path, s->class_names[i]);
 
-        st = add_class(child, (int32_t)i, &s->parts[DATA_TRAIN], held_out);
+        st = add_class(child, (int32_t)i, list, held_out);
         base_free(child);
     }
 out:
@@ -197,15 +201,19 @@ static base_status add_all(const char *path, struct folder *s)
     base_status st = BASE_OK;
     char *train = base_format("%s/train", path), *test = base_format("%s/test", path);
 
+    if (!holds_classes(train) && holds_classes(test)) {
+        TRY(add_part(test, s, &s->parts[DATA_TEST], NULL));
+        goto out;
+    }
     if (!holds_classes(train)) {
-        TRY(add_train(path, s, &s->parts[DATA_TEST]));
+        TRY(add_part(path, s, &s->parts[DATA_TRAIN], &s->parts[DATA_TEST]));
         base_info("%s has no train/ and test/: of each class every %dth image, by name, is for "
                   "tests (%zu of %zu)",
                   path, HELD_OUT, s->parts[DATA_TEST].count,
                   s->parts[DATA_TEST].count + s->parts[DATA_TRAIN].count);
         goto out;
     }
-    TRY(add_train(train, s, NULL));
+    TRY(add_part(train, s, &s->parts[DATA_TRAIN], NULL));
     if (base_is_dir(test))
         TRY(add_test(test, s));
 out:
@@ -263,22 +271,30 @@ static void folder_close(void *state)
     base_free(s);
 }
 
-static base_status folder_open(const char *path, struct data_source *source_p)
+static base_status folder_open(const char *path, const struct data_options *options,
+                               struct data_source *source_p)
 {
     base_status st = BASE_OK;
     struct folder *s = base_calloc(1, sizeof *s);
     const struct list *train = &s->parts[DATA_TRAIN], *test = &s->parts[DATA_TEST];
+    const struct list *models;
     struct data_image first = {0};
     char hex[BASE_SHA256_HEX] = {0};
 
+    if (options->channels != 0 && options->channels != 1 && options->channels != 3)
+        TRY(base_fail(BASE_ERR_DATA,
+                      "%s: images of files are gray (1 channel) or colour (3), not "
+                      "of %d channels",
+                      path, options->channels));
     TRY(add_all(path, s));
     if (train->count > UINT32_MAX || test->count > UINT32_MAX)
         TRY(base_fail(BASE_ERR_DATA, "%s holds too many images", path));
-    TRY(read_image(train->paths[0], &first));
+    models = train->count > 0 ? train : test;
+    TRY(read_image(models->paths[0], &first));
     TRY(digest(s, strlen(path), hex));
-    s->channels = first.channels;
-    s->height = first.height;
-    s->width = first.width;
+    s->channels = options->channels > 0 ? options->channels : first.channels;
+    s->height = options->height > 0 ? options->height : first.height;
+    s->width = options->width > 0 ? options->width : first.width;
     *source_p = (struct data_source){.state = s,
                                      .channels = s->channels,
                                      .height = s->height,
@@ -311,7 +327,7 @@ static base_status folder_pixels(const void *state, enum data_part part, uint32_
 
 const struct data_format data_format_folder = {
     .name = "folder",
-    .help = "PNG or JPEG images in train/CLASS/ and test/CLASS/, or in CLASS/ alone",
+    .help = "PNG or JPEG images in train/CLASS/ and test/CLASS/ or one of them, or in CLASS/ alone",
     .recognise = recognise,
     .open = folder_open,
     .pixels = folder_pixels,

@@ -238,7 +238,8 @@ out:
     return st;
 }
 
-static base_status idx_open(const char *path, struct data_source *source_p)
+static base_status idx_open(const char *path, const struct data_options *options,
+                            struct data_source *source_p)
 {
     base_status st = BASE_OK;
     struct idx *s = base_calloc(1, sizeof *s);
@@ -246,6 +247,7 @@ static base_status idx_open(const char *path, struct data_source *source_p)
     char digests[4][BASE_SHA256_HEX] = {0};
     const struct data_idx *shape;
 
+    (void)options;
     TRY(base_is_dir(path) ? locate_in_folder(path, &p) : locate_beside(path, &p));
     TRY(load_all(s, &p, digests));
     shape = &s->pixels[p.images[DATA_TRAIN] != NULL ? DATA_TRAIN : DATA_TEST];

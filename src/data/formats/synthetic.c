@@ -232,13 +232,15 @@ static void synthetic_close(void *state)
     base_free(s);
 }
 
-static base_status synthetic_open(const char *path, struct data_source *source_p)
+static base_status synthetic_open(const char *path, const struct data_options *options,
+                                  struct data_source *source_p)
 {
     base_status st = BASE_OK;
     struct synthetic *s = base_calloc(1, sizeof *s);
     const struct data_synthetic *o = &s->options;
     char *identity = NULL;
 
+    (void)options;
     TRY(data_synthetic_parse(path, &s->options));
     draw_glyphs(s);
     TRY(make_labels(s, DATA_TRAIN, o->train));

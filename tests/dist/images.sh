@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Folders of a person's own images: other folders for eval, moved ones, mixed and broken files.
+source "$(dirname "$0")/../support/dist.bash"
+
+# png SIZE LEVEL FILE…: grey squares of one level.
+cat >png.py <<'PY'
+import os, struct, sys, zlib
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+side, level = int(sys.argv[1]), int(sys.argv[2])
+for path in sys.argv[3:]:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    open(path, "wb").write(b"\x89PNG\r\n\x1a\n" + chunk(
+        b"IHDR", struct.pack(">2I5B", side, side, 8, 0, 0, 0, 0)) + chunk(
+        b"IDAT", zlib.compress((b"\0" + bytes([level]) * side) * side)) + chunk(b"IEND", b""))
+PY
+png() { /usr/bin/python3 png.py "$@"; }
+train=(--model mlp:8x1 --batch 4 --threads 1 --seed 3)
+
+for part in train test; do
+    png 4 20 set/$part/ant/{1..8}.png
+    png 4 120 set/$part/bee/{1..8}.png
+    png 4 230 set/$part/cat/{1..8}.png
+done
+expect 0 "$paceline" train "${train[@]}" --data set --epochs 20 --lr 0.05 --run own --json
+json "o['test']['accuracy'] == 1"
+
+# Another folder: some of the classes, test/ alone, images of another size. Classes go by name.
+png 9 120 some/test/bee/{1..5}.png
+png 9 230 some/test/cat/{1..5}.png
+expect 0 "$paceline" eval own --data some --json
+json "o['test']['accuracy'] == 1 and [c['support'] for c in o['test']['per_class']] == [0, 5, 5]"
+json "[c['name'] for c in o['test']['per_class']] == ['ant', 'bee', 'cat']"
+expect 1 "$paceline" train "${train[@]}" --data some
+says 'some has no training samples'
+mv some/test/bee some/test/dog
+expect 1 "$paceline" eval own --data some --json
+json "\"some: class 'dog' is not one of the model's 3: ant, bee, cat\" == o['error']['message']"
