@@ -95,9 +95,10 @@ static base_status fail_name(const char *what)
         names[i] = known[i];
     names[count] = "synthetic";
     if (strchr(what, '/') != NULL)
-        st = base_fail(BASE_ERR_IO, "there is no file or folder %s", what);
+        st = base_fail(BASE_ERR_IO, "folder not found: there is no file or folder %s", what);
     else
-        st = base_unknown(BASE_ERR_USAGE, "data set", what, names, count + 1);
+        st = base_prefix(base_unknown(BASE_ERR_USAGE, "data set", what, names, count + 1),
+                         "folder not found");
     base_free(names);
     return st;
 }
@@ -314,6 +315,11 @@ static void describe(struct data_set *set, const char *what, const struct data_o
     char *const *names = set->label_of != NULL ? options->class_names : s->class_names;
 
     info->name = base_strdup(what);
+    info->path = realpath(what, NULL);
+    if (info->path != NULL && !base_is_utf8(info->path)) {
+        free(info->path);
+        info->path = NULL; /* no manifest could hold it */
+    }
     info->format = set->format->name;
     info->channels = s->channels;
     info->height = s->height;
@@ -360,5 +366,6 @@ void data_close(struct data_set *set)
     if (set->info.class_names != NULL)
         base_names_free(set->info.class_names, (size_t)set->info.classes);
     base_free(set->info.name);
+    free(set->info.path);
     base_free(set);
 }

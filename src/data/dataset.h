@@ -20,6 +20,7 @@ enum data_part { DATA_TRAIN, DATA_TEST, DATA_VALIDATION, DATA_PARTS };
 
 struct data_info {
     char *name;         /* what the person wrote */
+    char *path;         /* where it is, absolute, in UTF-8; NULL: `name` is no path */
     const char *format; /* name of the format that serves it */
     int channels, height, width;
     int classes;

@@ -21,7 +21,8 @@ struct model_about {
     float mean[DATA_MAX_CHANNELS], deviation[DATA_MAX_CHANNELS]; /* input.c of each */
     char *kernels; /* the kernel plan; empty for a model without convolutions */
     char *data, *format,
-        *digest; /* of the set it was trained on: name as given, format, identity */
+        *digest;     /* of the set it was trained on: name as given, format, identity */
+    char *data_path; /* where the set was, absolute; NULL: its name is no path */
     json_t *settings;
 };
 
@@ -29,6 +30,10 @@ struct model_about {
 void model_about_init(struct model_about *about, const char *model, const char *kernels,
                       const struct data_info *info, json_t *settings);
 void model_about_fini(struct model_about *about); /* accepts zeros */
+
+/* The set it was trained on, for data_open: the name as given where that leads to the same place,
+ * otherwise the place. */
+const char *model_about_place(const struct model_about *about);
 
 /* A new reference. */
 json_t *model_about_to_json(const struct model_about *about);

@@ -40,7 +40,7 @@ static base_status open_data(struct evaluation *e, const struct train_eval *eval
     const struct data_options options = model_data_options(&e->model);
     base_status st = BASE_OK;
 
-    e->data = eval->data != NULL ? eval->data : e->model.about.data;
+    e->data = eval->data != NULL ? eval->data : model_about_place(&e->model.about);
     TRY(data_open(e->data, &options, &e->set));
     TRY(model_check_data(&e->model, data_describe(e->set)));
 out:

@@ -173,7 +173,7 @@ bool train_job_may_change(const char *name)
 {
     static const char *const free_names[] = {
         "epochs",           "steps", "threads", "log-every", "eval-every", "test", "checkpoint",
-        "checkpoint-every", "keep",  "record",  "patience",  "strategy",
+        "checkpoint-every", "keep",  "record",  "patience",  "strategy",   "data",
     };
 
     for (size_t i = 0; i < sizeof free_names / sizeof *free_names; i++)

@@ -36,3 +36,22 @@ says 'some has no training samples'
 mv some/test/bee some/test/dog
 expect 1 "$paceline" eval own --data some --json
 json "\"some: class 'dog' is not one of the model's 3: ant, bee, cat\" == o['error']['message']"
+
+# The run knows where its data is, from any folder, and is told when the data has moved.
+expect 0 "$paceline" train "${train[@]}" --data set --epochs 1 --run moved
+mkdir elsewhere
+(cd elsewhere && expect 0 "$paceline" eval moved --runs-dir ../runs) || exit 1
+(cd elsewhere && expect 0 "$paceline" train --resume moved --runs-dir ../runs --epochs 2) || exit 1
+mv set put
+expect 1 "$paceline" train --resume moved --epochs 3
+says "folder not found: .*$work/set; if it was moved, say where it is now with --data"
+expect 1 "$paceline" eval moved
+says "folder not found: .*$work/set"
+expect 0 "$paceline" train --resume moved --epochs 3 --data put
+expect 0 "$paceline" eval moved
+grep -q "\"path\": \"$work/put\"" runs/moved/run.json || fail "run.json does not tell where the data is now"
+cp -r put other
+png 4 21 other/train/ant/9.png
+expect 1 "$paceline" train --resume moved --epochs 4 --data other
+says 'other is not the data that run moved was trained on'
+mv put set

@@ -35,6 +35,8 @@ static base_status inherit(struct train_job *job, const struct cli_positional *p
                       "--resume and --like exclude each other: --like starts anew"));
     TRY(train_run_open(job->runs_dir, from, run));
     TRY(train_run_about(run, &about));
+    /* The run may be called from another folder; run->json keeps the text. */
+    json_object_set_new(about.settings, "data", json_string(model_about_place(&about)));
     TRY(base_prefix(base_options_from_json(train_job_options, about.settings, &inherited),
                     "%s/run.json", run->path));
     for (size_t i = 0; base_option_at(train_job_options, i, &row); i++) {

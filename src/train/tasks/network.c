@@ -51,6 +51,12 @@ static base_status network_open(struct train_session *s)
     };
     base_status st = data_open(job->data, &options, &n->set);
 
+    if (st == BASE_ERR_IO && job->resume != NULL && !base_exists(job->data)) {
+        char *words = base_strdup(base_message());
+
+        st = base_fail(st, "%s; if it was moved, say where it is now with --data", words);
+        base_free(words);
+    }
     if (st != BASE_OK)
         return st;
     n->info = data_describe(n->set);
