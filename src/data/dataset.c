@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/str.h"
@@ -39,6 +40,15 @@ static uint32_t source_index(const struct data_set *set, enum data_part part, ui
 const struct data_info *data_describe(const struct data_set *set)
 {
     return &set->info;
+}
+
+void data_warn(const struct data_set *set)
+{
+    char *notes = base_strdup(set->source.notes != NULL ? set->source.notes : ""), *rest = notes;
+
+    while (rest != NULL && *rest != '\0')
+        base_warn("%s", strsep(&rest, "\n"));
+    base_free(notes);
 }
 
 bool data_costly(const struct data_set *set)

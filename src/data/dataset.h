@@ -55,6 +55,9 @@ base_status data_open(const char *what, const struct data_options *options,
                       struct data_set **set_p);
 void data_close(struct data_set *set); /* accepts NULL */
 
+/* Says what a person should know of the files: one of a job's workers calls it. */
+void data_warn(const struct data_set *set);
+
 const struct data_info *data_describe(const struct data_set *set);
 
 /* Sample `index` of a part: its label, and its pixels (C,H,W), 0 … 255. */

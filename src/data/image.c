@@ -151,7 +151,8 @@ struct jpeg_job {
     jmp_buf leave;
     const uint8_t *bytes;
     size_t count;
-    bool inverted; /* CMYK as Adobe writes it */
+    bool inverted;    /* CMYK as Adobe writes it */
+    bool header_only; /* the raster gets its shape and no rows */
     struct raster raster;
 };
 
@@ -215,6 +216,12 @@ static void jpeg_steps(struct jpeg_job *job)
     jpeg_read_header(jpeg, TRUE);
     jpeg->out_color_space = jpeg_target(jpeg);
     job->inverted = jpeg->saw_Adobe_marker;
+    if (job->header_only) {
+        r->samples = jpeg->out_color_space == JCS_GRAYSCALE ? 1 : 3;
+        r->height = (int)jpeg->image_height;
+        r->width = (int)jpeg->image_width;
+        return;
+    }
     r->st = raster_init(r,
                         jpeg->out_color_space == JCS_GRAYSCALE ? 1
                         : jpeg->out_color_space == JCS_CMYK    ? 4
@@ -291,6 +298,61 @@ static base_status to_planes(const struct raster *r, struct data_image *image_p)
     return BASE_OK;
 }
 
+/* The IHDR chunk, which every PNG begins with. */
+static base_status probe_png(const void *bytes, size_t count, struct raster *r)
+{
+    base_status st = BASE_OK;
+    struct base_cursor c = base_cursor_of(bytes, count);
+    const uint8_t *header = NULL;
+
+    TRY(base_prefix(base_cursor_skip(&c, 26, &header), "not a sound PNG"));
+    if (memcmp(header + 12, "IHDR", 4) != 0)
+        TRY(base_fail(BASE_ERR_DATA, "not a sound PNG: it does not begin with its header"));
+    r->width = (int)(png_get_uint_32(header + 16) & PNG_UINT_31_MAX);
+    r->height = (int)(png_get_uint_32(header + 20) & PNG_UINT_31_MAX);
+    r->samples = (header[25] & PNG_COLOR_MASK_COLOR) != 0 ? 3 : 1;
+out:
+    return st;
+}
+
+static bool is_png(const void *bytes, size_t count)
+{
+    return count >= 8 && png_sig_cmp(bytes, 0, 8) == 0;
+}
+
+static bool is_jpeg(const void *bytes, size_t count)
+{
+    return count >= 3 && memcmp(bytes, "\xff\xd8\xff", 3) == 0;
+}
+
+base_status data_image_probe(const void *bytes, size_t count, struct data_image *image_p)
+{
+    base_status st = BASE_OK;
+    struct raster r = {0};
+    struct jpeg_job *jpeg = NULL;
+
+    *image_p = (struct data_image){0};
+    if (is_png(bytes, count)) {
+        TRY(probe_png(bytes, count, &r));
+    } else if (is_jpeg(bytes, count)) {
+        jpeg = base_calloc(1, sizeof *jpeg);
+        jpeg->bytes = bytes;
+        jpeg->count = count;
+        jpeg->header_only = true;
+        TRY(decode_jpeg(jpeg));
+        r = jpeg->raster;
+    } else {
+        TRY(base_fail(BASE_ERR_DATA, "neither PNG nor JPEG"));
+    }
+    if (r.height < 1 || r.width < 1 || r.height > MAX_SIDE || r.width > MAX_SIDE)
+        TRY(base_fail(BASE_ERR_DATA, "%dx%d pixels; 1 to %d a side can be read", r.width, r.height,
+                      MAX_SIDE));
+    *image_p = (struct data_image){.channels = r.samples, .height = r.height, .width = r.width};
+out:
+    base_free(jpeg);
+    return st;
+}
+
 base_status data_image_decode(const void *bytes, size_t count, struct data_image *image_p)
 {
     base_status st = BASE_OK;
@@ -298,10 +360,10 @@ base_status data_image_decode(const void *bytes, size_t count, struct data_image
     struct jpeg_job *jpeg = NULL;
 
     *image_p = (struct data_image){0};
-    if (count >= 8 && png_sig_cmp(bytes, 0, 8) == 0) {
+    if (is_png(bytes, count)) {
         TRY(decode_png(&png));
         TRY(to_planes(&png.raster, image_p));
-    } else if (count >= 3 && memcmp(bytes, "\xff\xd8\xff", 3) == 0) {
+    } else if (is_jpeg(bytes, count)) {
         jpeg = base_calloc(1, sizeof *jpeg);
         jpeg->bytes = bytes;
         jpeg->count = count;

@@ -16,10 +16,13 @@ struct data_image {
 
 /* Release with data_image_fini, which accepts what a failure left, too. */
 base_status data_image_decode(const void *bytes, size_t count, struct data_image *image_p);
+/* Its shape alone, from the header: cheap, and `pixels` stays NULL. */
+base_status data_image_probe(const void *bytes, size_t count, struct data_image *image_p);
 void data_image_fini(struct data_image *image);
 
-/* Turns it into gray (1) or colour (3) and scales it bilinearly; `pixels` is
- * (channels,height,width). May change `image`, which the caller still owns. */
+/* Turns it into gray (1) or colour (3) and scales it bilinearly to the whole of the target,
+ * whatever its proportions; `pixels` is (channels,height,width). May change `image`, which the
+ * caller still owns. */
 void data_image_fit(struct data_image *image, int channels, int height, int width, uint8_t *pixels);
 
 #endif

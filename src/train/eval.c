@@ -42,6 +42,7 @@ static base_status open_data(struct evaluation *e, const struct train_eval *eval
 
     e->data = eval->data != NULL ? eval->data : model_about_place(&e->model.about);
     TRY(data_open(e->data, &options, &e->set));
+    data_warn(e->set);
     TRY(model_check_data(&e->model, data_describe(e->set)));
 out:
     return st;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/job.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "data/dataset.h"
 #include "nn/conv.h"
 #include "nn/optimiser.h"
 #include "nn/schedule.h"
@@ -84,6 +86,11 @@ const struct base_option train_job_options[] = {
      .help = "share of the training data kept apart; its loss chooses the best checkpoint"},
     {.name = "patience", .argument = "N", .kind = BASE_INT, .offset = AT(patience), .max = 1e6,
      .help = "stop after N epochs without a better validation loss; 0: never"},
+    {.name = "image-size", .argument = "HxW", .kind = BASE_TEXT, .offset = AT(image_size),
+     .help = "scale the images of a folder to this [their median size, at most 256 a side]"},
+    {.name = "channels", .argument = "N", .kind = BASE_NAME, .offset = AT(channels),
+     .names = (const char *const[]){"1", "3", NULL},
+     .help = "read the images of a folder as gray (1) or colour (3) [colour if some have it]"},
     {.name = "pad", .argument = "N", .kind = BASE_INT, .offset = AT(pad), .max = 64,
      .help = "augment: pad by N pixels and crop anywhere"},
     {.name = "flip", .kind = BASE_FLAG, .offset = AT(flip),
@@ -140,8 +147,28 @@ const struct base_option train_job_options[] = {
 };
 /* clang-format on */
 
+base_status train_job_image_size(const struct train_job *job, int *height_p, int *width_p)
+{
+    char rest = 0;
+    int height = 0, width = 0;
+
+    *height_p = *width_p = 0;
+    if (job->image_size == NULL)
+        return BASE_OK;
+    if (sscanf(job->image_size, "%4dx%4d%c", &height, &width, &rest) != 2 || height < 1 ||
+        width < 1 || height > DATA_MAX_SIDE || width > DATA_MAX_SIDE)
+        return base_fail(BASE_ERR_USAGE,
+                         "--image-size takes height x width of 1 to %d pixels, as in 96x128, not "
+                         "'%s'",
+                         DATA_MAX_SIDE, job->image_size);
+    *height_p = height;
+    *width_p = width;
+    return BASE_OK;
+}
+
 base_status train_job_check(const struct train_job *job)
 {
+    int height, width;
     int64_t batch = job->batch_per_worker > 0 ? job->batch_per_worker : job->batch;
 
     if (job->model == NULL)
@@ -166,7 +193,7 @@ base_status train_job_check(const struct train_job *job)
                          job->resume);
     if (job->nesterov && job->momentum == 0)
         return base_fail(BASE_ERR_USAGE, "--nesterov needs --momentum above 0");
-    return BASE_OK;
+    return train_job_image_size(job, &height, &width);
 }
 
 bool train_job_may_change(const char *name)

@@ -19,6 +19,7 @@ struct train_job {
     double warmup, decay_every, decay, final_lr;
     double validation;
     int64_t patience;
+    const char *image_size, *channels; /* NULL: as the data decides */
     int64_t pad;
     bool flip, balanced, normalise, sync_bn;
     int64_t seed, threads;
@@ -39,6 +40,9 @@ extern const struct base_option train_job_options[];
 
 /* Settings that make no sense together, or are missing; the table checks each by itself. */
 base_status train_job_check(const struct train_job *job);
+
+/* --image-size in pixels; 0 where it is not given. */
+base_status train_job_image_size(const struct train_job *job, int *height_p, int *width_p);
 
 /* The strategy that was asked for, or the usual one of a job with several workers or one. */
 const char *train_job_strategy(const struct train_job *job, bool several);

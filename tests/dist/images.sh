@@ -55,3 +55,26 @@ png 4 21 other/train/ant/9.png
 expect 1 "$paceline" train --resume moved --epochs 4 --data other
 says 'other is not the data that run moved was trained on'
 mv put set
+
+# Mixed sizes: the median of them, not the first; large ones are made smaller; told, and kept.
+png 300 20 mixed/train/ant/1.png
+png 8 20 mixed/train/ant/{2..4}.png
+png 8 200 mixed/train/bee/{1..4}.png
+expect 0 "$paceline" train "${train[@]}" --data mixed --epochs 1 --run mixed --json
+says 'images of mixed are 8 to 300 high and 8 to 300 wide; all are scaled to 8x8'
+grep -qz '"input": \[\s*1,\s*8,\s*8\s*\]' runs/mixed/run.json || fail "the median is not 8x8"
+expect 0 "$paceline" train "${train[@]}" --data mixed --epochs 1 --image-size 6x10 --channels 3 --run wished
+grep -qz '"input": \[\s*3,\s*6,\s*10\s*\]' runs/wished/run.json || fail "--image-size 6x10 --channels 3 is not followed"
+grep -q 'scaled' err && fail "a wish is not to be warned of: $(cat err)"
+expect 0 "$paceline" train --resume wished --epochs 2
+expect 0 "$paceline" eval wished --part train
+png 300 20 large/train/{ant,bee}/{1..2}.png
+expect 0 "$paceline" train "${train[@]}" --data large --epochs 1 --run large
+says 'images of large are 300x300 .* scaled to 256x256'
+for wrong in 0x4 4 4x 4x4x4 5000x4 -1x4; do
+    expect 2 "$paceline" train "${train[@]}" --data mixed --image-size $wrong
+    says "not '$wrong'"
+done
+expect 2 "$paceline" train "${train[@]}" --data mixed --channels 2
+expect 2 "$paceline" train "${train[@]}" --data synthetic --image-size 4x4
+says 'images of a folder; those of synthetic'

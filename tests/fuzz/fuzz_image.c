@@ -11,9 +11,13 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
     uint8_t pixels[3 * 7 * 5];
-    struct data_image image;
+    struct data_image image, header;
+    base_status probed = data_image_probe(bytes, count, &header);
 
     if (data_image_decode(bytes, count, &image) == BASE_OK) {
+        if (probed != BASE_OK || header.channels != image.channels ||
+            header.height != image.height || header.width != image.width)
+            abort();
         if (image.channels != 1 && image.channels != 3)
             abort();
         data_image_fit(&image, 3, 7, 5, pixels);

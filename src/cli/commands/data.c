@@ -227,6 +227,7 @@ static base_status info_images(const struct args *args, const char *what)
     json_t *object = NULL;
 
     TRY(data_open(what, &options, &set));
+    data_warn(set);
     TRY(count_classes(set, DATA_TRAIN, &train));
     TRY(count_classes(set, DATA_TEST, &test));
     if (args->json) {

@@ -20,6 +20,16 @@
 #include "train/run.h"
 #include "train/strategy.h"
 
+/* A resumed run's images stay as they were, whatever files of which sizes there are by now. */
+static void keep_shape(const struct model_about *about)
+{
+    char size[32];
+
+    snprintf(size, sizeof size, "%dx%d", about->input.h, about->input.w);
+    json_object_set_new(about->settings, "image-size", json_string(size));
+    json_object_set_new(about->settings, "channels", json_string(about->input.c == 1 ? "1" : "3"));
+}
+
 /* --resume and --like: a run's settings, under what was given on the command line. */
 static base_status inherit(struct train_job *job, const struct cli_positional *positional,
                            struct train_run *run)
@@ -37,6 +47,8 @@ static base_status inherit(struct train_job *job, const struct cli_positional *p
     TRY(train_run_about(run, &about));
     /* The run may be called from another folder; run->json keeps the text. */
     json_object_set_new(about.settings, "data", json_string(model_about_place(&about)));
+    if (job->resume != NULL && strcmp(about.format, "folder") == 0)
+        keep_shape(&about);
     TRY(base_prefix(base_options_from_json(train_job_options, about.settings, &inherited),
                     "%s/run.json", run->path));
     for (size_t i = 0; base_option_at(train_job_options, i, &row); i++) {

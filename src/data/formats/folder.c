@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * A folder of images, one folder per class: train/CLASS/ and test/CLASS/ or one of them, or CLASS/
- * alone, of which every tenth image, by name, is then kept for tests. The first image decides where
- * the caller wishes no shape: all others are turned into gray or colour as it is and scaled to its
- * size. Only names are kept; a file is read and decoded when its pixels are asked for, in the
- * thread that asks.
+ * alone, of which every tenth image, by name, is then kept for tests. All images are turned
+ * into gray or colour and scaled to one size: those the caller wishes, or else the median size of a
+ * sample of the files, and colour if one of them has colour. Only names are kept; a file is read
+ * and decoded when its pixels are asked for, in the thread that asks.
  */
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -16,7 +17,12 @@
 #include "data/data_private.h"
 #include "data/image.h"
 
-enum { FILE_LIMIT = 64 << 20, HELD_OUT = 10 };
+enum {
+    FILE_LIMIT = 64 << 20,
+    HELD_OUT = 10,
+    SHAPE_SAMPLE = 256, /* files whose headers are read to choose a shape */
+    LONGEST_SIDE = 256  /* of the shape that is chosen: photographs make models of TFLOPs */
+};
 
 struct list {
     char **paths;
@@ -28,6 +34,7 @@ struct folder {
     struct list parts[DATA_PARTS];
     char **class_names;
     size_t classes;
+    struct base_str notes;
     int channels, height, width; /* that images are converted to */
 };
 
@@ -222,7 +229,10 @@ out:
     return st;
 }
 
-static base_status read_image(const char *path, struct data_image *image_p)
+/* `read`: data_image_decode or data_image_probe. */
+static base_status read_image(const char *path,
+                              base_status (*read)(const void *, size_t, struct data_image *),
+                              struct data_image *image_p)
 {
     base_status st = BASE_OK;
     char *bytes = NULL;
@@ -230,9 +240,104 @@ static base_status read_image(const char *path, struct data_image *image_p)
 
     *image_p = (struct data_image){0};
     TRY(base_file_read(path, FILE_LIMIT, &bytes, &count));
-    TRY(base_prefix(data_image_decode(bytes, count, image_p), "%s", path));
+    TRY(base_prefix(read(bytes, count, image_p), "%s", path));
 out:
     base_free(bytes);
+    return st;
+}
+
+/* ---- the shape ---- */
+
+struct sample {
+    size_t count, gray;
+    int heights[SHAPE_SAMPLE], widths[SHAPE_SAMPLE]; /* sorted when all are there */
+};
+
+static int by_size(const void *a, const void *b)
+{
+    const int *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* Headers of evenly spread files. The first must be sound; damage in the others is told by the
+ * batch that needs them. */
+static base_status take_sample(const struct list *list, struct sample *sample)
+{
+    base_status st = BASE_OK;
+    size_t wanted = list->count < SHAPE_SAMPLE ? list->count : SHAPE_SAMPLE;
+
+    *sample = (struct sample){0};
+    for (size_t i = 0; i < wanted; i++) {
+        struct data_image image;
+
+        st = read_image(list->paths[i * list->count / wanted], data_image_probe, &image);
+        if (st != BASE_OK && i > 0)
+            continue;
+        TRY(st);
+        sample->heights[sample->count] = image.height;
+        sample->widths[sample->count++] = image.width;
+        sample->gray += image.channels == 1;
+    }
+    qsort(sample->heights, sample->count, sizeof *sample->heights, by_size);
+    qsort(sample->widths, sample->count, sizeof *sample->widths, by_size);
+    st = BASE_OK;
+out:
+    return st;
+}
+
+static void tell_shape(const char *path, struct folder *s, const struct sample *sample,
+                       bool size_was_wished, bool colour_was_wished)
+{
+    size_t last = sample->count - 1;
+    const int *h = sample->heights, *w = sample->widths;
+
+    if (!size_was_wished && (h[0] != h[last] || w[0] != w[last]))
+        base_str_add(
+            &s->notes,
+            "the images of %s are %d to %d high and %d to %d wide; all are scaled to %dx%d "
+            "(height x width), whatever their proportions; --image-size HxW chooses another\n",
+            path, h[0], h[last], w[0], w[last], s->height, s->width);
+    else if (!size_was_wished && (h[0] != s->height || w[0] != s->width))
+        base_str_add(&s->notes,
+                     "the images of %s are %dx%d (height x width) and are scaled to %dx%d; "
+                     "--image-size HxW chooses another\n",
+                     path, h[0], w[0], s->height, s->width);
+    if (!colour_was_wished && sample->gray > 0 && sample->gray < sample->count)
+        base_str_add(&s->notes,
+                     "%zu of %zu images of %s are gray, the others have colour; all are read as "
+                     "colour; --channels 1 makes all gray\n",
+                     sample->gray, sample->count, path);
+}
+
+static base_status choose_shape(const char *path, const struct data_options *options,
+                                struct folder *s)
+{
+    base_status st = BASE_OK;
+    const struct list *train = &s->parts[DATA_TRAIN];
+    struct sample *sample = base_calloc(1, sizeof *sample);
+    int longest;
+
+    s->channels = options->channels;
+    s->height = options->height;
+    s->width = options->width;
+    if (s->channels > 0 && s->height > 0 && s->width > 0)
+        goto out;
+    TRY(take_sample(train->count > 0 ? train : &s->parts[DATA_TEST], sample));
+    if (s->channels == 0)
+        s->channels = sample->gray < sample->count ? 3 : 1;
+    if (s->height == 0 || s->width == 0) {
+        s->height = sample->heights[(sample->count - 1) / 2];
+        s->width = sample->widths[(sample->count - 1) / 2];
+        longest = s->height > s->width ? s->height : s->width;
+        if (longest > LONGEST_SIDE) {
+            s->height = (s->height * LONGEST_SIDE + longest - 1) / longest;
+            s->width = (s->width * LONGEST_SIDE + longest - 1) / longest;
+        }
+    }
+    tell_shape(path, s, sample, options->height > 0, options->channels > 0);
+out:
+    base_free(sample);
     return st;
 }
 
@@ -268,6 +373,7 @@ static void folder_close(void *state)
         base_free(s->parts[part].labels);
     }
     base_names_free(s->class_names, s->classes);
+    base_str_fini(&s->notes);
     base_free(s);
 }
 
@@ -277,8 +383,6 @@ static base_status folder_open(const char *path, const struct data_options *opti
     base_status st = BASE_OK;
     struct folder *s = base_calloc(1, sizeof *s);
     const struct list *train = &s->parts[DATA_TRAIN], *test = &s->parts[DATA_TEST];
-    const struct list *models;
-    struct data_image first = {0};
     char hex[BASE_SHA256_HEX] = {0};
 
     if (options->channels != 0 && options->channels != 1 && options->channels != 3)
@@ -289,12 +393,8 @@ static base_status folder_open(const char *path, const struct data_options *opti
     TRY(add_all(path, s));
     if (train->count > UINT32_MAX || test->count > UINT32_MAX)
         TRY(base_fail(BASE_ERR_DATA, "%s holds too many images", path));
-    models = train->count > 0 ? train : test;
-    TRY(read_image(models->paths[0], &first));
+    TRY(choose_shape(path, options, s));
     TRY(digest(s, strlen(path), hex));
-    s->channels = options->channels > 0 ? options->channels : first.channels;
-    s->height = options->height > 0 ? options->height : first.height;
-    s->width = options->width > 0 ? options->width : first.width;
     *source_p = (struct data_source){.state = s,
                                      .channels = s->channels,
                                      .height = s->height,
@@ -303,11 +403,11 @@ static base_status folder_open(const char *path, const struct data_options *opti
                                      .class_names = s->class_names,
                                      .count = {(uint32_t)train->count, (uint32_t)test->count},
                                      .labels = {train->labels, test->labels},
+                                     .notes = s->notes.text,
                                      .costly = true};
     memcpy(source_p->digest, hex, sizeof hex);
     s = NULL;
 out:
-    data_image_fini(&first);
     folder_close(s);
     return st;
 }
@@ -317,7 +417,7 @@ static base_status folder_pixels(const void *state, enum data_part part, uint32_
 {
     const struct folder *s = state;
     struct data_image image;
-    base_status st = read_image(s->parts[part].paths[index], &image);
+    base_status st = read_image(s->parts[part].paths[index], data_image_decode, &image);
 
     if (st == BASE_OK)
         data_image_fit(&image, s->channels, s->height, s->width, pixels);

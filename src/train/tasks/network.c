@@ -4,6 +4,7 @@
  * model; its gradients go into the exchange's memory, where the strategy sums them.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -44,13 +45,16 @@ static base_status network_open(struct train_session *s)
 {
     const struct train_job *job = s->job;
     struct network *n = s->work;
-    const struct data_options options = {
+    struct data_options options = {
         .validation = job->validation,
         .seed = (uint64_t)job->seed,
         .unit_range = !job->normalise,
+        .channels = job->channels != NULL ? atoi(job->channels) : 0,
     };
-    base_status st = data_open(job->data, &options, &n->set);
+    base_status st = train_job_image_size(job, &options.height, &options.width);
 
+    if (st == BASE_OK)
+        st = data_open(job->data, &options, &n->set);
     if (st == BASE_ERR_IO && job->resume != NULL && !base_exists(job->data)) {
         char *words = base_strdup(base_message());
 
@@ -61,6 +65,14 @@ static base_status network_open(struct train_session *s)
         return st;
     n->info = data_describe(n->set);
     n->epoch = -1;
+    if ((options.height > 0 &&
+         (n->info->height != options.height || n->info->width != options.width)) ||
+        (options.channels > 0 && n->info->channels != options.channels))
+        return base_fail(BASE_ERR_USAGE,
+                         "--image-size and --channels convert the images of a folder; those of %s "
+                         "(%s) stay %dx%dx%d",
+                         job->data, n->info->format, n->info->channels, n->info->height,
+                         n->info->width);
     memcpy(s->count, n->info->count, sizeof s->count);
     s->digest = n->info->digest;
     if (s->count[DATA_TRAIN] == 0)
@@ -518,6 +530,7 @@ static void network_announce(const struct train_session *s)
     const struct network *n = s->work;
     const struct data_info *info = n->info;
 
+    data_warn(n->set);
     base_info("%s: %llu parameters, %sFLOP a sample; %s: %u training%s samples of %dx%dx%d, "
               "%d classes",
               s->job->model, (unsigned long long)nn_graph_parameters(n->graph),

@@ -46,7 +46,7 @@ static void fails_with(const char *what, const char *part)
         fail_msg("'%s' does not say '%s'", base_message(), part);
 }
 
-/* The first image is 6x8 in colour, so all are. */
+/* Of the three for training two are 6x8 and have colour, so all get that. */
 static void test_train_and_test(void **state)
 {
     struct data_set *set = NULL;
@@ -79,6 +79,40 @@ static void test_train_and_test(void **state)
     assert_memory_equal(pixels, pixels + 48, 48);
     assert_int_equal(data_pixels(set, DATA_TEST, 0, pixels), BASE_OK);
     data_close(set);
+    support_scratch_free(folder);
+}
+
+/* Neither the first file nor a large one decides; what is wished is followed. */
+static void test_shape(void **state)
+{
+    struct data_set *set = NULL;
+    char *folder = support_scratch();
+
+    (void)state;
+    put_png(folder, "train/ant/1.png", PNG_COLOR_TYPE_GRAY, 300, 200);
+    put_png(folder, "train/ant/2.png", PNG_COLOR_TYPE_RGB, 12, 16);
+    put_jpeg(folder, "train/bee/x.jpeg", 3, 8, 10);
+    assert_int_equal(data_open(folder, &PLAIN, &set), BASE_OK);
+    assert_int_equal(data_describe(set)->channels, 3);
+    assert_int_equal(data_describe(set)->height, 12);
+    assert_int_equal(data_describe(set)->width, 16);
+    data_close(set);
+    put_png(folder, "train/bee/y.png", PNG_COLOR_TYPE_GRAY, 1000, 500);
+    put_png(folder, "train/bee/z.png", PNG_COLOR_TYPE_GRAY, 1000, 500);
+    put_png(folder, "train/bee/zz.png", PNG_COLOR_TYPE_GRAY, 1000, 500);
+    put_png(folder, "train/bee/zzz.png", PNG_COLOR_TYPE_GRAY, 1000, 500);
+    assert_int_equal(data_open(folder, &PLAIN, &set), BASE_OK);
+    assert_int_equal(data_describe(set)->height, 256);
+    assert_int_equal(data_describe(set)->width, 128);
+    data_close(set);
+    assert_int_equal(
+        data_open(folder, &(struct data_options){.channels = 1, .height = 5, .width = 7}, &set),
+        BASE_OK);
+    assert_int_equal(data_describe(set)->channels, 1);
+    assert_int_equal(data_describe(set)->height, 5);
+    assert_int_equal(data_describe(set)->width, 7);
+    data_close(set);
+    assert_int_equal(data_open(folder, &(struct data_options){.channels = 4}, &set), BASE_ERR_DATA);
     support_scratch_free(folder);
 }
 
@@ -155,6 +189,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_train_and_test),
+        cmocka_unit_test(test_shape),
         cmocka_unit_test(test_classes_alone),
         cmocka_unit_test(test_bad_folders),
         cmocka_unit_test(test_damage_reaches_the_caller),

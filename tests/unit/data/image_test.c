@@ -20,13 +20,18 @@ enum { H = 6, W = 9 };
 
 static struct data_image decoded(uint8_t *bytes, size_t count)
 {
-    struct data_image image;
+    struct data_image image, header;
 
+    assert_int_equal(data_image_probe(bytes, count, &header), BASE_OK);
     if (data_image_decode(bytes, count, &image) != BASE_OK)
         fail_msg("%s", base_message());
     base_free(bytes);
     assert_int_equal(image.height, H);
     assert_int_equal(image.width, W);
+    assert_null(header.pixels);
+    assert_int_equal(header.channels, image.channels);
+    assert_int_equal(header.height, H);
+    assert_int_equal(header.width, W);
     return image;
 }
 
@@ -125,6 +130,8 @@ static void refuses(const uint8_t *bytes, size_t count)
     struct data_image image;
 
     memcpy(copy, bytes, count);
+    base_ignore(data_image_probe(copy, count, &image)); /* the damage may be after the header */
+    assert_null(image.pixels);
     assert_int_equal(data_image_decode(copy, count, &image), BASE_ERR_DATA);
     assert_null(image.pixels);
     assert_true(strlen(base_message()) > 0);
