@@ -324,6 +324,9 @@ static void describe(struct data_set *set, const char *what, const struct data_o
     struct data_info *info = &set->info;
     char *const *names = set->label_of != NULL ? options->class_names : s->class_names;
 
+    memcpy(info->names, s->names, sizeof info->names);
+    info->bad = s->bad;
+    info->bad_count = s->bad_count;
     info->name = base_strdup(what);
     info->path = realpath(what, NULL);
     if (info->path != NULL && !base_is_utf8(info->path)) {

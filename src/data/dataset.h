@@ -29,11 +29,15 @@ struct data_info {
     float mean[DATA_MAX_CHANNELS];      /* of pixels scaled to [0,1], over the training part … */
     float deviation[DATA_MAX_CHANNELS]; /* … x' = (x/255 - mean) / deviation */
     char digest[BASE_SHA256_HEX]; /* identity of the set: shape, counts, labels, source bytes */
+    char names[BASE_SHA256_HEX];  /* of its files' names alone, not their sizes; "": none */
+    char *const *bad;             /* what is wrong with each file that was left out … */
+    size_t bad_count;             /* … of which there are so many (skip_bad) */
 };
 
 struct data_options {
     double validation; /* share of the training part kept apart, 0 … 0.9 */
     uint64_t seed;     /* of that split */
+    uint32_t skip_bad; /* leave out up to so many files that cannot be read; all are tried first */
     bool unit_range;   /* no normalisation: pixels only scaled to [0,1] (mean 0, deviation 1) */
     /* A shape to convert images to, each 0: as the format decides. Formats whose images all have
      * one shape keep that; the caller compares. */

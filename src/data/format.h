@@ -17,6 +17,9 @@ struct data_source {
     const int32_t *labels[DATA_PARTS];
     const char *notes;            /* for data_warn, a line each; NULL: none */
     char digest[BASE_SHA256_HEX]; /* of what identifies the source's bytes */
+    char names[BASE_SHA256_HEX];  /* of the names of many files; "": it has none */
+    char *const *bad;             /* as in data_info */
+    size_t bad_count;
     /* Known normalisation; has_statistics false: data_open measures the training part. */
     bool has_statistics;
     /* Pixels are decoded or computed on demand: statistics come from a sample of the training
@@ -29,7 +32,8 @@ struct data_format {
     const char *name, *help;
     /* Does this path (or name) look like ours? Cheap; must not fail. */
     bool (*recognise)(const char *path);
-    /* Of the options it may follow the wished shape; the rest is data_open's business. */
+    /* Of the options it may follow the wished shape and skip_bad; the rest is data_open's business.
+     */
     base_status (*open)(const char *path, const struct data_options *options,
                         struct data_source *source_p);
     /* Pixels (C,H,W) of one sample; called from several threads at once. */

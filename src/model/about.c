@@ -17,6 +17,7 @@ void model_about_init(struct model_about *about, const char *model, const char *
         .input = {.c = info->channels, .h = info->height, .w = info->width},
         .kernels = base_strdup(kernels),
         .data = base_strdup(info->name),
+        .data_names = info->names[0] != '\0' ? base_strdup(info->names) : NULL,
         .data_path = info->path != NULL ? base_strdup(info->path) : NULL,
         .format = base_strdup(info->format),
         .digest = base_strdup(info->digest),
@@ -39,6 +40,7 @@ void model_about_fini(struct model_about *about)
     base_free(about->kernels);
     base_free(about->data);
     base_free(about->data_path);
+    base_free(about->data_names);
     base_free(about->format);
     base_free(about->digest);
     json_decref(about->settings);
@@ -64,12 +66,13 @@ json_t *model_about_to_json(const struct model_about *about)
         json_array_append_new(mean, json_real((double)about->mean[i]));
         json_array_append_new(deviation, json_real((double)about->deviation[i]));
     }
-    return json_pack("{s:s, s:i, s:o, s:[i,i,i], s:o, s:o, s:s, s:{s:s, s:s, s:s, s:s*}, s:O}",
-                     "model", about->model, "classes", about->classes, "labels", labels, "input",
-                     about->input.c, about->input.h, about->input.w, "mean", mean, "deviation",
-                     deviation, "kernels", about->kernels, "data", "name", about->data, "format",
-                     about->format, "digest", about->digest, "path", about->data_path, "settings",
-                     about->settings);
+    return json_pack(
+        "{s:s, s:i, s:o, s:[i,i,i], s:o, s:o, s:s, s:{s:s, s:s, s:s, s:s*, s:s*}, s:O}", "model",
+        about->model, "classes", about->classes, "labels", labels, "input", about->input.c,
+        about->input.h, about->input.w, "mean", mean, "deviation", deviation, "kernels",
+        about->kernels, "data", "name", about->data, "format", about->format, "digest",
+        about->digest, "names", about->data_names, "path", about->data_path, "settings",
+        about->settings);
 }
 
 /* ---- reading ---- */
@@ -188,7 +191,10 @@ base_status model_about_from_json(const json_t *object, struct model_about *abou
     TRY(base_prefix(read_text(data, "name", &about.data), "\"data\""));
     TRY(base_prefix(read_text(data, "format", &about.format), "\"data\""));
     TRY(base_prefix(read_text(data, "digest", &about.digest), "\"data\""));
-    if (json_object_get(data, "path") != NULL) /* runs of earlier versions have none */
+    /* Runs of earlier versions have neither of these. */
+    if (json_object_get(data, "names") != NULL)
+        TRY(base_prefix(read_text(data, "names", &about.data_names), "\"data\""));
+    if (json_object_get(data, "path") != NULL)
         TRY(base_prefix(read_text(data, "path", &about.data_path), "\"data\""));
     TRY(base_json_object(object, "settings", &settings));
     about.settings = json_incref(settings);

@@ -21,8 +21,9 @@ struct model_about {
     float mean[DATA_MAX_CHANNELS], deviation[DATA_MAX_CHANNELS]; /* input.c of each */
     char *kernels; /* the kernel plan; empty for a model without convolutions */
     char *data, *format,
-        *digest;     /* of the set it was trained on: name as given, format, identity */
-    char *data_path; /* where the set was, absolute; NULL: its name is no path */
+        *digest;      /* of the set it was trained on: name as given, format, identity */
+    char *data_names; /* digest of its files' names alone; NULL: it has none */
+    char *data_path;  /* where the set was, absolute; NULL: its name is no path */
     json_t *settings;
 };
 

@@ -37,9 +37,13 @@ out:
 
 static base_status open_data(struct evaluation *e, const struct train_eval *eval)
 {
-    const struct data_options options = model_data_options(&e->model);
+    const json_t *skips = json_object_get(e->model.about.settings, "skip-bad");
+    struct data_options options = model_data_options(&e->model);
     base_status st = BASE_OK;
 
+    options.skip_bad = (uint32_t)(eval->skip_bad >= 0  ? eval->skip_bad
+                                  : eval->data == NULL ? json_integer_value(skips)
+                                                       : 0);
     e->data = eval->data != NULL ? eval->data : model_about_place(&e->model.about);
     TRY(data_open(e->data, &options, &e->set));
     data_warn(e->set);

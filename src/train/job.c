@@ -91,6 +91,8 @@ const struct base_option train_job_options[] = {
     {.name = "channels", .argument = "N", .kind = BASE_NAME, .offset = AT(channels),
      .names = (const char *const[]){"1", "3", NULL},
      .help = "read the images of a folder as gray (1) or colour (3) [colour if some have it]"},
+    {.name = "skip-bad", .argument = "N", .kind = BASE_INT, .offset = AT(skip_bad), .max = 1e6,
+     .help = "leave out up to N images of a folder that cannot be read; reads all of them first"},
     {.name = "pad", .argument = "N", .kind = BASE_INT, .offset = AT(pad), .max = 64,
      .help = "augment: pad by N pixels and crop anywhere"},
     {.name = "flip", .kind = BASE_FLAG, .offset = AT(flip),

@@ -20,7 +20,7 @@ struct train_job {
     double validation;
     int64_t patience;
     const char *image_size, *channels; /* NULL: as the data decides */
-    int64_t pad;
+    int64_t skip_bad, pad;
     bool flip, balanced, normalise, sync_bn;
     int64_t seed, threads;
     const char *strategy, *kernels; /* strategy NULL: by the number of workers */

@@ -197,6 +197,8 @@ base_status train_loop(struct train_session *s)
     } else if (st == BASE_ERR_INTERRUPTED) { /* inside an evaluation: the step is complete */
         TRY(train_session_save(s));
         TRY(train_session_finish(s));
+    } else if (st != BASE_OK && s->data_failed && s->team.exchange.size == 1) {
+        st = train_session_save_failed(s, st); /* of several workers, another one saves */
     }
 out:
     base_progress_clear();

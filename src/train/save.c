@@ -79,6 +79,18 @@ base_status train_session_mark_best(struct train_session *s)
     return store_mark_best(s->run.checkpoints, (uint64_t)p->step);
 }
 
+base_status train_session_save_failed(struct train_session *s, base_status st)
+{
+    char *words = base_strdup(base_message());
+
+    if (train_session_save(s) != BASE_OK)
+        base_warn("step %" PRId64 " is not saved: %s", s->state.position.step, base_message());
+    st = base_fail(st, "%s (repair it; 'paceline data check %s' lists all such files)", words,
+                   s->job->data);
+    base_free(words);
+    return st;
+}
+
 /* The group is void. The first of the workers that are left to get the folder saves what it has.
  * The lost rank 0 may still be at its end, and whether it has saved what was due only the folder
  * knows. */

@@ -43,6 +43,9 @@ struct train_session {
     uint32_t count[DATA_PARTS]; /* samples of each part */
     size_t sums;                /* the longest vector that the task sums over workers in a step */
     const char *digest;         /* of the data */
+    const char *data_names;     /* digest of the names of its files, "" without such … */
+    const char *data_path;      /* … and where they are; NULL: in no place */
+    bool data_failed;           /* a sample cannot be read, and the session ends */
     const struct train_strategy *strategy;
     void *options;        /* of the strategy, as the job has them */
     void *strategy_state; /* its own, across views */
@@ -118,6 +121,8 @@ bool train_session_save_is_due(const struct train_session *session);
 base_status train_session_save(struct train_session *session);
 /* Rank 0: this step's checkpoint is the best one, if it is. */
 base_status train_session_mark_best(struct train_session *session);
+/* A sample cannot be read: keeps the steps up to there. Returns `st`, with its message. */
+base_status train_session_save_failed(struct train_session *session, base_status st);
 /* The job has ended under this worker, in BASE_ERR_INTERRUPTED: saves what it has, if no other
  * worker does. */
 base_status train_session_save_alone(struct train_session *session);

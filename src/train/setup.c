@@ -32,17 +32,35 @@ static base_status plan_steps(struct train_session *s)
     return st;
 }
 
+static bool same(const char *a, const char *b)
+{
+    return a != NULL && b != NULL && a[0] != '\0' && strcmp(a, b) == 0;
+}
+
+/* The data must be what the run was trained on. Files of a folder that was not moved may have been
+ * repaired: the same names, other sizes. */
+static base_status check_digest(const struct train_session *s, const struct model_about *resumed)
+{
+    if (same(resumed->digest, s->digest))
+        return BASE_OK;
+    if (!same(resumed->data_path, s->data_path) || !same(resumed->data_names, s->data_names))
+        return base_fail(BASE_ERR_DATA,
+                         "%s is not the data that run %s was trained on (its digest "
+                         "changed); start anew with --init %s",
+                         s->job->data, s->run.name, s->run.name);
+    base_warn("files of %s have other sizes than when run %s began; it goes on with them as they "
+              "are",
+              s->job->data, s->run.name);
+    return BASE_OK;
+}
+
 /* The newest checkpoint of the run that is resumed, or its beginning. */
-static base_status load_resumed(struct train_session *s, const char *digest)
+static base_status load_resumed(struct train_session *s, const struct model_about *resumed)
 {
     struct store_checkpoint checkpoint = {0};
     base_status st = BASE_OK;
 
-    if (strcmp(digest, s->digest) != 0)
-        TRY(base_fail(BASE_ERR_DATA,
-                      "%s is not the data that run %s was trained on (its digest "
-                      "changed); start anew with --init %s",
-                      s->job->data, s->run.name, s->run.name));
+    TRY(check_digest(s, resumed));
     if (!store_has_checkpoint(s->run.checkpoints)) {
         base_info("run %s has no checkpoint yet: it starts from the beginning", s->run.name);
         TRY(s->task->start(s));
@@ -93,7 +111,7 @@ base_status train_session_create(struct train_session *s)
         TRY(train_run_lock(&s->run, 0));
         TRY(train_run_about(&s->run, &resumed));
         TRY(s->task->describe(s, resumed.model));
-        TRY(load_resumed(s, resumed.digest));
+        TRY(load_resumed(s, &resumed));
     } else {
         if (job->run != NULL)
             TRY(train_run_check(job->runs_dir, job->run));

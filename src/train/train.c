@@ -53,8 +53,8 @@ out:
     base_free(command);
 }
 
-/* The disk is full or has failed: rank 0, and no other worker, adds from where the run can go on to
- * the kept message. */
+/* The disk is full or has failed, or a file of the data cannot be read: rank 0, and no other
+ * worker, adds from where the run can go on to the kept message. */
 static void add_way_on(const struct train_session *s)
 {
     char *words = base_strdup(base_message()), *command = way_on(s);
@@ -174,7 +174,7 @@ base_status train_job_run(const struct train_job *job, struct cluster_worker *wo
     TRY(train_loop(&s));
     *result_p = json_incref(s.result);
 out:
-    if (s.run_started && st == BASE_ERR_IO)
+    if (s.run_started && (st == BASE_ERR_IO || (st != BASE_OK && s.data_failed)))
         add_way_on(&s);
     if (s.run_started)
         st = close_run(&s, st, NULL);

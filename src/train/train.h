@@ -21,6 +21,7 @@ struct train_eval {
     const char *data; /* NULL: the data the run was trained on */
     const char *part; /* "test" or "train" */
     int64_t batch, threads;
+    int64_t skip_bad; /* as in a training; -1: what the run has for its own data, 0 for other */
     bool best;
 };
 

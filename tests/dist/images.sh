@@ -78,3 +78,45 @@ done
 expect 2 "$paceline" train "${train[@]}" --data mixed --channels 2
 expect 2 "$paceline" train "${train[@]}" --data synthetic --image-size 4x4
 says 'images of a folder; those of synthetic'
+
+# A file that breaks off: check names all such, the training saves before it fails and goes on after
+# the repair, and --skip-bad leaves them out.
+cp -r set bad
+cp bad/train/bee/5.png sound.png
+head -c 50 sound.png >bad/train/bee/5.png
+broken="bad/train/bee/5.png: not a sound PNG"
+expect 0 "$paceline" data check set
+grep -q 'set: all 48 images can be read' out || fail "a sound folder: $(cat out)"
+expect 1 "$paceline" data check bad
+grep -q "^$broken" out || fail "a broken file is not named: $(cat out)"
+says '1 of 48 images of bad cannot be read'
+expect 1 "$paceline" data check bad --json
+json "o['error']['code'] == 'data' and '$broken' in o['error']['message']"
+for workers in 1 2; do
+    head -c 50 sound.png >bad/train/bee/5.png
+    expect 1 "$paceline" train "${train[@]}" --data bad --no-normalise --epochs 2 --workers $workers --run bad$workers
+    if [ $workers = 1 ]; then
+        says "$broken.*data check bad.*--resume bad1 goes on from step [1-5]$"
+    else
+        says "$broken"
+        says 'saved after step [1-5]; go on with: .*--resume bad2'
+    fi
+    cp sound.png bad/train/bee/5.png
+    expect 0 "$paceline" train --resume bad$workers
+    says 'files of bad have other sizes'
+done
+expect 0 "$paceline" train "${train[@]}" --data set --no-normalise --epochs 2 --run sound
+[ "$(fingerprint runs/bad1)" = "$(fingerprint runs/sound)" ] || fail "a repaired run has other weights"
+head -c 50 sound.png >bad/train/bee/5.png
+printf 'no image' >bad/test/ant/3.png
+expect 1 "$paceline" train "${train[@]}" --data bad --epochs 1 --skip-bad 1
+says '2 files cannot be read, more than --skip-bad 1'
+expect 0 "$paceline" train "${train[@]}" --data bad --epochs 1 --skip-bad 2 --run skips
+says "left out: $broken"
+says 'left out: bad/test/ant/3.png: neither PNG nor JPEG'
+says '2 files of bad left out'
+says '23 training samples'
+expect 0 "$paceline" eval skips --json
+json "o['test']['per_class'][0]['support'] == 7"
+expect 1 "$paceline" eval skips --skip-bad 0
+says '3.png: neither PNG nor JPEG'

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * paceline data get NAME… | info PATH|NAME | list
+ * paceline data get NAME… | info PATH|NAME | check PATH|NAME | list
  *
  * What a person asked for (info, list) goes to stdout; how a download goes, to stderr. With --json
  * stdout has one object and nothing else.
@@ -262,9 +262,50 @@ out:
     return st;
 }
 
+/* ---- check ---- */
+
+/* Reads every image of a folder; other formats are checked whole when they are opened. */
+static base_status run_check(const struct args *args, const char *const *names, int count)
+{
+    base_status st = BASE_OK;
+    const struct data_options options = {.unit_range = true, .skip_bad = UINT32_MAX};
+    const struct data_info *info;
+    struct data_set *set = NULL;
+    struct base_str list = {0};
+    json_t *object = NULL;
+    uint32_t good;
+
+    if (count != 1)
+        TRY(base_fail(BASE_ERR_USAGE, "name one data set, file or folder, as in: paceline data "
+                                      "check photos"));
+    TRY(data_open(names[0], &options, &set));
+    info = data_describe(set);
+    good = info->count[DATA_TRAIN] + info->count[DATA_TEST] + info->count[DATA_VALIDATION];
+    for (size_t i = 0; i < info->bad_count; i++)
+        base_str_add(&list, "%s%s", i > 0 ? (args->json ? "; " : "\n") : "", info->bad[i]);
+    if (info->bad_count > 0 && !args->json)
+        printf("%s\n", list.text);
+    if (info->bad_count > 0)
+        TRY(base_fail(BASE_ERR_DATA, "%zu of %zu images of %s cannot be read%s%s", info->bad_count,
+                      info->bad_count + good, names[0], args->json ? ": " : "",
+                      args->json ? list.text : ""));
+    if (args->json) {
+        object = json_pack("{s:i, s:s, s:I}", "schema", 1, "data", names[0], "samples",
+                           (json_int_t)good);
+        TRY(base_json_print(object));
+    } else {
+        printf("%s: all %u images can be read\n", names[0], good);
+    }
+out:
+    json_decref(object);
+    base_str_fini(&list);
+    data_close(set);
+    return st;
+}
+
 /* ---- the command ---- */
 
-static const char *const verbs[] = {"get", "info", "list", NULL};
+static const char *const verbs[] = {"get", "info", "check", "list", NULL};
 
 static base_status run(void *args, const struct cli_positional *positional)
 {
@@ -276,8 +317,10 @@ static base_status run(void *args, const struct cli_positional *positional)
         return run_get(args, names, count);
     if (strcmp(verb, "info") == 0)
         return run_info(args, names, count);
+    if (strcmp(verb, "check") == 0)
+        return run_check(args, names, count);
     if (strcmp(verb, "list") != 0)
-        return base_unknown(BASE_ERR_USAGE, "verb", verb, verbs, 3);
+        return base_unknown(BASE_ERR_USAGE, "verb", verb, verbs, 4);
     if (count > 0)
         return base_fail(BASE_ERR_USAGE,
                          "paceline data list takes no name; for one set use: "
@@ -298,11 +341,12 @@ static const struct base_option options[] = {
 const struct cli_command cli_command_data = {
     .name = "data",
     .help = "get and look at data sets",
-    .usage = "paceline data get NAME… | info PATH|NAME | list [--json]",
+    .usage = "paceline data get NAME… | info PATH|NAME | check PATH|NAME | list [--json]",
     .examples =
         "  paceline data list\n"
         "  paceline data get mnist cifar10\n"
         "  paceline data info fashion-mnist\n"
+        "  paceline data check photos                      # reads every image, names bad ones\n"
         "  PACELINE_DATA=/data paceline data get ml-1m      # another place than the cache\n"
         "  PACELINE_MIRROR=http://mirror/sets paceline data get ml-1m\n",
     .verbs = verbs,

@@ -46,6 +46,9 @@ static const struct base_option options[] = {
      .help = "the samples to evaluate on", .local = true},
     {.name = "best", .kind = BASE_FLAG, .offset = AT(eval.best),
      .help = "the checkpoint with the best validation loss instead of the newest", .local = true},
+    {.name = "skip-bad", .argument = "N", .kind = BASE_INT, .offset = AT(eval.skip_bad), .min = -1,
+     .max = 1e6, .help = "leave out up to N images of a folder that cannot be read; -1: as many as "
+                         "the run did, of its own data", .local = true},
     {.name = "batch", .alias = "batch-size", .argument = "N", .kind = BASE_INT, .offset = AT(eval.batch), .min = 1,
      .max = 1e5, .help = "samples computed at once", .local = true},
     {.name = "threads", .argument = "N", .kind = BASE_INT, .offset = AT(eval.threads), .max = 1024,
@@ -69,7 +72,9 @@ const struct cli_command cli_command_eval = {
     .completes = "RUN",
     .options = options,
     .args_size = sizeof(struct args),
-    .defaults = &(const struct args){.eval = {.runs_dir = "runs", .part = "test", .batch = 256}},
+    .defaults =
+        &(const struct args){
+            .eval = {.runs_dir = "runs", .part = "test", .batch = 256, .skip_bad = -1}},
     .min_positional = 1,
     .max_positional = 1,
     .run = run,

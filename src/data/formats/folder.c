@@ -35,6 +35,8 @@ struct folder {
     char **class_names;
     size_t classes;
     struct base_str notes;
+    char **bad; /* messages about the files that were left out */
+    size_t bad_count;
     int channels, height, width; /* that images are converted to */
 };
 
@@ -246,6 +248,56 @@ out:
     return st;
 }
 
+/* ---- files that cannot be read ---- */
+
+/* Decodes all of a list and takes out what cannot be, up to `most` in all. */
+static base_status leave_out_of(struct list *list, size_t most, struct folder *s)
+{
+    size_t kept = 0, count = list->count;
+    base_status st = BASE_OK;
+
+    for (size_t i = 0; i < count; i++) {
+        struct data_image image;
+
+        st = read_image(list->paths[i], data_image_decode, &image);
+        data_image_fini(&image);
+        if (st == BASE_OK) {
+            list->labels[kept] = list->labels[i];
+            list->paths[kept++] = list->paths[i];
+            continue;
+        }
+        s->bad = base_realloc(s->bad, s->bad_count + 1, sizeof *s->bad);
+        s->bad[s->bad_count++] = base_strdup(base_message());
+        base_free(list->paths[i]);
+    }
+    list->count = kept;
+    return s->bad_count > most ? base_fail(BASE_ERR_DATA,
+                                           "%zu files cannot be read, more than --skip-bad %zu, "
+                                           "such as %s",
+                                           s->bad_count, most, s->bad[0])
+                               : BASE_OK;
+}
+
+static base_status leave_out(const char *path, size_t most, struct folder *s)
+{
+    base_status st = BASE_OK;
+
+    if (most == 0)
+        goto out;
+    for (int part = 0; part < DATA_PARTS; part++)
+        TRY(base_prefix(leave_out_of(&s->parts[part], most, s), "%s", path));
+    for (size_t i = 0; i < s->bad_count; i++)
+        base_str_add(&s->notes, "left out: %s\n", s->bad[i]);
+    if (s->bad_count > 0)
+        base_str_add(&s->notes, "%zu file%s of %s left out (--skip-bad)\n", s->bad_count,
+                     base_plural((int64_t)s->bad_count), path);
+    if (s->parts[DATA_TRAIN].count == 0 && s->parts[DATA_TEST].count == 0)
+        TRY(base_fail(BASE_ERR_DATA, "%s holds no image that can be read, such as %s", path,
+                      s->bad[0]));
+out:
+    return st;
+}
+
 /* ---- the shape ---- */
 
 struct sample {
@@ -342,10 +394,11 @@ out:
 }
 
 /* Names and sizes, not contents: reading a million images to open a set would be absurd. */
-static base_status digest(const struct folder *s, size_t skipped, char hex[BASE_SHA256_HEX])
+static base_status digest(const struct folder *s, size_t skipped, char hex[BASE_SHA256_HEX],
+                          char names_hex[BASE_SHA256_HEX])
 {
     base_status st = BASE_OK;
-    struct base_str text = {0};
+    struct base_str text = {0}, names = {0};
 
     for (int part = DATA_TRAIN; part <= DATA_TEST; part++)
         for (size_t i = 0; i < s->parts[part].count; i++) {
@@ -355,10 +408,13 @@ static base_status digest(const struct folder *s, size_t skipped, char hex[BASE_
             if (stat(path, &info) != 0)
                 TRY(base_fail(BASE_ERR_IO, "cannot look at %s: %m", path));
             base_str_add(&text, "%d %s %lld\n", part, path + skipped, (long long)info.st_size);
+            base_str_add(&names, "%d %s\n", part, path + skipped);
         }
     base_sha256(text.text != NULL ? text.text : "", text.length, hex);
+    base_sha256(names.text != NULL ? names.text : "", names.length, names_hex);
 out:
     base_str_fini(&text);
+    base_str_fini(&names);
     return st;
 }
 
@@ -373,6 +429,7 @@ static void folder_close(void *state)
         base_free(s->parts[part].labels);
     }
     base_names_free(s->class_names, s->classes);
+    base_names_free(s->bad, s->bad_count);
     base_str_fini(&s->notes);
     base_free(s);
 }
@@ -383,7 +440,7 @@ static base_status folder_open(const char *path, const struct data_options *opti
     base_status st = BASE_OK;
     struct folder *s = base_calloc(1, sizeof *s);
     const struct list *train = &s->parts[DATA_TRAIN], *test = &s->parts[DATA_TEST];
-    char hex[BASE_SHA256_HEX] = {0};
+    char hex[BASE_SHA256_HEX] = {0}, names[BASE_SHA256_HEX] = {0};
 
     if (options->channels != 0 && options->channels != 1 && options->channels != 3)
         TRY(base_fail(BASE_ERR_DATA,
@@ -393,8 +450,9 @@ static base_status folder_open(const char *path, const struct data_options *opti
     TRY(add_all(path, s));
     if (train->count > UINT32_MAX || test->count > UINT32_MAX)
         TRY(base_fail(BASE_ERR_DATA, "%s holds too many images", path));
+    TRY(leave_out(path, options->skip_bad, s));
     TRY(choose_shape(path, options, s));
-    TRY(digest(s, strlen(path), hex));
+    TRY(digest(s, strlen(path), hex, names));
     *source_p = (struct data_source){.state = s,
                                      .channels = s->channels,
                                      .height = s->height,
@@ -404,8 +462,11 @@ static base_status folder_open(const char *path, const struct data_options *opti
                                      .count = {(uint32_t)train->count, (uint32_t)test->count},
                                      .labels = {train->labels, test->labels},
                                      .notes = s->notes.text,
+                                     .bad = s->bad,
+                                     .bad_count = s->bad_count,
                                      .costly = true};
     memcpy(source_p->digest, hex, sizeof hex);
+    memcpy(source_p->names, names, sizeof names);
     s = NULL;
 out:
     folder_close(s);

@@ -48,6 +48,7 @@ static base_status network_open(struct train_session *s)
     struct data_options options = {
         .validation = job->validation,
         .seed = (uint64_t)job->seed,
+        .skip_bad = (uint32_t)job->skip_bad,
         .unit_range = !job->normalise,
         .channels = job->channels != NULL ? atoi(job->channels) : 0,
     };
@@ -75,6 +76,8 @@ static base_status network_open(struct train_session *s)
                          n->info->width);
     memcpy(s->count, n->info->count, sizeof s->count);
     s->digest = n->info->digest;
+    s->data_names = n->info->names;
+    s->data_path = n->info->path;
     if (s->count[DATA_TRAIN] == 0)
         return base_fail(BASE_ERR_DATA, "%s has no training samples", job->data);
     if (job->validation > 0 && s->count[DATA_VALIDATION] == 0)
@@ -329,7 +332,9 @@ static base_status network_next(struct train_session *s, struct data_batch *batc
         n->epoch = p->epoch;
         n->cursor = p->cursor;
     }
-    TRY(data_loader_next(n->loader, batch_p));
+    st = data_loader_next(n->loader, batch_p);
+    s->data_failed = st != BASE_OK;
+    TRY(st);
     n->cursor += batch_p->whole;
 out:
     return st;
@@ -485,6 +490,7 @@ static base_status network_score(struct train_session *s, enum data_part part,
     network_find_weights(s);
     train_metrics_init(&m, n->info->classes);
     st = train_evaluate(n->net, n->set, part, share, n->piece, &m, &s->clock, NULL);
+    s->data_failed = st == BASE_ERR_DATA || st == BASE_ERR_IO;
     train_metrics_pack(&m, score);
     train_metrics_fini(&m);
     return st;
