@@ -48,6 +48,8 @@ static void print_failure(base_status st, bool json)
     char host[256] = "";
 
     base_progress_clear();
+    if (base_message()[0] == '\0') /* a worker, whose agent tells of its failure */
+        return;
     fprintf(stderr, "%s%s\n",
             base_log_color() ? "\033[31mpaceline:\033[0m " : "paceline: ", base_message());
     if (!json)

@@ -121,6 +121,10 @@ base_status cluster_agent_hear_worker(struct agent *a, struct cluster_process *p
         p->done = true;
         atomic_fetch_and(&a->members, ~(UINT64_C(1) << p->slot));
         break;
+    case CLUSTER_FAILED:
+        if (a->up == NULL) /* there is no coordinator that would tell of it */
+            base_relay("worker %u: %s", p->id, m->text);
+        break;
     case CLUSTER_READY:
     case CLUSTER_SUSPECT:
     case CLUSTER_FOLDER:
@@ -252,7 +256,8 @@ base_status cluster_agent_hear_coordinator(struct agent *a, const struct cluster
         hear_kill(a, m);
         return BASE_OK;
     case CLUSTER_STOP:
-        base_info("%s: %s", m->code == 0 ? "stopping" : "the job has failed", m->text);
+        if (m->code == 0) /* of a failure END tells, once the workers have saved */
+            base_info("stopping: %s", m->text);
         tell_workers(a, m);
         return BASE_OK;
     case CLUSTER_END:

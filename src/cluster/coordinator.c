@@ -205,7 +205,7 @@ static void dismiss_guest(struct cluster_coordinator *c, int host, const struct 
     for_each_worker(c, w)
         if (w->host == host)
             return;
-    cluster_coordinator_last_words(last, &m);
+    cluster_coordinator_last_words(c, last, &m);
     cluster_coordinator_say(c, c->hosts[host].link, &m);
     c->hosts[host].here = false;
 }
@@ -222,7 +222,8 @@ static void hear_own_failure(struct cluster_coordinator *c, const struct worker 
         return;
     c->failure = *own;
     cluster_coordinator_describe(own, text, sizeof text);
-    cluster_coordinator_fail(c, BASE_ERR_PEER_LOST, now, "%s", text);
+    cluster_coordinator_fail(c, BASE_ERR_PEER_LOST, now, "%s%s%s", text,
+                             own->reason != BASE_OK ? ": " : "", own->words);
 }
 
 static void hear_exit(struct cluster_coordinator *c, struct worker *w,
@@ -347,6 +348,16 @@ static void hear_result(struct cluster_coordinator *c, struct worker *w,
     c->result_id = w->id;
 }
 
+static base_status hear_failure(struct worker *w, const struct cluster_message *m)
+{
+    if (m->code == BASE_OK || m->code > BASE_ERR_INTERNAL)
+        return base_fail(BASE_ERR_DATA, "worker %u failed with the unknown code %d", w->id,
+                         m->code);
+    w->failed = (base_code)m->code;
+    snprintf(w->words, sizeof w->words, "%s", m->text);
+    return BASE_OK;
+}
+
 /* Other hosts' folders are on other disks. */
 static void hear_folder(struct cluster_coordinator *c, int host, const char *path)
 {
@@ -390,6 +401,8 @@ static base_status hear_worker(struct cluster_coordinator *c, int host,
     case CLUSTER_RESULT:
         hear_result(c, w, m);
         break;
+    case CLUSTER_FAILED:
+        return hear_failure(w, m);
     case CLUSTER_EXITED:
         hear_exit(c, w, m, now);
         break;

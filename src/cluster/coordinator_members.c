@@ -77,7 +77,7 @@ void cluster_coordinator_end(struct cluster_coordinator *c)
     struct cluster_message m = {.type = CLUSTER_END, .code = (int)c->end_code};
 
     if (c->failure.id != 0 && c->end_code == BASE_ERR_PEER_LOST)
-        cluster_coordinator_last_words(&c->failure, &m);
+        cluster_coordinator_last_words(c, &c->failure, &m);
     else
         cluster_message_text(&m, c->end_text);
     c->phase = OVER;
@@ -102,8 +102,9 @@ static void forget_accusations(struct cluster_coordinator *c, const struct worke
 struct failure cluster_coordinator_failure(const struct cluster_coordinator *c,
                                            const struct worker *w)
 {
-    struct failure f = {.id = w->id, .pid = w->pid};
+    struct failure f = {.id = w->id, .pid = w->pid, .reason = w->failed};
 
+    snprintf(f.words, sizeof f.words, "%s", w->words);
     snprintf(f.host, sizeof f.host, "%s", c->hosts[w->host].name);
     snprintf(f.why, sizeof f.why, "%s", w->why);
     return f;

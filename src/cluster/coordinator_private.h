@@ -34,6 +34,8 @@ struct worker {
     uint64_t accuses; /* bits: entries of this table */
     double suspected; /* since when; 0: not */
     char why[256];    /* it was lost */
+    base_code failed; /* BASE_OK: it has not told of a failure; else which, and `words` */
+    char words[1024];
 };
 
 struct host {
@@ -55,6 +57,8 @@ struct failure { /* how a worker was lost */
     bool exited;
     int code, signal;
     char lines[640];
+    base_code reason; /* the worker told itself, with `words`; BASE_OK: it did not */
+    char words[1024];
 };
 
 struct letter {
@@ -152,7 +156,8 @@ void cluster_coordinator_describe(const struct failure *failure, char *text, siz
  * its place, or 0. */
 void cluster_coordinator_warn(const struct cluster_coordinator *c, const struct failure *failure,
                               uint32_t heir);
-/* Into an END: who failed and how, with its last lines. */
-void cluster_coordinator_last_words(const struct failure *failure, struct cluster_message *end);
+/* Into an END: who failed and how, with its own words or its last lines. */
+void cluster_coordinator_last_words(const struct cluster_coordinator *c,
+                                    const struct failure *failure, struct cluster_message *end);
 
 #endif

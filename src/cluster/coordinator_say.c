@@ -116,11 +116,15 @@ void cluster_coordinator_warn(const struct cluster_coordinator *c, const struct 
                               uint32_t heir)
 {
     int left = cluster_coordinator_going_on(c) - (heir != 0);
-    char text[512], place[64] = "";
+    char text[1600], place[64] = "";
+    size_t used;
 
     if (c->phase == FAILING || c->phase == OVER) /* the job's last words tell of it */
         return;
-    cluster_coordinator_describe(f, text, sizeof text);
+    cluster_coordinator_describe(f, text, 512);
+    used = strlen(text);
+    if (f->reason != BASE_OK)
+        snprintf(text + used, sizeof text - used, ": %s", f->words);
     if (heir != 0)
         snprintf(place, sizeof place, "worker %u is started in its place, ", heir);
     if (left > 0)
@@ -129,17 +133,31 @@ void cluster_coordinator_warn(const struct cluster_coordinator *c, const struct 
         base_warn("%s; %sall others are done", text, place);
 }
 
-void cluster_coordinator_last_words(const struct failure *f, struct cluster_message *end)
+/* The words alone where no worker is to blame: the command line or the model is wrong, or there is
+ * one host, whose workers all have the same input. */
+static void own_words(const struct cluster_coordinator *c, const struct failure *f, char *text,
+                      size_t room)
+{
+    if (c->host_count == 1 || f->reason == BASE_ERR_USAGE || f->reason == BASE_ERR_MODEL)
+        snprintf(text, room, "%s", f->words);
+    else
+        snprintf(text, room, "worker %u on host %s: %s", f->id, f->host, f->words);
+}
+
+void cluster_coordinator_last_words(const struct cluster_coordinator *c, const struct failure *f,
+                                    struct cluster_message *end)
 {
     char who[512], text[1200];
 
-    cluster_coordinator_describe(f, who, sizeof who);
     end->id = f->id;
-    end->code = BASE_ERR_PEER_LOST;
-    if (f->exited && f->signal == 0 && f->code == base_exit_code(BASE_ERR_USAGE))
-        end->code = BASE_ERR_USAGE; /* the command line is wrong, and no worker to blame */
-    snprintf(text, sizeof text, "%s%s%s", who, f->lines[0] != '\0' ? "; its last lines:\n" : "",
-             f->lines);
+    end->code = (int)(f->reason != BASE_OK ? f->reason : BASE_ERR_PEER_LOST);
+    if (f->reason != BASE_OK) {
+        own_words(c, f, text, sizeof text);
+    } else {
+        cluster_coordinator_describe(f, who, sizeof who);
+        snprintf(text, sizeof text, "%s%s%s", who, f->lines[0] != '\0' ? "; its last lines:\n" : "",
+                 f->lines);
+    }
     cluster_message_text(end, text);
 }
 

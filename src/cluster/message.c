@@ -37,6 +37,7 @@ static const struct {
     [CLUSTER_HEARTBEAT] = {"heartbeat", ID | VIEW | LOAD},
     [CLUSTER_SUSPECT] = {"suspect", ID | PEER | VIEW},
     [CLUSTER_RESULT] = {"result", ID | VIEW | BODY},
+    [CLUSTER_FAILED] = {"failed", ID | CODE | TEXT},
     [CLUSTER_FOLDER] = {"folder", ID | TEXT},
     [CLUSTER_REGION] = {"region", KEY | BYTES | CODE | TEXT},
     [CLUSTER_EXITED] = {"exited", ID | PID | CODE | SIGNAL | TEXT},

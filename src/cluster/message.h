@@ -13,7 +13,7 @@
 #include "comm/view.h"
 
 enum {
-    CLUSTER_PROTOCOL = 2, /* of control messages; agents of another number are refused */
+    CLUSTER_PROTOCOL = 3, /* of control messages; agents of another number are refused */
     CLUSTER_MAX_HOSTS = 256,
     CLUSTER_ANY_HOST = 65535, /* JOIN: the coordinator numbers the host */
     CLUSTER_KEY_TEXT = 64,
@@ -25,6 +25,7 @@ enum cluster_type {
     CLUSTER_HEARTBEAT, /* worker and host (id 0): cpu, memory, load, step, step rate */
     CLUSTER_SUSPECT,   /* worker: `peer` does not answer on this link */
     CLUSTER_RESULT,    /* worker: what it was started for is done, in `view`; `body` */
+    CLUSTER_FAILED,    /* worker: it gives up by itself: `code` (base_code), `text` */
     CLUSTER_FOLDER,    /* worker: the job's files are in the folder `text` */
     CLUSTER_REGION,    /* worker → agent and back: shared memory by key */
     CLUSTER_EXITED,    /* agent: worker was reaped: exit code or signal, last lines of its log */

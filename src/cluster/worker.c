@@ -333,6 +333,24 @@ out:
     return st;
 }
 
+/* A failure of this worker's own, which neither a loss nor the job's end has caused, is told by the
+ * coordinator, once for all workers that have the same; so is the job's end. This process has
+ * nothing to print then. */
+static void tell_failure(struct cluster_worker *w, base_status st)
+{
+    struct cluster_message m = {.type = CLUSTER_FAILED, .id = w->order.id, .code = (int)st};
+
+    bool caused = st == BASE_ERR_PEER_LOST || st == BASE_ERR_TIMEOUT ||
+                  st == BASE_ERR_INTERRUPTED || st == BASE_ERR_INTERNAL;
+
+    if (st == BASE_OK || (caused && !atomic_load(&w->cancelled)))
+        return;
+    cluster_message_text(&m, base_message());
+    if (!caused)
+        send_message(w, &m);
+    base_keep_message("%s", "");
+}
+
 static void finish(struct cluster_worker *w)
 {
     struct comm_endpoint *endpoint;
@@ -385,8 +403,10 @@ base_status cluster_worker_run(int fd, const struct cluster_program *const *prog
         TRY(base_fail(BASE_ERR_MEMORY, "cannot start the worker's control thread"));
     running = true;
     TRY(begin(w));
-    TRY(open_endpoint(w));
-    TRY(run_program(w, programs));
+    st = open_endpoint(w);
+    if (st == BASE_OK)
+        st = run_program(w, programs);
+    tell_failure(w, st);
 out:
     if (running)
         finish(w);

@@ -24,7 +24,8 @@ extern const struct cluster_program *const cluster_program_registry[]; /* NULL-e
 extern const size_t cluster_program_count;
 
 /* Runs as a worker on the control connection `fd` until the program returns or the agent goes; the
- * process is expected to end behind it. */
+ * process is expected to end after it. After a failure that the coordinator tells of, the kept
+ * message is empty. */
 base_status cluster_worker_run(int fd, const struct cluster_program *const *programs);
 
 /* The same without an agent: this process is a worker that the launcher of a transport with

@@ -67,6 +67,13 @@ done <<TABLE
 2|train $ok --workers 2 --strategy ddp:overlap=yes|strategy ddp: unknown overlap 'yes'.*auto, on, off
 2|train $ok --workers 2 --strategy local-sgd:slots=x|strategy local-sgd: slots takes on or off, not 'x'
 2|train --model vgg12 --data synthetic --workers 2|vgg12.*vgg11
+2|train $ok --workers 2 --init nothing|^paceline: --init nothing: no such
+2|train $ok --workers 2 --record conv9|^paceline: .*conv9
+2|train $ok --workers 2 --run ../x|^paceline: .*no name for a run
+2|train --model mlp:8x1 --workers 2 --data fashon-mnist|^paceline: .*fashion-mnist
+1|train --model mlp:8x1 --workers 2 --data /nowhere/at/all|^paceline: .*/nowhere/at/all
+1|train --model mlp:8x1 --workers 2 --data idx|^paceline: .*idx.*magic
+1|train --model word.model --workers 2 --data synthetic|^paceline: word.model.*line 1.*eight
 2|ping --workers 2 --transport pigeon|unknown transport 'pigeon'.*shm.*tcp
 2|bench collectives --workers 2 --transport pigeon|unknown transport 'pigeon'.*shm.*tcp
 2|bench step mnist-cnn --kernels magic|unknown.*magic.*onednn
@@ -114,6 +121,12 @@ done <<TABLE
 2|data gte mnist|gte
 2|data get mnits|mnits.*mnist
 TABLE
+
+# The code of what a worker found wrong.
+expect 1 "$paceline" train --model mlp:8x1 --workers 2 --data idx --json
+json "o['error']['code'] == 'data'"
+expect 1 "$paceline" train --model word.model --workers 2 --data synthetic --json
+json "o['error']['code'] == 'model'"
 
 expect 2 "$paceline" train --model mlp:8x1 --lr
 says '--lr needs a value: --lr X'

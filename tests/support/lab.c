@@ -117,6 +117,14 @@ void lab_exited(int link, uint32_t id, int code, int signal)
     lab_tell(link, m);
 }
 
+void lab_failed(int link, uint32_t id, base_code code, const char *words)
+{
+    struct cluster_message m = {.type = CLUSTER_FAILED, .id = id, .code = (int)code};
+
+    cluster_message_text(&m, words);
+    lab_tell(link, m);
+}
+
 void lab_suspect(int link, uint32_t id, uint32_t peer, uint32_t view)
 {
     lab_tell(link, (struct cluster_message){

@@ -39,6 +39,7 @@ void lab_join(int link, uint32_t host, int workers);
 void lab_join_with(int link, uint32_t host, int workers, json_t *body);
 void lab_ready(int link, uint32_t id);
 void lab_works_in(int link, uint32_t id, uint32_t view);
+void lab_failed(int link, uint32_t id, base_code code, const char *words);
 void lab_suspect(int link, uint32_t id, uint32_t peer, uint32_t view);
 void lab_lost(int link, uint32_t id);
 void lab_exited(int link, uint32_t id, int code, int signal);

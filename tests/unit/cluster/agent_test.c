@@ -226,10 +226,22 @@ static void test_last_words(void **state)
 {
     (void)state;
     grieve_and_end("die", "(signal 9, SIGKILL)");
-    grieve_and_end("fail", "ended with a failure (exit code 1)");
     grieve_and_end("crash", "(signal 6, SIGABRT)");
     grieve_and_end("vanish", "ended without a result");
     grieve_and_end("stop", "was silent for 2");
+}
+
+/* A failure that a worker tells of itself is the job's, with its code and its words alone. */
+static void test_own_words(void **state)
+{
+    json_t *result;
+
+    (void)state;
+    assert_int_equal(run("grieve", 2, 0, json_pack("{s:s}", "how", "fail"), &result),
+                     BASE_ERR_DATA);
+    assert_null(result);
+    assert_int_equal(base_blamed(), 2);
+    assert_string_equal(base_message(), "no such thing");
 }
 
 /* Workers that end because another one died are not to blame, whatever the agent sees first. */
@@ -290,6 +302,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_share),        cmocka_unit_test(test_dumpable),
         cmocka_unit_test(test_survivors),    cmocka_unit_test(test_last_words),
+        cmocka_unit_test(test_own_words),
         cmocka_unit_test(test_first_cause),  cmocka_unit_test(test_unknown_program),
         cmocka_unit_test(test_no_listening), cmocka_unit_test(test_stop),
     };

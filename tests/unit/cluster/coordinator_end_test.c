@@ -122,14 +122,27 @@ static void test_own_failure(void **state)
     lab_lost(0, 1);
     lab_lost(1, 4);
     assert_int_equal(lab_said(CLUSTER_STOP, -1, NULL), 0);
-    lab_exited(1, 4, 2, 0);
+    lab_failed(1, 4, BASE_ERR_DATA, "no such folder");
+    lab_exited(1, 4, 1, 0);
     assert_int_equal(lab_said(CLUSTER_STOP, 0, &m), 1);
     assert_true(m.code != 0 && strstr(m.text, "worker 4 on host host-1 (pid 104)") != NULL);
     lab_exited(0, 1, 0, 9);
     lab_exited(0, 2, 1, 0);
     lab_exited(1, 3, 1, 0);
-    lab_assert_end(BASE_ERR_USAGE, "worker 4 on host host-1 (pid 104) ended with a failure (exit "
-                                   "code 2); its last lines:\nfirst line\nlast line");
+    lab_assert_end(BASE_ERR_DATA, "worker 4 on host host-1: no such folder");
+}
+
+/* What is wrong for all workers is no worker's fault; later failures are told no more. */
+static void test_wrong_input(void **state)
+{
+    (void)state;
+    lab_two_hosts(0, false);
+    lab_failed(1, 4, BASE_ERR_USAGE, "unknown data 'x'");
+    lab_failed(0, 1, BASE_ERR_DATA, "another one");
+    lab_exited(1, 4, 2, 0);
+    for (uint32_t id = 1; id <= 3; id++)
+        lab_exited(id > 2, id, 1, 0);
+    lab_assert_end(BASE_ERR_USAGE, "unknown data 'x'");
 }
 
 /* … unless the person said how few may be left, or it is a guest's. */
@@ -160,7 +173,7 @@ static void test_no_pid(void **state)
 
     (void)state;
     cluster_coordinator_last_words(
-        &(struct failure){.id = 3, .host = "host-1", .why = "could not be started"}, &m);
+        lab.c, &(struct failure){.id = 3, .host = "host-1", .why = "could not be started"}, &m);
     assert_string_equal(m.text, "worker 3 on host host-1 could not be started");
 }
 
@@ -273,6 +286,7 @@ int main(void)
         TEST(test_blames_the_last_cause),
         TEST(test_blames_no_stillborn_guest),
         TEST(test_own_failure),
+        TEST(test_wrong_input),
         TEST(test_own_failure_survived),
         TEST(test_no_pid),
         TEST(test_too_few),
