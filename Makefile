@@ -34,7 +34,7 @@ bench: all                       ## measure
 soak:                            ## long runs: full fuzzing with coverage, long kill tests
 	@tools/soak
 
-install: all                     ## binary, man page, completion (PREFIX, DESTDIR)
+install: all                     ## binary, man page, completion, torch_weights.py (PREFIX, DESTDIR)
 	@cmake --build build --target installables
 	@cmake --install build --prefix $(PREFIX)
 

@@ -22,4 +22,6 @@ installable(_paceline ${CMAKE_INSTALL_DATADIR}/zsh/site-functions completion zsh
 installable(paceline.fish ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d completion fish)
 get_property(files GLOBAL PROPERTY INSTALLABLES)
 add_custom_target(installables DEPENDS ${files})
+install(FILES tools/torch_weights.py tools/safetensors.py
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/paceline COMPONENT torch)
 install(TARGETS paceline RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

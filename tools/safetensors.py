@@ -13,7 +13,7 @@ import sys
 
 import numpy as np
 
-TYPES = {"F32": "<f4", "I64": "<i8", "U32": "<u4", "U8": "u1"}
+TYPES = {"F32": "<f4", "F16": "<f2", "I64": "<i8", "U32": "<u4", "U8": "u1"}
 METADATA = "__metadata__"
 MAX_HEADER = 64 << 20
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Carries weights between PyTorch and paceline; names, shapes, types and bits stay the same.
+"""Carries weights between PyTorch and paceline; names, shapes, types and bits stay the same
+(bfloat16, which numpy does not have, becomes float32, with the same values).
 
     /usr/bin/python3 tools/torch_weights.py to-paceline MODEL.pt OUT.safetensors
     /usr/bin/python3 tools/torch_weights.py to-torch IN.safetensors OUT.pt
 
-MODEL.pt is what torch.save(model.state_dict(), …) wrote; only plain tensors are unpickled, never
-code. IN.safetensors may be a checkpoint's model.safetensors. Needs Debian's python3-torch and
+MODEL.pt is what torch.save(model.state_dict(), …) wrote, or a dict with that as "model_state_dict"
+or "state_dict"; only plain tensors are unpickled, never code. IN.safetensors may be a checkpoint's model.safetensors. Needs Debian's python3-torch and
 python3-numpy, nothing else.
 """
 import sys
@@ -19,11 +20,13 @@ import safetensors
 
 def to_paceline(source, target):
     state = torch.load(source, map_location="cpu", weights_only=True)
-    if isinstance(state, dict) and isinstance(state.get("state_dict"), dict):
-        state = state["state_dict"]
+    for key in "model_state_dict", "state_dict":  # a checkpoint with an optimiser and more beside
+        if isinstance(state, dict) and isinstance(state.get(key), dict):
+            state = state[key]
     if not isinstance(state, dict) or not all(isinstance(v, torch.Tensor) for v in state.values()):
         raise ValueError(f"{source} does not hold a state_dict; save model.state_dict() instead")
-    safetensors.save(target, {name: tensor.detach().numpy() for name, tensor in state.items()})
+    plain = {n: t.float() if t.dtype == torch.bfloat16 else t for n, t in state.items()}
+    safetensors.save(target, {name: tensor.detach().numpy() for name, tensor in plain.items()})
     return len(state)
 
 

@@ -183,8 +183,22 @@ base_status model_slots_write(const struct model_slots *slots, const char *path)
 
 static bool same_shape(const struct store_tensor *a, const struct store_tensor *b)
 {
-    return a->type == b->type && a->rank == b->rank &&
+    return store_is_float(b->type) && a->rank == b->rank &&
            memcmp(a->shape, b->shape, (size_t)a->rank * sizeof a->shape[0]) == 0;
+}
+
+/* PyTorch's DataParallel puts "module." before each name. */
+static const struct store_tensor *find_tensor(const struct store_file *file, const char *name)
+{
+    const struct store_tensor *found = store_find(file, name);
+    char *wrapped;
+
+    if (found != NULL)
+        return found;
+    wrapped = base_format("module.%s", name);
+    found = store_find(file, wrapped);
+    base_free(wrapped);
+    return found;
 }
 
 static base_status read_tensor(const struct item *item, const struct store_tensor *found,
@@ -195,8 +209,7 @@ static base_status read_tensor(const struct item *item, const struct store_tenso
     if (!same_shape(&item->head, found))
         return base_fail(BASE_ERR_DATA, "tensor %s has another shape or type than the model's",
                          item->head.name);
-    /* Data in a file may be unaligned. */
-    memcpy(canonical, found->data, found->bytes);
+    store_read_floats(found, canonical);
     nn_tensor_import(item->tensor, canonical, item->memory);
     return BASE_OK;
 }
@@ -218,7 +231,7 @@ static base_status read_items(const struct items *items, const struct store_file
     TRY(make_room(items, &canonical));
     for (size_t i = 0; i < items->count; i++) {
         const struct item *item = &items->at[i];
-        const struct store_tensor *found = store_find(file, item->head.name);
+        const struct store_tensor *found = find_tensor(file, item->head.name);
 
         if (item->tensor == NULL) {
             read_tracked(item, found);
@@ -238,6 +251,15 @@ out:
     return st;
 }
 
+static size_t count_tensors(const struct items *items)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < items->count; i++)
+        count += items->at[i].tensor != NULL;
+    return count;
+}
+
 base_status model_weights_read(const struct model_weights *w, const char *path, bool partial)
 {
     base_status st = BASE_OK;
@@ -249,7 +271,13 @@ base_status model_weights_read(const struct model_weights *w, const char *path, 
     TRY(store_open(path, &file));
     TRY(base_prefix(read_items(&items, file, partial ? &skipped : NULL, &loaded), "%s", path));
     if (loaded == 0)
-        TRY(base_fail(BASE_ERR_DATA, "%s has no tensor in common with the model", path));
+        TRY(base_fail(BASE_ERR_DATA,
+                      "%s has no tensor in common with the model: it has %s%s, the model %s", path,
+                      store_count(file) > 0 ? "for example " : "none",
+                      store_count(file) > 0 ? store_at(file, 0)->name : "",
+                      items.count > 0 ? items.at[0].head.name : "none"));
+    if (partial)
+        base_info("%zu of %zu tensors taken from %s", loaded, count_tensors(&items), path);
     if (skipped.length > 0)
         base_info("not in %s with this shape, so they start new: %s", path, skipped.text);
 out:

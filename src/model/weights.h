@@ -27,8 +27,9 @@ void model_weights_fini(struct model_weights *w); /* accepts zeros */
 
 base_status model_weights_write(const struct model_weights *w, const char *path);
 /* A tensor that is missing or has another shape is an error, except for num_batches_tracked, which
- * files from elsewhere may lack. partial: such a tensor keeps what it has; one message names all of
- * them; a file with nothing in common is an error. */
+ * files from elsewhere may lack. F16 and BF16 become floats; names may have "module." before them.
+ * partial: such a tensor keeps what it has; messages tell how many were taken and name the others;
+ * a file with nothing in common is an error. */
 base_status model_weights_read(const struct model_weights *w, const char *path, bool partial);
 
 /* `count` buffers of the weights' layout: tensor P of buffer i is NAMES[i].P in the file. */

@@ -19,10 +19,8 @@
 #include "store/store_private.h"
 
 const struct store_type_info store_types[STORE_TYPES] = {
-    [STORE_F32] = {"F32", 4},
-    [STORE_I64] = {"I64", 8},
-    [STORE_U32] = {"U32", 4},
-    [STORE_U8] = {"U8", 1},
+    [STORE_F32] = {"F32", 4}, [STORE_I64] = {"I64", 8}, [STORE_U32] = {"U32", 4},
+    [STORE_U8] = {"U8", 1},   [STORE_F16] = {"F16", 2}, [STORE_BF16] = {"BF16", 2},
 };
 
 struct store_file {
@@ -60,7 +58,8 @@ static base_status parse_type(const json_t *entry, enum store_type *type_p)
             return BASE_OK;
         }
     }
-    TRY(base_fail(BASE_ERR_DATA, "type %s is not supported; F32, I64, U32 and U8 are", name));
+    TRY(base_fail(BASE_ERR_DATA, "type %s is not supported; F32, F16, BF16, I64, U32 and U8 are",
+                  name));
 out:
     return st;
 }
@@ -168,6 +167,12 @@ out:
     return st;
 }
 
+/* What torch.save writes: a zip, or, of old, a pickle. */
+static bool is_torch(const uint8_t *bytes)
+{
+    return memcmp(bytes, "PK\003\004", 4) == 0 || memcmp(bytes, "\x80\002\x8a", 3) == 0;
+}
+
 static base_status parse_header(struct store_file *f, const void *bytes, size_t count)
 {
     base_status st = BASE_OK;
@@ -178,6 +183,11 @@ static base_status parse_header(struct store_file *f, const void *bytes, size_t 
     if (count < sizeof length)
         TRY(base_fail(BASE_ERR_DATA, "not a safetensors file: only %zu bytes long", count));
     TRY(base_cursor_le64(&c, &length));
+    if (length > STORE_MAX_HEADER && is_torch(bytes))
+        TRY(base_fail(
+            BASE_ERR_DATA,
+            "a file of PyTorch; convert it: python3 torch_weights.py to-paceline MODEL.pt "
+            "OUT.safetensors (in tools/ of the sources, installed in share/paceline/)"));
     if (length > STORE_MAX_HEADER)
         TRY(base_fail(BASE_ERR_DATA, "not a safetensors file: its header would have %llu bytes",
                       (unsigned long long)length));
@@ -248,4 +258,47 @@ const struct store_tensor *store_find(const struct store_file *file, const char 
         if (strcmp(file->tensors[i].name, name) == 0)
             return &file->tensors[i];
     return NULL;
+}
+
+bool store_is_float(enum store_type type)
+{
+    return type == STORE_F32 || type == STORE_F16 || type == STORE_BF16;
+}
+
+static float float_of_bits(uint32_t bits)
+{
+    float value;
+
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* One sign, five bits of exponent (bias 15), ten of fraction. */
+static float float_of_half(uint16_t half)
+{
+    uint32_t sign = (uint32_t)(half >> 15) << 31, exponent = half >> 10 & 31,
+             fraction = half & 1023;
+
+    if (exponent == 31) /* infinite, or no number */
+        return float_of_bits(sign | 0x7f800000u | fraction << 13);
+    if (exponent != 0)
+        return float_of_bits(sign | (exponent + 127 - 15) << 23 | fraction << 13);
+    return (sign != 0 ? -1.0f : 1.0f) * (float)fraction * 0x1p-24f; /* subnormal */
+}
+
+void store_read_floats(const struct store_tensor *t, float *floats)
+{
+    const uint8_t *bytes = t->data; /* maybe unaligned */
+
+    if (t->type == STORE_F32) {
+        memcpy(floats, bytes, t->bytes);
+        return;
+    }
+    for (size_t i = 0; i < t->bytes / sizeof(uint16_t); i++) {
+        uint16_t half;
+
+        memcpy(&half, bytes + i * sizeof half, sizeof half);
+        floats[i] =
+            t->type == STORE_F16 ? float_of_half(half) : float_of_bits((uint32_t)half << 16);
+    }
 }

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
  * safetensors files (u64 header length, JSON header, raw little-endian tensors), read through a
- * map and written as a stream at offsets known before the first byte of data. Only F32, I64, U32
- * and U8 are read; anything else is an error that names the tensor. Never pickle.
+ * map and written as a stream at offsets known before the first byte of data. Only F32, F16, BF16,
+ * I64, U32 and U8 are read; anything else is an error that names the tensor. Never pickle.
  */
 #ifndef STORE_SAFETENSORS_H
 #define STORE_SAFETENSORS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"
 
-enum store_type { STORE_F32, STORE_I64, STORE_U32, STORE_U8 };
+enum store_type { STORE_F32, STORE_I64, STORE_U32, STORE_U8, STORE_F16, STORE_BF16 };
 enum { STORE_MAX_RANK = 8 };
 
 struct store_tensor {
@@ -38,6 +39,11 @@ size_t store_count(const struct store_file *file);
 const struct store_tensor *store_at(const struct store_file *file, size_t index);
 const struct store_tensor *store_find(const struct store_file *file,
                                       const char *name); /* or NULL */
+
+/* A type whose numbers are floats: F32, F16, BF16. */
+bool store_is_float(enum store_type type);
+/* The numbers of such a tensor, each exact, into room for as many floats. */
+void store_read_floats(const struct store_tensor *tensor, float *floats);
 
 struct store_writer;
 

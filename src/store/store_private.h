@@ -14,7 +14,7 @@
 #include "store/safetensors.h"
 
 #define STORE_METADATA "__metadata__" /* the one key of a header that is no tensor */
-enum { STORE_MAX_HEADER = 64 << 20, STORE_TYPES = STORE_U8 + 1 };
+enum { STORE_MAX_HEADER = 64 << 20, STORE_TYPES = STORE_BF16 + 1 };
 
 struct store_type_info {
     const char *name;

@@ -22,6 +22,8 @@ for name, tensor in state.items():
         tensor.normal_(0, 0.05)
 state["features.0.weight"].view(-1)[:2] = torch.tensor([-0.0, 1e-40])  # bits, not values
 torch.save(state, "vgg11.pt")
+wrapped = {f"module.{name}": tensor for name, tensor in state.items()}
+torch.save({"epoch": 3, "model_state_dict": wrapped, "optimizer_state_dict": {}}, "wrapped.pt")
 PY
 
 expect 0 /usr/bin/python3 "$root/tools/torch_weights.py" to-paceline vgg11.pt vgg11.safetensors
@@ -41,6 +43,20 @@ expect 0 /usr/bin/python3 "$root/tools/torch_weights.py" to-torch "$saved/model.
 train --init "$saved" --steps 0 --run again
 cmp "$saved/model.safetensors" runs/again/checkpoints/step-0/model.safetensors ||
     fail "a checkpoint given to --init is saved with other bytes"
+
+# A checkpoint of DataParallel: its weights are inside, under names with "module." before them.
+expect 0 /usr/bin/python3 "$root/tools/torch_weights.py" to-paceline wrapped.pt wrapped.safetensors
+train --init wrapped.safetensors --steps 0 --run wrapped
+says '^([0-9]+) of \1 tensors taken from wrapped.safetensors'
+cmp "$saved/model.safetensors" runs/wrapped/checkpoints/step-0/model.safetensors ||
+    fail "names with module. give other weights"
+expect 1 "$paceline" train --model vgg11 --data synthetic:shape=3x32x32,train=64,test=32 --init vgg11.pt --steps 0
+says 'vgg11.pt: a file of PyTorch; convert it: .*torch_weights.py to-paceline'
+
+# `make install` brings the converter, which works from there.
+expect 0 cmake --install "$(dirname "$paceline")" --prefix "$work/prefix" --component torch
+PYTHONPATH='' expect 0 /usr/bin/python3 prefix/share/paceline/torch_weights.py to-paceline vgg11.pt installed.safetensors
+cmp vgg11.safetensors installed.safetensors || fail "the installed converter writes something else"
 
 # One step must change the weights: otherwise everything above could be an empty copy.
 train --init vgg11.safetensors --steps 1 --run moved --lr 1e-6

@@ -228,7 +228,6 @@ static base_status network_start(struct train_session *s)
         goto out;
     TRY(base_prefix(model_find_weights(job->init, job->runs_dir, &path), "--init %s", job->init));
     TRY(train_state_load_weights(&s->state, path, true));
-    base_info("weights from %s", path);
 out:
     base_free(path);
     return st;

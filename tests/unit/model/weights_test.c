@@ -167,6 +167,17 @@ static void test_misfits(void **state)
     assert_int_equal(read_other(p->path, "input 3x4x4\nclasses 9\nflatten\ndense 9 name=x\n", true),
                      BASE_ERR_DATA);
     assert_says("no tensor in common");
+    assert_says("it has for example x.weight, the model conv1.weight");
+    support_write(p->folder, "file.safetensors", "PK\003\004 and so on", 14);
+    {
+        struct nn_graph *graph = support_graph(text);
+        struct model_weights w = started(graph, 1);
+
+        assert_int_equal(model_weights_read(&w, p->path, true), BASE_ERR_DATA);
+        assert_says("a file of PyTorch; convert it: python3 torch_weights.py to-paceline");
+        model_weights_fini(&w);
+        nn_graph_free(graph);
+    }
     support_write(p->folder, "file.safetensors", "rubbish", 7);
     {
         struct nn_graph *graph = support_graph(text);
@@ -233,6 +244,37 @@ static void test_untracked(void **state)
     nn_graph_free(graph);
 }
 
+/* Half the bytes, and names as PyTorch's DataParallel gives them. */
+static void test_halves(void **state)
+{
+    struct place *p = *state;
+    struct nn_graph *graph =
+        support_graph("input 1x1x4\nclasses 2\nflatten\ndense 2 name=dense1\n");
+    struct model_weights w = started(graph, 3);
+    const struct store_tensor tensors[] = {
+        {.name = "module.dense1.weight", .type = STORE_F16, .rank = 2, .shape = {2, 4}},
+        {.name = "module.dense1.bias", .type = STORE_BF16, .rank = 1, .shape = {2}},
+    };
+    /* 1, -2, 65504, the least subnormal, the greatest, -0, 1/3, the least normal; 1.5, -3e38 */
+    const uint16_t halves[] = {0x3c00, 0xc000, 0x7bff, 0x0001, 0x03ff,
+                               0x8000, 0x3555, 0x0400, 0x3fc0, 0xff62};
+    const float values[] = {1,     -2,          65504,    0x1p-24f, 1023 * 0x1p-24f,
+                            -0.0f, 0x1.554p-2f, 0x1p-14f, 1.5f,     -0x1.c4p127f};
+    float got[10];
+    struct store_writer *writer = NULL;
+
+    assert_int_equal(store_create(p->path, tensors, 2, &writer), BASE_OK);
+    assert_int_equal(store_write(writer, halves, sizeof halves), BASE_OK);
+    assert_int_equal(store_finish(writer), BASE_OK);
+    assert_int_equal(model_weights_read(&w, p->path, false), BASE_OK);
+    nn_tensor_export(nn_graph_param(graph, 0), w.weights + nn_graph_param(graph, 0)->offset, got);
+    nn_tensor_export(nn_graph_param(graph, 1), w.weights + nn_graph_param(graph, 1)->offset,
+                     got + 8);
+    assert_memory_equal(got, values, sizeof got);
+    model_weights_fini(&w);
+    nn_graph_free(graph);
+}
+
 static void test_slots(void **state)
 {
     struct place *p = *state;
@@ -270,6 +312,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_misfits, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_partial, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_untracked, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_halves, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_slots, make_place, remove_place),
     };
 
