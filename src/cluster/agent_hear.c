@@ -256,8 +256,8 @@ base_status cluster_agent_hear_coordinator(struct agent *a, const struct cluster
         hear_kill(a, m);
         return BASE_OK;
     case CLUSTER_STOP:
-        if (m->code == 0) /* of a failure END tells, once the workers have saved */
-            base_info("stopping: %s", m->text);
+        if (m->code == 0 || m->code == BASE_ERR_PEER_LOST) /* END tells of other failures */
+            base_info("%s: %s", m->code == 0 ? "stopping" : "the job has failed", m->text);
         tell_workers(a, m);
         return BASE_OK;
     case CLUSTER_END:

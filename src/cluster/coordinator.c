@@ -222,8 +222,8 @@ static void hear_own_failure(struct cluster_coordinator *c, const struct worker 
         return;
     c->failure = *own;
     cluster_coordinator_describe(own, text, sizeof text);
-    cluster_coordinator_fail(c, BASE_ERR_PEER_LOST, now, "%s%s%s", text,
-                             own->reason != BASE_OK ? ": " : "", own->words);
+    cluster_coordinator_fail(c, own->reason != BASE_OK ? own->reason : BASE_ERR_PEER_LOST, now,
+                             "%s%s%s", text, own->reason != BASE_OK ? ": " : "", own->words);
 }
 
 static void hear_exit(struct cluster_coordinator *c, struct worker *w,

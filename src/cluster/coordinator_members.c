@@ -69,14 +69,15 @@ void cluster_coordinator_fail(struct cluster_coordinator *c, base_code code, dou
     c->end_code = code;
     c->phase = FAILING;
     c->deadline = now + SAVING;
-    cluster_coordinator_stop_all(c, 1, c->end_text, now);
+    cluster_coordinator_stop_all(c, (int)code, c->end_text, now);
 }
 
 void cluster_coordinator_end(struct cluster_coordinator *c)
 {
     struct cluster_message m = {.type = CLUSTER_END, .code = (int)c->end_code};
 
-    if (c->failure.id != 0 && c->end_code == BASE_ERR_PEER_LOST)
+    if (c->failure.id != 0 && c->end_code != BASE_OK &&
+        (c->end_code == BASE_ERR_PEER_LOST || c->end_code == c->failure.reason))
         cluster_coordinator_last_words(c, &c->failure, &m);
     else
         cluster_message_text(&m, c->end_text);
