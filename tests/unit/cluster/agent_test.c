@@ -300,11 +300,15 @@ static void test_stop(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_share),        cmocka_unit_test(test_dumpable),
-        cmocka_unit_test(test_survivors),    cmocka_unit_test(test_last_words),
+        cmocka_unit_test(test_share),
+        cmocka_unit_test(test_dumpable),
+        cmocka_unit_test(test_survivors),
+        cmocka_unit_test(test_last_words),
         cmocka_unit_test(test_own_words),
-        cmocka_unit_test(test_first_cause),  cmocka_unit_test(test_unknown_program),
-        cmocka_unit_test(test_no_listening), cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_first_cause),
+        cmocka_unit_test(test_unknown_program),
+        cmocka_unit_test(test_no_listening),
+        cmocka_unit_test(test_stop),
     };
 
     if (argc > 1 && strcmp(argv[1], "worker") == 0) {
