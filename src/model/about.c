@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 
 void model_about_init(struct model_about *about, const char *model, const char *kernels,
@@ -50,10 +51,12 @@ void model_about_fini(struct model_about *about)
 const char *model_about_place(const struct model_about *about)
 {
     char *found = realpath(about->data, NULL);
-    bool same = found != NULL && about->data_path != NULL && strcmp(found, about->data_path) == 0;
+    const char *path = about->data_path;
+    bool by_name =
+        path == NULL || (found != NULL && (strcmp(found, path) == 0 || !base_exists(path)));
 
     free(found);
-    return same || about->data_path == NULL ? about->data : about->data_path;
+    return by_name ? about->data : path;
 }
 
 json_t *model_about_to_json(const struct model_about *about)

@@ -32,8 +32,8 @@ void model_about_init(struct model_about *about, const char *model, const char *
                       const struct data_info *info, json_t *settings);
 void model_about_fini(struct model_about *about); /* accepts zeros */
 
-/* The set it was trained on, for data_open: the name as given where that leads to the same place,
- * otherwise the place. */
+/* The set it was trained on, for data_open: the name as given where that leads to the same place or
+ * is all that is left (a project that was moved whole), otherwise the place. */
 const char *model_about_place(const struct model_about *about);
 
 /* A new reference. */
