@@ -86,6 +86,12 @@ static base_status fail_format(const char *path)
     struct base_str s = {0};
     base_status st;
 
+    for (size_t i = 0; i < data_format_count; i++) {
+        st = data_format_registry[i]->explain != NULL ? data_format_registry[i]->explain(path)
+                                                      : BASE_OK;
+        if (st != BASE_OK)
+            return st;
+    }
     for (size_t i = 0; i < data_format_count; i++)
         base_str_add(&s, "; %s: %s", data_format_registry[i]->name, data_format_registry[i]->help);
     st = base_fail(BASE_ERR_DATA, "%s is in no format of images that is known%s", path,

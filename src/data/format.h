@@ -32,6 +32,8 @@ struct data_format {
     const char *name, *help;
     /* Does this path (or name) look like ours? Cheap; must not fail. */
     bool (*recognise)(const char *path);
+    /* Of what no format recognises: fails with the reason where it is nearly ours. Optional. */
+    base_status (*explain)(const char *path);
     /* Of the options it may follow the wished shape and skip_bad; the rest is data_open's business.
      */
     base_status (*open)(const char *path, const struct data_options *options,

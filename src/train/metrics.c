@@ -178,14 +178,19 @@ void train_metrics_text(const struct train_metrics *m, char *const *class_names,
                         struct base_str *text)
 {
     struct scores mean = {0};
+    int tested = 0; /* classes that have samples: the others have no scores to speak of */
 
+    for (int i = 0; i < m->classes; i++)
+        tested += m->support[i] > 0;
     base_str_add(text, "%-16s %9s %9s %9s %9s\n", "class", "precision", "recall", "f1", "support");
     for (int i = 0; i < m->classes; i++) {
         struct scores s = scores_of(m, i);
 
-        mean.precision += s.precision / m->classes;
-        mean.recall += s.recall / m->classes;
-        mean.f1 += s.f1 / m->classes;
+        if (m->support[i] > 0) {
+            mean.precision += s.precision / tested;
+            mean.recall += s.recall / tested;
+            mean.f1 += s.f1 / tested;
+        }
         base_str_column(text, class_names[i], -16);
         base_str_add(text, " %9.4f %9.4f %9.4f %9llu\n", s.precision, s.recall, s.f1,
                      (unsigned long long)m->support[i]);

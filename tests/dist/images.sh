@@ -120,3 +120,29 @@ expect 0 "$paceline" eval skips --json
 json "o['test']['per_class'][0]['support'] == 7"
 expect 1 "$paceline" eval skips --skip-bad 0
 says '3.png: neither PNG nor JPEG'
+
+# What is not read is told; an empty class is left out; a class without test images does not count
+# in the means; folders that are too deep get one sentence.
+cp -r set odd
+rm -r odd/test/ant
+mkdir odd/train/dog
+printf x >odd/train/ant/a.webp
+printf x >odd/train/bee/b.webp
+printf x >odd/train/bee/c.GIF
+png 4 120 odd/train/bee/deep/1.png
+expect 0 "$paceline" train "${train[@]}" --data odd --epochs 20 --lr 0.05 --run odd
+says 'odd: ignored 2 .webp, 1 .gif; only .png, .jpg and .jpeg are read'
+says 'odd/train/dog holds no .png, .jpg or .jpeg and is left out'
+says 'folders inside class folders are not read, such as odd/train/bee/deep'
+says '24 training samples of 1x4x4, 3 classes'
+grep -q '^mean  *1.0000  *1.0000  *1.0000' runs/odd/report.txt || fail "a class without tests spoils the means: $(cat runs/odd/report.txt)"
+mkdir deep
+cp -r set/train deep/animals
+expect 0 "$paceline" data info deep/animals
+mkdir deeper
+mv deep deeper/all
+expect 1 "$paceline" data info deeper
+[ "$(wc -l <err)" = 1 ] || fail "more than a line: $(cat err)"
+says 'images in deeper/all/animals/ant are not in folders of classes: deeper needs train/CLASS/ and test/CLASS/, or CLASS/'
+expect 1 "$paceline" data info set/train/ant
+says 'images in set/train/ant are not in folders of classes'

@@ -21,6 +21,7 @@ enum {
     FILE_LIMIT = 64 << 20,
     HELD_OUT = 10,
     SHAPE_SAMPLE = 256, /* files whose headers are read to choose a shape */
+    SEARCH_DEPTH = 5,   /* how far down images are looked for, to explain a mistake */
     LONGEST_SIDE = 256  /* of the shape that is chosen: photographs make models of TFLOPs */
 };
 
@@ -30,28 +31,33 @@ struct list {
     size_t count, capacity;
 };
 
+/* Files that look like images and cannot be read. */
+static const char *const other_endings[] = {".webp", ".gif",  ".bmp",  ".tif",
+                                            ".tiff", ".heic", ".avif", ".ppm"};
+enum { OTHER_ENDINGS = sizeof other_endings / sizeof other_endings[0] };
+
 struct folder {
     struct list parts[DATA_PARTS];
     char **class_names;
     size_t classes;
     struct base_str notes;
-    char **bad; /* messages about the files that were left out */
+    size_t ignored[OTHER_ENDINGS]; /* files of these endings */
+    char *nested;                  /* a folder inside a class folder; NULL: there is none */
+    char **bad;                    /* messages about the files that were left out */
     size_t bad_count;
     int channels, height, width; /* that images are converted to */
 };
 
+static bool ends_with(const char *name, const char *ending)
+{
+    size_t length = strlen(name), n = strlen(ending);
+
+    return length > n && name[0] != '.' && strcasecmp(name + length - n, ending) == 0;
+}
+
 static bool is_image(const char *name)
 {
-    static const char *const endings[] = {".png", ".jpg", ".jpeg"};
-    size_t length = strlen(name);
-
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        size_t n = strlen(endings[i]);
-
-        if (length > n && name[0] != '.' && strcasecmp(name + length - n, endings[i]) == 0)
-            return true;
-    }
-    return false;
+    return ends_with(name, ".png") || ends_with(name, ".jpg") || ends_with(name, ".jpeg");
 }
 
 /* Does `path` hold an image itself? */
@@ -98,6 +104,38 @@ static bool recognise(const char *path)
     return found;
 }
 
+/* A folder that holds images, `depth` levels down at most; NULL: none. base_free. */
+static char *find_images(const char *path, int depth)
+{
+    char **names = NULL, *found = holds_image(path) ? base_strdup(path) : NULL;
+    size_t count = 0;
+
+    if (found == NULL && depth > 0 && base_is_dir(path) &&
+        base_list_dir(path, &names, &count) == BASE_OK)
+        for (size_t i = 0; i < count && found == NULL; i++) {
+            char *child = base_format("%s/%s", path, names[i]);
+
+            found = names[i][0] != '.' ? find_images(child, depth - 1) : NULL;
+            base_free(child);
+        }
+    base_names_free(names, count);
+    return found;
+}
+
+static base_status folder_explain(const char *path)
+{
+    base_status st = BASE_OK;
+    char *found = find_images(path, SEARCH_DEPTH);
+
+    if (found != NULL)
+        st = base_fail(BASE_ERR_DATA,
+                       "the images in %s are not in folders of classes: %s needs train/CLASS/ and "
+                       "test/CLASS/, or CLASS/, with no other folder in between",
+                       found, path);
+    base_free(found);
+    return st;
+}
+
 static void add(struct list *list, char *path, int32_t label)
 {
     if (list->count == list->capacity) {
@@ -109,46 +147,63 @@ static void add(struct list *list, char *path, int32_t label)
     list->labels[list->count++] = label;
 }
 
-/* The images of one class, by name; with `held_out` every tenth goes there. */
-static base_status add_class(const char *path, int32_t label, struct list *list,
-                             struct list *held_out)
+/* What is in a class folder beside images; `child` is the path of `name`. */
+static void count_ignored(struct folder *s, const char *name, const char *child)
 {
-    base_status st = BASE_OK;
-    char **names = NULL;
-    size_t count = 0, images = 0;
+    for (size_t i = 0; i < OTHER_ENDINGS; i++)
+        s->ignored[i] += ends_with(name, other_endings[i]);
+    if (s->nested == NULL && name[0] != '.' && base_is_dir(child))
+        s->nested = base_strdup(child);
+}
 
-    TRY(base_list_dir(path, &names, &count));
-    for (size_t i = 0; i < count; i++) {
-        if (!is_image(names[i]))
+/* The images of one class, by name; with `held_out` every tenth goes there. None is no error. */
+static base_status add_class(const char *path, int32_t label, struct folder *s, struct list *list,
+                             struct list *held_out, size_t *images_p)
+{
+    char **names = NULL;
+    size_t count = 0;
+    base_status st = base_list_dir(path, &names, &count);
+
+    *images_p = 0;
+    for (size_t i = 0; st == BASE_OK && i < count; i++) {
+        char *child = base_format("%s/%s", path, names[i]);
+
+        if (is_image(names[i])) {
+            ++*images_p;
+            add(held_out != NULL && *images_p % HELD_OUT == 0 ? held_out : list, child, label);
             continue;
-        images++;
-        add(held_out != NULL && images % HELD_OUT == 0 ? held_out : list,
-            base_format("%s/%s", path, names[i]), label);
+        }
+        count_ignored(s, names[i], child);
+        base_free(child);
     }
-    if (images == 0)
-        TRY(base_fail(BASE_ERR_DATA, "the class folder %s holds no .png, .jpg or .jpeg", path));
-out:
+    if (st == BASE_OK && *images_p == 0)
+        base_str_add(&s->notes, "%s holds no .png, .jpg or .jpeg and is left out\n", path);
     base_names_free(names, count);
     return st;
 }
 
-/* Every folder in `path` is a class; there must be at least one. */
-static base_status list_classes(const char *path, struct folder *s)
+/* Every folder in `path` that holds images is a class, which the set has from now on. */
+static base_status add_part(const char *path, struct folder *s, struct list *list,
+                            struct list *held_out)
 {
     base_status st = BASE_OK;
     char **names = NULL;
-    size_t count = 0;
+    size_t count = 0, images;
 
     TRY(base_list_dir(path, &names, &count));
     s->class_names = base_calloc(count, sizeof *s->class_names);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && st == BASE_OK; i++) {
         char *child = base_format("%s/%s", path, names[i]);
 
+        images = 0;
         if (names[i][0] != '.' && base_is_dir(child))
+            st = add_class(child, (int32_t)s->classes, s, list, held_out, &images);
+        if (images > 0)
             s->class_names[s->classes++] = base_strdup(names[i]);
         base_free(child);
     }
-    if (s->classes == 0 || s->classes > DATA_MAX_CLASSES)
+    TRY(st);
+    if (s->classes > DATA_MAX_CLASSES)
         TRY(base_fail(BASE_ERR_DATA, "%s holds %zu class folders; 1 to %d can be read", path,
                       s->classes, DATA_MAX_CLASSES));
 out:
@@ -156,34 +211,17 @@ out:
     return st;
 }
 
-/* All classes of `path`, which the set has from now on. */
-static base_status add_part(const char *path, struct folder *s, struct list *list,
-                            struct list *held_out)
-{
-    base_status st = BASE_OK;
-
-    TRY(list_classes(path, s));
-    for (size_t i = 0; i < s->classes && st == BASE_OK; i++) {
-        char *child = base_format("%s/%s", path, s->class_names[i]);
-
-        st = add_class(child, (int32_t)i, list, held_out);
-        base_free(child);
-    }
-out:
-    return st;
-}
-
 static base_status add_test_class(const char *path, const char *name, struct folder *s)
 {
-    size_t label = 0;
+    size_t label = 0, images;
 
     if (name[0] == '.' || !base_is_dir(path))
         return BASE_OK;
     while (label < s->classes && strcmp(name, s->class_names[label]) != 0)
         label++;
-    if (label == s->classes)
-        return base_fail(BASE_ERR_DATA, "%s is a class without a folder in train/", path);
-    return add_class(path, (int32_t)label, &s->parts[DATA_TEST], NULL);
+    if (label == s->classes && holds_image(path))
+        return base_fail(BASE_ERR_DATA, "%s is a class without images in train/", path);
+    return add_class(path, (int32_t)label, s, &s->parts[DATA_TEST], NULL, &images);
 }
 
 /* Test classes must be among those of the training part; some may have no test images. */
@@ -203,6 +241,25 @@ static base_status add_test(const char *path, struct folder *s)
 out:
     base_names_free(names, count);
     return st;
+}
+
+static void tell_ignored(const char *path, struct folder *s)
+{
+    struct base_str list = {0};
+
+    for (size_t i = 0; i < OTHER_ENDINGS; i++)
+        if (s->ignored[i] > 0)
+            base_str_add(&list, "%s%zu %s", list.length > 0 ? ", " : "", s->ignored[i],
+                         other_endings[i]);
+    if (list.length > 0)
+        base_str_add(&s->notes, "%s: ignored %s; only .png, .jpg and .jpeg are read\n", path,
+                     list.text);
+    if (s->nested != NULL)
+        base_str_add(&s->notes,
+                     "folders inside class folders are not read, such as %s; a class has its "
+                     "images in one folder\n",
+                     s->nested);
+    base_str_fini(&list);
 }
 
 static base_status add_all(const char *path, struct folder *s)
@@ -431,6 +488,7 @@ static void folder_close(void *state)
     base_names_free(s->class_names, s->classes);
     base_names_free(s->bad, s->bad_count);
     base_str_fini(&s->notes);
+    base_free(s->nested);
     base_free(s);
 }
 
@@ -450,6 +508,7 @@ static base_status folder_open(const char *path, const struct data_options *opti
     TRY(add_all(path, s));
     if (train->count > UINT32_MAX || test->count > UINT32_MAX)
         TRY(base_fail(BASE_ERR_DATA, "%s holds too many images", path));
+    tell_ignored(path, s);
     TRY(leave_out(path, options->skip_bad, s));
     TRY(choose_shape(path, options, s));
     TRY(digest(s, strlen(path), hex, names));
@@ -490,6 +549,7 @@ const struct data_format data_format_folder = {
     .name = "folder",
     .help = "PNG or JPEG images in train/CLASS/ and test/CLASS/ or one of them, or in CLASS/ alone",
     .recognise = recognise,
+    .explain = folder_explain,
     .open = folder_open,
     .pixels = folder_pixels,
     .close = folder_close,

@@ -144,9 +144,9 @@ static void test_bad_folders(void **state)
     (void)state;
     put_png(folder, "train/a/1.png", PNG_COLOR_TYPE_GRAY, 4, 4);
     put_png(folder, "test/b/1.png", PNG_COLOR_TYPE_GRAY, 4, 4);
-    fails_with(folder, "test/b is a class without a folder in train/");
+    fails_with(folder, "test/b is a class without images in train/");
     support_write(folder, "train/b/notes.txt", "", 0);
-    fails_with(folder, "train/b holds no .png");
+    fails_with(folder, "test/b is a class without images in train/");
     put_png(folder, "train/b/1.png", PNG_COLOR_TYPE_GRAY, 4, 4);
     support_write(folder, "train/a/0.png", "not an image", 12); /* the first of all */
     fails_with(folder, "train/a/0.png: neither PNG nor JPEG");
