@@ -27,9 +27,11 @@ struct data_set {
     int32_t *label_of;            /* (source.classes) a label for each of its own; NULL: the same */
 };
 
-static enum data_part source_part(enum data_part part)
+static enum data_part source_part(const struct data_set *set, enum data_part part)
 {
-    return part == DATA_VALIDATION ? DATA_TRAIN : part;
+    bool carved = part == DATA_VALIDATION && set->source.count[DATA_VALIDATION] == 0;
+
+    return carved ? DATA_TRAIN : part;
 }
 
 static uint32_t source_index(const struct data_set *set, enum data_part part, uint32_t index)
@@ -58,7 +60,7 @@ bool data_costly(const struct data_set *set)
 
 int32_t data_label(const struct data_set *set, enum data_part part, uint32_t index)
 {
-    int32_t label = set->source.labels[source_part(part)][source_index(set, part, index)];
+    int32_t label = set->source.labels[source_part(set, part)][source_index(set, part, index)];
 
     return set->label_of != NULL ? set->label_of[label] : label;
 }
@@ -66,8 +68,8 @@ int32_t data_label(const struct data_set *set, enum data_part part, uint32_t ind
 base_status data_pixels(const struct data_set *set, enum data_part part, uint32_t index,
                         uint8_t *pixels)
 {
-    return set->format->pixels(set->source.state, source_part(part), source_index(set, part, index),
-                               pixels);
+    return set->format->pixels(set->source.state, source_part(set, part),
+                               source_index(set, part, index), pixels);
 }
 
 static const struct data_format *find_format(const char *path)
@@ -182,6 +184,8 @@ static base_status split(struct data_set *set, const struct data_options *option
                       options->validation));
     if (options->validation == 0)
         goto out;
+    if (set->source.count[DATA_VALIDATION] > 0)
+        TRY(base_fail(BASE_ERR_USAGE, "has a validation part of its own; leave out --validation"));
     kept = (uint32_t)lround(options->validation * (double)total);
     if (kept == 0 || kept >= total)
         TRY(base_fail(BASE_ERR_DATA,
@@ -276,13 +280,14 @@ static base_status normalise(struct data_set *set, const struct data_options *op
 static void digest(struct data_set *set)
 {
     const struct data_source *s = &set->source;
-    char labels[2][BASE_SHA256_HEX], *identity;
+    char labels[DATA_PARTS][BASE_SHA256_HEX], *identity;
 
-    for (int part = DATA_TRAIN; part <= DATA_TEST; part++)
+    for (int part = 0; part < DATA_PARTS; part++)
         base_sha256(s->labels[part], s->count[part] * sizeof(int32_t), labels[part]);
-    identity = base_format("%d %dx%dx%d %u %u %s %s %s", s->classes, s->channels, s->height,
+    identity = base_format("%d %dx%dx%d %u %u %s %s %s%s", s->classes, s->channels, s->height,
                            s->width, s->count[DATA_TRAIN], s->count[DATA_TEST], labels[DATA_TRAIN],
-                           labels[DATA_TEST], s->digest);
+                           labels[DATA_TEST], s->digest,
+                           s->count[DATA_VALIDATION] > 0 ? labels[DATA_VALIDATION] : "");
     base_sha256(identity, strlen(identity), set->info.digest);
     base_free(identity);
 }
@@ -344,8 +349,7 @@ static void describe(struct data_set *set, const char *what, const struct data_o
     info->height = s->height;
     info->width = s->width;
     info->classes = set->label_of != NULL ? options->classes : s->classes;
-    info->count[DATA_TRAIN] = s->count[DATA_TRAIN];
-    info->count[DATA_TEST] = s->count[DATA_TEST];
+    memcpy(info->count, s->count, sizeof info->count);
     info->class_names = base_calloc((size_t)info->classes, sizeof *info->class_names);
     for (int i = 0; i < info->classes; i++)
         info->class_names[i] = names != NULL ? base_strdup(names[i]) : base_format("%d", i);

@@ -15,7 +15,7 @@
 
 enum { DATA_MAX_CHANNELS = 4, DATA_MAX_SIDE = 4096, DATA_MAX_CLASSES = 65536 };
 
-/* Validation is carved out of the training part by data_open; formats know the first two. */
+/* Validation is carved out of the training part by data_open, unless the source has such a part. */
 enum data_part { DATA_TRAIN, DATA_TEST, DATA_VALIDATION, DATA_PARTS };
 
 struct data_info {

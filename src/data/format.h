@@ -13,7 +13,7 @@ struct data_source {
     void *state; /* the format's own; closed by format->close */
     int channels, height, width, classes;
     char **class_names;         /* NULL: "0", "1", … */
-    uint32_t count[DATA_PARTS]; /* train and test; a missing part is 0 */
+    uint32_t count[DATA_PARTS]; /* a missing part is 0 */
     const int32_t *labels[DATA_PARTS];
     const char *notes;            /* for data_warn, a line each; NULL: none */
     char digest[BASE_SHA256_HEX]; /* of what identifies the source's bytes */

@@ -185,9 +185,6 @@ base_status train_job_check(const struct train_job *job)
     if (job->accumulate > 1 && job->sync_bn)
         return base_fail(BASE_ERR_USAGE, "--sync-bn lets batch-norm see the whole batch, "
                                          "--accumulate cuts it into pieces; leave one out");
-    if (job->patience > 0 && job->validation == 0)
-        return base_fail(BASE_ERR_USAGE,
-                         "--patience needs a validation part: add --validation 0.1");
     if (job->resume != NULL && job->run != NULL)
         return base_fail(BASE_ERR_USAGE,
                          "--run names a new run, but --resume goes on in the folder of %s; leave "

@@ -161,7 +161,7 @@ json_t *train_journal_epoch(struct train_journal *j, const struct train_position
                             double validation, const double *test)
 {
     struct base_str line = {0};
-    bool validated = j->job->validation > 0;
+    bool validated = !(validation < 0); /* of a diverged model it is no number */
     json_t *epoch = json_pack(
         "{s:I, s:I, s:f, s:f, s:o, s:o}", "epoch", (json_int_t)p->epoch, "step",
         (json_int_t)p->step, "loss", p->epoch_loss, "accuracy", p->epoch_accuracy,

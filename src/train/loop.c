@@ -108,12 +108,11 @@ static base_status record_epoch(struct train_session *s, double validation)
  * waits for another. The test alone may be cut short by a signal: that changes nothing. */
 static base_status end_epoch(struct train_session *s)
 {
-    const struct train_job *job = s->job;
     base_status st = BASE_OK, tested = BASE_OK;
     double validation = -1;
     bool better;
 
-    if (job->validation > 0)
+    if (s->count[DATA_VALIDATION] > 0)
         TRY(validate(s, &validation));
     if (test_is_due(s))
         tested = train_session_test(s);
@@ -121,7 +120,7 @@ static base_status end_epoch(struct train_session *s)
         TRY(tested);
     TRY(train_session_unite(s));
     TRY(train_session_compare(s));
-    better = job->validation > 0 && judge(s, validation);
+    better = s->count[DATA_VALIDATION] > 0 && judge(s, validation);
     close_epoch(&s->state.position);
     TRY(record_epoch(s, validation)); /* first: a resumed run takes out what its checkpoint lacks */
     if (train_session_save_is_due(s) || better)

@@ -73,7 +73,7 @@ base_status train_session_mark_best(struct train_session *s)
 {
     const struct train_position *p = &s->state.position;
 
-    if (!s->job->checkpoint || s->job->validation == 0 || p->best_validation < 0 ||
+    if (!s->job->checkpoint || s->count[DATA_VALIDATION] == 0 || p->best_validation < 0 ||
         p->best_step != p->step || !train_team_leads(&s->team))
         return BASE_OK;
     return store_mark_best(s->run.checkpoints, (uint64_t)p->step);

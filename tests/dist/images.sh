@@ -146,3 +146,19 @@ expect 1 "$paceline" data info deeper
 says 'images in deeper/all/animals/ant are not in folders of classes: deeper needs train/CLASS/ and test/CLASS/, or CLASS/'
 expect 1 "$paceline" data info set/train/ant
 says 'images in set/train/ant are not in folders of classes'
+
+# val/ or valid/ is the validation part: the best checkpoint and --patience go by it.
+for name in val valid; do
+    cp -r set with-$name
+    mv with-$name/test with-$name/$name
+    rm with-$name/$name/cat/8.png
+    expect 0 "$paceline" data info with-$name
+    grep -q ' 24 train, 0 test, 23 validation' out || fail "$name/ is not seen: $(cat out)"
+    expect 0 "$paceline" train "${train[@]}" --data with-$name --epochs 2 --patience 2 --run $name
+    says 'epoch 2 .*validation loss [0-9.]+'
+    [ -e runs/$name/checkpoints/best ] || fail "no best checkpoint with $name/"
+done
+expect 2 "$paceline" train "${train[@]}" --data with-val --validation 0.2
+says 'with-val: has a validation part of its own'
+expect 2 "$paceline" train "${train[@]}" --data set --patience 2
+says '--patience needs a validation part'

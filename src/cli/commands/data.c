@@ -205,7 +205,10 @@ static void info_text(const struct data_info *info, const uint32_t *train, const
     printf("%s: images (%s)\n", info->name, info->format);
     printf("  shape      %d x %d x %d (channels, height, width)\n", info->channels, info->height,
            info->width);
-    printf("  samples    %u train, %u test\n", info->count[DATA_TRAIN], info->count[DATA_TEST]);
+    printf("  samples    %u train, %u test", info->count[DATA_TRAIN], info->count[DATA_TEST]);
+    if (info->count[DATA_VALIDATION] > 0)
+        printf(", %u validation", info->count[DATA_VALIDATION]);
+    printf("\n");
     printf("  mean      ");
     for (int c = 0; c < info->channels; c++)
         printf(" %.4f", (double)info->mean[c]);

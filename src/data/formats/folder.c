@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * A folder of images, one folder per class: train/CLASS/ and test/CLASS/ or one of them, or CLASS/
- * alone, of which every tenth image, by name, is then kept for tests. All images are turned
- * into gray or colour and scaled to one size: those the caller wishes, or else the median size of a
- * sample of the files, and colour if one of them has colour. Only names are kept; a file is read
- * and decoded when its pixels are asked for, in the thread that asks.
+ * A folder of images, one folder per class: train/CLASS/ and test/CLASS/ or one of them, and
+ * with train/ also val/CLASS/ or valid/CLASS/; or CLASS/ alone, of which every tenth image, by
+ * name, is then kept for tests. All images are turned into gray or colour and scaled to one size:
+ * those the caller wishes, or else the median size of a sample of the files, and colour if one of
+ * them has colour. Only names are kept; a file is read and decoded when its pixels are asked for,
+ * in the thread that asks.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -211,7 +212,8 @@ out:
     return st;
 }
 
-static base_status add_test_class(const char *path, const char *name, struct folder *s)
+static base_status add_known_class(const char *path, const char *name, struct folder *s,
+                                   struct list *list)
 {
     size_t label = 0, images;
 
@@ -221,11 +223,11 @@ static base_status add_test_class(const char *path, const char *name, struct fol
         label++;
     if (label == s->classes && holds_image(path))
         return base_fail(BASE_ERR_DATA, "%s is a class without images in train/", path);
-    return add_class(path, (int32_t)label, s, &s->parts[DATA_TEST], NULL, &images);
+    return add_class(path, (int32_t)label, s, list, NULL, &images);
 }
 
-/* Test classes must be among those of the training part; some may have no test images. */
-static base_status add_test(const char *path, struct folder *s)
+/* A part whose classes must be among those of the training part; some may have no images here. */
+static base_status add_known(const char *path, struct folder *s, struct list *list)
 {
     base_status st = BASE_OK;
     char **names = NULL;
@@ -235,7 +237,7 @@ static base_status add_test(const char *path, struct folder *s)
     for (size_t i = 0; i < count && st == BASE_OK; i++) {
         char *child = base_format("%s/%s", path, names[i]);
 
-        st = add_test_class(child, names[i], s);
+        st = add_known_class(child, names[i], s, list);
         base_free(child);
     }
 out:
@@ -266,7 +268,12 @@ static base_status add_all(const char *path, struct folder *s)
 {
     base_status st = BASE_OK;
     char *train = base_format("%s/train", path), *test = base_format("%s/test", path);
+    char *validation = base_format("%s/val", path);
 
+    if (!base_is_dir(validation)) {
+        base_free(validation);
+        validation = base_format("%s/valid", path);
+    }
     if (!holds_classes(train) && holds_classes(test)) {
         TRY(add_part(test, s, &s->parts[DATA_TEST], NULL));
         goto out;
@@ -281,8 +288,11 @@ static base_status add_all(const char *path, struct folder *s)
     }
     TRY(add_part(train, s, &s->parts[DATA_TRAIN], NULL));
     if (base_is_dir(test))
-        TRY(add_test(test, s));
+        TRY(add_known(test, s, &s->parts[DATA_TEST]));
+    if (base_is_dir(validation))
+        TRY(add_known(validation, s, &s->parts[DATA_VALIDATION]));
 out:
+    base_free(validation);
     base_free(train);
     base_free(test);
     return st;
@@ -457,7 +467,7 @@ static base_status digest(const struct folder *s, size_t skipped, char hex[BASE_
     base_status st = BASE_OK;
     struct base_str text = {0}, names = {0};
 
-    for (int part = DATA_TRAIN; part <= DATA_TEST; part++)
+    for (int part = 0; part < DATA_PARTS; part++)
         for (size_t i = 0; i < s->parts[part].count; i++) {
             const char *path = s->parts[part].paths[i];
             struct stat info;
@@ -498,6 +508,7 @@ static base_status folder_open(const char *path, const struct data_options *opti
     base_status st = BASE_OK;
     struct folder *s = base_calloc(1, sizeof *s);
     const struct list *train = &s->parts[DATA_TRAIN], *test = &s->parts[DATA_TEST];
+    const struct list *validation = &s->parts[DATA_VALIDATION];
     char hex[BASE_SHA256_HEX] = {0}, names[BASE_SHA256_HEX] = {0};
 
     if (options->channels != 0 && options->channels != 1 && options->channels != 3)
@@ -506,24 +517,25 @@ static base_status folder_open(const char *path, const struct data_options *opti
                       "of %d channels",
                       path, options->channels));
     TRY(add_all(path, s));
-    if (train->count > UINT32_MAX || test->count > UINT32_MAX)
+    if (train->count > UINT32_MAX || test->count > UINT32_MAX || validation->count > UINT32_MAX)
         TRY(base_fail(BASE_ERR_DATA, "%s holds too many images", path));
     tell_ignored(path, s);
     TRY(leave_out(path, options->skip_bad, s));
     TRY(choose_shape(path, options, s));
     TRY(digest(s, strlen(path), hex, names));
-    *source_p = (struct data_source){.state = s,
-                                     .channels = s->channels,
-                                     .height = s->height,
-                                     .width = s->width,
-                                     .classes = (int)s->classes,
-                                     .class_names = s->class_names,
-                                     .count = {(uint32_t)train->count, (uint32_t)test->count},
-                                     .labels = {train->labels, test->labels},
-                                     .notes = s->notes.text,
-                                     .bad = s->bad,
-                                     .bad_count = s->bad_count,
-                                     .costly = true};
+    *source_p = (struct data_source){
+        .state = s,
+        .channels = s->channels,
+        .height = s->height,
+        .width = s->width,
+        .classes = (int)s->classes,
+        .class_names = s->class_names,
+        .count = {(uint32_t)train->count, (uint32_t)test->count, (uint32_t)validation->count},
+        .labels = {train->labels, test->labels, validation->labels},
+        .notes = s->notes.text,
+        .bad = s->bad,
+        .bad_count = s->bad_count,
+        .costly = true};
     memcpy(source_p->digest, hex, sizeof hex);
     memcpy(source_p->names, names, sizeof names);
     s = NULL;

@@ -41,10 +41,9 @@ struct network {
 
 /* ---- data and model ---- */
 
-static base_status network_open(struct train_session *s)
+static base_status open_set(struct network *n, const struct train_job *job)
 {
-    const struct train_job *job = s->job;
-    struct network *n = s->work;
+    base_status st = BASE_OK;
     struct data_options options = {
         .validation = job->validation,
         .seed = (uint64_t)job->seed,
@@ -52,28 +51,38 @@ static base_status network_open(struct train_session *s)
         .unit_range = !job->normalise,
         .channels = job->channels != NULL ? atoi(job->channels) : 0,
     };
-    base_status st = train_job_image_size(job, &options.height, &options.width);
 
-    if (st == BASE_OK)
-        st = data_open(job->data, &options, &n->set);
+    TRY(train_job_image_size(job, &options.height, &options.width));
+    st = data_open(job->data, &options, &n->set);
     if (st == BASE_ERR_IO && job->resume != NULL && !base_exists(job->data)) {
         char *words = base_strdup(base_message());
 
         st = base_fail(st, "%s; if it was moved, say where it is now with --data", words);
         base_free(words);
     }
-    if (st != BASE_OK)
-        return st;
+    TRY(st);
     n->info = data_describe(n->set);
-    n->epoch = -1;
     if ((options.height > 0 &&
          (n->info->height != options.height || n->info->width != options.width)) ||
         (options.channels > 0 && n->info->channels != options.channels))
-        return base_fail(BASE_ERR_USAGE,
-                         "--image-size and --channels convert the images of a folder; those of %s "
-                         "(%s) stay %dx%dx%d",
-                         job->data, n->info->format, n->info->channels, n->info->height,
-                         n->info->width);
+        TRY(base_fail(BASE_ERR_USAGE,
+                      "--image-size and --channels convert the images of a folder; those of %s "
+                      "(%s) stay %dx%dx%d",
+                      job->data, n->info->format, n->info->channels, n->info->height,
+                      n->info->width));
+out:
+    return st;
+}
+
+static base_status network_open(struct train_session *s)
+{
+    const struct train_job *job = s->job;
+    struct network *n = s->work;
+    base_status st = open_set(n, job);
+
+    if (st != BASE_OK)
+        return st;
+    n->epoch = -1;
     memcpy(s->count, n->info->count, sizeof s->count);
     s->digest = n->info->digest;
     s->data_names = n->info->names;
@@ -83,6 +92,9 @@ static base_status network_open(struct train_session *s)
     if (job->validation > 0 && s->count[DATA_VALIDATION] == 0)
         return base_fail(BASE_ERR_DATA, "--validation %g of %u samples leaves none to validate",
                          job->validation, s->count[DATA_TRAIN]);
+    if (job->patience > 0 && s->count[DATA_VALIDATION] == 0)
+        return base_fail(BASE_ERR_USAGE,
+                         "--patience needs a validation part: add --validation 0.1");
     return BASE_OK;
 }
 

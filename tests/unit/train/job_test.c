@@ -107,10 +107,6 @@ static void test_check(void **state)
     assert_int_equal(train_job_check(&job), BASE_ERR_USAGE);
     job.data = "d";
     assert_int_equal(train_job_check(&job), BASE_OK);
-    job.patience = 1;
-    assert_int_equal(train_job_check(&job), BASE_ERR_USAGE);
-    job.validation = 0.1;
-    assert_int_equal(train_job_check(&job), BASE_OK);
     job.nesterov = true;
     job.momentum = 0;
     assert_int_equal(train_job_check(&job), BASE_ERR_USAGE);
