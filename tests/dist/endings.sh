@@ -58,3 +58,22 @@ told = [e["step"] for e in map(json.loads, open(sys.argv[1])) if e["event"] == "
 assert told == sorted(told) and set(told) == set(range(1, 121)), told
 PY
 done
+
+# Host 0 is killed: the other host has the run's state and saves it, in a folder there.
+port=$(free_port)
+mkdir killed-0 killed-1
+for rank in 0 1; do
+    (cd "killed-$rank" && exec "$paceline" train "${job[@]}" --epochs 1000000 --no-test --checkpoint-every 1000000 \
+        --run killed --num-nodes 2 --rank $rank --master-ip 127.0.0.1 --port "$port") >"err-$rank" 2>&1 &
+    agents[$rank]=$!
+done
+eventually grep -qs '"event":"step"' killed-0/runs/killed/events.jsonl
+kill -KILL "${agents[0]}"
+code=0
+wait "${agents[1]}" || code=$?
+wait "${agents[0]}"
+unset 'agents[0]' 'agents[1]'
+[ $code = 1 ] || fail "the other host of a lost coordinator ended with $code: $(cat err-1)"
+grep -q 'saved after step' err-1 || fail "the other host does not say that it saved: $(cat err-1)"
+expect 0 "$paceline" eval killed-1/runs/killed
+grep -q '"status": "failed"' killed-1/runs/killed/run.json || fail "$(cat killed-1/runs/killed/run.json)"
