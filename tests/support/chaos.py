@@ -35,7 +35,7 @@ EPOCH_STEPS = -(-SAMPLES // BATCH)
 CLONE_NEWNS = 0x20000
 LIBC = ctypes.CDLL(None, use_errno=True)
 DISTURBANCES = {"kill worker": 6, "stop worker": 2, "freeze worker": 2, "signal agent": 4, "signal group": 1,
-                "signal worker": 1, "kill agent": 2, "freeze agent": 1, "guest": 3, "guest leaves": 2,
+                "signal worker": 1, "kill agent": 2, "freeze agent": 1, "guest": 2, "guest leaves": 2,
                 "guest dies": 2}
 
 
@@ -103,7 +103,7 @@ class Ending:
         self.strategy = strategy["name"]
         spelt = self.strategy + rng.choice({"ddp": ["", ":overlap=on,bucket=4K,first=2K"],
                                             "local-sgd": [":k=3", ":k=4,slots"]}.get(self.strategy, [""]))
-        self.epochs = rng.choice([8, 20, 50])
+        self.epochs = rng.choice([8, 30, 60, 100])
         self.total = self.epochs * EPOCH_STEPS
         self.port = free_port()
         self.options = ["--model", "mlp:32x1", "--data", f"synthetic:classes=4,shape=1x8x8,train={SAMPLES},test=40",
@@ -116,7 +116,7 @@ class Ending:
             if rng.random() < 0.4:
                 self.options += ["--restart-workers"]
         disk = rng.random()
-        if disk < 0.06:
+        if disk < 0.06 and self.place != "mpi":  # whose mpirun does not bear it
             self.limit = rng.randint(2, 60) * 1024
         elif disk < 0.12 and self.private:
             self.full = True
@@ -177,6 +177,11 @@ class Ending:
         time.sleep(seconds)
         self.send(pid, signal.SIGCONT)
 
+    def invite(self):
+        if self.place in ("shm", "tcp", "hosts"):
+            self.tell(" a guest comes")
+            self.guests.append(self.start(self.program, "join", f"127.0.0.1:{self.port}", "--workers", "1"))
+
     def disturb(self):
         kind = self.rng.choices(list(DISTURBANCES), DISTURBANCES.values())[0]
         agent, lot = self.rng.choice(self.agents), self.rng.random()
@@ -205,6 +210,7 @@ class Ending:
                 self.freeze(agent.pid, pause)
             elif kind == "signal agent":
                 self.signalled = True
+                self.violent |= self.place == "mpi"  # mpirun kills what has not ended in a second
                 self.send(agent.pid, polite)
                 if lot < 0.2:
                     self.violent = True  # a second one ends the agent at once
@@ -215,10 +221,11 @@ class Ending:
                 self.send(agent.pid, signal.SIGKILL)
         elif kind == "signal group" and agent.poll() is None:
             self.signalled = True
+            self.violent |= self.place == "mpi"
             self.tell(f"  {polite.name} to the group of {agent.pid}")
             os.killpg(agent.pid, polite)
-        elif kind == "guest" and self.place in ("shm", "tcp", "hosts"):
-            self.guests.append(self.start(self.program, "join", f"127.0.0.1:{self.port}", "--workers", "1"))
+        elif kind == "guest":
+            self.invite()
         elif kind.startswith("guest ") and self.guests and self.guests[-1].poll() is None:
             self.violent = self.violent or kind == "guest dies"
             self.send(self.guests[-1].pid, signal.SIGKILL if kind == "guest dies" else polite)
@@ -230,6 +237,8 @@ class Ending:
         if self.rng.random() < 0.8:  # else anywhere, the start included
             while not events.exists() and self.agents[0].poll() is None and time.monotonic() < self.began + 20:
                 time.sleep(0.005)
+        if self.rng.random() < 0.25:
+            self.invite()
         for _ in range(self.rng.randint(0 if self.limit or self.full else 1, 3)):
             time.sleep(self.rng.uniform(0, 0.6))
             self.disturb()
