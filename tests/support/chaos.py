@@ -177,6 +177,11 @@ class Ending:
         time.sleep(seconds)
         self.send(pid, signal.SIGCONT)
 
+    def ask_to_stop(self):
+        """A second signal ends a process at once; mpirun kills the ranks that need more than a second."""
+        self.violent |= self.signalled or self.place == "mpi"
+        self.signalled = True
+
     def invite(self):
         if self.place in ("shm", "tcp", "hosts"):
             self.tell(" a guest comes")
@@ -199,7 +204,7 @@ class Ending:
                 self.violent = True  # a machine that is this busy may make it silent for too long
                 self.freeze(victim, pause)
             elif kind == "signal worker":
-                self.signalled = True
+                self.ask_to_stop()
                 self.send(victim, polite)
             else:
                 self.violent = True
@@ -209,19 +214,17 @@ class Ending:
             if kind == "freeze agent":
                 self.freeze(agent.pid, pause)
             elif kind == "signal agent":
-                self.signalled = True
-                self.violent |= self.place == "mpi"  # mpirun kills what has not ended in a second
+                self.ask_to_stop()
                 self.send(agent.pid, polite)
                 if lot < 0.2:
-                    self.violent = True  # a second one ends the agent at once
+                    self.ask_to_stop()
                     time.sleep(pause / 10)
                     self.send(agent.pid, polite)
             else:
                 self.violent = True
                 self.send(agent.pid, signal.SIGKILL)
         elif kind == "signal group" and agent.poll() is None:
-            self.signalled = True
-            self.violent |= self.place == "mpi"
+            self.ask_to_stop()
             self.tell(f"  {polite.name} to the group of {agent.pid}")
             os.killpg(agent.pid, polite)
         elif kind == "guest":
