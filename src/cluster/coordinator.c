@@ -211,14 +211,16 @@ static void dismiss_guest(struct cluster_coordinator *c, int host, const struct 
 }
 
 /* A worker of the job's own hosts that gave up by itself (bad data, a loss that is no number) ends
- * the job, unless the person said how few may be left or that the dead are replaced. */
+ * the job, unless the person said how few may be left or that the dead are replaced. Once there is
+ * a result no other worker does its work again: what it failed to write stays unwritten. */
 static void hear_own_failure(struct cluster_coordinator *c, const struct worker *w,
                              const struct failure *own, double now)
 {
     char text[512];
+    bool survivable = (c->setup.min_workers > 0 || c->setup.restarts) && c->result_id == 0;
 
-    if (own->signal != 0 || w->evicted || w->host >= c->setup.hosts || c->setup.min_workers > 0 ||
-        c->setup.restarts || c->phase == FAILING || c->phase == OVER)
+    if (own->signal != 0 || w->evicted || w->host >= c->setup.hosts || survivable ||
+        c->phase == FAILING || c->phase == OVER)
         return;
     c->failure = *own;
     cluster_coordinator_describe(own, text, sizeof text);

@@ -136,6 +136,8 @@ static base_status stand_by(struct train_session *s)
 
     while (folder_says(s, "running") && base_now() < deadline)
         usleep(5 * 1000);
+    if (folder_says(s, "failed"))
+        TRY(base_fail(BASE_ERR_PEER_LOST, "rank 0 could not close the run"));
     if (!folder_says(s, "lost"))
         goto out;
     TRY(train_run_lock(&s->run, 0));

@@ -77,3 +77,9 @@ unset 'agents[0]' 'agents[1]'
 grep -q 'saved after step' err-1 || fail "the other host does not say that it saved: $(cat err-1)"
 expect 0 "$paceline" eval killed-1/runs/killed
 grep -q '"status": "failed"' killed-1/runs/killed/run.json || fail "$(cat killed-1/runs/killed/run.json)"
+
+# Rank 0 cannot write its events: that is a failure, also where losses are survived and others are done.
+(ulimit -f 64 && exec "$paceline" train "${job[@]}" --epochs 100 --no-test --no-checkpoint --workers 3 --transport tcp \
+    --restart-workers --run unwritten) >out 2>err && fail "a run without its events ended with 0: $(cat err)"
+grep -q '"status": "failed"' runs/unwritten/run.json || fail "$(grep status runs/unwritten/run.json): $(cat err)"
+grep -q 'cannot write .*events.jsonl' err || fail "not the failure that was meant: $(cat err)"

@@ -166,6 +166,19 @@ static void test_own_failure_survived(void **state)
     assert_int_equal(lab_said(CLUSTER_STOP, -1, NULL), 0);
 }
 
+/* … and not when others have given results: it could not write what they leave to it. */
+static void test_own_failure_at_the_end(void **state)
+{
+    (void)state;
+    lab_two_hosts_that_restart();
+    lab_result(0, 2);
+    lab_exited(0, 1, 1, 0);
+    lab_result(1, 4);
+    for (uint32_t id = 2; id <= 4; id++)
+        lab_exited(id == 2 ? 0 : 1, id, id == 3 ? 1 : 0, 0);
+    lab_assert_end(BASE_ERR_PEER_LOST, "worker 1 on host host-0 (pid 101) ended with a failure");
+}
+
 /* A worker that was never started has no pid to tell. */
 static void test_no_pid(void **state)
 {
@@ -288,6 +301,7 @@ int main(void)
         TEST(test_own_failure),
         TEST(test_wrong_input),
         TEST(test_own_failure_survived),
+        TEST(test_own_failure_at_the_end),
         TEST(test_no_pid),
         TEST(test_too_few),
         TEST(test_failed_workers_may_save),
