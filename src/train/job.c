@@ -136,6 +136,9 @@ const struct base_option train_job_options[] = {
      .help = "where runs are kept", .local = true},
     {.name = "resume", .argument = "RUN", .kind = BASE_TEXT, .offset = AT(resume),
      .help = "go on with a run, in its folder", .local = true},
+    {.name = "override", .kind = BASE_FLAG, .offset = AT(override),
+     .help = "with --resume: change settings such as --lr that a run keeps otherwise",
+     .local = true},
     {.name = "like", .argument = "RUN", .kind = BASE_TEXT, .offset = AT(like),
      .help = "take a run's settings as the defaults", .local = true},
     {.name = "json", .kind = BASE_FLAG, .offset = AT(json),
@@ -173,6 +176,8 @@ base_status train_job_check(const struct train_job *job)
     int height, width;
     int64_t batch = job->batch_per_worker > 0 ? job->batch_per_worker : job->batch;
 
+    if (job->override && job->resume == NULL)
+        return base_fail(BASE_ERR_USAGE, "--override is for --resume alone");
     if (job->model == NULL)
         return base_fail(BASE_ERR_USAGE, "--model is missing: a zoo name such as mnist-cnn, or a "
                                          "model file");
@@ -195,17 +200,25 @@ base_status train_job_check(const struct train_job *job)
     return train_job_image_size(job, &height, &width);
 }
 
-bool train_job_may_change(const char *name)
+static bool is_one_of(const char *name, const char *const *names) /* NULL-ended */
+{
+    while (*names != NULL && strcmp(name, *names) != 0)
+        names++;
+    return *names != NULL;
+}
+
+enum train_change train_job_may_change(const char *name)
 {
     static const char *const free_names[] = {
         "epochs",           "steps", "threads", "log-every", "eval-every", "test", "checkpoint",
-        "checkpoint-every", "keep",  "record",  "patience",  "strategy",   "data",
-    };
+        "checkpoint-every", "keep",  "record",  "patience",  "strategy",   "data", NULL};
+    /* These decide what the state is of and how steps are counted. */
+    static const char *const fixed_names[] = {
+        "model", "init", "kernels", "validation", "normalise", "batch", "batch-per-worker", NULL};
 
-    for (size_t i = 0; i < sizeof free_names / sizeof *free_names; i++)
-        if (strcmp(name, free_names[i]) == 0)
-            return true;
-    return false;
+    return is_one_of(name, free_names)    ? TRAIN_CHANGE_FREE
+           : is_one_of(name, fixed_names) ? TRAIN_CHANGE_NEVER
+                                          : TRAIN_CHANGE_OVERRIDE;
 }
 
 const char *train_job_strategy(const struct train_job *job, bool several)

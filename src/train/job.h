@@ -31,7 +31,7 @@ struct train_job {
     const char *init;
     /* About this call only: */
     const char *run, *runs_dir, *resume, *like;
-    bool json, quiet, restart;
+    bool override, json, quiet, restart;
     struct cluster_flags cluster;
 };
 
@@ -51,7 +51,9 @@ const char *train_job_strategy(const struct train_job *job, bool several);
 json_t *train_job_to_json(const struct train_job *job);
 base_status train_job_from_json(const json_t *object, struct train_job *job_p);
 
-/* May option `name` differ from the run that is resumed? */
-bool train_job_may_change(const char *name);
+/* May option `name` differ from the run that is resumed? OVERRIDE: what is computed would be
+ * another training than the one that began, which a person must ask for. */
+enum train_change { TRAIN_CHANGE_NEVER, TRAIN_CHANGE_OVERRIDE, TRAIN_CHANGE_FREE };
+enum train_change train_job_may_change(const char *name);
 
 #endif

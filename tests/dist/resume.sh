@@ -141,7 +141,11 @@ says '--run names a new run'
 
 # What cannot change, cannot; a run that is there is not overwritten.
 expect 2 "$paceline" train --resume a1 --lr 1
-says '--lr cannot change in a resumed run'
+says '--lr cannot change in a resumed run without --override; --like a1 --init a1 --lr … starts anew from its weights'
+expect 2 "$paceline" train --resume a1 --override --batch 8
+says '--batch cannot change in a resumed run; --like a1'
+expect 2 "$paceline" train --like a1 --override --lr 1
+says '--override is for --resume'
 expect 2 "$paceline" train --model mlp:16x1 --data synthetic --run a1
 says 'run a1 exists already'
 
@@ -151,3 +155,17 @@ truncate -s -1 "runs/again/checkpoints/$newest/model.safetensors"
 expect 0 "$paceline" train --resume again
 says "$newest"
 [ "$(fingerprint runs/again)" = "$whole" ] || fail "after falling back the bits differ"
+
+# … unless the person insists: the steps that follow have the other rate, which run.json keeps.
+for workers in 1 2; do
+    expect 0 "$paceline" train --model mlp:16x1 --data synthetic:train=64,test=16 --batch 16 --epochs 1 --lr 0.01 \
+        --workers $workers --run rate-$workers
+    expect 0 "$paceline" train --resume rate-$workers --override --lr 0.002 --optimiser adamw --epochs 2
+    /usr/bin/python3 - runs/rate-$workers <<'PY' || fail "--override does not change the learning rate"
+import json, sys
+steps = [e for e in map(json.loads, open(f"{sys.argv[1]}/events.jsonl")) if e["event"] == "step"]
+assert [e["lr"] for e in steps] == [0.01] * 4 + [0.002] * 4, steps
+settings = json.load(open(f"{sys.argv[1]}/run.json"))["about"]["settings"]
+assert settings["lr"] == 0.002 and settings["optimiser"] == "adamw"
+PY
+done

@@ -30,6 +30,21 @@ static void keep_shape(const struct model_about *about)
     json_object_set_new(about->settings, "channels", json_string(about->input.c == 1 ? "1" : "3"));
 }
 
+/* Option `name` was given for the run that is resumed. */
+static base_status check_change(const struct train_job *job, const char *name)
+{
+    enum train_change may = train_job_may_change(name);
+
+    if (may == TRAIN_CHANGE_FREE || (may == TRAIN_CHANGE_OVERRIDE && job->override))
+        return BASE_OK;
+    return base_fail(
+        BASE_ERR_USAGE,
+        "--%s cannot change in a resumed run%s; --like %s --init %s --%s … starts anew "
+        "from its weights",
+        name, may == TRAIN_CHANGE_OVERRIDE ? " without --override" : "", job->resume, job->resume,
+        name);
+}
+
 /* --resume and --like: a run's settings, under what was given on the command line. */
 static base_status inherit(struct train_job *job, const struct cli_positional *positional,
                            struct train_run *run)
@@ -54,10 +69,8 @@ static base_status inherit(struct train_job *job, const struct cli_positional *p
     for (size_t i = 0; base_option_at(train_job_options, i, &row); i++) {
         bool was_given = cli_given(positional, row.name);
 
-        if (was_given && job->resume != NULL && !row.local && !train_job_may_change(row.name))
-            TRY(base_fail(BASE_ERR_USAGE,
-                          "--%s cannot change in a resumed run; start anew with --like %s --%s …",
-                          row.name, from, row.name));
+        if (was_given && job->resume != NULL && !row.local)
+            TRY(check_change(job, row.name));
         if (was_given || row.local)
             base_option_copy(&row, job, &inherited);
     }
