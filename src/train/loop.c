@@ -163,8 +163,12 @@ static base_status run_view(struct train_session *s)
         base_info("no better validation loss for %" PRId64 " epoch%s: stopped",
                   s->state.position.stale_epochs, base_plural(s->state.position.stale_epochs));
     TRY(train_session_save(s));
-    if (s->job->test && !s->tested && !train_session_stopped(s) && s->count[DATA_TEST] > 0)
-        TRY(train_session_test(s));
+    if (s->job->test && !train_session_stopped(s) && s->count[DATA_TEST] > 0) {
+        if (!s->tested)
+            TRY(train_session_test(s));
+        if (s->verdict.stale && s->job->checkpoint)
+            TRY(train_session_test_best(s));
+    }
     TRY(train_session_finish(s));
 out:
     return st;

@@ -2,8 +2,11 @@
  *
  * How good the model is: every worker scores its share of a part, and the numbers are added up.
  */
+#include <string.h>
+
 #include "base/log.h"
 #include "base/mem.h"
+#include "model/weights.h"
 #include "train/session.h"
 
 /* In the order of ranks, so that all workers have the same bits. */
@@ -47,5 +50,78 @@ base_status train_session_test(struct train_session *s)
     base_status st = train_session_score(s, DATA_TEST, s->test);
 
     s->tested = st == BASE_OK;
+    s->tested_step = s->state.position.step;
+    return st;
+}
+
+/* Rank 0: weights and statistics of the best checkpoint, into `best`. */
+static base_status load_best(const struct train_session *s, struct train_state *best)
+{
+    base_status st = BASE_OK;
+    struct store_checkpoint checkpoint = {0};
+    char *path = NULL;
+
+    TRY(store_checkpoint_open(s->run.checkpoints, true, &checkpoint));
+    TRY(store_checkpoint_file(&checkpoint, MODEL_WEIGHTS_FILE, &path));
+    TRY(train_state_load_weights(best, path, false));
+out:
+    store_checkpoint_close(&checkpoint);
+    base_free(path);
+    return st;
+}
+
+/* All workers get what rank 0 has read into `best`; *there_p false: it could not. */
+static base_status share_best(struct train_session *s, struct train_state *best, bool *there_p)
+{
+    base_status st = BASE_OK;
+    bool all[COMM_MAX_WORKERS];
+
+    *there_p = true;
+    if (train_team_leads(&s->team) && load_best(s, best) != BASE_OK) {
+        *there_p = false;
+        base_warn("the report is of the last weights, not the best: %s", base_message());
+    }
+    TRY(train_team_gather(&s->team, there_p, sizeof *there_p, all));
+    *there_p = all[0];
+    if (!all[0])
+        goto out;
+    TRY(train_team_broadcast(&s->team, 0, best->weights, best->floats * sizeof(float)));
+    TRY(train_team_broadcast(&s->team, 0, best->statistics,
+                             nn_graph_stat_floats(best->graph) * sizeof(float)));
+out:
+    return st;
+}
+
+/* Workers of a host may have their weights in common memory: the best ones are in memory of their
+ * own. The statistics have one place, and come back to it. */
+base_status train_session_test_best(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    struct train_state last = s->state, best = s->state;
+    size_t statistics = nn_graph_stat_floats(s->state.graph),
+           norms = nn_graph_stats(s->state.graph);
+    float *kept = NULL;
+    int64_t *tracked = base_calloc(norms, sizeof *tracked);
+    bool there = false;
+
+    best.weights = NULL;
+    TRY(base_tensor(best.floats, sizeof(float), "the best weights", &best.weights));
+    TRY(base_tensor(statistics, sizeof(float), "the last statistics", &kept));
+    TRY(train_session_unite(s)); /* before the statistics are others */
+    memcpy(kept, last.statistics, statistics * sizeof *kept);
+    memcpy(tracked, last.tracked, norms * sizeof *tracked);
+    st = share_best(s, &best, &there);
+    if (st == BASE_OK && there) {
+        s->state.weights = best.weights;
+        st = train_session_test(s);
+        s->tested_step = s->state.position.best_step;
+        s->state.weights = last.weights;
+    }
+    memcpy(last.statistics, kept, statistics * sizeof *kept);
+    memcpy(last.tracked, tracked, norms * sizeof *tracked);
+out:
+    base_free(best.weights);
+    base_free(kept);
+    base_free(tracked);
     return st;
 }

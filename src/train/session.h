@@ -61,7 +61,8 @@ struct train_session {
     double first_loss;   /* divergence is judged against it; 0: no step yet */
     char *kernels;       /* the kernel plan */
     struct train_plan plan;
-    double *test; /* score on the test part, while `tested` */
+    double *test;        /* score on the test part, while `tested` */
+    int64_t tested_step; /* of the weights after this step */
 
     /* The run: rank 0 has its folder, the others know it. */
     struct train_run run;
@@ -133,6 +134,9 @@ base_status train_session_save_alone(struct train_session *session);
 base_status train_session_score(struct train_session *session, enum data_part part, double *score);
 /* Of the test part, into session->test. */
 base_status train_session_test(struct train_session *session);
+/* The same for the weights of the best checkpoint; the state stays as it is. Where rank 0 cannot
+ * read that checkpoint, a warning says so, and the test is left as it is. */
+base_status train_session_test_best(struct train_session *session);
 
 /* ---- train.c ---- */
 

@@ -40,7 +40,7 @@ static void last_words(const struct train_session *s)
 
     if (!was_interrupted(s->result)) {
         if (s->job->checkpoint)
-            base_info("next: paceline eval %s", s->run.path);
+            base_info("next: paceline eval %s%s", s->run.path, s->verdict.stale ? " --best" : "");
         goto out;
     }
     if (!s->job->checkpoint)

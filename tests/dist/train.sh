@@ -13,7 +13,7 @@ M
 
 expect 0 "$paceline" train --model net.model "${small[@]}" --epochs 2 --run one --record first --json
 json "list(o) == ['schema','model','data','strategy','workers','hosts','threads','batch','steps',
- 'epochs','parameters','step_seconds','samples_per_second','train','test','time','ranks',
+ 'epochs','best_step','parameters','step_seconds','samples_per_second','train','test','time','ranks',
  'peak_memory_bytes','interrupted','run']"
 json "o['schema'] == 1 and o['steps'] == 20 and o['parameters'] == 8*9+8 + 8*14*14*10+10"
 json "sum(p['support'] for p in o['test']['per_class']) == 100 and len(o['test']['per_class']) == 10"
@@ -111,6 +111,28 @@ last=$(/usr/bin/python3 -c "
 import json; print(json.load(open('runs/early/run.json'))['result']['steps'])")
 expect 0 "$paceline" eval early --best --json
 json "o['steps'] < $last"
+
+# After it the report is of the best weights; the last checkpoint has the last ones still.
+for workers in 1 2; do
+    expect 0 "$paceline" train --like early --workers $workers --threads 1 --run best-$workers --json
+    says '^the best weights, of step [0-9]+: test loss'
+    says 'next: paceline eval runs/best-.* --best'
+    cp out best.json
+    expect 0 "$paceline" eval best-$workers --best --json
+    /usr/bin/python3 - out best.json <<'PY' || fail "the report is not of the best weights"
+import json, sys
+evaluated, result = (json.load(open(path)) for path in sys.argv[1:])
+assert result["best_step"] == evaluated["steps"] < result["steps"]
+assert abs(evaluated["test"]["loss"] - result["test"]["loss"]) < 1e-6
+assert evaluated["test"]["confusion"] == result["test"]["confusion"]
+PY
+    expect 0 "$paceline" eval best-$workers --json
+    /usr/bin/python3 - out best.json <<'PY' || fail "the last checkpoint has the best weights"
+import json, sys
+last, result = (json.load(open(path)) for path in sys.argv[1:])
+assert last["steps"] == result["steps"] and abs(last["test"]["loss"] - result["test"]["loss"]) > 1e-6
+PY
+done
 
 # Divergence: the step is named, what was saved before is kept and loads.
 expect 1 "$paceline" train --model net.model --data synthetic:train=320,test=100 --batch 32 \
