@@ -152,33 +152,44 @@ void train_journal_step(struct train_journal *j, const struct train_position *p,
     show_progress(j, p);
 }
 
-static double mean(const double *score, int index)
+double train_score_mean(const double *score, int index)
 {
     return score[TRAIN_SCORE_COUNT] > 0 ? score[index] / score[TRAIN_SCORE_COUNT] : 0;
 }
 
+static json_t *mean_json(const double *score, int index)
+{
+    return score != NULL ? base_json_number(train_score_mean(score, index)) : json_null();
+}
+
+static void add_score(struct base_str *line, const char *part, const double *score)
+{
+    if (score != NULL)
+        base_str_add(line, "  %s loss %.4f, accuracy %.2f %%", part,
+                     train_score_mean(score, TRAIN_SCORE_LOSS),
+                     100 * train_score_mean(score, TRAIN_SCORE_CORRECT));
+}
+
 json_t *train_journal_epoch(struct train_journal *j, const struct train_position *p,
-                            double validation, const double *test)
+                            const double *validation, const double *test)
 {
     struct base_str line = {0};
-    bool validated = !(validation < 0); /* of a diverged model it is no number */
-    json_t *epoch = json_pack(
-        "{s:I, s:I, s:f, s:f, s:o, s:o}", "epoch", (json_int_t)p->epoch, "step",
-        (json_int_t)p->step, "loss", p->epoch_loss, "accuracy", p->epoch_accuracy,
-        "validation_loss", validated ? base_json_number(validation) : json_null(), "test_accuracy",
-        test != NULL ? base_json_number(mean(test, TRAIN_SCORE_CORRECT)) : json_null());
+    json_t *epoch =
+        json_pack("{s:I, s:I, s:f, s:f, s:o, s:o, s:o}", "epoch", (json_int_t)p->epoch, "step",
+                  (json_int_t)p->step, "loss", p->epoch_loss, "accuracy", p->epoch_accuracy,
+                  "validation_loss", mean_json(validation, TRAIN_SCORE_LOSS), "validation_accuracy",
+                  mean_json(validation, TRAIN_SCORE_CORRECT), "test_accuracy",
+                  mean_json(test, TRAIN_SCORE_CORRECT));
     char *text = json_dumps(epoch, JSON_COMPACT | JSON_REAL_PRECISION(9));
 
     base_event(j->events, "{\"event\":\"epoch\",%s", text + 1);
     base_free(text);
     base_str_add(&line, "epoch %" PRId64 "  train loss %.4f, accuracy %.2f %%", p->epoch,
                  p->epoch_loss, 100 * p->epoch_accuracy);
-    if (validated)
-        base_str_add(&line, "  validation loss %.4f%s", validation,
-                     p->best_step == p->step ? " (best)" : "");
-    if (test != NULL)
-        base_str_add(&line, "  test loss %.4f, accuracy %.2f %%", mean(test, TRAIN_SCORE_LOSS),
-                     100 * mean(test, TRAIN_SCORE_CORRECT));
+    add_score(&line, "validation", validation);
+    if (validation != NULL && p->best_step == p->step)
+        base_str_add(&line, " (best)");
+    add_score(&line, "test", test);
     base_info("%s", line.text);
     base_str_fini(&line);
     return epoch;

@@ -62,10 +62,9 @@ void train_journal_step(struct train_journal *journal, const struct train_positi
  * `events` open: it tells the steps up to `step` that the file at `path` lacks and that it knows.
  */
 void train_journal_catch_up(struct train_journal *journal, const char *path, int64_t step);
-/* validation: its loss, where the job has a validation part. test: a score; NULL: there was none.
- * Returns the entry of run.json, a new reference. */
+/* Scores of the parts; NULL: there was none. Returns the entry of run.json, a new reference. */
 json_t *train_journal_epoch(struct train_journal *journal, const struct train_position *position,
-                            double validation, const double *test);
+                            const double *validation, const double *test);
 void train_journal_checkpoint(struct train_journal *journal, int64_t step, double seconds);
 
 #endif

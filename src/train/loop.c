@@ -49,16 +49,6 @@ static int64_t next_meeting(const struct train_session *s)
 
 /* ---- an epoch's end ---- */
 
-static base_status validate(struct train_session *s, double *loss_p)
-{
-    double *score = base_calloc(s->task->score_count(s), sizeof *score);
-    base_status st = train_session_score(s, DATA_VALIDATION, score);
-
-    *loss_p = score[TRAIN_SCORE_COUNT] > 0 ? score[TRAIN_SCORE_LOSS] / score[TRAIN_SCORE_COUNT] : 0;
-    base_free(score);
-    return st;
-}
-
 static bool test_is_due(const struct train_session *s)
 {
     const struct train_job *job = s->job;
@@ -70,9 +60,10 @@ static bool test_is_due(const struct train_session *s)
 }
 
 /* Validation decides what is best and when to give up; true: this epoch is the best. */
-static bool judge(struct train_session *s, double validation)
+static bool judge(struct train_session *s, const double *score)
 {
     struct train_position *p = &s->state.position;
+    double validation = train_score_mean(score, TRAIN_SCORE_LOSS);
     bool better =
         isfinite(validation) && (p->best_validation < 0 || validation < p->best_validation);
 
@@ -94,7 +85,7 @@ static void close_epoch(struct train_position *p)
 }
 
 /* Into the journal and, so that a resumed run's report has all epochs, into run.json. */
-static base_status record_epoch(struct train_session *s, double validation)
+static base_status record_epoch(struct train_session *s, const double *validation)
 {
     json_t *epoch = train_journal_epoch(&s->journal, &s->state.position, validation,
                                         s->tested ? s->test : NULL);
@@ -109,18 +100,20 @@ static base_status record_epoch(struct train_session *s, double validation)
 static base_status end_epoch(struct train_session *s)
 {
     base_status st = BASE_OK, tested = BASE_OK;
-    double validation = -1;
+    double *validation = NULL;
     bool better;
 
-    if (s->count[DATA_VALIDATION] > 0)
-        TRY(validate(s, &validation));
+    if (s->count[DATA_VALIDATION] > 0) {
+        validation = base_calloc(s->task->score_count(s), sizeof *validation);
+        TRY(train_session_score(s, DATA_VALIDATION, validation));
+    }
     if (test_is_due(s))
         tested = train_session_test(s);
     if (tested != BASE_ERR_INTERRUPTED)
         TRY(tested);
     TRY(train_session_unite(s));
     TRY(train_session_compare(s));
-    better = s->count[DATA_VALIDATION] > 0 && judge(s, validation);
+    better = validation != NULL && judge(s, validation);
     close_epoch(&s->state.position);
     TRY(record_epoch(s, validation)); /* first: a resumed run takes out what its checkpoint lacks */
     if (train_session_save_is_due(s) || better)
@@ -128,6 +121,7 @@ static base_status end_epoch(struct train_session *s)
     TRY(train_session_mark_best(s));
     st = tested;
 out:
+    base_free(validation);
     return st;
 }
 

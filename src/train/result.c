@@ -74,6 +74,22 @@ static json_t *ranks_of(const struct train_session *s)
     return list;
 }
 
+/* Loss and accuracy of the validation part after the best step; null: there is none. */
+static json_t *best_validation(const struct train_session *s)
+{
+    const json_t *epochs = json_object_get(s->run.json, "epochs"), *epoch;
+    size_t index;
+
+    json_array_foreach(epochs, index, epoch)
+    {
+        if (json_is_number(json_object_get(epoch, "validation_loss")) &&
+            json_integer_value(json_object_get(epoch, "step")) == s->state.position.best_step)
+            return json_pack("{s:O, s:O?}", "loss", json_object_get(epoch, "validation_loss"),
+                             "accuracy", json_object_get(epoch, "validation_accuracy"));
+    }
+    return json_null();
+}
+
 json_t *train_session_result(const struct train_session *s)
 {
     struct train_pace_summary pace = train_pace_summary(&s->journal.pace);
@@ -83,17 +99,26 @@ json_t *train_session_result(const struct train_session *s)
 
     return json_pack(
         "{s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:o, s:I, s:o, s:f, "
-        "s:{s:o, s:o}, s:o, s:o, s:o, s:I, s:b, s:s}",
+        "s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:I, s:b, s:s}",
         "schema", 1, "model", s->job->model, "data", s->job->data, "strategy", s->strategy->name,
         "workers", s->team.exchange.size, "hosts", hosts_of(s), "threads", s->threads, "batch",
         (json_int_t)s->plan.batch, "steps", (json_int_t)p->step, "epochs", (json_int_t)p->epoch,
         "best_step", p->best_validation < 0 ? json_null() : json_integer(p->best_step),
         "parameters", (json_int_t)nn_graph_parameters(s->state.graph), "step_seconds",
         train_pace_json(&s->journal.pace), "samples_per_second", pace.samples_per_second, "train",
-        "loss", base_json_number(train.loss), "accuracy", base_json_number(train.accuracy), "test",
+        "loss", base_json_number(train.loss), "accuracy", base_json_number(train.accuracy),
+        "validation", best_validation(s), "test",
         s->tested ? s->task->score_json(s, s->test) : json_null(), "time", train_times_json(&times),
         "ranks", ranks_of(s), "peak_memory_bytes", (json_int_t)base_peak_memory(), "interrupted",
         train_session_stopped(s), "run", s->run.path);
+}
+
+static void add_share(struct base_str *text, const json_t *share)
+{
+    if (json_is_number(share))
+        base_str_add(text, " %10.2f %%", 100 * json_number_value(share));
+    else
+        base_str_add(text, " %12s", "-");
 }
 
 /* Every epoch of the run, those before a resume included. */
@@ -103,12 +128,11 @@ static void add_epochs(const struct train_session *s, struct base_str *text)
     size_t index;
 
     if (json_array_size(epochs) > 0)
-        base_str_add(text, "\n%6s %8s %12s %12s %12s %12s\n", "epoch", "step", "train loss",
-                     "accuracy", "validation", "test");
+        base_str_add(text, "\n%6s %8s %12s %12s %12s %12s %12s\n", "epoch", "step", "train loss",
+                     "accuracy", "validation", "accuracy", "test");
     json_array_foreach(epochs, index, epoch)
     {
         const json_t *validation = json_object_get(epoch, "validation_loss");
-        const json_t *test = json_object_get(epoch, "test_accuracy");
 
         base_str_add(text, "%6lld %8lld %12.4f %10.2f %%",
                      json_integer_value(json_object_get(epoch, "epoch")),
@@ -119,10 +143,9 @@ static void add_epochs(const struct train_session *s, struct base_str *text)
             base_str_add(text, " %12.4f", json_number_value(validation));
         else
             base_str_add(text, " %12s", "-");
-        if (json_is_number(test))
-            base_str_add(text, " %10.2f %%\n", 100 * json_number_value(test));
-        else
-            base_str_add(text, " %12s\n", "-");
+        add_share(text, json_object_get(epoch, "validation_accuracy"));
+        add_share(text, json_object_get(epoch, "test_accuracy"));
+        base_str_add(text, "\n");
     }
 }
 

@@ -24,6 +24,7 @@ struct train_outcome {
 /* How good the model is on samples: numbers that are added over workers, in the order of ranks.
  * Counts are exact below 2^53. A task may have more, from TRAIN_SCORE_OWN on. */
 enum { TRAIN_SCORE_COUNT, TRAIN_SCORE_LOSS, TRAIN_SCORE_CORRECT, TRAIN_SCORE_OWN };
+double train_score_mean(const double *score, int index); /* over the samples; 0 of none */
 
 struct train_task {
     const char *name, *help;

@@ -13,7 +13,7 @@ M
 
 expect 0 "$paceline" train --model net.model "${small[@]}" --epochs 2 --run one --record first --json
 json "list(o) == ['schema','model','data','strategy','workers','hosts','threads','batch','steps',
- 'epochs','best_step','parameters','step_seconds','samples_per_second','train','test','time','ranks',
+ 'epochs','best_step','parameters','step_seconds','samples_per_second','train','validation','test','time','ranks',
  'peak_memory_bytes','interrupted','run']"
 json "o['schema'] == 1 and o['steps'] == 20 and o['parameters'] == 8*9+8 + 8*14*14*10+10"
 json "sum(p['support'] for p in o['test']['per_class']) == 100 and len(o['test']['per_class']) == 10"
@@ -107,6 +107,17 @@ expect 0 "$paceline" train --model mlp:16x1 --data synthetic:train=200,test=50,l
     --validation 0.3 --patience 2 --epochs 60 --lr 0.05 --run early --json
 json "o['epochs'] < 60"
 says 'no better validation loss for 2 epochs'
+says ': 140 training, 60 validation, 50 test samples of '
+says '^epoch 1 .* validation loss [0-9.]+, accuracy [0-9.]+ % \(best\)  test loss'
+json "0 <= o['validation']['accuracy'] <= 1 and o['validation']['loss'] > 0"
+/usr/bin/python3 - <<'PY' || fail "an epoch lacks the accuracy of its validation"
+import json
+events = [e for e in map(json.loads, open("runs/early/events.jsonl")) if e["event"] == "epoch"]
+epochs = json.load(open("runs/early/run.json"))["epochs"]
+assert [round(60 * e["validation_accuracy"], 6) % 1 for e in epochs] == [0] * len(epochs)
+assert [e["validation_accuracy"] for e in events] == [float("%.9g" % e["validation_accuracy"]) for e in epochs]
+PY
+grep -qE '^ +epoch +step +train loss +accuracy +validation +accuracy +test$' runs/early/report.txt || fail "report.txt: $(cat runs/early/report.txt)"
 last=$(/usr/bin/python3 -c "
 import json; print(json.load(open('runs/early/run.json'))['result']['steps'])")
 expect 0 "$paceline" eval early --best --json

@@ -546,14 +546,17 @@ static void network_announce(const struct train_session *s)
 {
     const struct network *n = s->work;
     const struct data_info *info = n->info;
+    char validation[48] = "";
 
     data_warn(n->set);
-    base_info("%s: %llu parameters, %sFLOP a sample; %s: %u training%s samples of %dx%dx%d, "
-              "%d classes",
+    if (info->count[DATA_VALIDATION] > 0)
+        snprintf(validation, sizeof validation, " %u validation,", info->count[DATA_VALIDATION]);
+    base_info("%s: %llu parameters, %sFLOP a sample; %s: %u training,%s %u test samples of "
+              "%dx%dx%d, %d classes",
               s->job->model, (unsigned long long)nn_graph_parameters(n->graph),
               base_scaled(nn_graph_flops(n->graph)).text, s->job->data, info->count[DATA_TRAIN],
-              info->count[DATA_VALIDATION] > 0 ? " (and validation)" : "", info->channels,
-              info->height, info->width, info->classes);
+              validation, info->count[DATA_TEST], info->channels, info->height, info->width,
+              info->classes);
     base_info(
         "run %s, %d thread%s, %s kernels, about %sB", s->run.path, s->threads,
         base_plural(s->threads), nn_simd()->name,
