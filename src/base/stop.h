@@ -7,7 +7,10 @@
 #ifndef BASE_STOP_H
 #define BASE_STOP_H
 
-void base_stop_install(void);   /* from now on signals are requests */
+/* From now on signals are requests. `words`: a line for the person who presses Ctrl-C, shown at
+ * once, because the request may be heard of only later; NULL: none. */
+void base_stop_install(const char *words);
+#define BASE_STOP_STEP "finishing the step; Ctrl-C again quits at once"
 int base_stop_signal(void);     /* 0, or the signal that asked */
 void base_stop_ask(int signal); /* as if this signal had come, unless one has */
 void base_stop_late(void);      /* the work is complete: what asks or has asked comes too late */

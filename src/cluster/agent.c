@@ -188,7 +188,7 @@ static base_status set_up(struct agent *a, const struct cluster_setup *setup)
     base_status st = BASE_OK;
     const struct cluster_launch *l = a->launch;
 
-    base_stop_install();
+    base_stop_install(setup != NULL && setup->steps ? BASE_STOP_STEP : NULL);
     unbind(l);
     a->threads = l->threads > 0 ? l->threads : cluster_cores() / l->workers;
     if (a->threads < 1)

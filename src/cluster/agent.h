@@ -22,6 +22,7 @@ struct cluster_setup {
     const char *status;  /* path of the Unix socket that answers `paceline status`; NULL: none */
     struct base_events *events; /* host 0: the coordinator's; written by this thread; NULL: none */
     bool one_speaks; /* rank 0 tells how the job goes: its lines are shown without a label */
+    bool steps;      /* its workers do steps, of which Ctrl-C lets them finish one */
     bool folder;     /* the program tells (cluster_worker_folder) where both are to be instead */
 };
 

@@ -442,7 +442,7 @@ base_status cluster_worker_run_native(const struct comm_transport *transport,
     TRY(transport->start(&w->view, &w->order.id));
     w->since = w->view.number;
     atomic_store(&w->newest, w->view.number);
-    base_stop_install(); /* there is no agent to hear signals */
+    base_stop_install(NULL); /* there is no agent to hear signals */
     w->order.body = json_pack("{s:s, s:i, s:o}", "transport", transport->name, "threads", threads,
                               "launch", launch_of(&w->view));
     setup.id = w->order.id;

@@ -102,7 +102,7 @@ base_status train_eval_run(const struct train_eval *eval, json_t **result_p, cha
     TRY(model_net(&e.model, e.batch, &e.net));
     train_metrics_init(&e.metrics, e.model.about.classes);
     TRY(train_pace_init(&e.pace, (count + (uint32_t)e.batch - 1) / (uint32_t)e.batch));
-    base_stop_install();
+    base_stop_install(NULL);
     train_clock_start(&e.clock);
     TRY(train_evaluate(e.net, e.set, part, (struct data_share){0}, e.batch, &e.metrics, &e.clock,
                        &e.pace));

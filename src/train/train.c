@@ -172,7 +172,7 @@ base_status train_job_run(const struct train_job *job, struct cluster_worker *wo
     *result_p = NULL;
     TRY(train_session_open(job, worker, &s));
     if (worker == NULL) /* a worker's signals are its agent's business */
-        base_stop_install();
+        base_stop_install(BASE_STOP_STEP);
     TRY(train_loop(&s));
     *result_p = json_incref(s.result);
 out:

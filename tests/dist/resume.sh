@@ -169,3 +169,22 @@ settings = json.load(open(f"{sys.argv[1]}/run.json"))["about"]["settings"]
 assert settings["lr"] == 0.002 and settings["optimiser"] == "adamw"
 PY
 done
+
+# Ctrl-C inside a long step is answered at once; the second one does not wait for the step.
+for workers in 1 2; do
+    rm -f err
+    "$paceline" train --model mlp:2048x4 --data synthetic:train=4000,test=10 --batch 512 --threads 1 --workers $workers \
+        --no-checkpoint --run long-$workers 2>err &
+    pid=$!
+    for _ in $(seq 3000); do # until it trains and catches SIGINT, bit 1
+        grep -qs "run runs/long-$workers" err && grep -q '^SigCgt:.*[2367abef]$' /proc/$pid/status && break
+        sleep 0.01
+    done
+    kill -INT $pid
+    for _ in $(seq 100); do grep -q '^finishing the step; Ctrl-C again quits at once$' err && break; sleep 0.01; done
+    says '^finishing the step; Ctrl-C again quits at once$'
+    kill -INT $pid 2>/dev/null || fail "the step was not long: $(cat err)"
+    wait $pid
+    [ $? = 130 ] || fail "a second Ctrl-C with $workers workers: $(cat err)"
+    ! grep -q 'stopped after' err || fail "the step was finished all the same: $(cat err)"
+done

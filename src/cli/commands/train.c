@@ -183,6 +183,7 @@ static base_status run_workers(const struct train_job *job, const struct cluster
                                   .joins = true,
                                   .restarts = job->restart,
                                   .one_speaks = true,
+                                  .steps = true,
                                   .folder = true};
 
     if (launch->host == 0) /* whose job counts; a run's settings are there alone */

@@ -34,7 +34,7 @@ static void test_stopped_evaluation(void **state)
     assert_non_null(mkdtemp(dir));
     assert_int_equal(chdir(dir), 0);
     assert_int_equal(cli_main(sizeof train / sizeof *train, train), 0);
-    base_stop_install();
+    base_stop_install(NULL);
     raise(SIGTERM);
     assert_non_null(freopen("out", "w", stdout));
     assert_int_equal(cli_main(sizeof eval / sizeof *eval, eval), 128 + SIGTERM);
