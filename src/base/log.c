@@ -146,6 +146,11 @@ static bool is_relayed(void)
     return known > 0;
 }
 
+bool base_progress_shown(void)
+{
+    return is_relayed() || base_log_terminal();
+}
+
 /* Cuts UTF-8 text to `most` characters and returns how many there are. */
 static int cut_to(char *text, int most)
 {
@@ -166,7 +171,7 @@ void base_progress(bool force, const char *format, ...)
     bool relayed = is_relayed();
     char text[512];
 
-    if (shown < BASE_INFO || !(relayed || base_log_terminal()) || (!force && now - drawn_at < 0.1))
+    if (shown < BASE_INFO || !base_progress_shown() || (!force && now - drawn_at < 0.1))
         return;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);

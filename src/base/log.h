@@ -30,6 +30,7 @@ base_status base_log_copy(const char *path);
  * (PACELINE_PROGRESS is set) says BASE_PROGRESS_MARK and the line instead. */
 enum { BASE_PROGRESS_MARK = '\x1f' };
 void base_progress(bool force, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool base_progress_shown(void); /* on this process's terminal or its agent's */
 void base_progress_clear(void);
 
 #endif

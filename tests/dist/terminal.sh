@@ -40,6 +40,18 @@ for workers in 1 2; do
     tmux -L "$session" kill-server
 done
 
+# Beside the bar a log line comes every ten seconds, and for each N steps only if that was asked for.
+for every in -1 20; do
+    session=paceline-$$-log$every
+    tmux -L "$session" -f /dev/null new-session -d -x 100 -y 100 \
+        "'$paceline' train --model mlp:8x1 --data synthetic:train=6400,test=64 --epochs 2 --log-every $every \
+            --threads 1 --run every$every; echo code \$?; sleep 60"
+    for _ in $(seq 1500); do screen | grep -q '^code' && break; sleep 0.02; done
+    lines=$(screen | grep -c '^step ')
+    [ "$lines" = $((every < 0 ? 0 : 10)) ] || fail "$lines log lines with --log-every $every: $(screen)"
+    tmux -L "$session" kill-server
+done
+
 # Each worker's own lines are in the run's folder, also those that only rank 0 shows.
 expect 0 "$paceline" train --model mlp:8x1 --data synthetic:train=640,test=64 --epochs 1 --log-every 5 --threads 1 --workers 2 --run logs
 for id in 1 2; do
