@@ -31,7 +31,7 @@ void base_stop_install(const char *words)
     struct sigaction action = {.sa_handler = ask, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
     struct sigaction hangup;
 
-    complete = 0; /* other work may have been, in this process */
+    complete = 0;      /* other work may have been, in this process */
     if (words != NULL) /* in place of the progress line */
         snprintf(answer, sizeof answer, "%s%s\n", base_log_terminal() ? "\r\033[J" : "", words);
     sigaction(SIGINT, &action, NULL);

@@ -160,7 +160,7 @@ static base_status run_view(struct train_session *s)
     if (s->job->test && !train_session_stopped(s) && s->count[DATA_TEST] > 0) {
         if (!s->tested)
             TRY(train_session_test(s));
-        if (s->verdict.stale && s->job->checkpoint)
+        if (train_session_stale(s) && s->job->checkpoint)
             TRY(train_session_test_best(s));
     }
     TRY(train_session_finish(s));

@@ -76,7 +76,7 @@ struct train_session {
     /* One view. */
     struct train_team team;
     bool opened; /* the strategy is */
-    bool tested; /* `test` is of the weights as they are */
+    bool tested; /* since the last step */
     struct train_verdict verdict;
 };
 

@@ -40,7 +40,8 @@ static void last_words(const struct train_session *s)
 
     if (!was_interrupted(s->result)) {
         if (s->job->checkpoint)
-            base_info("next: paceline eval %s%s", s->run.path, s->verdict.stale ? " --best" : "");
+            base_info("next: paceline eval %s%s", s->run.path,
+                      train_session_stale(s) ? " --best" : "");
         goto out;
     }
     if (!s->job->checkpoint)
