@@ -21,7 +21,8 @@ struct base_events {
     char *path;
     pthread_t writer;
     _Atomic size_t head; /* bytes ever put in, moved by the producer only */
-    _Atomic size_t tail; /* bytes ever taken out, moved by the writer only */
+    _Atomic size_t tail; /* bytes ever taken out, moved under `draining` only */
+    pthread_mutex_t draining;
     _Atomic bool closing;
     unsigned long dropped;
     int write_error; /* errno of the first failed write; read after the writer has ended */
@@ -31,9 +32,11 @@ struct base_events {
 
 static void drain(struct base_events *e)
 {
-    size_t head = atomic_load_explicit(&e->head, memory_order_acquire);
-    size_t tail = atomic_load_explicit(&e->tail, memory_order_relaxed);
+    size_t head, tail;
 
+    pthread_mutex_lock(&e->draining);
+    head = atomic_load_explicit(&e->head, memory_order_acquire);
+    tail = atomic_load_explicit(&e->tail, memory_order_relaxed);
     while (tail != head) {
         size_t at = tail % RING, count = head - tail;
 
@@ -46,6 +49,7 @@ static void drain(struct base_events *e)
     if (fflush(e->file) != 0 && e->write_error == 0)
         e->write_error = errno;
     atomic_store_explicit(&e->tail, tail, memory_order_release);
+    pthread_mutex_unlock(&e->draining);
 }
 
 static void *writer(void *argument)
@@ -86,6 +90,7 @@ base_status base_events_open(const char *path, struct base_events **events_p)
     struct stat info;
 
     *events_p = NULL;
+    pthread_mutex_init(&e->draining, NULL);
     e->path = base_strdup(path);
     if ((e->file = fopen(path, "a+e")) == NULL)
         TRY(base_fail(BASE_ERR_IO, "cannot write %s: %m", path));
@@ -140,6 +145,12 @@ void base_event(struct base_events *e, const char *format, ...)
     }
     e->line[length] = '\n';
     put(e, e->line, (size_t)length + 1);
+}
+
+void base_events_flush(struct base_events *e)
+{
+    if (e != NULL)
+        drain(e);
 }
 
 base_status base_events_close(struct base_events *e)

@@ -15,6 +15,10 @@ struct base_events;
 base_status base_events_open(const char *path, struct base_events **events_p); /* appends */
 base_status base_events_close(struct base_events *events); /* drains; accepts NULL */
 
+/* What was put in so far is in the file, or closing will tell why not. For the producer, between
+ * steps; accepts NULL. */
+void base_events_flush(struct base_events *events);
+
 /* `format` makes one JSON object without newline; NULL events are ignored. */
 void base_event(struct base_events *events, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

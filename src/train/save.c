@@ -24,6 +24,7 @@ static base_status write_checkpoint(struct train_session *s)
                       "; try a lower --lr or --clip 1",
                       s->state.position.step));
     about = train_session_about(s);
+    base_events_flush(s->journal.events); /* no checkpoint has a step that events.jsonl lacks */
     TRY(train_state_save(&s->state, s->run.checkpoints, about, (unsigned)s->job->keep));
     train_journal_checkpoint(&s->journal, s->state.position.step, base_now() - began);
 out:

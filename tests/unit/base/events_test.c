@@ -193,6 +193,26 @@ static void test_full_disk_is_said(void **state)
     assert_string_equal(base_message(), "cannot write /dev/full: No space left on device");
 }
 
+/* What was told before a flush is in the file after it, whatever the writer's thread does. */
+static void test_flush(void **state)
+{
+    struct base_events *events = opened("flushed.jsonl");
+
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        json_t *list;
+
+        base_event(events, "{\"step\":%d}", i);
+        base_events_flush(events);
+        list = lines_of("flushed.jsonl");
+        assert_int_equal(json_array_size(list), i + 1);
+        assert_int_equal(number(list, (size_t)i, "step"), i);
+        json_decref(list);
+    }
+    base_events_flush(NULL);
+    assert_int_equal(base_events_close(events), BASE_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +222,7 @@ int main(void)
         cmocka_unit_test(test_full_ring_drops_whole_lines),
         cmocka_unit_test(test_no_place_to_write),
         cmocka_unit_test(test_full_disk_is_said),
+        cmocka_unit_test(test_flush),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
