@@ -271,17 +271,22 @@ out:
     return st;
 }
 
-/* What died since the last turn; whoever waited for it is free already. It may have been reaped
- * before the watching thread said so, and its slot be another's now. */
+/* What died since the last turn; the alarm has freed the workers that waited for it. It may have
+ * been reaped before the watching thread said so, and its slot be another's now. What it has said
+ * before is told first: that may be why it ends. */
 static void hear_deaths(struct agent *a)
 {
     uint64_t dead = atomic_exchange(&a->dead, 0);
     eventfd_t rung;
 
     (void)eventfd_read(a->bell, &rung);
-    for_each_worker(a, p)
-        if ((dead >> p->slot & 1) != 0 && comm_host_died(a->words, p->slot))
-            cluster_agent_lose(a, p, "died");
+    for_each_worker(a, p) {
+        if ((dead >> p->slot & 1) == 0 || !comm_host_died(a->words, p->slot))
+            continue;
+        if (p->box != NULL)
+            base_ignore(read_box(a, p->box, p)); /* that it is closed, step_worker sees, too */
+        cluster_agent_lose(a, p, "died");
+    }
 }
 
 static void step_worker(struct agent *a, struct cluster_process *p, double now)

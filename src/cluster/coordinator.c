@@ -217,10 +217,9 @@ static void hear_own_failure(struct cluster_coordinator *c, const struct worker 
                              const struct failure *own, double now)
 {
     char text[512];
-    bool survivable = (c->setup.min_workers > 0 || c->setup.restarts) && c->result_id == 0;
 
-    if (own->signal != 0 || w->evicted || w->host >= c->setup.hosts || survivable ||
-        c->phase == FAILING || c->phase == OVER)
+    if (own->signal != 0 || w->evicted || w->host >= c->setup.hosts ||
+        cluster_coordinator_survives_failures(c) || c->phase == FAILING || c->phase == OVER)
         return;
     c->failure = *own;
     cluster_coordinator_describe(own, text, sizeof text);

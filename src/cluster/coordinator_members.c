@@ -111,6 +111,22 @@ struct failure cluster_coordinator_failure(const struct cluster_coordinator *c,
     return f;
 }
 
+bool cluster_coordinator_survives_failures(const struct cluster_coordinator *c)
+{
+    return (c->setup.min_workers > 0 || c->setup.restarts) && c->result_id == 0;
+}
+
+/* A worker that is leaving has told its own failure: the job ends with its words once it has
+ * exited, and how few are left until then is no news. */
+static bool is_ending(struct cluster_coordinator *c)
+{
+    bool any = false;
+
+    for_each_worker(c, w)
+        any |= w->state == WORKER_LEAVING && w->failed != BASE_OK && w->host < c->setup.hosts;
+    return any && !cluster_coordinator_survives_failures(c);
+}
+
 void cluster_coordinator_lose(struct cluster_coordinator *c, struct worker *w, const char *why,
                               double now)
 {
@@ -135,7 +151,7 @@ void cluster_coordinator_lose(struct cluster_coordinator *c, struct worker *w, c
                                        (json_int_t)w->id, "host", w->host, "view",
                                        (json_int_t)c->view.number, "reason", base_json_text(why)));
     left = cluster_coordinator_going_on(c) + count(c, WORKER_DONE) + c->finished;
-    if (left < c->min_workers)
+    if (left < c->min_workers && !is_ending(c))
         cluster_coordinator_fail(c, BASE_ERR_PEER_LOST, now,
                                  "%d of at least %d workers are left: worker %u %s", left,
                                  c->min_workers, w->id, why);

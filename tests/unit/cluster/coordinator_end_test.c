@@ -145,6 +145,26 @@ static void test_wrong_input(void **state)
     lab_assert_end(BASE_ERR_USAGE, "unknown data 'x'");
 }
 
+/* All workers fail by themselves and are lost before the first has exited: what they said ends the
+ * job, and not that none is left. */
+static void test_all_fail(void **state)
+{
+    struct cluster_message m;
+
+    (void)state;
+    lab.least = 1;
+    lab_two_hosts(0, false);
+    for (uint32_t id = 1; id <= 4; id++)
+        lab_failed(id > 2, id, BASE_ERR_DATA, "no such thing");
+    for (uint32_t id = 1; id <= 4; id++)
+        lab_lost(id > 2, id);
+    assert_int_equal(lab_said(CLUSTER_STOP, 0, NULL), 0);
+    for (uint32_t id = 1; id <= 4; id++)
+        lab_exited(id > 2, id, 1, 0);
+    assert_true(lab_said(CLUSTER_STOP, 0, &m) <= 1);
+    lab_assert_end(BASE_ERR_DATA, "no such thing");
+}
+
 /* … unless the person said how few may be left, or it is a guest's. */
 static void test_own_failure_survived(void **state)
 {
@@ -300,6 +320,7 @@ int main(void)
         TEST(test_blames_no_stillborn_guest),
         TEST(test_own_failure),
         TEST(test_wrong_input),
+        TEST(test_all_fail),
         TEST(test_own_failure_survived),
         TEST(test_own_failure_at_the_end),
         TEST(test_no_pid),
