@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -100,29 +99,13 @@ static void tell_step(struct train_journal *j, const struct train_told *t)
                t->communicate, t->wait, t->overlapped);
 }
 
-/* The newest step that the end of an events.jsonl tells of; 0: none. */
-static int64_t last_told(const char *path)
+void train_journal_catch_up(struct train_journal *j, const struct train_run *run, int64_t step)
 {
-    static const char key[] = "{\"event\":\"step\",\"step\":";
-    char text[16384] = "", *at = text;
-    FILE *file = fopen(path, "re");
-    int64_t step = 0;
+    double age;
+    json_t *newest = train_run_newest_step(run, &age);
+    int64_t first = json_integer_value(json_object_get(newest, "step")) + 1; /* 1: it has none */
 
-    if (file == NULL)
-        return 0;
-    if (fseeko(file, -(off_t)sizeof text + 1, SEEK_END) != 0)
-        rewind(file);
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
-    fclose(file);
-    for (; (at = strstr(at, key)) != NULL; at += sizeof key - 1)
-        step = strtoll(at + sizeof key - 1, NULL, 10);
-    return step;
-}
-
-void train_journal_catch_up(struct train_journal *j, const char *path, int64_t step)
-{
-    int64_t first = last_told(path) + 1;
-
+    json_decref(newest);
     if (first <= step - TRAIN_REMEMBERED)
         first = step - TRAIN_REMEMBERED + 1;
     for (; first <= step; first++)

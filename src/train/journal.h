@@ -11,6 +11,7 @@
 #include "train/job.h"
 #include "train/pace.h"
 #include "train/record.h"
+#include "train/run.h"
 #include "train/state.h"
 #include "train/task.h"
 
@@ -59,9 +60,9 @@ void train_journal_unwatch(struct train_journal *journal);
 void train_journal_step(struct train_journal *journal, const struct train_position *position,
                         const struct train_entry *entry);
 /* The events that a rank 0 had not yet written are lost with it. To be called by the next one, with
- * `events` open: it tells the steps up to `step` that the file at `path` lacks and that it knows.
- */
-void train_journal_catch_up(struct train_journal *journal, const char *path, int64_t step);
+ * `events` open: it tells the steps up to `step` that the run's file lacks and that it knows. */
+void train_journal_catch_up(struct train_journal *journal, const struct train_run *run,
+                            int64_t step);
 /* Scores of the parts; NULL: there was none. Returns the entry of run.json, a new reference. */
 json_t *train_journal_epoch(struct train_journal *journal, const struct train_position *position,
                             const double *validation, const double *test);

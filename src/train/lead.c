@@ -138,7 +138,7 @@ base_status train_session_lead(struct train_session *s, bool takes_over)
     TRY(base_events_open(s->run.events, &s->journal.events));
     about = json_object_get(s->run.json, "about");
     if (takes_over)
-        train_journal_catch_up(&s->journal, s->run.events, s->state.position.step);
+        train_journal_catch_up(&s->journal, &s->run, s->state.position.step);
     else
         base_event(s->journal.events,
                    "{\"event\":\"%s\",\"step\":%lld,\"threads\":%d,\"kernels\":\"%s\"}",

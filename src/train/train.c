@@ -143,7 +143,7 @@ static base_status stand_by(struct train_session *s)
         goto out;
     TRY(train_run_lock(&s->run, 0));
     TRY(base_events_open(s->run.events, &s->journal.events));
-    train_journal_catch_up(&s->journal, s->run.events, s->state.position.step);
+    train_journal_catch_up(&s->journal, &s->run, s->state.position.step);
     TRY(conclude(s));
 out:
     return st;
