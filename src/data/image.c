@@ -437,3 +437,9 @@ void data_image_fit(struct data_image *image, int channels, int height, int widt
               image->width, pixels + (size_t)c * (size_t)height * (size_t)width, height, width);
     }
 }
+
+void data_level_table(float mean, float deviation, float table[static 256])
+{
+    for (int level = 0; level < 256; level++)
+        table[level] = ((float)level / 255.0f - mean) / deviation;
+}

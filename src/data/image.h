@@ -25,4 +25,8 @@ void data_image_fini(struct data_image *image);
  * caller still owns. */
 void data_image_fit(struct data_image *image, int channels, int height, int width, uint8_t *pixels);
 
+/* The normalised value of each of the 256 levels of a channel: every input of a network comes from
+ * such a table. */
+void data_level_table(float mean, float deviation, float table[static 256]);
+
 #endif

@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "data/data_private.h"
+#include "data/image.h"
 
 enum { SLOTS = 4, MAX_THREADS = 3 };
 
@@ -190,8 +191,7 @@ static void make_tables(struct data_loader *l)
     const struct data_info *info = data_describe(l->set);
 
     for (int c = 0; c < info->channels; c++)
-        for (int level = 0; level < 256; level++)
-            l->table[c][level] = ((float)level / 255.0f - info->mean[c]) / info->deviation[c];
+        data_level_table(info->mean[c], info->deviation[c], l->table[c]);
 }
 
 static base_status make_slots(struct data_loader *l)

@@ -95,6 +95,16 @@ base_status model_net(const struct model *model, int batch, struct nn_net **net_
                       net_p);
 }
 
+base_status model_infer(const struct model *model, int batch, struct nn_infer **infer_p)
+{
+    return nn_infer_new(model->graph,
+                        &(struct nn_infer_setup){.weights = model->weights.weights,
+                                                 .statistics = model->weights.statistics,
+                                                 .n_max = batch,
+                                                 .kernels = model->about.kernels},
+                        infer_p);
+}
+
 struct data_options model_data_options(const struct model *model)
 {
     const struct model_about *about = &model->about;

@@ -8,6 +8,7 @@
 
 #include "model/about.h"
 #include "model/weights.h"
+#include "nn/infer.h"
 #include "nn/net.h"
 #include "store/checkpoint.h"
 
@@ -33,6 +34,9 @@ base_status model_find_weights(const char *name, const char *runs_dir, char **pa
 /* A network for up to `batch` samples, without gradients, with the kernels it was trained with. It
  * reads the model's buffers, so the model must outlive it. */
 base_status model_net(const struct model *model, int batch, struct nn_net **net_p);
+
+/* The model made ready to answer batches of up to `batch` samples. The model must outlive it. */
+base_status model_infer(const struct model *model, int batch, struct nn_infer **infer_p);
 
 /* For data_open: images get the model's shape and are normalised as in training, not by the new
  * set's own statistics; classes are matched by name. Points to the model's names. */
