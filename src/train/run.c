@@ -211,20 +211,29 @@ void train_run_close(struct train_run *run)
     *run = (struct train_run){0};
 }
 
+static base_status write_json(const struct train_run *run, size_t flags)
+{
+    char *text = json_dumps(run->json, flags);
+    base_status st = train_run_write(run, "run.json", text);
+
+    base_free(text);
+    return st;
+}
+
 base_status train_run_save(struct train_run *run, const char *status)
 {
-    char *text;
+    bool ended = strcmp(status, "running") != 0;
     base_status st;
 
     json_object_set_new(run->json, "status", json_string(status));
-    if (strcmp(status, "running") == 0)
-        json_object_set_new(run->json, "pid", json_integer(getpid()));
-    else
+    if (ended)
         json_object_del(run->json, "pid");
-    text = json_dumps(run->json, JSON_INDENT(2));
-    st = train_run_write(run, "run.json", text);
-    base_free(text);
-    return st;
+    else
+        json_object_set_new(run->json, "pid", json_integer(getpid()));
+    st = write_json(run, JSON_INDENT(2));
+    /* The epoch that did not fit on the disk or below the limit on file sizes must not keep the end
+     * from being told: without blanks the file is smaller than the one before. */
+    return st == BASE_OK || !ended ? st : write_json(run, JSON_COMPACT);
 }
 
 base_status train_run_write(const struct train_run *run, const char *file, const char *text)

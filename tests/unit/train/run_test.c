@@ -8,7 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -104,6 +107,39 @@ static void test_status(void **state)
     assert_int_equal(base_remove_tree(folder), BASE_OK);
 }
 
+/* An epoch too many for the limit on file sizes: the run's end is told all the same. */
+static void test_no_room(void **state)
+{
+    char folder[] = "/tmp/run-test-XXXXXX", *file;
+    struct train_run run = made_in(folder), found = {0};
+    json_t *epochs = json_array();
+    struct rlimit before, tight;
+    struct stat written;
+
+    (void)state;
+    json_object_set_new(run.json, "epochs", epochs);
+    for (int i = 0; i < 20; i++)
+        json_array_append_new(epochs, json_pack("{s:i}", "epoch", i));
+    assert_int_equal(train_run_save(&run, "running"), BASE_OK);
+    file = base_format("%s/run.json", run.path);
+    assert_int_equal(stat(file, &written), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    tight = (struct rlimit){(rlim_t)written.st_size, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
+    json_array_append_new(epochs, json_pack("{s:i}", "epoch", 20));
+    assert_int_equal(train_run_save(&run, "running"), BASE_ERR_IO);
+    assert_int_equal(train_run_save(&run, "failed"), BASE_OK);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(train_run_open(folder, "one", &found), BASE_OK);
+    assert_string_equal(train_run_status(&found), "failed");
+    assert_int_equal(json_array_size(json_object_get(found.json, "epochs")), 21);
+    train_run_close(&found);
+    train_run_close(&run);
+    base_free(file);
+    assert_int_equal(base_remove_tree(folder), BASE_OK);
+}
+
 static void test_about(void **state)
 {
     struct train_run run = {.path = "runs/one", .json = json_object()};
@@ -125,6 +161,7 @@ static void test_about(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_lock), cmocka_unit_test(test_status),
+                                       cmocka_unit_test(test_no_room),
                                        cmocka_unit_test(test_about)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
