@@ -183,26 +183,60 @@ static base_status open_temporary(const char *path, const char *parent, char **t
     return st;
 }
 
+base_status base_replace_begin(const char *path, struct base_replacement *r)
+{
+    char *parent = parent_of(path);
+    base_status st;
+
+    *r = (struct base_replacement){.path = base_strdup(path), .fd = -1};
+    st = open_temporary(path, parent, &r->temporary, &r->fd);
+    base_free(parent);
+    return st;
+}
+
+base_status base_replace_write(struct base_replacement *r, const void *bytes, size_t count)
+{
+    return write_all(r->fd, r->path, bytes, count);
+}
+
+base_status base_replace_commit(struct base_replacement *r)
+{
+    base_status st = BASE_OK;
+    char *parent = parent_of(r->path);
+
+    if (fsync(r->fd) != 0)
+        TRY(base_write_failed(r->path));
+    if (rename(r->temporary, r->path) != 0)
+        TRY(base_write_failed(r->path));
+    base_free(r->temporary);
+    r->temporary = NULL;
+    TRY(base_sync_dir(parent));
+out:
+    base_free(parent);
+    return st;
+}
+
+void base_replace_end(struct base_replacement *r)
+{
+    if (r->temporary != NULL)
+        unlink(r->temporary);
+    if (r->fd >= 0)
+        close(r->fd);
+    base_free(r->temporary);
+    base_free(r->path);
+    *r = (struct base_replacement){.fd = -1};
+}
+
 base_status base_file_replace(const char *path, const void *bytes, size_t count)
 {
     base_status st = BASE_OK;
-    char *temporary = NULL, *parent = parent_of(path);
-    int fd = -1;
+    struct base_replacement r;
 
-    TRY(open_temporary(path, parent, &temporary, &fd));
-    TRY(write_all(fd, path, bytes, count));
-    if (fsync(fd) != 0)
-        TRY(base_write_failed(path));
-    if (rename(temporary, path) != 0)
-        TRY(base_write_failed(path));
-    TRY(base_sync_dir(parent));
+    TRY(base_replace_begin(path, &r));
+    TRY(base_replace_write(&r, bytes, count));
+    TRY(base_replace_commit(&r));
 out:
-    if (fd >= 0)
-        close(fd);
-    if (st != BASE_OK && temporary != NULL)
-        unlink(temporary);
-    base_free(temporary);
-    base_free(parent);
+    base_replace_end(&r);
     return st;
 }
 

@@ -24,6 +24,17 @@ base_status base_file_read(const char *path, size_t limit, char **bytes_p, size_
  * `path` that killed processes left are removed. */
 base_status base_file_replace(const char *path, const void *bytes, size_t count);
 
+/* The same for what comes in pieces: begin, write, then commit, which leaves the file at `path`.
+ * End it always: without a commit nothing is left. */
+struct base_replacement {
+    char *path, *temporary; /* NULL: nothing to remove */
+    int fd;
+};
+base_status base_replace_begin(const char *path, struct base_replacement *r);
+base_status base_replace_write(struct base_replacement *r, const void *bytes, size_t count);
+base_status base_replace_commit(struct base_replacement *r);
+void base_replace_end(struct base_replacement *r); /* after begin, also one that failed */
+
 /* PATH.tmp-RANDOM, a name that cannot be guessed: in a folder that others may write to, a link of a
  * known name would lead the writer elsewhere. Make it with O_EXCL or mkdir. base_free. */
 char *base_temporary(const char *path);

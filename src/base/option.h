@@ -36,7 +36,7 @@ struct base_texts {
  * row takes two lines and not seven. */
 struct base_option {
     const char *name;     /* "log-every": written with hyphens, read with hyphens or underscores */
-    const char *alias;    /* another name people know it by ("nnodes"), or NULL */
+    const char *alias;    /* another name people know it by ("nnodes"; "o" for -o), or NULL */
     const char *argument; /* "N"; NULL for flags */
     enum base_kind kind;
     size_t offset;            /* of the field in the settings struct */

@@ -15,7 +15,7 @@
 
 struct cli_positional {
     int count;
-    const char *at[BASE_MAX_TEXTS];
+    const char **at;
     const struct base_option *options; /* of the command */
     bool *given;                       /* for each of them: it was on the command line */
 };

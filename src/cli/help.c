@@ -52,6 +52,12 @@ static char *default_text(const struct cli_command *command, const struct base_o
     return text;
 }
 
+/* An alias of one letter is a short option. */
+static const char *dashes(const char *alias)
+{
+    return alias[1] == '\0' ? "-" : "--";
+}
+
 static void option_line(FILE *out, const struct cli_command *command, const struct base_option *row)
 {
     char *name = base_format("--%s%s%s", row->name, row->argument != NULL ? " " : "",
@@ -60,7 +66,7 @@ static void option_line(FILE *out, const struct cli_command *command, const stru
 
     fprintf(out, "  %-24s %s", name, help);
     if (row->alias != NULL)
-        fprintf(out, " (also --%s)", row->alias);
+        fprintf(out, " (also %s%s)", dashes(row->alias), row->alias);
     fprintf(out, "%s\n", value);
     base_free(name);
     base_free(value);
@@ -106,7 +112,7 @@ static void man_option(FILE *out, const struct cli_command *command, const struc
         roff(out, row->argument);
     }
     if (row->alias != NULL) {
-        fputs(", \\-\\-", out);
+        fputs(row->alias[1] == '\0' ? ", \\-" : ", \\-\\-", out);
         roff(out, row->alias);
     }
     fputc('\n', out);
@@ -230,7 +236,8 @@ static void bash_command(FILE *out, const struct cli_command *command)
         if (values != NULL)
             fprintf(out, "    %s:*:--%s) words=\"%s\" ;;\n", command->name, row.name, values);
         if (values != NULL && row.alias != NULL)
-            fprintf(out, "    %s:*:--%s) words=\"%s\" ;;\n", command->name, row.alias, values);
+            fprintf(out, "    %s:*:%s%s) words=\"%s\" ;;\n", command->name, dashes(row.alias),
+                    row.alias, values);
         base_free(values);
         base_str_add(&words, "--%s ", row.name);
     }

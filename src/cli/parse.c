@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * GNU-style long options over a command's table: --name value, --name=value, --flag, --no-flag,
- * hyphens or underscores, `--` ends options, -h is --help. A misspelt option is answered with
- * the nearest known one.
+ * hyphens or underscores, `--` ends options, -h is --help. An alias of one letter is a short option
+ * (-o FILE). A misspelt option is answered with the nearest known one.
  */
 #include <string.h>
 
@@ -41,7 +41,7 @@ static base_status unknown_option(const struct cli_command *command, const char 
 static base_status parse_option(const struct cli_command *command, int argc, char **argv, int *at,
                                 void *args, struct cli_positional *positional)
 {
-    const char *word = argv[*at] + 2;
+    const char *word = argv[*at] + (argv[*at][1] == '-' ? 2 : 1);
     const char *equals = strchr(word, '=');
     size_t length = equals != NULL ? (size_t)(equals - word) : strlen(word);
     const char *value = equals != NULL ? equals + 1 : NULL;
@@ -75,6 +75,14 @@ static base_status parse_option(const struct cli_command *command, int argc, cha
     return base_option_set(&row, "--", value, args);
 }
 
+/* "-o": one letter that is an option's alias. */
+static bool is_short(const struct cli_command *command, const char *word)
+{
+    struct base_option row;
+
+    return strlen(word) == 2 && base_option_find(command->options, word + 1, 1, &row) >= 0;
+}
+
 static base_status check_count(const struct cli_command *command, const struct cli_positional *p)
 {
     if (p->count < command->min_positional)
@@ -95,6 +103,7 @@ base_status cli_parse(const struct cli_command *command, int argc, char **argv, 
     *help_p = false;
     *positional = (struct cli_positional){
         .options = command->options,
+        .at = base_calloc((size_t)argc + 1, sizeof *positional->at),
         .given = base_calloc(base_options_count(command->options) + 1, sizeof(bool))};
     for (int i = 0; i < argc;) {
         const char *word = argv[i];
@@ -106,12 +115,10 @@ base_status cli_parse(const struct cli_command *command, int argc, char **argv, 
         if (!options_end && strcmp(word, "--") == 0) {
             options_end = true;
             i++;
-        } else if (!options_end && strncmp(word, "--", 2) == 0) {
+        } else if (!options_end && (strncmp(word, "--", 2) == 0 || is_short(command, word))) {
             TRY(parse_option(command, argc, argv, &i, args, positional));
         } else if (!options_end && word[0] == '-' && word[1] != '\0') {
             TRY(base_fail(BASE_ERR_USAGE, "unknown option %s; options are long: --name", word));
-        } else if (positional->count == BASE_MAX_TEXTS) {
-            TRY(base_fail(BASE_ERR_USAGE, "too many arguments; usage: %s", command->usage));
         } else {
             positional->at[positional->count++] = word;
             i++;
@@ -124,8 +131,9 @@ out:
 
 void cli_positional_fini(struct cli_positional *positional)
 {
+    base_free(positional->at);
     base_free(positional->given);
-    positional->given = NULL;
+    *positional = (struct cli_positional){0};
 }
 
 bool cli_given(const struct cli_positional *positional, const char *name)

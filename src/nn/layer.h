@@ -16,6 +16,7 @@
 enum { NN_MAX_PARAMS = 2, NN_MAX_STATS = 2, NN_MAX_NAME = 64 };
 
 struct nn_conv_shape;
+struct nn_ops;  /* standard operators, nn/ops.h */
 struct nn_line; /* one line of a model file, nn/line.h */
 
 /* A layer placed in a model. */
@@ -121,6 +122,10 @@ struct nn_layer {
     /* Convolutions: fills in what nn/conv.h wants to know of the layer; n_max, training and want_dx
      * are the caller's. NULL for other layers. */
     void (*convolution)(const struct nn_node *node, struct nn_conv_shape *shape);
+
+    /* What it computes outside training, in standard operators (nn/ops.h). NULL: a model with it
+     * cannot be exported, unless it has no forward. */
+    base_status (*express)(const struct nn_node *node, struct nn_ops *ops);
 
     bool loss;             /* last layer: compares with labels */
     bool takes_planar;     /* may read the planar network input */

@@ -69,3 +69,12 @@ struct nn_pool_shape nn_pool_shape(const struct nn_node *node)
         .pad = {c->pad[0], c->pad[1]},
     };
 }
+
+void nn_pool_express(const struct nn_node *node, struct nn_op *op)
+{
+    const struct nn_pool_config *c = node->config;
+
+    nn_op_pair(op, "kernel_shape", c->kernel);
+    nn_op_pair(op, "strides", c->stride);
+    nn_op_pads(op, c->pad);
+}

@@ -6,6 +6,7 @@
 
 #include "nn/layer.h"
 #include "nn/name.h"
+#include "nn/ops.h"
 #include "nn/simd/simd.h"
 
 static base_status describe(struct nn_node *node)
@@ -32,6 +33,28 @@ static base_status backward(struct nn_pass *p)
     return BASE_OK;
 }
 
+/* Adding a vector to an image of the same values has no form without knowing the shape. */
+static base_status add_express(const struct nn_node *node, struct nn_ops *ops)
+{
+    const char *named = ops->named, *current = ops->current;
+    struct nn_op *op;
+
+    if (!node->in.flat && ops->named_flat)
+        return base_fail(BASE_ERR_MODEL,
+                         "line %d: add cannot be exported where an image and a flattened tensor "
+                         "meet; put `flatten` before it",
+                         node->line);
+    if (node->in.flat && !ops->named_flat) {
+        ops->current = named;
+        nn_op_whole(nn_ops_add(ops, "Flatten"), "axis", 1);
+        named = ops->current;
+        ops->current = current;
+    }
+    op = nn_ops_add(ops, "Add");
+    op->input[op->inputs++] = (struct nn_op_input){.value = named};
+    return BASE_OK;
+}
+
 const struct nn_layer nn_layer_add = {
     .name = "add",
     .help = "adds a named tensor of the same shape",
@@ -44,6 +67,7 @@ const struct nn_layer nn_layer_add = {
     .describe = describe,
     .forward = forward,
     .backward = backward,
+    .express = add_express,
     .in_place = true,
     .naming = NN_NAMING_READ,
 };

@@ -20,6 +20,15 @@ static base_status backward(struct nn_pass *p)
     return BASE_OK;
 }
 
+static base_status avgpool_express(const struct nn_node *node, struct nn_ops *ops)
+{
+    struct nn_op *op = nn_ops_add(ops, "AveragePool");
+
+    nn_pool_express(node, op);
+    nn_op_whole(op, "count_include_pad", 1);
+    return BASE_OK;
+}
+
 const struct nn_layer nn_layer_avgpool = {
     .name = "avgpool",
     .help = "the average of each window, padding counted as zeros",
@@ -32,4 +41,5 @@ const struct nn_layer nn_layer_avgpool = {
     .describe = nn_pool_describe,
     .forward = forward,
     .backward = backward,
+    .express = avgpool_express,
 };

@@ -6,6 +6,7 @@
  */
 #include "nn/batchnorm.h"
 #include "nn/line.h"
+#include "nn/ops.h"
 #include "nn/simd/simd.h"
 
 static base_status parse(struct nn_line *line, void *config)
@@ -57,6 +58,19 @@ static base_status backward(struct nn_pass *p)
     return BASE_OK;
 }
 
+static base_status bn_express(const struct nn_node *node, struct nn_ops *ops)
+{
+    const struct nn_bn_config *c = node->config;
+    struct nn_op *op = nn_ops_add(ops, "BatchNormalization");
+
+    nn_op_param(op, 0);
+    nn_op_param(op, 1);
+    nn_op_stat(op, 0);
+    nn_op_stat(op, 1);
+    nn_op_real(op, "epsilon", c->eps);
+    return BASE_OK;
+}
+
 const struct nn_layer nn_layer_bn = {
     .name = "bn",
     .alias = "batchnorm",
@@ -71,6 +85,7 @@ const struct nn_layer nn_layer_bn = {
     .open = nn_bn_open,
     .forward = forward,
     .backward = backward,
+    .express = bn_express,
     .reduces = true,
     .needs_x = true,
     .in_place = true,

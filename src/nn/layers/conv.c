@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "nn/line.h"
+#include "nn/ops.h"
 
 enum { MAX_CHANNELS = 1 << 20, MAX_KERNEL = 255 };
 
@@ -78,6 +79,20 @@ static base_status backward(struct nn_pass *p)
                              p->dx, p->scratch);
 }
 
+static base_status conv_express(const struct nn_node *node, struct nn_ops *ops)
+{
+    const struct nn_convlayer_config *c = node->config;
+    struct nn_op *op = nn_ops_add(ops, "Conv");
+
+    for (int i = 0; i < node->params; i++)
+        nn_op_param(op, i);
+    nn_op_pair(op, "kernel_shape", c->kernel);
+    nn_op_pair(op, "strides", c->stride);
+    nn_op_pads(op, c->pad);
+    nn_op_whole(op, "group", c->groups);
+    return BASE_OK;
+}
+
 const struct nn_layer nn_layer_conv = {
     .name = "conv",
     .help = "convolution; weights start as in PyTorch",
@@ -97,6 +112,7 @@ const struct nn_layer nn_layer_conv = {
     .close = nn_convlayer_close,
     .forward = forward,
     .backward = backward,
+    .express = conv_express,
     .takes_planar = true,
     .needs_x = true,
 };

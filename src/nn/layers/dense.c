@@ -7,6 +7,7 @@
 
 #include "nn/layer.h"
 #include "nn/line.h"
+#include "nn/ops.h"
 #include "nn/simd/simd.h"
 
 enum { MAX_OUT = 1 << 20 };
@@ -67,6 +68,18 @@ static base_status backward(struct nn_pass *p)
     return BASE_OK;
 }
 
+static base_status dense_express(const struct nn_node *node, struct nn_ops *ops)
+{
+    struct nn_op *op;
+
+    nn_ops_flatten(ops);
+    op = nn_ops_add(ops, "Gemm");
+    for (int i = 0; i < node->params; i++)
+        nn_op_param(op, i);
+    nn_op_whole(op, "transB", 1);
+    return BASE_OK;
+}
+
 const struct nn_layer nn_layer_dense = {
     .name = "dense",
     .alias = "linear",
@@ -81,6 +94,7 @@ const struct nn_layer nn_layer_dense = {
     .describe = describe,
     .forward = forward,
     .backward = backward,
+    .express = dense_express,
     .takes_planar = true,
     .needs_x = true,
 };

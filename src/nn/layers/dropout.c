@@ -7,6 +7,7 @@
 
 #include "nn/dropout.h"
 #include "nn/line.h"
+#include "nn/ops.h"
 
 static base_status parse(struct nn_line *line, void *config)
 {
@@ -39,6 +40,14 @@ static base_status backward(struct nn_pass *p)
     return BASE_OK;
 }
 
+/* Outside training it is not there. */
+static base_status dropout_express(const struct nn_node *node, struct nn_ops *ops)
+{
+    (void)node;
+    (void)ops;
+    return BASE_OK;
+}
+
 const struct nn_layer nn_layer_dropout = {
     .name = "dropout",
     .help = "zeroes a share of the values while training, scales up the rest",
@@ -51,5 +60,6 @@ const struct nn_layer nn_layer_dropout = {
     .describe = describe,
     .forward = forward,
     .backward = backward,
+    .express = dropout_express,
     .in_place = true,
 };

@@ -3,6 +3,7 @@
  * Global average: one value a channel, the average pool whose window is the image.
  */
 #include "nn/layer.h"
+#include "nn/ops.h"
 #include "nn/simd/simd.h"
 
 static base_status describe(struct nn_node *node)
@@ -43,6 +44,13 @@ static base_status backward(struct nn_pass *p)
     return BASE_OK;
 }
 
+static base_status gavgpool_express(const struct nn_node *node, struct nn_ops *ops)
+{
+    (void)node;
+    nn_ops_add(ops, "GlobalAveragePool");
+    return BASE_OK;
+}
+
 const struct nn_layer nn_layer_gavgpool = {
     .name = "gavgpool",
     .help = "the average of each channel over the whole image",
@@ -52,4 +60,5 @@ const struct nn_layer nn_layer_gavgpool = {
     .describe = describe,
     .forward = forward,
     .backward = backward,
+    .express = gavgpool_express,
 };

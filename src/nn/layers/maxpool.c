@@ -28,6 +28,12 @@ static base_status backward(struct nn_pass *p)
     return BASE_OK;
 }
 
+static base_status maxpool_express(const struct nn_node *node, struct nn_ops *ops)
+{
+    nn_pool_express(node, nn_ops_add(ops, "MaxPool"));
+    return BASE_OK;
+}
+
 const struct nn_layer nn_layer_maxpool = {
     .name = "maxpool",
     .help = "the largest value of each window",
@@ -40,4 +46,5 @@ const struct nn_layer nn_layer_maxpool = {
     .describe = describe,
     .forward = forward,
     .backward = backward,
+    .express = maxpool_express,
 };

@@ -7,6 +7,7 @@
 
 #include "nn/layer.h"
 #include "nn/loss.h"
+#include "nn/ops.h"
 
 static base_status forward(struct nn_pass *p)
 {
@@ -47,6 +48,14 @@ static base_status backward(struct nn_pass *p)
     return BASE_OK;
 }
 
+static base_status mse_express(const struct nn_node *node, struct nn_ops *ops)
+{
+    (void)node;
+    nn_ops_flatten(ops);
+    nn_ops_add(ops, "Identity");
+    return BASE_OK;
+}
+
 const struct nn_layer nn_layer_mse = {
     .name = "mse",
     .help = "loss: mean squared error against one-hot labels",
@@ -55,6 +64,7 @@ const struct nn_layer nn_layer_mse = {
     .describe = nn_loss_describe,
     .forward = forward,
     .backward = backward,
+    .express = mse_express,
     .loss = true,
     .needs_y = true,
 };

@@ -3,6 +3,7 @@
  * y = max(x, 0). The backward looks at y, so x may be overwritten.
  */
 #include "nn/layer.h"
+#include "nn/ops.h"
 #include "nn/simd/simd.h"
 
 static base_status describe(struct nn_node *node)
@@ -24,6 +25,13 @@ static base_status backward(struct nn_pass *p)
     return BASE_OK;
 }
 
+static base_status relu_express(const struct nn_node *node, struct nn_ops *ops)
+{
+    (void)node;
+    nn_ops_add(ops, "Relu");
+    return BASE_OK;
+}
+
 const struct nn_layer nn_layer_relu = {
     .name = "relu",
     .help = "negative values become zero",
@@ -33,6 +41,7 @@ const struct nn_layer nn_layer_relu = {
     .describe = describe,
     .forward = forward,
     .backward = backward,
+    .express = relu_express,
     .needs_y = true,
     .in_place = true,
 };

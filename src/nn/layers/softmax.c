@@ -7,6 +7,7 @@
 
 #include "nn/layer.h"
 #include "nn/loss.h"
+#include "nn/ops.h"
 
 /* x, y (C) of one sample: the probabilities and the logarithm of the sum of exponentials. */
 static double probabilities(int c, const float *x, float *y, size_t floats)
@@ -59,6 +60,14 @@ static base_status backward(struct nn_pass *p)
     return BASE_OK;
 }
 
+static base_status softmax_express(const struct nn_node *node, struct nn_ops *ops)
+{
+    (void)node;
+    nn_ops_flatten(ops);
+    nn_op_whole(nn_ops_add(ops, "Softmax"), "axis", 1);
+    return BASE_OK;
+}
+
 const struct nn_layer nn_layer_softmax = {
     .name = "softmax",
     .help = "loss: softmax and cross-entropy (the default)",
@@ -68,6 +77,7 @@ const struct nn_layer nn_layer_softmax = {
     .describe = nn_loss_describe,
     .forward = forward,
     .backward = backward,
+    .express = softmax_express,
     .loss = true,
     .needs_y = true,
 };
