@@ -7,8 +7,10 @@
 #ifndef DATA_PRIVATE_H
 #define DATA_PRIVATE_H
 
+#include "base/str.h"
 #include "data/dataset.h"
 #include "data/format.h"
+#include "data/image.h"
 
 /* idx (http://yann.lecun.com/exdb/mnist): images (N,H,W) and labels (N) of unsigned bytes. */
 struct data_idx {
@@ -43,6 +45,36 @@ struct data_synthetic {
     bool shuffled;
 };
 base_status data_synthetic_parse(const char *text, struct data_synthetic *options_p);
+
+/* Image files (files.c). */
+struct data_files {
+    char **paths;
+    int32_t *labels;
+    size_t count, capacity;
+};
+bool data_file_is_image(const char *name);      /* by its ending */
+bool data_folder_holds_image(const char *path); /* itself, not in folders inside it */
+/* `read`: data_image_decode or data_image_probe. */
+base_status data_file_image(const char *path,
+                            base_status (*read)(const void *, size_t, struct data_image *),
+                            struct data_image *image_p);
+void data_files_add(struct data_files *files, char *path, int32_t label); /* takes over `path` */
+void data_files_fini(struct data_files *files);
+
+/* What lies in a folder of images and is not read. */
+enum { DATA_OTHER_ENDINGS = 8 };
+struct data_ignored {
+    size_t endings[DATA_OTHER_ENDINGS]; /* files of image formats that are not known */
+    char *nested;                       /* a folder inside; NULL: there is none. base_free */
+};
+void data_ignored_count(struct data_ignored *ignored, const char *name, const char *path);
+void data_ignored_tell(const struct data_ignored *ignored, const char *path,
+                       struct base_str *notes);
+
+/* Files and folders of files as a source of data_format_of_files: see data_open_files. */
+extern const struct data_format data_format_of_files;
+base_status data_files_source(const char *const *places, size_t count,
+                              const struct data_options *options, struct data_source *source_p);
 
 /* Are this set's pixels costly to get, so that several threads pay? */
 bool data_costly(const struct data_set *set);

@@ -62,7 +62,15 @@ int32_t data_label(const struct data_set *set, enum data_part part, uint32_t ind
 {
     int32_t label = set->source.labels[source_part(set, part)][source_index(set, part, index)];
 
-    return set->label_of != NULL ? set->label_of[label] : label;
+    return set->label_of != NULL && label >= 0 ? set->label_of[label] : label;
+}
+
+const char *data_file(const struct data_set *set, enum data_part part, uint32_t index)
+{
+    if (set->format->file == NULL)
+        return NULL;
+    return set->format->file(set->source.state, source_part(set, part),
+                             source_index(set, part, index));
 }
 
 base_status data_pixels(const struct data_set *set, enum data_part part, uint32_t index,
@@ -309,9 +317,12 @@ static base_status fail_class(const char *name, const struct data_options *optio
 }
 
 /* The set's labels become those of the options' classes, by name. */
-static base_status match_classes(struct data_set *set, const struct data_options *options)
+static base_status match_classes(struct data_set *set, const char *what,
+                                 const struct data_options *options)
 {
     const struct data_source *s = &set->source;
+    const char *strange = NULL;
+    int strangers = 0;
 
     if (options->classes == 0 || s->class_names == NULL)
         return BASE_OK;
@@ -322,10 +333,16 @@ static base_status match_classes(struct data_set *set, const struct data_options
         while (label < options->classes &&
                strcmp(s->class_names[i], options->class_names[label]) != 0)
             label++;
-        if (label == options->classes)
+        if (label == options->classes && !options->any_class)
             return fail_class(s->class_names[i], options);
-        set->label_of[i] = label;
+        set->label_of[i] = label < options->classes ? label : DATA_NO_LABEL;
+        if (label == options->classes && strangers++ == 0)
+            strange = s->class_names[i];
     }
+    if (strangers > 0)
+        base_warn("%s: %d of %d classes, such as '%s', %s not the model's; their samples have no "
+                  "label",
+                  what, strangers, s->classes, strange, strangers == 1 ? "is" : "are");
     return BASE_OK;
 }
 
@@ -355,6 +372,22 @@ static void describe(struct data_set *set, const char *what, const struct data_o
         info->class_names[i] = names != NULL ? base_strdup(names[i]) : base_format("%d", i);
 }
 
+/* After the format has opened the source. */
+static base_status complete(struct data_set *set, const char *what,
+                            const struct data_options *options)
+{
+    base_status st = BASE_OK;
+
+    TRY(base_prefix(check_source(&set->source), "%s", what));
+    TRY(base_prefix(match_classes(set, what, options), "%s", what));
+    describe(set, what, options);
+    TRY(base_prefix(split(set, options), "%s", what));
+    TRY(normalise(set, options));
+    digest(set);
+out:
+    return st;
+}
+
 base_status data_open(const char *what, const struct data_options *options, struct data_set **set_p)
 {
     base_status st = BASE_OK;
@@ -364,16 +397,46 @@ base_status data_open(const char *what, const struct data_options *options, stru
     *set_p = NULL;
     TRY(resolve(what, &set->format, &path));
     TRY(set->format->open(path, options, &set->source));
-    TRY(base_prefix(check_source(&set->source), "%s", what));
-    TRY(base_prefix(match_classes(set, options), "%s", what));
-    describe(set, what, options);
-    TRY(base_prefix(split(set, options), "%s", what));
-    TRY(normalise(set, options));
-    digest(set);
+    TRY(complete(set, what, options));
     *set_p = set;
     set = NULL;
 out:
     base_free(path);
+    data_close(set);
+    return st;
+}
+
+/* Does it have train/ or test/? Then images beside these are not what it is about. */
+static bool has_parts(const char *folder)
+{
+    char *train = base_format("%s/train", folder), *test = base_format("%s/test", folder);
+    bool has = base_is_dir(train) || base_is_dir(test);
+
+    base_free(train);
+    base_free(test);
+    return has;
+}
+
+bool data_is_files(const char *place)
+{
+    if (base_is_dir(place))
+        return data_folder_holds_image(place) && !has_parts(place);
+    return data_file_is_image(place) || (base_exists(place) && find_format(place) == NULL);
+}
+
+base_status data_open_files(const char *const *places, size_t count,
+                            const struct data_options *options, struct data_set **set_p)
+{
+    base_status st = BASE_OK;
+    struct data_set *set = base_calloc(1, sizeof *set);
+
+    *set_p = NULL;
+    set->format = &data_format_of_files;
+    TRY(data_files_source(places, count, options, &set->source));
+    TRY(complete(set, count > 0 ? places[0] : "", options));
+    *set_p = set;
+    set = NULL;
+out:
     data_close(set);
     return st;
 }

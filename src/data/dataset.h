@@ -18,6 +18,8 @@ enum { DATA_MAX_CHANNELS = 4, DATA_MAX_SIDE = 4096, DATA_MAX_CLASSES = 65536 };
 /* Validation is carved out of the training part by data_open, unless the source has such a part. */
 enum data_part { DATA_TRAIN, DATA_TEST, DATA_VALIDATION, DATA_PARTS };
 
+enum { DATA_NO_LABEL = -1 }; /* of a sample whose class is not known */
+
 struct data_info {
     char *name;         /* what the person wrote */
     char *path;         /* where it is, absolute, in UTF-8; NULL: `name` is no path */
@@ -50,6 +52,9 @@ struct data_options {
      * them is an error. 0: the set's own. A set without names keeps its numbers. */
     int classes;
     char *const *class_names;
+    /* To predict: a class that is not among the model's is no error, its samples have no label; and
+     * a source without parts is not divided, all of it is the test part. */
+    bool any_class, whole;
 };
 
 struct data_set;
@@ -57,6 +62,12 @@ struct data_set;
 /* `what` is a name `data get` knows, a file or folder, or "synthetic[:options]". */
 base_status data_open(const char *what, const struct data_options *options,
                       struct data_set **set_p);
+/* Images without labels: files, whatever their names, and the images right in a folder, as one set
+ * whose samples are all in the test part. The options must give a shape. */
+base_status data_open_files(const char *const *places, size_t count,
+                            const struct data_options *options, struct data_set **set_p);
+/* Is it one of these two, rather than something for data_open? So is an image that is not there. */
+bool data_is_files(const char *place);
 void data_close(struct data_set *set); /* accepts NULL */
 
 /* Says what a person should know of the files: one of a job's workers calls it. */
@@ -64,7 +75,9 @@ void data_warn(const struct data_set *set);
 
 const struct data_info *data_describe(const struct data_set *set);
 
-/* Sample `index` of a part: its label, and its pixels (C,H,W), 0 … 255. */
+/* Sample `index` of a part: its file (NULL: it is none), its label, and its pixels (C,H,W),
+ * 0 … 255. */
+const char *data_file(const struct data_set *set, enum data_part part, uint32_t index);
 int32_t data_label(const struct data_set *set, enum data_part part, uint32_t index);
 base_status data_pixels(const struct data_set *set, enum data_part part, uint32_t index,
                         uint8_t *pixels);

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "data/data_private.h"
@@ -25,6 +26,7 @@ enum { SLOTS = 4, MAX_THREADS = 3 };
 struct slot {
     float *x;
     int32_t *labels;
+    char **bad;                   /* as in data_batch; owned */
     uint8_t *pixels;              /* one image, scratch of the thread that fills the slot */
     uint32_t first, count, whole; /* first: of the share, in the batch */
     bool ready;
@@ -39,6 +41,7 @@ struct data_loader {
     struct data_share share;
     uint64_t seed;
     struct data_augment augment;
+    bool tolerant;
     float table[DATA_MAX_CHANNELS][256]; /* level → normalised */
     pthread_t threads[MAX_THREADS];
     int thread_count;
@@ -109,6 +112,16 @@ static void convert(const struct data_loader *l, struct view view, const uint8_t
     }
 }
 
+/* x (C,H,W) of one sample. */
+static base_status fill_sample(const struct data_loader *l, uint32_t id, uint8_t *pixels, float *x)
+{
+    base_status st = data_pixels(l->set, l->part, id, pixels);
+
+    if (st == BASE_OK)
+        convert(l, view_of(l, id), pixels, x);
+    return st;
+}
+
 /* `count` samples from position `first` of the epoch. */
 static base_status fill(struct data_loader *l, struct slot *slot, size_t first, uint32_t count)
 {
@@ -124,9 +137,17 @@ static base_status fill(struct data_loader *l, struct slot *slot, size_t first, 
                           info->count[l->part]));
         if (__atomic_load_n(&l->cancel, __ATOMIC_RELAXED))
             break;
-        TRY(data_pixels(l->set, l->part, id, slot->pixels));
-        convert(l, view_of(l, id), slot->pixels, slot->x + i * size);
+        base_free(slot->bad[i]);
+        slot->bad[i] = NULL;
         slot->labels[i] = data_label(l->set, l->part, id);
+        st = fill_sample(l, id, slot->pixels, slot->x + i * size);
+        if (st == BASE_OK)
+            continue;
+        if (!l->tolerant)
+            goto out;
+        slot->bad[i] = base_strdup(base_message());
+        memset(slot->x + i * size, 0, size * sizeof *slot->x);
+        st = BASE_OK;
     }
 out:
     return st;
@@ -206,6 +227,7 @@ static base_status make_slots(struct data_loader *l)
         TRY(base_tensor(total, sizeof(float), "batches of data", &l->slots[i].x));
         TRY(base_tensor(largest, sizeof(int32_t), "labels", &l->slots[i].labels));
         TRY(base_tensor(size, 1, "an image", &l->slots[i].pixels));
+        l->slots[i].bad = base_calloc(largest, sizeof(char *));
     }
 out:
     return st;
@@ -268,11 +290,18 @@ void data_loader_free(struct data_loader *l)
         base_free(l->slots[i].x);
         base_free(l->slots[i].labels);
         base_free(l->slots[i].pixels);
+        if (l->slots[i].bad != NULL)
+            base_names_free(l->slots[i].bad, data_share_most(l->share, l->batch));
     }
     pthread_cond_destroy(&l->done);
     pthread_cond_destroy(&l->work);
     pthread_mutex_destroy(&l->lock);
     base_free(l);
+}
+
+void data_loader_tolerate(struct data_loader *l)
+{
+    l->tolerant = true;
 }
 
 base_status data_loader_begin(struct data_loader *l, uint32_t epoch, const uint32_t *ids,
@@ -315,8 +344,12 @@ base_status data_loader_next(struct data_loader *l, struct data_batch *batch_p)
         pthread_cond_wait(&l->done, &l->lock);
     if (slot->st != BASE_OK)
         TRY(base_fail(slot->st, "%s", slot->message));
-    *batch_p = (struct data_batch){slot->count, slot->whole, slot->x, slot->labels,
-                                   l->ids + l->returned++ * l->batch + slot->first};
+    *batch_p = (struct data_batch){slot->count,
+                                   slot->whole,
+                                   slot->x,
+                                   slot->labels,
+                                   l->ids + l->returned++ * l->batch + slot->first,
+                                   slot->bad};
 out:
     pthread_mutex_unlock(&l->lock);
     return st;

@@ -37,6 +37,7 @@ struct data_batch {
     const float *x;        /* (count,C,H,W), normalised */
     const int32_t *labels; /* (count) */
     const uint32_t *ids;   /* (count) sample indices in their part */
+    char *const *bad;      /* (count) NULL, or why the sample cannot be read (tolerant loaders) */
 };
 
 struct data_loader;
@@ -46,6 +47,9 @@ base_status data_loader_new(const struct data_set *set, enum data_part part, uin
                             struct data_share share, uint64_t seed, struct data_augment augment,
                             struct data_loader **loader_p);
 void data_loader_free(struct data_loader *loader); /* accepts NULL; stops the thread */
+
+/* From now on a sample that cannot be read does not end its batch: it is zeros, and `bad` tells. */
+void data_loader_tolerate(struct data_loader *loader);
 
 /* Starts on `count` samples (of all shares), in this order; cancels what was under way. `ids` must
  * stay valid until the next begin or free. */

@@ -283,9 +283,12 @@ static void add_metadata(struct base_str *s, const struct model_about *about, bo
     json_t *all = model_about_to_json(about);
 
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const json_t *value = json_object_get(all, keys[i]);
         char *text =
-            json_dumps(json_object_get(all, keys[i]), JSON_COMPACT | JSON_REAL_PRECISION(9));
+            value != NULL ? json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
 
+        if (text == NULL)
+            continue;
         add_property(s, keys[i], text);
         free(text);
     }

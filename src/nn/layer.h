@@ -127,7 +127,11 @@ struct nn_layer {
      * cannot be exported, unless it has no forward. */
     base_status (*express)(const struct nn_node *node, struct nn_ops *ops);
 
+    /* Losses: what one sample's y (count) costs, given its label. NULL: not known from y. */
+    double (*sample_loss)(int count, const float *y, int32_t label);
+
     bool loss;             /* last layer: compares with labels */
+    bool probabilities;    /* of a loss: y is a distribution over the classes */
     bool takes_planar;     /* may read the planar network input */
     bool needs_x, needs_y; /* in backward */
     bool in_place;         /* y may be x and dx may be dy */

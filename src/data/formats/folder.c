@@ -9,72 +9,30 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "data/data_private.h"
-#include "data/image.h"
 
 enum {
-    FILE_LIMIT = 64 << 20,
     HELD_OUT = 10,
     SHAPE_SAMPLE = 256, /* files whose headers are read to choose a shape */
     SEARCH_DEPTH = 5,   /* how far down images are looked for, to explain a mistake */
     LONGEST_SIDE = 256  /* of the shape that is chosen: photographs make models of TFLOPs */
 };
 
-struct list {
-    char **paths;
-    int32_t *labels;
-    size_t count, capacity;
-};
-
-/* Files that look like images and cannot be read. */
-static const char *const other_endings[] = {".webp", ".gif",  ".bmp",  ".tif",
-                                            ".tiff", ".heic", ".avif", ".ppm"};
-enum { OTHER_ENDINGS = sizeof other_endings / sizeof other_endings[0] };
-
 struct folder {
-    struct list parts[DATA_PARTS];
+    struct data_files parts[DATA_PARTS];
     char **class_names;
     size_t classes;
     struct base_str notes;
-    size_t ignored[OTHER_ENDINGS]; /* files of these endings */
-    char *nested;                  /* a folder inside a class folder; NULL: there is none */
-    char **bad;                    /* messages about the files that were left out */
+    struct data_ignored ignored;
+    char **bad; /* messages about the files that were left out */
     size_t bad_count;
     int channels, height, width; /* that images are converted to */
 };
-
-static bool ends_with(const char *name, const char *ending)
-{
-    size_t length = strlen(name), n = strlen(ending);
-
-    return length > n && name[0] != '.' && strcasecmp(name + length - n, ending) == 0;
-}
-
-static bool is_image(const char *name)
-{
-    return ends_with(name, ".png") || ends_with(name, ".jpg") || ends_with(name, ".jpeg");
-}
-
-/* Does `path` hold an image itself? */
-static bool holds_image(const char *path)
-{
-    char **names = NULL;
-    size_t count = 0;
-    bool found = false;
-
-    if (!base_is_dir(path) || base_list_dir(path, &names, &count) != BASE_OK)
-        return false;
-    for (size_t i = 0; i < count && !found; i++)
-        found = is_image(names[i]);
-    base_names_free(names, count);
-    return found;
-}
 
 /* Does `path` hold a folder with an image? */
 static bool holds_classes(const char *path)
@@ -88,7 +46,7 @@ static bool holds_classes(const char *path)
     for (size_t i = 0; i < count && !found; i++) {
         char *child = base_format("%s/%s", path, names[i]);
 
-        found = names[i][0] != '.' && holds_image(child);
+        found = names[i][0] != '.' && data_folder_holds_image(child);
         base_free(child);
     }
     base_names_free(names, count);
@@ -108,7 +66,7 @@ static bool recognise(const char *path)
 /* A folder that holds images, `depth` levels down at most; NULL: none. base_free. */
 static char *find_images(const char *path, int depth)
 {
-    char **names = NULL, *found = holds_image(path) ? base_strdup(path) : NULL;
+    char **names = NULL, *found = data_folder_holds_image(path) ? base_strdup(path) : NULL;
     size_t count = 0;
 
     if (found == NULL && depth > 0 && base_is_dir(path) &&
@@ -137,29 +95,9 @@ static base_status folder_explain(const char *path)
     return st;
 }
 
-static void add(struct list *list, char *path, int32_t label)
-{
-    if (list->count == list->capacity) {
-        list->capacity = list->capacity > 0 ? list->capacity * 2 : 256;
-        list->paths = base_realloc(list->paths, list->capacity, sizeof *list->paths);
-        list->labels = base_realloc(list->labels, list->capacity, sizeof *list->labels);
-    }
-    list->paths[list->count] = path;
-    list->labels[list->count++] = label;
-}
-
-/* What is in a class folder beside images; `child` is the path of `name`. */
-static void count_ignored(struct folder *s, const char *name, const char *child)
-{
-    for (size_t i = 0; i < OTHER_ENDINGS; i++)
-        s->ignored[i] += ends_with(name, other_endings[i]);
-    if (s->nested == NULL && name[0] != '.' && base_is_dir(child))
-        s->nested = base_strdup(child);
-}
-
 /* The images of one class, by name; with `held_out` every tenth goes there. None is no error. */
-static base_status add_class(const char *path, int32_t label, struct folder *s, struct list *list,
-                             struct list *held_out, size_t *images_p)
+static base_status add_class(const char *path, int32_t label, struct folder *s,
+                             struct data_files *list, struct data_files *held_out, size_t *images_p)
 {
     char **names = NULL;
     size_t count = 0;
@@ -169,12 +107,13 @@ static base_status add_class(const char *path, int32_t label, struct folder *s, 
     for (size_t i = 0; st == BASE_OK && i < count; i++) {
         char *child = base_format("%s/%s", path, names[i]);
 
-        if (is_image(names[i])) {
+        if (data_file_is_image(names[i])) {
             ++*images_p;
-            add(held_out != NULL && *images_p % HELD_OUT == 0 ? held_out : list, child, label);
+            data_files_add(held_out != NULL && *images_p % HELD_OUT == 0 ? held_out : list, child,
+                           label);
             continue;
         }
-        count_ignored(s, names[i], child);
+        data_ignored_count(&s->ignored, names[i], child);
         base_free(child);
     }
     if (st == BASE_OK && *images_p == 0)
@@ -184,8 +123,8 @@ static base_status add_class(const char *path, int32_t label, struct folder *s, 
 }
 
 /* Every folder in `path` that holds images is a class, which the set has from now on. */
-static base_status add_part(const char *path, struct folder *s, struct list *list,
-                            struct list *held_out)
+static base_status add_part(const char *path, struct folder *s, struct data_files *list,
+                            struct data_files *held_out)
 {
     base_status st = BASE_OK;
     char **names = NULL;
@@ -213,7 +152,7 @@ out:
 }
 
 static base_status add_known_class(const char *path, const char *name, struct folder *s,
-                                   struct list *list)
+                                   struct data_files *list)
 {
     size_t label = 0, images;
 
@@ -221,13 +160,13 @@ static base_status add_known_class(const char *path, const char *name, struct fo
         return BASE_OK;
     while (label < s->classes && strcmp(name, s->class_names[label]) != 0)
         label++;
-    if (label == s->classes && holds_image(path))
+    if (label == s->classes && data_folder_holds_image(path))
         return base_fail(BASE_ERR_DATA, "%s is a class without images in train/", path);
     return add_class(path, (int32_t)label, s, list, NULL, &images);
 }
 
 /* A part whose classes must be among those of the training part; some may have no images here. */
-static base_status add_known(const char *path, struct folder *s, struct list *list)
+static base_status add_known(const char *path, struct folder *s, struct data_files *list)
 {
     base_status st = BASE_OK;
     char **names = NULL;
@@ -245,26 +184,7 @@ out:
     return st;
 }
 
-static void tell_ignored(const char *path, struct folder *s)
-{
-    struct base_str list = {0};
-
-    for (size_t i = 0; i < OTHER_ENDINGS; i++)
-        if (s->ignored[i] > 0)
-            base_str_add(&list, "%s%zu %s", list.length > 0 ? ", " : "", s->ignored[i],
-                         other_endings[i]);
-    if (list.length > 0)
-        base_str_add(&s->notes, "%s: ignored %s; only .png, .jpg and .jpeg are read\n", path,
-                     list.text);
-    if (s->nested != NULL)
-        base_str_add(&s->notes,
-                     "folders inside class folders are not read, such as %s; a class has its "
-                     "images in one folder\n",
-                     s->nested);
-    base_str_fini(&list);
-}
-
-static base_status add_all(const char *path, struct folder *s)
+static base_status add_all(const char *path, bool whole, struct folder *s)
 {
     base_status st = BASE_OK;
     char *train = base_format("%s/train", path), *test = base_format("%s/test", path);
@@ -276,6 +196,10 @@ static base_status add_all(const char *path, struct folder *s)
     }
     if (!holds_classes(train) && holds_classes(test)) {
         TRY(add_part(test, s, &s->parts[DATA_TEST], NULL));
+        goto out;
+    }
+    if (!holds_classes(train) && whole) {
+        TRY(add_part(path, s, &s->parts[DATA_TEST], NULL));
         goto out;
     }
     if (!holds_classes(train)) {
@@ -298,27 +222,10 @@ out:
     return st;
 }
 
-/* `read`: data_image_decode or data_image_probe. */
-static base_status read_image(const char *path,
-                              base_status (*read)(const void *, size_t, struct data_image *),
-                              struct data_image *image_p)
-{
-    base_status st = BASE_OK;
-    char *bytes = NULL;
-    size_t count = 0;
-
-    *image_p = (struct data_image){0};
-    TRY(base_file_read(path, FILE_LIMIT, &bytes, &count));
-    TRY(base_prefix(read(bytes, count, image_p), "%s", path));
-out:
-    base_free(bytes);
-    return st;
-}
-
 /* ---- files that cannot be read ---- */
 
 /* Decodes all of a list and takes out what cannot be, up to `most` in all. */
-static base_status leave_out_of(struct list *list, size_t most, struct folder *s)
+static base_status leave_out_of(struct data_files *list, size_t most, struct folder *s)
 {
     size_t kept = 0, count = list->count;
     base_status st = BASE_OK;
@@ -326,7 +233,7 @@ static base_status leave_out_of(struct list *list, size_t most, struct folder *s
     for (size_t i = 0; i < count; i++) {
         struct data_image image;
 
-        st = read_image(list->paths[i], data_image_decode, &image);
+        st = data_file_image(list->paths[i], data_image_decode, &image);
         data_image_fini(&image);
         if (st == BASE_OK) {
             list->labels[kept] = list->labels[i];
@@ -381,7 +288,7 @@ static int by_size(const void *a, const void *b)
 
 /* Headers of evenly spread files. The first must be sound; damage in the others is told by the
  * batch that needs them. */
-static base_status take_sample(const struct list *list, struct sample *sample)
+static base_status take_sample(const struct data_files *list, struct sample *sample)
 {
     base_status st = BASE_OK;
     size_t wanted = list->count < SHAPE_SAMPLE ? list->count : SHAPE_SAMPLE;
@@ -390,7 +297,7 @@ static base_status take_sample(const struct list *list, struct sample *sample)
     for (size_t i = 0; i < wanted; i++) {
         struct data_image image;
 
-        st = read_image(list->paths[i * list->count / wanted], data_image_probe, &image);
+        st = data_file_image(list->paths[i * list->count / wanted], data_image_probe, &image);
         if (st != BASE_OK && i > 0)
             continue;
         TRY(st);
@@ -433,7 +340,7 @@ static base_status choose_shape(const char *path, const struct data_options *opt
                                 struct folder *s)
 {
     base_status st = BASE_OK;
-    const struct list *train = &s->parts[DATA_TRAIN];
+    const struct data_files *train = &s->parts[DATA_TRAIN];
     struct sample *sample = base_calloc(1, sizeof *sample);
     int longest;
 
@@ -491,14 +398,12 @@ static void folder_close(void *state)
 
     if (s == NULL)
         return;
-    for (int part = 0; part < DATA_PARTS; part++) {
-        base_names_free(s->parts[part].paths, s->parts[part].count);
-        base_free(s->parts[part].labels);
-    }
+    for (int part = 0; part < DATA_PARTS; part++)
+        data_files_fini(&s->parts[part]);
     base_names_free(s->class_names, s->classes);
     base_names_free(s->bad, s->bad_count);
     base_str_fini(&s->notes);
-    base_free(s->nested);
+    base_free(s->ignored.nested);
     base_free(s);
 }
 
@@ -507,8 +412,8 @@ static base_status folder_open(const char *path, const struct data_options *opti
 {
     base_status st = BASE_OK;
     struct folder *s = base_calloc(1, sizeof *s);
-    const struct list *train = &s->parts[DATA_TRAIN], *test = &s->parts[DATA_TEST];
-    const struct list *validation = &s->parts[DATA_VALIDATION];
+    const struct data_files *train = &s->parts[DATA_TRAIN], *test = &s->parts[DATA_TEST];
+    const struct data_files *validation = &s->parts[DATA_VALIDATION];
     char hex[BASE_SHA256_HEX] = {0}, names[BASE_SHA256_HEX] = {0};
 
     if (options->channels != 0 && options->channels != 1 && options->channels != 3)
@@ -516,10 +421,15 @@ static base_status folder_open(const char *path, const struct data_options *opti
                       "%s: images of files are gray (1 channel) or colour (3), not "
                       "of %d channels",
                       path, options->channels));
-    TRY(add_all(path, s));
+    TRY(add_all(path, options->whole, s));
     if (train->count > UINT32_MAX || test->count > UINT32_MAX || validation->count > UINT32_MAX)
         TRY(base_fail(BASE_ERR_DATA, "%s holds too many images", path));
-    tell_ignored(path, s);
+    data_ignored_tell(&s->ignored, path, &s->notes);
+    if (s->ignored.nested != NULL)
+        base_str_add(&s->notes,
+                     "folders inside class folders are not read, such as %s; a class has its "
+                     "images in one folder\n",
+                     s->ignored.nested);
     TRY(leave_out(path, options->skip_bad, s));
     TRY(choose_shape(path, options, s));
     TRY(digest(s, strlen(path), hex, names));
@@ -549,12 +459,19 @@ static base_status folder_pixels(const void *state, enum data_part part, uint32_
 {
     const struct folder *s = state;
     struct data_image image;
-    base_status st = read_image(s->parts[part].paths[index], data_image_decode, &image);
+    base_status st = data_file_image(s->parts[part].paths[index], data_image_decode, &image);
 
     if (st == BASE_OK)
         data_image_fit(&image, s->channels, s->height, s->width, pixels);
     data_image_fini(&image);
     return st;
+}
+
+static const char *folder_file(const void *state, enum data_part part, uint32_t index)
+{
+    const struct folder *s = state;
+
+    return s->parts[part].paths[index];
 }
 
 const struct data_format data_format_folder = {
@@ -564,5 +481,6 @@ const struct data_format data_format_folder = {
     .explain = folder_explain,
     .open = folder_open,
     .pixels = folder_pixels,
+    .file = folder_file,
     .close = folder_close,
 };

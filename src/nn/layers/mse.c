@@ -9,6 +9,18 @@
 #include "nn/loss.h"
 #include "nn/ops.h"
 
+static double mse_sample_loss(int count, const float *y, int32_t label)
+{
+    double sum = 0;
+
+    for (int i = 0; i < count; i++) {
+        double error = (double)y[i] - (i == label ? 1.0 : 0.0);
+
+        sum += error * error;
+    }
+    return sum / count;
+}
+
 static base_status forward(struct nn_pass *p)
 {
     int c = p->node->in.c;
@@ -17,15 +29,9 @@ static base_status forward(struct nn_pass *p)
 
     for (int j = 0; j < p->n; j++) {
         const float *x = p->x + (size_t)j * floats;
-        double sum = 0;
 
         p->predicted[j] = nn_loss_argmax(c, x);
-        for (int i = 0; i < c && p->samples->labels != NULL; i++) {
-            double error = (double)x[i] - (i == p->samples->labels[j] ? 1.0 : 0.0);
-
-            sum += error * error;
-        }
-        losses[j] = sum / c;
+        losses[j] = p->samples->labels != NULL ? mse_sample_loss(c, x, p->samples->labels[j]) : 0.0;
     }
     memcpy(p->y, p->x, (size_t)p->n * floats * sizeof *p->y);
     p->loss_sum = nn_loss_total(p->n, losses);
@@ -65,6 +71,7 @@ const struct nn_layer nn_layer_mse = {
     .forward = forward,
     .backward = backward,
     .express = mse_express,
+    .sample_loss = mse_sample_loss,
     .loss = true,
     .needs_y = true,
 };

@@ -3,6 +3,7 @@
  * The loss of classifiers: softmax and cross-entropy against the label. y is the probabilities;
  * the largest score is taken away before exp, so no score overflows.
  */
+#include <float.h>
 #include <math.h>
 
 #include "nn/layer.h"
@@ -60,6 +61,14 @@ static base_status backward(struct nn_pass *p)
     return BASE_OK;
 }
 
+/* A probability of zero is that of the smallest float, so that losses can be compared and summed.
+ */
+static double softmax_sample_loss(int count, const float *y, int32_t label)
+{
+    (void)count;
+    return -log((double)fmaxf(y[label], FLT_MIN));
+}
+
 static base_status softmax_express(const struct nn_node *node, struct nn_ops *ops)
 {
     (void)node;
@@ -78,6 +87,8 @@ const struct nn_layer nn_layer_softmax = {
     .forward = forward,
     .backward = backward,
     .express = softmax_express,
+    .sample_loss = softmax_sample_loss,
+    .probabilities = true,
     .loss = true,
     .needs_y = true,
 };
