@@ -83,6 +83,36 @@ static void test_replace(void **state)
     base_names_free(names, count);
 }
 
+/* In pieces: nothing is there before the commit, and nothing is left without it. */
+static void test_replace_in_pieces(void **state)
+{
+    struct base_replacement r;
+    char **names = NULL, *bytes = NULL;
+    size_t count = 0;
+
+    (void)state;
+    must(base_make_dirs("pieces"));
+    must(base_file_replace("pieces/f", "old", 3));
+    for (int commits = 0; commits < 2; commits++) {
+        must(base_replace_begin("pieces/f", &r));
+        must(base_replace_write(&r, "ne", 2));
+        must(base_replace_write(&r, "w\0er", 4));
+        if (commits)
+            must(base_replace_commit(&r));
+        base_replace_end(&r);
+        must(base_file_read("pieces/f", 99, &bytes, &count));
+        assert_int_equal(count, commits ? 6 : 3);
+        assert_memory_equal(bytes, commits ? "new\0er" : "old", count);
+        base_free(bytes);
+    }
+    assert_int_equal(base_replace_begin("absent/f", &r), BASE_ERR_IO);
+    base_replace_end(&r);
+    base_replace_end(&r);
+    must(base_list_dir("pieces", &names, &count));
+    assert_int_equal(count, 1);
+    base_names_free(names, count);
+}
+
 /* Temporary names differ each time, and a link of such a name is neither followed nor replaced. */
 static void test_temporary_names(void **state)
 {
@@ -230,6 +260,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_read),
         cmocka_unit_test(test_replace),
+        cmocka_unit_test(test_replace_in_pieces),
         cmocka_unit_test(test_make_dirs),
         cmocka_unit_test(test_list_is_sorted),
         cmocka_unit_test(test_remove_tree_follows_no_link),

@@ -30,7 +30,7 @@ static const struct base_option options[] = {
      .help = ""},
     {.name = "flip", .kind = BASE_FLAG, .offset = AT(flip),
      .help = ""},
-    {.name = "name", .argument = "T", .kind = BASE_TEXT, .offset = AT(name),
+    {.name = "name", .alias = "n", .argument = "T", .kind = BASE_TEXT, .offset = AT(name),
      .help = ""},
     {.name = "record", .argument = "L", .kind = BASE_TEXTS, .offset = AT(record),
      .help = ""},
@@ -86,6 +86,27 @@ static void test_spellings(void **state)
     assert_string_equal(p.at[0], "--name");
     assert_int_equal(parse(&a, &p, "-", "--name=", NULL), BASE_OK);
     assert_string_equal(a.name, "");
+    assert_int_equal(parse(&a, &p, "-n", "t", "x", NULL), BASE_OK);
+    assert_string_equal(a.name, "t");
+    assert_string_equal(p.at[0], "x");
+    cli_positional_fini(&p);
+}
+
+/* Files of a shell's pattern. */
+static void test_many_arguments(void **state)
+{
+    enum { MANY = 5000 };
+    static char *argv[MANY];
+    const struct cli_command many = {.name = "many", .max_positional = MANY};
+    struct cli_positional p = {0};
+    bool help;
+
+    (void)state;
+    for (int i = 0; i < MANY; i++)
+        argv[i] = i == 4321 ? "this" : "that";
+    assert_int_equal(cli_parse(&many, MANY, argv, NULL, &p, &help), BASE_OK);
+    assert_int_equal(p.count, MANY);
+    assert_string_equal(p.at[4321], "this");
     cli_positional_fini(&p);
 }
 
@@ -147,6 +168,9 @@ static void test_refused(void **state)
     assert_string_equal(base_message(), "--flip takes on or off, not 'maybe'");
     assert_int_equal(parse(&a, &p, "x", "--no-name", NULL), BASE_ERR_USAGE);
     assert_int_equal(parse(&a, &p, "x", "-l", NULL), BASE_ERR_USAGE);
+    assert_int_equal(parse(&a, &p, "x", "-n", NULL), BASE_ERR_USAGE);
+    assert_string_equal(base_message(), "--name needs a value: --name T");
+    assert_int_equal(parse(&a, &p, "x", "-nt", NULL), BASE_ERR_USAGE);
     assert_int_equal(parse(&a, &p, NULL), BASE_ERR_USAGE);
     assert_int_equal(parse(&a, &p, "x", "y", "z", NULL), BASE_ERR_USAGE);
     assert_non_null(strstr(base_message(), "'z' is one argument too many"));
@@ -170,9 +194,8 @@ static void test_commands(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spellings),
-        cmocka_unit_test(test_many_options),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_spellings),      cmocka_unit_test(test_many_options),
+        cmocka_unit_test(test_many_arguments), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_commands),
     };
 

@@ -185,12 +185,102 @@ static void test_damage_reaches_the_caller(void **state)
     support_scratch_free(folder);
 }
 
+/* What a trained model with classes "b" and "c" asks for: nothing is held out, a strange class has
+ * no label, a sample tells its file. */
+static void test_to_predict(void **state)
+{
+    char *folder = support_scratch(), *path;
+    char *names[] = {"c", "b"};
+    struct data_options options = PLAIN;
+    struct data_set *set = NULL;
+
+    (void)state;
+    options.classes = 2;
+    options.class_names = names;
+    for (int i = 0; i < 12; i++) {
+        char *name = base_format("a/%02d.png", i);
+
+        put_png(folder, name, PNG_COLOR_TYPE_GRAY, 4, 4);
+        base_free(name);
+    }
+    put_png(folder, "b/1.png", PNG_COLOR_TYPE_GRAY, 4, 4);
+    assert_int_equal(data_open(folder, &options, &set), BASE_ERR_DATA);
+    options.any_class = options.whole = true;
+    assert_int_equal(data_open(folder, &options, &set), BASE_OK);
+    assert_int_equal(data_describe(set)->count[DATA_TEST], 13);
+    assert_int_equal(data_describe(set)->count[DATA_TRAIN], 0);
+    assert_int_equal(data_label(set, DATA_TEST, 0), DATA_NO_LABEL);
+    assert_int_equal(data_label(set, DATA_TEST, 12), 1);
+    path = base_format("%s/b/1.png", folder);
+    assert_string_equal(data_file(set, DATA_TEST, 12), path);
+    base_free(path);
+    data_close(set);
+    support_scratch_free(folder);
+}
+
+/* Files and a folder of files as one set; a damaged one among them, which a loader may tolerate. */
+static void test_files(void **state)
+{
+    char *folder = support_scratch(), *odd = base_format("%s/odd", folder);
+    char *missing = base_format("%s/9.png", folder), *deep = base_format("%s/deep", folder);
+    const char *places[] = {odd, folder, missing};
+    struct data_options options = PLAIN;
+    struct data_loader *loader = NULL;
+    struct data_set *set = NULL;
+    struct data_batch b;
+    const uint32_t ids[] = {0, 1, 2, 3};
+
+    (void)state;
+    put_jpeg(folder, "odd", 3, 9, 7);
+    put_png(folder, "1.png", PNG_COLOR_TYPE_GRAY, 4, 4);
+    put_png(folder, "deep/1.png", PNG_COLOR_TYPE_GRAY, 4, 4);
+    support_write(folder, "2.png", "nothing", 7);
+    assert_true(data_is_files(odd) && data_is_files(folder) && data_is_files(missing));
+    assert_true(data_is_files(deep));
+    assert_false(data_is_files("mnist") || data_is_files("synthetic"));
+    assert_int_equal(data_open_files(places, 3, &options, &set), BASE_ERR_DATA);
+    assert_null(set);
+    options.channels = 3;
+    options.height = options.width = 4;
+    options.classes = 5;
+    options.class_names = (char *[]){"a", "b", "c", "d", "e"};
+    assert_int_equal(data_open_files(places, 3, &options, &set), BASE_OK);
+    assert_int_equal(data_describe(set)->count[DATA_TEST], 4);
+    assert_int_equal(data_describe(set)->classes, 5);
+    assert_string_equal(data_file(set, DATA_TEST, 0), odd);
+    assert_string_equal(data_file(set, DATA_TEST, 3), missing);
+    assert_int_equal(data_label(set, DATA_TEST, 0), DATA_NO_LABEL);
+    assert_int_equal(data_loader_new(set, DATA_TEST, 4, (struct data_share){0}, 0,
+                                     (struct data_augment){0}, &loader),
+                     BASE_OK);
+    assert_int_equal(data_loader_begin(loader, 0, ids, 4), BASE_OK);
+    assert_int_equal(data_loader_next(loader, &b), BASE_ERR_DATA);
+    data_loader_tolerate(loader);
+    for (int again = 0; again < 2; again++) { /* what was bad in a slot is forgotten */
+        assert_int_equal(data_loader_begin(loader, 0, ids + again, (size_t)(4 - again)), BASE_OK);
+        assert_int_equal(data_loader_next(loader, &b), BASE_OK);
+        assert_int_equal(b.count, 4 - again);
+        assert_null(b.bad[0]);
+        assert_non_null(strstr(b.bad[2 - again], "2.png: neither PNG nor JPEG"));
+        assert_non_null(strstr(b.bad[3 - again], "9.png: No such file"));
+        assert_true(b.x[0] >= 0 && b.x[(2 - again) * 48] == 0 && b.labels[2] == DATA_NO_LABEL);
+    }
+    data_loader_free(loader);
+    data_close(set);
+    base_free(odd);
+    base_free(missing);
+    base_free(deep);
+    support_scratch_free(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_train_and_test),
         cmocka_unit_test(test_shape),
         cmocka_unit_test(test_classes_alone),
+        cmocka_unit_test(test_to_predict),
+        cmocka_unit_test(test_files),
         cmocka_unit_test(test_bad_folders),
         cmocka_unit_test(test_damage_reaches_the_caller),
     };
