@@ -31,6 +31,9 @@ keep() { # NAME CODE ARGUMENT…
 keep train 0 train --model residual.model --data synthetic:train=64,test=16 --batch 32 --steps 4 \
     --log-every 2 --validation 0.2 --record stem --run one --json
 keep eval 0 eval one --json
+keep predict 0 predict one synthetic:train=64,test=16 --json
+keep unread 1 predict one missing.png --json
+keep export 0 export one -o one.onnx --json
 keep resume 0 train --resume one --steps 5 --json
 keep runs 0 runs --json
 keep show 0 model show mlp:8x1 --json
@@ -100,7 +103,7 @@ for command in $(sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' help.txt); do
     expect 0 "$paceline" "$command" --help
     grep -oE -- '--[a-z][a-z0-9-]+' out >>options.txt
 done
-for option in $(cat "$root/README.md" "$docs"/{json,files,model-files}.md |
+for option in $(cat "$root/README.md" "$docs"/{json,files,model-files,export}.md |
     grep -v 'did you mean' | sed 's/--mca //' | grep -oE -- '--[a-z][a-z0-9-]+' | sort -u); do
     grep -qxF -e "$option" -e "--${option#--no-}" options.txt || fail "there is no option $option"
 done

@@ -56,6 +56,9 @@ json "o['test']['accuracy'] == 1.0 and o['steps'] == 24"
 grep -q '"kernels": "first=onednn second=plain"' runs/tiny/run.json || fail "the plain kernel was not taken"
 expect 0 "$new" eval tiny --json
 json "o['test']['accuracy'] == 1.0"
+expect 0 "$new" export tiny -o tiny.onnx --json
+json "o['nodes'] == 7"
+grep -q LeakyRelu tiny.onnx || fail "the layer is not in the exported file"
 expect 0 "$new" train --resume tiny --epochs 7
 says 'goes on after step 24'
 

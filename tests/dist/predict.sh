@@ -162,6 +162,6 @@ interrupted() { # FORM
     says 'stopped while predicting'
 }
 interrupted --json
-json "o['interrupted'] == 2 and 0 < o['samples'] == len(o['predictions']) < 2000000"
+json "o['interrupted'] is True and 0 < o['samples'] == len(o['predictions']) < 2000000"
 interrupted --csv
 csv "100 < len(r) < 2000000 and all(x['probability'] for x in r)"

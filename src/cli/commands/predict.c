@@ -164,12 +164,12 @@ static json_t *tail_of(const struct prediction *p, base_status st)
     double seconds = base_now() - p->begin;
     uint64_t answered = p->done - p->bad;
     json_t *tail = json_pack(
-        "{s:I, s:I, s:I, s:o, s:o, s:i, s:i, s:f, s:f, s:I, s:i}", "samples", (json_int_t)answered,
+        "{s:I, s:I, s:I, s:o, s:o, s:i, s:i, s:f, s:f, s:I, s:b}", "samples", (json_int_t)answered,
         "bad", (json_int_t)p->bad, "labelled", (json_int_t)p->labelled, "accuracy",
         base_json_number(share((double)p->correct, p->labelled)), "loss",
         base_json_number(share(p->loss_sum, p->labelled)), "threads", p->threads, "batch", p->batch,
         "seconds", seconds, "samples_per_second", (double)p->done / seconds, "peak_memory_bytes",
-        (json_int_t)base_peak_memory(), "interrupted", base_stop_signal());
+        (json_int_t)base_peak_memory(), "interrupted", base_stop_signal() != 0);
 
     if (st != BASE_OK && st != BASE_ERR_INTERRUPTED)
         json_object_set_new(tail, "error",
