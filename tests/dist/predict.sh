@@ -82,6 +82,9 @@ predict 0 own set --json
 json "o['samples'] == 24 and o['accuracy'] == 1 and o['predictions'][0]['file'] == 'set/test/ant/1.png'"
 predict 0 own set --part train --csv --top 1
 csv "len(r) == 24 and r[0]['file'] == 'set/train/ant/1.png' and set(r[0]) == {'file', 'label', 'loss', 'class', 'probability'}"
+cp a.png set/stray.png # a set with parts stays one
+predict 0 own set --csv
+csv "len(r) == 24 and all(x['label'] for x in r)"
 predict 0 own flat tree a.png set --csv
 csv "len(r) == 3 + 24 + 1 + 24 and r[27]['file'] == 'a.png'"
 expect 0 "$paceline" eval own --json
@@ -145,6 +148,11 @@ json "o['samples'] == 2000"
 peak=$(/usr/bin/python3 -c 'import json; print(json.load(open("out"))["peak_memory_bytes"])')
 predict 0 colour $synthetic,test=200000 --json --top 2
 json "o['samples'] == 200000 == len(o['predictions']) and o['peak_memory_bytes'] < $peak + 16e6"
+
+# A reader that has enough ends it.
+"$paceline" predict colour $synthetic,test=2000000 --csv 2>err | head -n 2 >out
+[ "${PIPESTATUS[0]}" = 1 ] || fail "a closed pipe did not end it with 1: $(cat err)"
+says 'cannot write to standard output: Broken pipe'
 
 # Ctrl-C, once some rows are there: complete JSON, a CSV of whole lines, exit code 130.
 interrupted() { # FORM
