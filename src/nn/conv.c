@@ -4,10 +4,14 @@
  */
 #include "nn/conv.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/registry.h"
 #include "base/str.h"
+
+static const char reference[] = "onednn";
 
 static base_status unknown(const char *name)
 {
@@ -26,7 +30,7 @@ base_status nn_conv_choose(const char *name, const struct nn_conv_shape *shape,
 {
     *conv_p = NULL;
     if (!name)
-        name = "onednn"; /* serves everything */
+        name = reference;
     for (size_t i = 0; i < nn_conv_count; i++) {
         const struct nn_conv *conv = nn_conv_registry[i];
 
@@ -43,4 +47,45 @@ base_status nn_conv_choose(const char *name, const struct nn_conv_shape *shape,
                          shape->stride[1], shape->groups);
     }
     return unknown(name);
+}
+
+const struct nn_conv *nn_conv_reference(void)
+{
+    return base_registry_get(reference, nn_conv_registry, nn_conv_count);
+}
+
+const struct nn_conv *nn_conv_cheapest(const struct nn_conv_shape *shape, enum nn_level level)
+{
+    const struct nn_conv *best = nn_conv_reference();
+    double least = best->cost(shape, level);
+
+    for (size_t i = 0; i < nn_conv_count; i++) {
+        const struct nn_conv *conv = nn_conv_registry[i];
+        double cost =
+            conv->cost != NULL && conv->serves(shape) ? conv->cost(shape, level) : INFINITY;
+
+        if (cost < least) {
+            best = conv;
+            least = cost;
+        }
+    }
+    return best;
+}
+
+double nn_conv_products(const struct nn_conv_shape *s)
+{
+    const int passes = !s->training ? 1 : s->want_dx ? 3 : 2;
+    const double inputs = (double)(s->in.planar ? s->in.c : nn_pad8(s->in.c)) / s->groups;
+
+    return passes * (double)s->n_max * inputs * s->kernel[0] * s->kernel[1] *
+           (double)nn_shape_floats(s->out);
+}
+
+char *nn_conv_shape_text(const struct nn_conv_shape *s)
+{
+    return base_format("%dx%dx%d%s %dx%dx%d k%dx%d s%dx%d p%dx%d g%d%s n%d%s%s", s->in.c, s->in.h,
+                       s->in.w, s->in.planar ? " planar" : "", s->out.c, s->out.h, s->out.w,
+                       s->kernel[0], s->kernel[1], s->stride[0], s->stride[1], s->pad[0], s->pad[1],
+                       s->groups, s->bias ? " bias" : "", s->n_max, s->training ? " train" : "",
+                       s->want_dx ? " dx" : "");
 }

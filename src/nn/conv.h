@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "nn/shape.h"
+#include "nn/simd/simd.h"
 
 struct nn_conv_shape {
     struct nn_shape in, out;
@@ -22,6 +23,10 @@ struct nn_conv {
     const char *name, *help;
     double share; /* of the nominal multiplications that it does: 1 without a trick */
     bool (*serves)(const struct nn_conv_shape *shape);
+    /* Estimated seconds of one thread for n_max samples: the forward and, when the shape says
+     * training, the backward. It is arithmetic on the shape and the CPU level alone, so that all
+     * machines of a level choose alike. NULL: only --kernels and --tune take this candidate. */
+    double (*cost)(const struct nn_conv_shape *shape, enum nn_level level);
     /* scratch_bytes_p: memory it wants during calls; the caller passes it (64-byte aligned). */
     base_status (*open)(const struct nn_conv_shape *shape, size_t *scratch_bytes_p, void **state_p);
     void (*close)(void *state); /* accepts NULL */
@@ -44,8 +49,22 @@ struct nn_conv {
 extern const struct nn_conv *const nn_conv_registry[];
 extern const size_t nn_conv_count;
 
-/* The candidate by name (error lists the known), or onednn when name is NULL. */
+/* The candidate by name (error lists the known), or the reference when name is NULL. */
 base_status nn_conv_choose(const char *name, const struct nn_conv_shape *shape,
                            const struct nn_conv **conv_p);
+
+/* "64x16x16 128x16x16 k3x3 s1x1 p1x1 g1 bias n64 train dx"; base_free. */
+char *nn_conv_shape_text(const struct nn_conv_shape *shape);
+
+/* Multiply-adds of the passes over n_max samples, padded channels included, without a trick: a
+ * base for estimates. */
+double nn_conv_products(const struct nn_conv_shape *shape);
+
+/* The candidate that serves every shape, and that the results of the others are compared with. */
+const struct nn_conv *nn_conv_reference(void);
+
+/* The candidate of the least estimated cost among those that serve; the reference unless another
+ * is cheaper. */
+const struct nn_conv *nn_conv_cheapest(const struct nn_conv_shape *shape, enum nn_level level);
 
 #endif

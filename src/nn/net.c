@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "nn/fuse.h"
 #include "nn/plan.h"
-#include "nn/tune.h"
+#include "nn/kernelplan.h"
 
 struct hook {
     nn_hook call;
@@ -85,7 +85,7 @@ static base_status open_layer(struct nn_net *net, int j, size_t *scratch_bytes,
     base_status st = BASE_OK;
     struct nn_pass *pass = &net->passes[j];
     const struct nn_node *node = pass->node;
-    char *kernel = nn_tune_kernel(net->setup.kernels, node);
+    char *kernel = nn_kernelplan_kernel(net->setup.kernels, node);
     struct nn_open open = {.n_max = net->setup.n_max,
                            .training = net->setup.training,
                            .want_dx = pass->dx != NULL,

@@ -1,11 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * Makes the kernel plan. Each distinct convolution shape is timed once: the candidates take turns
- * for a few rounds on the same random data and the best time of each counts, so that a disturbed
- * round does no harm. A candidate whose outputs are too far from the reference's (onednn) is out;
- * one that does not beat the reference clearly is not worth a change of bits. Runs on the thread
- * that will drive the network.
- */
+/* SPDX-License-Identifier: MIT */
 #include "nn/tune.h"
 
 #include <math.h>
@@ -18,271 +11,54 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/registry.h"
-#include "base/rng.h"
 #include "base/str.h"
-#include "nn/conv.h"
-#include "nn/simd/simd.h"
 #include "nn/threads.h"
+#include "nn/trial.h"
 
-enum { ROUNDS = 5, MAX_CANDIDATES = 16 };
-static const double BUDGET = 0.4;     /* seconds for the rounds of one shape, after the first */
+static const struct nn_trial_effort EFFORT = {.rounds = 5, .seconds = 0.4};
 static const double MARGIN = 0.97;    /* of the reference's time: what a winner must stay below */
 static const double TOLERANCE = 2e-5; /* L2-relative, against the reference */
+static const double LONG = 2;         /* seconds of trials that are announced */
+static const double PAUSE = 10;       /* seconds between lines where there is no progress line */
 
-static const char reference[] = "onednn";
+/* ---- one shape ---- */
 
-/* ---- one shape: data, candidates, times ---- */
-
-struct bench {
-    const struct nn_conv_shape *shape;
-    size_t x_floats, y_floats, w_floats;
-    float *x, *y, *dy, *dx, *w, *dw, *b, *db;
-    float *want_y, *want_dx, *want_dw; /* of the reference */
-    void *scratch;
-};
-
-struct contender {
-    const struct nn_conv *conv;
-    void *state;
-    double seconds; /* best round */
-};
-
-static void fill(float *values, size_t count, uint32_t what)
-{
-    struct base_rng rng = base_rng_of(1, BASE_STREAM_TEST, what, 0, 0);
-    uint32_t words[4] = {0};
-
-    for (size_t i = 0; i < count; i++) {
-        if (i % 4 == 0)
-            base_rng_block(&rng, (uint32_t)(i / 4), words);
-        values[i] = 2 * base_rng_unit(words[i % 4]) - 1;
-    }
-}
-
-/* Zero in the padded channels of n samples, as every layer leaves them. */
-static void clear_padding(struct nn_shape s, int n, float *values)
-{
-    size_t area = (size_t)s.h * (size_t)s.w, floats = nn_shape_floats(s);
-
-    if (s.planar || s.c % NN_BLOCK == 0)
-        return;
-    for (int i = 0; i < n; i++) {
-        float *block = values + (size_t)(i + 1) * floats - area * NN_BLOCK;
-
-        for (size_t p = 0; p < area; p++)
-            for (int c = s.c % NN_BLOCK; c < NN_BLOCK; c++)
-                block[p * NN_BLOCK + (size_t)c] = 0;
-    }
-}
-
-/* Weights (padding zero) through the tensor's own import, so that any layout is right. */
-static base_status fill_weights(struct bench *b, const struct nn_node *node)
+/* The fastest that is exact enough. One that does not beat the reference clearly is not worth a
+ * change of bits. */
+static base_status choose(const struct nn_planned *layer, const struct nn_conv **conv_p)
 {
     base_status st = BASE_OK;
-    const struct nn_tensor *t = &node->param[0];
-    float *canonical = NULL;
+    struct nn_trial_time times[NN_TRIAL_MOST];
+    const struct nn_shape in = layer->shape.in;
+    int count, best = 0;
 
-    TRY(base_tensor(t->values, sizeof(float), "a trial of kernels", &canonical));
-    fill(canonical, t->values, 3);
-    nn_tensor_import(t, canonical, b->w);
-out:
-    base_free(canonical);
-    return st;
-}
-
-static void bench_fini(struct bench *b)
-{
-    float *all[] = {b->x, b->y,  b->dy,     b->dx,      b->w,      b->dw,
-                    b->b, b->db, b->want_y, b->want_dx, b->want_dw};
-
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        base_free(all[i]);
-    base_free(b->scratch);
-}
-
-static base_status bench_init(struct bench *b, const struct nn_conv_shape *shape,
-                              const struct nn_node *node)
-{
-    base_status st = BASE_OK;
-    size_t n = (size_t)shape->n_max, o = (size_t)nn_pad8(shape->out.c);
-    const char *what = "a trial of kernels";
-
-    *b = (struct bench){.shape = shape,
-                        .x_floats = n * nn_shape_floats(shape->in),
-                        .y_floats = n * nn_shape_floats(shape->out),
-                        .w_floats = node->param[0].floats};
-    TRY(base_tensor(b->x_floats, sizeof(float), what, &b->x));
-    TRY(base_tensor(b->x_floats, sizeof(float), what, &b->dx));
-    TRY(base_tensor(b->x_floats, sizeof(float), what, &b->want_dx));
-    TRY(base_tensor(b->y_floats, sizeof(float), what, &b->y));
-    TRY(base_tensor(b->y_floats, sizeof(float), what, &b->dy));
-    TRY(base_tensor(b->y_floats, sizeof(float), what, &b->want_y));
-    TRY(base_tensor(b->w_floats, sizeof(float), what, &b->w));
-    TRY(base_tensor(b->w_floats, sizeof(float), what, &b->dw));
-    TRY(base_tensor(b->w_floats, sizeof(float), what, &b->want_dw));
-    TRY(base_tensor(o, sizeof(float), what, &b->b));
-    TRY(base_tensor(o, sizeof(float), what, &b->db));
-    fill(b->x, b->x_floats, 1);
-    fill(b->dy, b->y_floats, 2);
-    clear_padding(shape->in, shape->n_max, b->x);
-    clear_padding(shape->out, shape->n_max, b->dy);
-    TRY(fill_weights(b, node));
-out:
-    return st;
-}
-
-static base_status run_once(const struct bench *b, const struct contender *c, double *seconds_p)
-{
-    const struct nn_conv_shape *s = b->shape;
-    const float *bias = s->bias ? b->b : NULL;
-    base_status st = BASE_OK;
-    double began = base_now();
-
-    TRY(c->conv->forward(c->state, s->n_max, b->x, b->w, bias, b->y, b->scratch));
-    if (s->training)
-        TRY(c->conv->backward(c->state, s->n_max, b->x, b->dy, b->w, b->dw, s->bias ? b->db : NULL,
-                              s->want_dx ? b->dx : NULL, b->scratch));
-    *seconds_p = base_now() - began;
-out:
-    return st;
-}
-
-static double distance(size_t count, const float *is, const float *want)
-{
-    double difference = 0, norm = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        double d = (double)is[i] - want[i];
-
-        difference += d * d;
-        norm += (double)want[i] * want[i];
-    }
-    return sqrt(difference / fmax(norm, 1e-30));
-}
-
-static double error_of(const struct bench *b)
-{
-    double error = distance(b->y_floats, b->y, b->want_y);
-
-    if (b->shape->training)
-        error = fmax(error, distance(b->w_floats, b->dw, b->want_dw));
-    if (b->shape->training && b->shape->want_dx)
-        error = fmax(error, distance(b->x_floats, b->dx, b->want_dx));
-    return error;
-}
-
-/* First run of a contender: warms up, and decides whether it may take part. */
-static base_status admit(struct bench *b, struct contender *c, bool *admitted_p)
-{
-    base_status st = BASE_OK;
-    double error;
-
-    TRY(run_once(b, c, &c->seconds));
-    *admitted_p = true;
-    if (strcmp(c->conv->name, reference) == 0) {
-        memcpy(b->want_y, b->y, b->y_floats * sizeof(float));
-        memcpy(b->want_dw, b->dw, b->w_floats * sizeof(float));
-        memcpy(b->want_dx, b->dx, b->x_floats * sizeof(float));
-        goto out;
-    }
-    error = error_of(b);
-    *admitted_p = error <= TOLERANCE;
-    if (!*admitted_p)
-        base_warn("kernel %s is off by %.1e on a convolution of %dx%dx%d: not used", c->conv->name,
-                  error, b->shape->in.c, b->shape->in.h, b->shape->in.w);
-out:
-    return st;
-}
-
-/* Opens all that serve, the reference first; their scratch is shared. */
-static base_status enter(struct bench *b, struct contender *field, int *count_p)
-{
-    const struct nn_conv *first = base_registry_get(reference, nn_conv_registry, nn_conv_count);
-    base_status st = BASE_OK;
-    size_t most = 0;
-
-    for (size_t i = 0; i <= nn_conv_count && *count_p < MAX_CANDIDATES; i++) {
-        const struct nn_conv *conv = i == 0 ? first : nn_conv_registry[i - 1];
-        size_t bytes = 0;
-
-        if ((i > 0 && conv == first) || !conv->serves(b->shape))
-            continue;
-        TRY(conv->open(b->shape, &bytes, &field[*count_p].state));
-        field[(*count_p)++].conv = conv;
-        most = bytes > most ? bytes : most;
-    }
-    TRY(base_tensor(most, 1, "a trial of kernels", &b->scratch));
-out:
-    return st;
-}
-
-static base_status race(struct bench *b, struct contender *field, int *count_p)
-{
-    base_status st = BASE_OK;
-    int count = 0;
-    double began;
-
-    for (int i = 0; i < *count_p; i++) {
-        bool admitted = false;
-
-        TRY(admit(b, &field[i], &admitted));
-        if (admitted) {
-            struct contender held = field[count];
-
-            field[count++] = field[i];
-            field[i] = held;
-        }
-    }
-    began = base_now();
-    for (int round = 0; round < ROUNDS && base_now() - began < BUDGET; round++)
-        for (int i = 0; i < count; i++) {
-            double seconds;
-
-            TRY(run_once(b, &field[i], &seconds));
-            /* The first run paid for page faults: it only counts when there is no other. */
-            field[i].seconds = round == 0 ? seconds : fmin(field[i].seconds, seconds);
-        }
-    *count_p = count;
-out:
-    return st;
-}
-
-static base_status choose(const struct nn_conv_shape *shape, const struct nn_node *node,
-                          const char **name_p)
-{
-    struct contender field[MAX_CANDIDATES] = {0};
-    struct bench b;
-    int opened = 0, count, best = 0;
-    base_status st = bench_init(&b, shape, node);
-
-    if (st == BASE_OK)
-        st = enter(&b, field, &opened);
-    count = opened;
-    if (st == BASE_OK && opened > 1)
-        st = race(&b, field, &count);
+    TRY(nn_trial(&layer->shape, layer->node, EFFORT, times, &count));
     for (int i = 1; i < count; i++) {
-        if (field[i].seconds < field[best].seconds && field[i].seconds < MARGIN * field[0].seconds)
+        if (times[i].error > TOLERANCE)
+            base_warn("kernel %s is off by %.1e on a convolution of %dx%dx%d: not used",
+                      times[i].conv->name, times[i].error, in.c, in.h, in.w);
+        else if (times[i].seconds < times[best].seconds &&
+                 times[i].seconds < MARGIN * times[0].seconds)
             best = i;
     }
-    if (st == BASE_OK)
-        *name_p = field[best].conv->name;
-    for (int i = 0; i < opened; i++)
-        field[i].conv->close(field[i].state);
-    bench_fini(&b);
+    *conv_p = times[best].conv;
+out:
     return st;
+}
+
+/* Seconds that the trial of a shape takes, by the estimates of its candidates. */
+static double estimate(const struct nn_conv_shape *shape)
+{
+    double round = 0, rounds;
+
+    for (size_t i = 0; i < nn_conv_count; i++)
+        if (nn_conv_registry[i]->cost != NULL && nn_conv_registry[i]->serves(shape))
+            round += nn_conv_registry[i]->cost(shape, nn_simd()->level) / nn_threads();
+    rounds = fmin(EFFORT.rounds, 1 + floor(EFFORT.seconds / fmax(round, 1e-9)));
+    return (1 + rounds) * round;
 }
 
 /* ---- what is known of this machine ---- */
-
-/* "64x16x16 128x16x16 k3x3 s1x1 p1x1 g1 bias n64 train dx" */
-static char *key_of(const struct nn_conv_shape *s)
-{
-    return base_format("%dx%dx%d%s %dx%dx%d k%dx%d s%dx%d p%dx%d g%d%s n%d%s%s", s->in.c, s->in.h,
-                       s->in.w, s->in.planar ? " planar" : "", s->out.c, s->out.h, s->out.w,
-                       s->kernel[0], s->kernel[1], s->stride[0], s->stride[1], s->pad[0], s->pad[1],
-                       s->groups, s->bias ? " bias" : "", s->n_max, s->training ? " train" : "",
-                       s->want_dx ? " dx" : "");
-}
 
 /* "AMD EPYC 7B13", from the first processor's entry. */
 static void cpu_name(char *name, size_t size)
@@ -354,157 +130,87 @@ out:
     return st;
 }
 
-/* ---- the plan ---- */
-
 /* A remembered choice counts only while it still serves. */
-static const char *remembered(const json_t *here, const char *key,
-                              const struct nn_conv_shape *shape)
+static const struct nn_conv *remembered(const json_t *here, const char *key,
+                                        const struct nn_conv_shape *shape)
 {
     const char *name = json_string_value(json_object_get(here, key));
     const struct nn_conv *conv =
         name != NULL ? base_registry_get(name, nn_conv_registry, nn_conv_count) : NULL;
 
-    return conv != NULL && conv->serves(shape) ? conv->name : NULL;
+    return conv != NULL && conv->serves(shape) ? conv : NULL;
 }
 
-static base_status find_out(const struct nn_conv_shape *shape, const struct nn_node *node,
-                            json_t *here, bool *changed, const char **name_p)
-{
-    base_status st = BASE_OK;
-    char *key = key_of(shape);
+/* ---- all of them ---- */
 
-    *name_p = remembered(here, key, shape);
-    if (*name_p == NULL) {
-        base_progress(false, "choosing kernels: %s", node->name);
-        TRY(choose(shape, node, name_p));
-        json_object_set_new(here, key, json_string(*name_p));
-        *changed = true;
-    }
-out:
-    base_free(key);
-    return st;
-}
-
-/* The first layer of a model wants no gradient of its input. */
-static bool wants_dx(const struct nn_graph *graph, const struct nn_setup *setup, int index)
-{
-    if (!setup->training)
-        return false;
-    if (setup->first > 0 || setup->input_gradient)
-        return true;
-    for (int i = 0; i < index; i++)
-        if (nn_graph_node(graph, i)->params > 0)
-            return true;
-    return false;
-}
-
-struct plan {
-    const struct nn_conv *forced; /* NULL: the fastest */
-    json_t *here;                 /* what the cache knows of this machine */
-    bool changed;
-    int convolutions, served; /* served: by the forced one */
-    struct base_str text;
+/* How far the trials are. */
+struct course {
+    int shapes, tried;
+    double seconds; /* that all will take, by estimate */
+    double told;    /* when a line was last written */
 };
 
-static base_status plan_layer(struct plan *p, const struct nn_node *node,
-                              struct nn_conv_shape shape)
+/* Shapes that the memory lacks, each once. */
+static struct course course_of(const struct nn_planned *layers, int count, const json_t *here)
 {
-    base_status st = BASE_OK;
-    const char *name = reference;
+    struct course c = {.told = base_now()};
+    json_t *seen = json_object();
 
-    p->convolutions++;
-    if (p->forced == NULL) {
-        TRY(find_out(&shape, node, p->here, &p->changed, &name));
-    } else if (p->forced->serves(&shape)) {
-        name = p->forced->name;
-        p->served++;
+    for (int i = 0; i < count; i++) {
+        char *key = nn_conv_shape_text(&layers[i].shape);
+
+        if (json_object_get(seen, key) == NULL && remembered(here, key, &layers[i].shape) == NULL) {
+            c.shapes++;
+            c.seconds += estimate(&layers[i].shape);
+        }
+        json_object_set_new(seen, key, json_true());
+        base_free(key);
     }
-    base_str_add(&p->text, "%s%s=%s", p->text.length > 0 ? " " : "", node->name, name);
-out:
-    return st;
+    json_decref(seen);
+    return c;
 }
 
-static base_status find_kernel(const char *name, const struct nn_conv **conv_p)
+static void tell_start(const struct course *c)
 {
-    return base_registry_find("convolution kernel (or auto)", name, nn_conv_registry, nn_conv_count,
-                              conv_p);
+    if (!base_progress_shown() && c->seconds >= LONG)
+        base_info("timing kernels of %d shape%s, about %.0f s", c->shapes, c->shapes == 1 ? "" : "s",
+                  c->seconds);
 }
 
-base_status nn_tune_check(const char *wish)
+static void tell(struct course *c, const struct nn_planned *layer)
 {
-    base_status st = BASE_OK;
-    const struct nn_conv *conv = NULL;
-    char *copy = NULL, *rest = NULL;
-
-    if (wish == NULL || wish[0] == '\0' || strcmp(wish, "auto") == 0)
-        return BASE_OK;
-    if (strchr(wish, '=') == NULL)
-        return find_kernel(wish, &conv);
-    copy = base_strdup(wish);
-    for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
-        if (strchr(word, '=') != NULL)
-            TRY(find_kernel(strchr(word, '=') + 1, &conv));
-out:
-    base_free(copy);
-    return st;
-}
-
-/* Every layer that a given plan names must be there. */
-static base_status check_plan(const struct nn_graph *graph, const char *plan)
-{
-    base_status st = BASE_OK;
-
-    while (st == BASE_OK && *plan != '\0') {
-        size_t word = strcspn(plan, " "), name = strcspn(plan, "= ");
-        char *layer = base_strndup(plan, name);
-        int index = -1;
-
-        if (word > 0)
-            st = base_prefix(nn_graph_find(graph, layer, &index), "kernel plan");
-        base_free(layer);
-        plan += word;
-        plan += strspn(plan, " ");
+    base_progress(false, "timing kernels: %s, %d of %d shapes done", layer->node->name, c->tried,
+                  c->shapes);
+    if (!base_progress_shown() && base_now() - c->told >= PAUSE) {
+        c->told = base_now();
+        base_info("timing kernels: %d of %d shapes done", c->tried, c->shapes);
     }
-    return st;
 }
 
-base_status nn_tune(const struct nn_graph *graph, const struct nn_setup *setup, const char *wish,
-                    const char *cache, char **plan_p)
+base_status nn_tune(struct nn_planned *layers, int count, const char *cache)
 {
     base_status st = BASE_OK;
-    struct plan p = {0};
-    json_t *known = open_cache(cache, &p.here);
-    int last = setup->last > 0 ? setup->last : nn_graph_layers(graph);
+    json_t *here = NULL, *known = open_cache(cache, &here);
+    struct course c = course_of(layers, count, here);
+    char *key = NULL;
 
-    *plan_p = NULL;
-    /* The plan of a model without convolutions is empty. */
-    if (wish != NULL && (wish[0] == '\0' || strchr(wish, '=') != NULL)) {
-        TRY(nn_tune_check(wish));
-        TRY(check_plan(graph, wish));
-        *plan_p = base_strdup(wish);
-        goto out;
-    }
-    if (wish != NULL && strcmp(wish, "auto") != 0)
-        TRY(find_kernel(wish, &p.forced));
-    for (int i = setup->first; i < last; i++) {
-        const struct nn_node *node = nn_graph_node(graph, i);
-        struct nn_conv_shape shape = {.n_max = setup->n_max, .training = setup->training};
-
-        if (node->layer->convolution == NULL)
+    tell_start(&c);
+    for (int i = 0; i < count; i++) {
+        base_free(key);
+        key = nn_conv_shape_text(&layers[i].shape);
+        layers[i].conv = remembered(here, key, &layers[i].shape);
+        if (layers[i].conv != NULL)
             continue;
-        shape.want_dx = wants_dx(graph, setup, i);
-        node->layer->convolution(node, &shape);
-        TRY(plan_layer(&p, node, shape));
+        tell(&c, &layers[i]);
+        TRY(choose(&layers[i], &layers[i].conv));
+        json_object_set_new(here, key, json_string(layers[i].conv->name));
+        c.tried++;
     }
     base_progress_clear();
-    if (p.forced != NULL && p.convolutions > 0 && p.served == 0)
-        TRY(base_fail(BASE_ERR_USAGE, "kernel %s serves no convolution of this model",
-                      p.forced->name));
-    if (p.changed && cache != NULL && save_cache(cache, known) != BASE_OK)
+    if (c.tried > 0 && cache != NULL && save_cache(cache, known) != BASE_OK)
         base_warn("kernel timings are not remembered: %s", base_message());
-    *plan_p = base_str_take(&p.text);
 out:
-    base_str_fini(&p.text);
+    base_free(key);
     json_decref(known);
     return st;
 }
@@ -516,41 +222,4 @@ char *nn_tune_cache(void)
 
     base_free(dir);
     return cache;
-}
-
-/* ---- reading a plan ---- */
-
-char *nn_tune_kernel(const char *plan, const struct nn_node *node)
-{
-    size_t length = strlen(node->name);
-
-    if (plan == NULL || plan[0] == '\0')
-        return NULL;
-    if (strchr(plan, '=') == NULL)
-        return base_strdup(plan);
-    while (*plan != '\0') {
-        size_t word = strcspn(plan, " ");
-
-        if (word > length && strncmp(plan, node->name, length) == 0 && plan[length] == '=')
-            return base_strndup(plan + length + 1, word - length - 1);
-        plan += word;
-        plan += strspn(plan, " ");
-    }
-    return NULL;
-}
-
-double nn_tune_flops(const struct nn_graph *graph, const char *plan)
-{
-    double flops = 0;
-
-    for (int i = 0; i < nn_graph_layers(graph); i++) {
-        const struct nn_node *node = nn_graph_node(graph, i);
-        char *kernel = node->layer->convolution != NULL ? nn_tune_kernel(plan, node) : NULL;
-        const struct nn_conv *conv =
-            kernel != NULL ? base_registry_get(kernel, nn_conv_registry, nn_conv_count) : NULL;
-
-        flops += node->flops * (conv != NULL ? conv->share : 1);
-        base_free(kernel);
-    }
-    return flops;
 }

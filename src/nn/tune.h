@@ -1,32 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernel plan: which candidate of nn/kernels computes each convolution of a model,
- * "features.0=direct features.4=winograd4 …". One worker makes it and hands it to the others; it
- * is kept in run.json and in checkpoints, so that a resumed run computes the same bits.
+ * Kernels chosen by time (--tune): each distinct shape of a model is tried once on this machine
+ * (nn/trial.h), and the fastest candidate that agrees with the reference is remembered in
+ * ~/.cache/paceline/kernels.json for this CPU, level and number of threads. Two machines, or one
+ * under load, may choose differently, and then their results differ in the last bits.
  */
 #ifndef NN_TUNE_H
 #define NN_TUNE_H
 
-#include "nn/net.h"
+#include "nn/kernelplan.h"
 
-/* `wish`: "auto" (or NULL) times the candidates of each shape on this machine and takes the
- * fastest that agrees with the reference; a candidate's name takes it wherever it serves; a plan
- * is taken as it is. `cache` is a file of earlier timings, read and replaced; NULL: none. The
- * setup's range, n_max and training count; its threads are those in force. */
-base_status nn_tune(const struct nn_graph *graph, const struct nn_setup *setup, const char *wish,
-                    const char *cache, char **plan_p);
+/* Sets the `conv` of every layer. `cache` is the file of earlier choices, read and replaced; NULL:
+ * none. Tells how long it will take and how far it is. */
+base_status nn_tune(struct nn_planned *layers, int count, const char *cache);
 
-/* Are all kernels that a wish names known? Whether they serve is seen when there is a model. */
-base_status nn_tune_check(const char *wish);
-
-/* Where this person's timings are remembered, or NULL; base_free. */
+/* Where this person's choices are remembered, or NULL; base_free. */
 char *nn_tune_cache(void);
-
-/* The candidate that a plan ("a=x b=y", or "x" for all) gives to a layer; NULL when it gives none.
- * base_free. */
-char *nn_tune_kernel(const char *plan, const struct nn_node *node);
-
-/* Forward flops of one sample that are really done with a plan: the fast forms do fewer. */
-double nn_tune_flops(const struct nn_graph *graph, const char *plan);
 
 #endif

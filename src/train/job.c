@@ -113,7 +113,9 @@ const struct base_option train_job_options[] = {
      .help = "batch-norm over the samples of all workers, so that they equal one"},
     {.name = "kernels", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(kernels),
      .registry = nn_conv_registry,
-     .help = "a convolution kernel wherever it serves, or auto, the fastest of"},
+     .help = "a convolution kernel wherever it serves, or auto, by shape and CPU level one of"},
+    {.name = "tune", .kind = BASE_FLAG, .offset = AT(tune),
+     .help = "time the kernels on this machine first and take the fastest; bits may differ then"},
     {.name = "log-every", .argument = "N", .kind = BASE_INT, .offset = AT(log_every), .min = -1,
      .max = 1e9,
      .help = "steps between log lines; 0: none; -1: 20, on a terminal 10 seconds at least"},
@@ -196,6 +198,10 @@ base_status train_job_check(const struct train_job *job)
                          "--run names a new run, but --resume goes on in the folder of %s; leave "
                          "one out",
                          job->resume);
+    if (job->tune && strcmp(job->kernels, "auto") != 0)
+        return base_fail(BASE_ERR_USAGE, "--tune chooses the kernels by time, --kernels %s by name; "
+                                         "leave one out",
+                         job->kernels);
     if (job->nesterov && job->momentum == 0)
         return base_fail(BASE_ERR_USAGE, "--nesterov needs --momentum above 0");
     return train_job_image_size(job, &height, &width);
@@ -215,7 +221,7 @@ enum train_change train_job_may_change(const char *name)
         "checkpoint-every", "keep",  "record",  "patience",  "strategy",   "data", NULL};
     /* These decide what the state is of and how steps are counted. */
     static const char *const fixed_names[] = {
-        "model", "init", "kernels", "validation", "normalise", "batch", "batch-per-worker", NULL};
+        "model", "init", "kernels", "tune", "validation", "normalise", "batch", "batch-per-worker", NULL};
 
     return is_one_of(name, free_names)    ? TRAIN_CHANGE_FREE
            : is_one_of(name, fixed_names) ? TRAIN_CHANGE_NEVER

@@ -24,6 +24,7 @@ struct train_job {
     bool flip, balanced, normalise, sync_bn;
     int64_t seed, threads;
     const char *strategy, *kernels; /* strategy NULL: by the number of workers */
+    bool tune;
     int64_t log_every, eval_every;
     bool test, checkpoint;
     int64_t checkpoint_every, keep;

@@ -8,7 +8,7 @@
 #include "base/rng.h"
 #include "nn/simd/simd.h"
 #include "nn/threads.h"
-#include "nn/tune.h"
+#include "nn/kernelplan.h"
 #include "nn/zoo.h"
 #include "train/state.h"
 #include "train/update.h"
@@ -48,19 +48,18 @@ static base_status make_network(struct train_measure *m, const struct train_meas
 {
     base_status st = BASE_OK;
     const struct nn_optimiser *sgd = NULL;
-    char *cache = nn_tune_cache();
     struct nn_setup net = {.n_max = m->batch, .training = true};
 
     TRY(nn_optimiser_find("sgd", &sgd));
     TRY(train_state_init(&m->state, m->graph, sgd));
     nn_graph_start(m->graph, 1, m->state.weights, m->state.statistics);
-    TRY(nn_tune(m->graph, &net, setup->kernels, cache, &m->kernels));
+    TRY(nn_kernelplan_make(m->graph, &net,
+                           (struct nn_kernelplan_wish){setup->kernels, setup->tune}, &m->kernels));
     net.kernels = m->kernels;
     net.weights = m->state.weights;
     net.statistics = m->state.statistics;
     TRY(nn_net_new(m->graph, &net, &m->net));
 out:
-    base_free(cache);
     return st;
 }
 

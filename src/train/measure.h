@@ -13,6 +13,7 @@ struct train_measure_setup {
     int classes;           /* 0: the model's own */
     int batch, threads;    /* threads 0: one for each core */
     const char *kernels;   /* as --kernels of train */
+    bool tune;             /* as --tune of train */
 };
 
 struct train_measure;

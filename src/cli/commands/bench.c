@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * paceline bench layers|step MODEL: where the time of a training step goes, on random numbers.
+ * paceline bench kernels MODEL: how fast each candidate computes each convolution.
  * paceline bench collectives: how fast workers combine buffers.
  */
 #include <string.h>
@@ -9,17 +10,18 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/bench_collectives.h"
+#include "cli/bench_kernels.h"
 #include "cli/cli.h"
 #include "cli/shape.h"
 #include "nn/conv.h"
-#include "nn/tune.h"
+#include "nn/kernelplan.h"
 #include "train/measure.h"
 #include "train/pace.h"
 
 struct args {
     const char *input, *kernels;
     int64_t classes, batch, threads, steps;
-    bool paced, json;
+    bool tune, forward, paced, json;
     struct cli_bench_collectives collectives;
 };
 
@@ -122,7 +124,7 @@ static base_status step(struct train_measure *m, const struct args *a)
     double seconds, loss, peak;
     double nominal = step_flops(nn_graph_flops(graph), a->batch);
     double executed =
-        step_flops(nn_tune_flops(graph, nn_net_kernels(train_measure_net(m))), a->batch);
+        step_flops(nn_kernelplan_flops(graph, nn_net_kernels(train_measure_net(m))), a->batch);
     json_t *json = NULL;
 
     TRY(train_pace_init(&pace, a->steps));
@@ -153,7 +155,7 @@ out:
     return st;
 }
 
-static const char *const verbs[] = {"layers", "step", "collectives", NULL};
+static const char *const verbs[] = {"layers", "step", "kernels", "collectives", NULL};
 
 static base_status model(const struct args *a, const struct cli_positional *positional)
 {
@@ -163,12 +165,11 @@ static base_status model(const struct args *a, const struct cli_positional *posi
                                         .classes = (int)a->classes,
                                         .batch = (int)a->batch,
                                         .threads = (int)a->threads,
-                                        .kernels = a->kernels};
+                                        .kernels = a->kernels,
+                                        .tune = a->tune};
     uint64_t before = base_peak_memory();
     base_status st = BASE_OK;
 
-    if (positional->count != 2)
-        TRY(base_fail(BASE_ERR_USAGE, "bench %s takes one model", positional->at[0]));
     TRY(cli_shape(a->input, &setup.input));
     TRY(train_measure_new(&setup, &m));
     if (by_layer)
@@ -182,18 +183,41 @@ out:
     return st;
 }
 
+static base_status kernels(const struct args *a, const char *name)
+{
+    struct cli_bench_kernels setup = {.model = name,
+                                      .classes = (int)a->classes,
+                                      .batch = (int)a->batch,
+                                      .threads = (int)a->threads,
+                                      .rounds = (int)a->steps,
+                                      .forward = a->forward,
+                                      .json = a->json};
+    base_status st = BASE_OK;
+
+    TRY(cli_shape(a->input, &setup.input));
+    TRY(cli_bench_kernels(&setup));
+out:
+    return st;
+}
+
 static base_status run(void *args, const struct cli_positional *positional)
 {
     struct args *a = args;
 
-    if (strcmp(positional->at[0], "layers") == 0 || strcmp(positional->at[0], "step") == 0)
-        return model(a, positional);
-    if (strcmp(positional->at[0], "collectives") != 0)
-        return base_unknown(BASE_ERR_USAGE, "verb", positional->at[0], verbs, 3);
-    if (positional->count != 1)
-        return base_fail(BASE_ERR_USAGE, "bench collectives takes no model");
+    const char *verb = positional->at[0];
+
     a->collectives.json = a->json;
-    return cli_bench_collectives(&a->collectives);
+    if (strcmp(verb, "collectives") == 0)
+        return positional->count == 1
+                   ? cli_bench_collectives(&a->collectives)
+                   : base_fail(BASE_ERR_USAGE, "bench collectives takes no model");
+    if (positional->count != 2)
+        return base_fail(BASE_ERR_USAGE, "bench %s takes one model", verb);
+    if (strcmp(verb, "kernels") == 0)
+        return kernels(a, positional->at[1]);
+    if (strcmp(verb, "layers") == 0 || strcmp(verb, "step") == 0)
+        return model(a, positional);
+    return base_unknown(BASE_ERR_USAGE, "verb", verb, verbs, 4);
 }
 
 #define AT(field) offsetof(struct args, field)
@@ -208,7 +232,12 @@ static const struct base_option options[] = {
      .help = "steps to measure, after one that warms up", .local = true},
     {.name = "kernels", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(kernels),
      .registry = nn_conv_registry,
-     .help = "a convolution kernel wherever it serves, or auto, the fastest of", .local = true},
+     .help = "a convolution kernel wherever it serves, or auto, by shape and CPU level one of",
+     .local = true},
+    {.name = "tune", .kind = BASE_FLAG, .offset = AT(tune),
+     .help = "layers, step: with the kernels that are the fastest here", .local = true},
+    {.name = "forward", .kind = BASE_FLAG, .offset = AT(forward),
+     .help = "kernels: without the backward", .local = true},
     {.name = "input", .argument = "CxHxW", .kind = BASE_TEXT, .offset = AT(input),
      .help = "input shape [the model's own]", .local = true},
     {.name = "classes", .argument = "N", .kind = BASE_INT, .offset = AT(classes), .max = 65536,
@@ -236,11 +265,12 @@ static const struct base_option options[] = {
 const struct cli_command cli_command_bench = {
     .name = "bench",
     .help = "measure a training step, whole or layer by layer, or collectives",
-    .usage = "paceline bench layers|step MODEL [options]\n"
+    .usage = "paceline bench layers|step|kernels MODEL [options]\n"
              "       paceline bench collectives [options]",
     .examples = "  paceline bench layers vgg11 --batch 64\n"
                 "  paceline bench step mnist-cnn --threads 1 --json\n"
                 "  paceline bench step vgg11 --kernels onednn\n"
+                "  paceline bench kernels resnet18 --batch 16 --threads 1\n"
                 "  paceline bench collectives --workers 2 --collective all-reduce\n",
     .verbs = verbs,
     .completes = "M",

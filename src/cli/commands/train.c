@@ -15,7 +15,7 @@
 #include "cli/cli.h"
 #include "cli/cluster.h"
 #include "comm/transport.h"
-#include "nn/tune.h"
+#include "nn/kernelplan.h"
 #include "nn/zoo.h"
 #include "train/run.h"
 #include "train/strategy.h"
@@ -152,7 +152,7 @@ static base_status check(const struct train_job *job, const struct cluster_launc
     TRY(train_job_check(job));
     TRY(train_strategy_find(train_job_strategy(job, true), &strategy, &options));
     TRY(train_strategy_serves(strategy, launch->hosts * launch->workers));
-    TRY(nn_tune_check(job->kernels));
+    TRY(nn_kernelplan_check(job->kernels));
     if (job->resume == NULL) /* a run has its model with it */
         TRY(nn_model_text(job->model, &model));
     *least_p = strategy->least;

@@ -13,6 +13,12 @@ static bool serves(const struct nn_conv_shape *s)
            s->kernel[0] * s->kernel[1] * s->in.c <= NN_DIRECT_TAPS && !s->want_dx;
 }
 
+static double cost(const struct nn_conv_shape *shape, enum nn_level level)
+{
+    (void)level;
+    return 1 * nn_conv_products(shape) / 40e9;
+}
+
 static base_status open_conv(const struct nn_conv_shape *shape, size_t *scratch_bytes_p,
                              void **state_p)
 {
@@ -25,6 +31,7 @@ const struct nn_conv nn_conv_direct = {
     .help = "first layers with up to four channels: any small kernel and stride",
     .share = 1,
     .serves = serves,
+    .cost = cost,
     .open = open_conv,
     .close = nn_ownconv_close,
     .forward = nn_ownconv_forward,

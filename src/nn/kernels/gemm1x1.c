@@ -11,6 +11,12 @@ static bool serves(const struct nn_conv_shape *s)
            s->groups == 1 && !s->in.planar;
 }
 
+static double cost(const struct nn_conv_shape *shape, enum nn_level level)
+{
+    (void)level;
+    return 1 * nn_conv_products(shape) / 40e9;
+}
+
 static base_status open_conv(const struct nn_conv_shape *shape, size_t *scratch_bytes_p,
                              void **state_p)
 {
@@ -23,6 +29,7 @@ const struct nn_conv nn_conv_gemm1x1 = {
     .help = "1x1 kernels as matrix products: any stride",
     .share = 1,
     .serves = serves,
+    .cost = cost,
     .open = open_conv,
     .close = nn_ownconv_close,
     .forward = nn_ownconv_forward,

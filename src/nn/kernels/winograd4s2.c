@@ -10,6 +10,12 @@ static bool serves(const struct nn_conv_shape *s)
     return nn_ownconv_winograd_serves(s, 2);
 }
 
+static double cost(const struct nn_conv_shape *shape, enum nn_level level)
+{
+    (void)level;
+    return 81.0 / 144 * nn_conv_products(shape) / 40e9;
+}
+
 static base_status open_conv(const struct nn_conv_shape *shape, size_t *scratch_bytes_p,
                              void **state_p)
 {
@@ -22,6 +28,7 @@ const struct nn_conv nn_conv_winograd4s2 = {
     .help = "Winograd in tiles of 4x4: 3x3, stride 2, padding 0 or 1",
     .share = 81.0 / 144,
     .serves = serves,
+    .cost = cost,
     .open = open_conv,
     .close = nn_ownconv_close,
     .forward = nn_ownconv_forward,

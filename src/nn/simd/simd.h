@@ -25,8 +25,12 @@ enum { NN_POOL_DEAD = 4 };
 
 struct nn_simd_conv;
 
+/* The CPU levels, slowest first; what is chosen by level is a table indexed by it. */
+enum nn_level { NN_LEVEL_portable, NN_LEVEL_avx2, NN_LEVELS };
+
 struct nn_simd {
     const char *name;
+    enum nn_level level;
 
     /* `rounds` of register-only multiply-adds on each thread; the flops done. */
     double (*fma)(long rounds, int threads);

@@ -12,7 +12,7 @@
 #include "model/model.h"
 #include "nn/net.h"
 #include "nn/simd/simd.h"
-#include "nn/tune.h"
+#include "nn/kernelplan.h"
 #include "nn/zoo.h"
 #include "train/evaluate.h"
 #include "train/session.h"
@@ -269,14 +269,10 @@ static struct nn_setup network_describe_net(struct train_session *s)
 static base_status network_tune(struct train_session *s, const char *wished)
 {
     const struct network *n = s->work;
-    struct nn_setup setup;
-    char *cache = nn_tune_cache();
-    base_status st;
+    const struct nn_setup setup = network_describe_net(s);
 
-    setup = network_describe_net(s);
-    st = nn_tune(n->graph, &setup, wished, cache, &s->kernels);
-    base_free(cache);
-    return st;
+    return nn_kernelplan_make(n->graph, &setup,
+                              (struct nn_kernelplan_wish){wished, s->job->tune}, &s->kernels);
 }
 
 static base_status network_fit_net(struct train_session *s)
