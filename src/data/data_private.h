@@ -58,6 +58,14 @@ bool data_folder_holds_image(const char *path); /* itself, not in folders inside
 base_status data_file_image(const char *path,
                             base_status (*read)(const void *, size_t, struct data_image *),
                             struct data_image *image_p);
+/* The pixels of an image file, cut and scaled to these. Only DATA_CROP_RANDOM looks at `random`. */
+struct data_target {
+    int channels, height, width;
+    enum data_crop crop;
+};
+enum data_crop data_crop_of_tests(enum data_crop crop); /* NONE or CENTRE */
+base_status data_file_pixels(const char *path, struct data_target target, const uint32_t random[4],
+                             uint8_t *pixels);
 void data_files_add(struct data_files *files, char *path, int32_t label); /* takes over `path` */
 void data_files_fini(struct data_files *files);
 
@@ -75,6 +83,11 @@ void data_ignored_tell(const struct data_ignored *ignored, const char *path,
 extern const struct data_format data_format_of_files;
 base_status data_files_source(const char *const *places, size_t count,
                               const struct data_options *options, struct data_source *source_p);
+
+/* Pixels of a random part of a sample's image, which these words decide; whether the format can. */
+base_status data_random_pixels(const struct data_set *set, enum data_part part, uint32_t index,
+                               const uint32_t random[4], uint8_t *pixels);
+bool data_crops(const struct data_set *set);
 
 /* Are this set's pixels costly to get, so that several threads pay? */
 bool data_costly(const struct data_set *set);

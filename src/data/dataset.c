@@ -80,6 +80,18 @@ base_status data_pixels(const struct data_set *set, enum data_part part, uint32_
                                source_index(set, part, index), pixels);
 }
 
+base_status data_random_pixels(const struct data_set *set, enum data_part part, uint32_t index,
+                               const uint32_t random[4], uint8_t *pixels)
+{
+    return set->format->random_pixels(set->source.state, source_part(set, part),
+                                      source_index(set, part, index), random, pixels);
+}
+
+bool data_crops(const struct data_set *set)
+{
+    return set->format->random_pixels != NULL;
+}
+
 static const struct data_format *find_format(const char *path)
 {
     for (size_t i = 0; i < data_format_count; i++) {
@@ -365,6 +377,7 @@ static void describe(struct data_set *set, const char *what, const struct data_o
     info->channels = s->channels;
     info->height = s->height;
     info->width = s->width;
+    info->crop = s->crop;
     info->classes = set->label_of != NULL ? options->classes : s->classes;
     memcpy(info->count, s->count, sizeof info->count);
     info->class_names = base_calloc((size_t)info->classes, sizeof *info->class_names);

@@ -20,6 +20,11 @@ enum data_part { DATA_TRAIN, DATA_TEST, DATA_VALIDATION, DATA_PARTS };
 
 enum { DATA_NO_LABEL = -1 }; /* of a sample whose class is not known */
 
+/* Which part of an image is scaled to the set's size: all of it, whatever its proportions; the
+ * largest part of the right proportions in the middle; another part each time. */
+enum data_crop { DATA_CROP_NONE, DATA_CROP_CENTRE, DATA_CROP_RANDOM };
+extern const char *const data_crop_names[]; /* by number, NULL-ended */
+
 struct data_info {
     char *name;         /* what the person wrote */
     char *path;         /* where it is, absolute, in UTF-8; NULL: `name` is no path */
@@ -30,6 +35,7 @@ struct data_info {
     uint32_t count[DATA_PARTS];         /* samples in each part */
     float mean[DATA_MAX_CHANNELS];      /* of pixels scaled to [0,1], over the training part … */
     float deviation[DATA_MAX_CHANNELS]; /* … x' = (x/255 - mean) / deviation */
+    enum data_crop crop; /* what data_pixels does with images of other proportions: NONE or CENTRE */
     char digest[BASE_SHA256_HEX]; /* identity of the set: shape, counts, labels, source bytes */
     char names[BASE_SHA256_HEX];  /* of its files' names alone, not their sizes; "": none */
     char *const *bad;             /* what is wrong with each file that was left out … */
@@ -44,6 +50,9 @@ struct data_options {
     /* A shape to convert images to, each 0: as the format decides. Formats whose images all have
      * one shape keep that; the caller compares. */
     int channels, height, width;
+    /* Formats whose images all have one shape do not follow it. With RANDOM, data_pixels cuts the
+     * centre: the loader asks for other parts of the training samples. */
+    enum data_crop crop;
     /* Normalise by these instead of the set's own statistics: a trained model wants what it was
      * trained with. */
     bool has_statistics;

@@ -98,12 +98,31 @@ void data_ignored_tell(const struct data_ignored *ignored, const char *path, str
     base_str_fini(&list);
 }
 
+enum data_crop data_crop_of_tests(enum data_crop crop)
+{
+    return crop == DATA_CROP_NONE ? DATA_CROP_NONE : DATA_CROP_CENTRE;
+}
+
+base_status data_file_pixels(const char *path, struct data_target target, const uint32_t random[4],
+                             uint8_t *pixels)
+{
+    struct data_image image;
+    base_status st = data_file_image(path, data_image_decode, &image);
+
+    if (st == BASE_OK) {
+        data_image_crop(&image, target.crop, target.height, target.width, random);
+        data_image_fit(&image, target.channels, target.height, target.width, pixels);
+    }
+    data_image_fini(&image);
+    return st;
+}
+
 /* ---- a set of files ---- */
 
 struct file_set {
     struct data_files files;
     struct base_str notes;
-    int channels, height, width; /* that images are converted to */
+    struct data_target target;
 };
 
 static void files_close(void *state)
@@ -147,14 +166,9 @@ static base_status files_pixels(const void *state, enum data_part part, uint32_t
                                 uint8_t *pixels)
 {
     const struct file_set *s = state;
-    struct data_image image;
-    base_status st = data_file_image(s->files.paths[index], data_image_decode, &image);
 
     (void)part;
-    if (st == BASE_OK)
-        data_image_fit(&image, s->channels, s->height, s->width, pixels);
-    data_image_fini(&image);
-    return st;
+    return data_file_pixels(s->files.paths[index], s->target, NULL, pixels);
 }
 
 static const char *files_file(const void *state, enum data_part part, uint32_t index)
@@ -181,13 +195,12 @@ base_status data_files_source(const char *const *places, size_t count,
     struct file_set *s = base_calloc(1, sizeof *s);
 
     *source_p = (struct data_source){0};
-    s->channels = options->channels;
-    s->height = options->height;
-    s->width = options->width;
-    if (s->channels != 1 && s->channels != 3)
+    s->target = (struct data_target){options->channels, options->height, options->width,
+                                     data_crop_of_tests(options->crop)};
+    if (options->channels != 1 && options->channels != 3)
         TRY(base_fail(BASE_ERR_DATA,
                       "images of files are gray (1 channel) or colour (3), not of %d channels",
-                      s->channels));
+                      options->channels));
     for (size_t i = 0; i < count; i++)
         if (base_is_dir(places[i]))
             TRY(add_folder(s, places[i]));
@@ -197,9 +210,10 @@ base_status data_files_source(const char *const *places, size_t count,
         TRY(base_fail(BASE_ERR_DATA, "%zu images are too many", s->files.count));
     *source_p = (struct data_source){
         .state = s,
-        .channels = s->channels,
-        .height = s->height,
-        .width = s->width,
+        .channels = options->channels,
+        .height = options->height,
+        .width = options->width,
+        .crop = s->target.crop,
         .classes = options->classes > 0 ? options->classes : 1,
         .count = {[DATA_TEST] = (uint32_t)s->files.count},
         .labels = {[DATA_TEST] = s->files.labels},

@@ -12,6 +12,7 @@
 struct data_source {
     void *state; /* the format's own; closed by format->close */
     int channels, height, width, classes;
+    enum data_crop crop;               /* that `pixels` does: NONE or CENTRE */
     char **class_names;                /* NULL: "0", "1", … */
     uint32_t count[DATA_PARTS];        /* a missing part is 0 */
     const int32_t *labels[DATA_PARTS]; /* DATA_NO_LABEL: not known */
@@ -34,12 +35,16 @@ struct data_format {
     bool (*recognise)(const char *path);
     /* Of what no format recognises: fails with the reason where it is nearly ours. Optional. */
     base_status (*explain)(const char *path);
-    /* Of the options it may follow the wished shape, skip_bad and whole; the rest is data_open's
+    /* Of the options it may follow the wished shape, crop, skip_bad and whole; the rest is data_open's
      * business. */
     base_status (*open)(const char *path, const struct data_options *options,
                         struct data_source *source_p);
     /* Pixels (C,H,W) of one sample; called from several threads at once. */
     base_status (*pixels)(const void *state, enum data_part part, uint32_t index, uint8_t *pixels);
+    /* The same of a random part of the image, which these words decide. NULL: images are not
+     * cropped, and the source's crop is NONE. */
+    base_status (*random_pixels)(const void *state, enum data_part part, uint32_t index,
+                                 const uint32_t random[4], uint8_t *pixels);
     /* The file that one sample is. Optional: samples are no files. */
     const char *(*file)(const void *state, enum data_part part, uint32_t index);
     void (*close)(void *state); /* accepts NULL and half-built */

@@ -20,6 +20,12 @@ base_status data_image_decode(const void *bytes, size_t count, struct data_image
 base_status data_image_probe(const void *bytes, size_t count, struct data_image *image_p);
 void data_image_fini(struct data_image *image);
 
+/* Cuts it down, in place, to a part of the proportions of height x width: the largest in the middle
+ * (CENTRE), or 8 to 100 % of the area anywhere, its proportions up to 4:3 off, as the random words
+ * decide (RANDOM). NONE leaves it as it is; only RANDOM looks at the words. */
+void data_image_crop(struct data_image *image, enum data_crop crop, int height, int width,
+                     const uint32_t random[4]);
+
 /* Turns it into gray (1) or colour (3) and scales it bilinearly to the whole of the target,
  * whatever its proportions; `pixels` is (channels,height,width). May change `image`, which the
  * caller still owns. */

@@ -60,6 +60,14 @@ struct data_loader {
     bool cancel, stop;
 };
 
+/* Blocks of a sample's random words. */
+enum { VIEW_WORDS, CROP_WORDS };
+
+static struct base_rng rng_of(const struct data_loader *l, uint32_t id)
+{
+    return base_rng_of(l->seed, BASE_STREAM_AUGMENT, 0, l->epoch, id);
+}
+
 /* Where a sample is cropped and whether it is mirrored. */
 struct view {
     int dy, dx;
@@ -68,11 +76,11 @@ struct view {
 
 static struct view view_of(const struct data_loader *l, uint32_t id)
 {
-    struct base_rng rng = base_rng_of(l->seed, BASE_STREAM_AUGMENT, 0, l->epoch, id);
+    struct base_rng rng = rng_of(l, id);
     uint64_t places = 2 * (uint64_t)l->augment.pad + 1;
     uint32_t words[4];
 
-    base_rng_block(&rng, 0, words);
+    base_rng_block(&rng, VIEW_WORDS, words);
     return (struct view){(int)((words[0] * places) >> 32) - l->augment.pad,
                          (int)((words[1] * places) >> 32) - l->augment.pad,
                          l->augment.flip && (words[2] >> 31) != 0};
@@ -112,10 +120,21 @@ static void convert(const struct data_loader *l, struct view view, const uint8_t
     }
 }
 
+static base_status read_pixels(const struct data_loader *l, uint32_t id, uint8_t *pixels)
+{
+    struct base_rng rng = rng_of(l, id);
+    uint32_t words[4];
+
+    if (!l->augment.crop)
+        return data_pixels(l->set, l->part, id, pixels);
+    base_rng_block(&rng, CROP_WORDS, words);
+    return data_random_pixels(l->set, l->part, id, words, pixels);
+}
+
 /* x (C,H,W) of one sample. */
 static base_status fill_sample(const struct data_loader *l, uint32_t id, uint8_t *pixels, float *x)
 {
-    base_status st = data_pixels(l->set, l->part, id, pixels);
+    base_status st = read_pixels(l, id, pixels);
 
     if (st == BASE_OK)
         convert(l, view_of(l, id), pixels, x);
@@ -265,6 +284,9 @@ base_status data_loader_new(const struct data_set *set, enum data_part part, uin
     if (augment.pad < 0 || augment.pad > DATA_MAX_SIDE)
         TRY(base_fail(BASE_ERR_USAGE, "padding of %d pixels is not from 0 to %d", augment.pad,
                       DATA_MAX_SIDE));
+    if (augment.crop && !data_crops(set))
+        TRY(base_fail(BASE_ERR_USAGE, "the images of %s all have one shape and are not cropped",
+                      data_describe(set)->name));
     make_tables(l);
     TRY(make_slots(l));
     TRY(start_threads(l));

@@ -17,6 +17,7 @@ void data_order(const struct data_set *set, enum data_part part, uint64_t seed, 
 struct data_augment {
     int pad;   /* zero-pad by this much on each side, then crop at a random place */
     bool flip; /* left to right, every second time */
+    bool crop; /* a random part of each image, scaled; for formats that can */
 };
 
 /* One worker's share of every batch. Workers have weights; `from` is the sum of the weights of the

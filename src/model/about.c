@@ -16,6 +16,7 @@ void model_about_init(struct model_about *about, const char *model, const char *
         .classes = info->classes,
         .labels = base_calloc((size_t)info->classes, sizeof *about->labels),
         .input = {.c = info->channels, .h = info->height, .w = info->width},
+        .crop = info->crop,
         .kernels = base_strdup(kernels),
         .data = base_strdup(info->name),
         .data_names = info->names[0] != '\0' ? base_strdup(info->names) : NULL,
@@ -62,6 +63,7 @@ const char *model_about_place(const struct model_about *about)
 json_t *model_about_to_json(const struct model_about *about)
 {
     json_t *labels = json_array(), *mean = json_array(), *deviation = json_array();
+    const char *crop = about->crop != DATA_CROP_NONE ? data_crop_names[about->crop] : NULL;
 
     for (int i = 0; i < about->classes; i++)
         json_array_append_new(labels, json_string(about->labels[i]));
@@ -70,9 +72,9 @@ json_t *model_about_to_json(const struct model_about *about)
         json_array_append_new(deviation, json_real((double)about->deviation[i]));
     }
     return json_pack(
-        "{s:s, s:i, s:o, s:[i,i,i], s:o, s:o, s:s, s:{s:s, s:s, s:s, s:s*, s:s*}, s:O}", "model",
+        "{s:s, s:i, s:o, s:[i,i,i], s:s*, s:o, s:o, s:s, s:{s:s, s:s, s:s, s:s*, s:s*}, s:O}", "model",
         about->model, "classes", about->classes, "labels", labels, "input", about->input.c,
-        about->input.h, about->input.w, "mean", mean, "deviation", deviation, "kernels",
+        about->input.h, about->input.w, "crop", crop, "mean", mean, "deviation", deviation, "kernels",
         about->kernels, "data", "name", about->data, "format", about->format, "digest",
         about->digest, "names", about->data_names, "path", about->data_path, "settings",
         about->settings);
@@ -146,6 +148,24 @@ static base_status read_input(const json_t *object, struct nn_shape *input_p)
     return st;
 }
 
+/* No crop: images are scaled whole. */
+static base_status read_crop(const json_t *object, enum data_crop *crop_p)
+{
+    const char *name = NULL;
+    base_status st = BASE_OK;
+
+    *crop_p = DATA_CROP_NONE;
+    if (json_object_get(object, "crop") == NULL)
+        goto out;
+    TRY(base_json_string(object, "crop", &name));
+    if (strcmp(name, data_crop_names[DATA_CROP_CENTRE]) == 0)
+        *crop_p = DATA_CROP_CENTRE;
+    else if (strcmp(name, data_crop_names[DATA_CROP_NONE]) != 0)
+        TRY(base_fail(BASE_ERR_DATA, "\"crop\" is '%s', none or centre expected", name));
+out:
+    return st;
+}
+
 static base_status read_numbers(const json_t *object, const char *key, int channels,
                                 float numbers[DATA_MAX_CHANNELS])
 {
@@ -188,6 +208,7 @@ base_status model_about_from_json(const json_t *object, struct model_about *abou
     TRY(read_text(object, "model", &about.model));
     TRY(read_labels(object, &about));
     TRY(read_input(object, &about.input));
+    TRY(read_crop(object, &about.crop));
     TRY(read_normalisation(object, &about));
     TRY(read_text(object, "kernels", &about.kernels));
     TRY(base_json_object(object, "data", &data));

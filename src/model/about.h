@@ -18,6 +18,7 @@ struct model_about {
     int classes;
     char **labels; /* names of the classes */
     struct nn_shape input;
+    enum data_crop crop; /* of images that the model is asked about: NONE or CENTRE */
     float mean[DATA_MAX_CHANNELS], deviation[DATA_MAX_CHANNELS]; /* input.c of each */
     char *kernels; /* the kernel plan; empty for a model without convolutions */
     char *data, *format,

@@ -15,6 +15,7 @@ base_status model_input_image(const struct model_about *about, const void *bytes
 
     TRY(base_tensor(plane, (size_t)in.c, "an image", &pixels));
     TRY(data_image_decode(bytes, count, &image));
+    data_image_crop(&image, about->crop, in.h, in.w, NULL);
     data_image_fit(&image, in.c, in.h, in.w, pixels);
     for (int c = 0; c < in.c; c++) {
         float table[256];

@@ -112,6 +112,7 @@ struct data_options model_data_options(const struct model *model)
         .channels = about->input.c,
         .height = about->input.h,
         .width = about->input.w,
+        .crop = about->crop,
         .has_statistics = true,
         .classes = about->classes,
         .class_names = about->labels,

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/dataset.h"
 #include "nn/conv.h"
 #include "nn/optimiser.h"
 #include "nn/schedule.h"
@@ -24,6 +23,7 @@ const struct train_job train_job_defaults = {
     .schedule = "constant",
     .decay_every = 10,
     .decay = 0.1,
+    .crop = "none",
     .normalise = true,
     .seed = 1,
     .kernels = "auto",
@@ -91,6 +91,10 @@ const struct base_option train_job_options[] = {
     {.name = "channels", .argument = "N", .kind = BASE_NAME, .offset = AT(channels),
      .names = (const char *const[]){"1", "3", NULL},
      .help = "read the images of a folder as gray (1) or colour (3) [colour if some have it]"},
+    {.name = "crop", .argument = "HOW", .kind = BASE_NAME, .offset = AT(crop),
+     .names = data_crop_names,
+     .help = "images of a folder before they are scaled: none, whatever their proportions; centre; "
+             "random, a part that differs each time, and the centre in tests"},
     {.name = "skip-bad", .argument = "N", .kind = BASE_INT, .offset = AT(skip_bad), .max = 1e6,
      .help = "leave out up to N images of a folder that cannot be read; reads all of them first"},
     {.name = "pad", .argument = "N", .kind = BASE_INT, .offset = AT(pad), .max = 64,
@@ -172,6 +176,15 @@ base_status train_job_image_size(const struct train_job *job, int *height_p, int
     *height_p = height;
     *width_p = width;
     return BASE_OK;
+}
+
+enum data_crop train_job_crop(const struct train_job *job)
+{
+    int crop = 0;
+
+    while (data_crop_names[crop] != NULL && strcmp(job->crop, data_crop_names[crop]) != 0)
+        crop++;
+    return (enum data_crop)crop; /* the table knows no other */
 }
 
 base_status train_job_check(const struct train_job *job)

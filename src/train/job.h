@@ -8,6 +8,7 @@
 
 #include "base/option.h"
 #include "cluster/launch.h"
+#include "data/dataset.h"
 
 struct train_job {
     const char *model, *data;
@@ -20,6 +21,7 @@ struct train_job {
     double validation;
     int64_t patience;
     const char *image_size, *channels; /* NULL: as the data decides */
+    const char *crop;
     int64_t skip_bad, pad;
     bool flip, balanced, normalise, sync_bn;
     int64_t seed, threads;
@@ -44,6 +46,9 @@ base_status train_job_check(const struct train_job *job);
 
 /* --image-size in pixels; 0 where it is not given. */
 base_status train_job_image_size(const struct train_job *job, int *height_p, int *width_p);
+
+/* --crop. */
+enum data_crop train_job_crop(const struct train_job *job);
 
 /* The strategy that was asked for, or the usual one of a job with several workers or one. */
 const char *train_job_strategy(const struct train_job *job, bool several);

@@ -2,10 +2,10 @@
  *
  * A folder of images, one folder per class: train/CLASS/ and test/CLASS/ or one of them, and
  * with train/ also val/CLASS/ or valid/CLASS/; or CLASS/ alone, of which every tenth image, by
- * name, is then kept for tests. All images are turned into gray or colour and scaled to one size:
- * those the caller wishes, or else the median size of a sample of the files, and colour if one of
- * them has colour. Only names are kept; a file is read and decoded when its pixels are asked for,
- * in the thread that asks.
+ * name, is then kept for tests. All images are turned into gray or colour and scaled to one size,
+ * whole or a part of its proportions: those the caller wishes, or else the median size of a sample
+ * of the files, and colour if one of them has colour. Only names are kept; a file is read and
+ * decoded when its pixels are asked for, in the thread that asks.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ struct folder {
     struct data_ignored ignored;
     char **bad; /* messages about the files that were left out */
     size_t bad_count;
-    int channels, height, width; /* that images are converted to */
+    struct data_target target; /* that images are converted to */
 };
 
 /* Does `path` hold a folder with an image? */
@@ -317,18 +317,20 @@ static void tell_shape(const char *path, struct folder *s, const struct sample *
 {
     size_t last = sample->count - 1;
     const int *h = sample->heights, *w = sample->widths;
+    const bool cropped = s->target.crop != DATA_CROP_NONE;
 
     if (!size_was_wished && (h[0] != h[last] || w[0] != w[last]))
         base_str_add(
             &s->notes,
-            "the images of %s are %d to %d high and %d to %d wide; all are scaled to %dx%d "
-            "(height x width), whatever their proportions; --image-size HxW chooses another\n",
-            path, h[0], h[last], w[0], w[last], s->height, s->width);
-    else if (!size_was_wished && (h[0] != s->height || w[0] != s->width))
+            "the images of %s are %d to %d high and %d to %d wide; all are %sscaled to %dx%d "
+            "(height x width)%s; --image-size HxW chooses another\n",
+            path, h[0], h[last], w[0], w[last], cropped ? "cropped and " : "", s->target.height, s->target.width,
+            cropped ? "" : ", whatever their proportions, which --crop centre keeps");
+    else if (!size_was_wished && (h[0] != s->target.height || w[0] != s->target.width))
         base_str_add(&s->notes,
                      "the images of %s are %dx%d (height x width) and are scaled to %dx%d; "
                      "--image-size HxW chooses another\n",
-                     path, h[0], w[0], s->height, s->width);
+                     path, h[0], w[0], s->target.height, s->target.width);
     if (!colour_was_wished && sample->gray > 0 && sample->gray < sample->count)
         base_str_add(&s->notes,
                      "%zu of %zu images of %s are gray, the others have colour; all are read as "
@@ -344,24 +346,24 @@ static base_status choose_shape(const char *path, const struct data_options *opt
     struct sample *sample = base_calloc(1, sizeof *sample);
     int longest;
 
-    s->channels = options->channels;
-    s->height = options->height;
-    s->width = options->width;
-    if (s->channels > 0 && s->height > 0 && s->width > 0)
+    s->target.channels = options->target.channels;
+    s->target.height = options->target.height;
+    s->target.width = options->target.width;
+    if (s->target.channels > 0 && s->target.height > 0 && s->target.width > 0)
         goto out;
     TRY(take_sample(train->count > 0 ? train : &s->parts[DATA_TEST], sample));
-    if (s->channels == 0)
-        s->channels = sample->gray < sample->count ? 3 : 1;
-    if (s->height == 0 || s->width == 0) {
-        s->height = sample->heights[(sample->count - 1) / 2];
-        s->width = sample->widths[(sample->count - 1) / 2];
-        longest = s->height > s->width ? s->height : s->width;
+    if (s->target.channels == 0)
+        s->target.channels = sample->gray < sample->count ? 3 : 1;
+    if (s->target.height == 0 || s->target.width == 0) {
+        s->target.height = sample->heights[(sample->count - 1) / 2];
+        s->target.width = sample->widths[(sample->count - 1) / 2];
+        longest = s->target.height > s->target.width ? s->target.height : s->target.width;
         if (longest > LONGEST_SIDE) {
-            s->height = (s->height * LONGEST_SIDE + longest - 1) / longest;
-            s->width = (s->width * LONGEST_SIDE + longest - 1) / longest;
+            s->target.height = (s->target.height * LONGEST_SIDE + longest - 1) / longest;
+            s->target.width = (s->target.width * LONGEST_SIDE + longest - 1) / longest;
         }
     }
-    tell_shape(path, s, sample, options->height > 0, options->channels > 0);
+    tell_shape(path, s, sample, options->target.height > 0, options->target.channels > 0);
 out:
     base_free(sample);
     return st;
@@ -416,11 +418,11 @@ static base_status folder_open(const char *path, const struct data_options *opti
     const struct data_files *validation = &s->parts[DATA_VALIDATION];
     char hex[BASE_SHA256_HEX] = {0}, names[BASE_SHA256_HEX] = {0};
 
-    if (options->channels != 0 && options->channels != 1 && options->channels != 3)
+    if (options->target.channels != 0 && options->target.channels != 1 && options->target.channels != 3)
         TRY(base_fail(BASE_ERR_DATA,
                       "%s: images of files are gray (1 channel) or colour (3), not "
                       "of %d channels",
-                      path, options->channels));
+                      path, options->target.channels));
     TRY(add_all(path, options->whole, s));
     if (train->count > UINT32_MAX || test->count > UINT32_MAX || validation->count > UINT32_MAX)
         TRY(base_fail(BASE_ERR_DATA, "%s holds too many images", path));
@@ -431,13 +433,15 @@ static base_status folder_open(const char *path, const struct data_options *opti
                      "images in one folder\n",
                      s->ignored.nested);
     TRY(leave_out(path, options->skip_bad, s));
+    s->target.crop = data_crop_of_tests(options->target.crop);
     TRY(choose_shape(path, options, s));
     TRY(digest(s, strlen(path), hex, names));
     *source_p = (struct data_source){
         .state = s,
-        .channels = s->channels,
-        .height = s->height,
-        .width = s->width,
+        .channels = s->target.channels,
+        .height = s->target.height,
+        .width = s->target.width,
+        .crop = s->target.crop,
         .classes = (int)s->classes,
         .class_names = s->class_names,
         .count = {(uint32_t)train->count, (uint32_t)test->count, (uint32_t)validation->count},
@@ -458,13 +462,18 @@ static base_status folder_pixels(const void *state, enum data_part part, uint32_
                                  uint8_t *pixels)
 {
     const struct folder *s = state;
-    struct data_image image;
-    base_status st = data_file_image(s->parts[part].paths[index], data_image_decode, &image);
 
-    if (st == BASE_OK)
-        data_image_fit(&image, s->channels, s->height, s->width, pixels);
-    data_image_fini(&image);
-    return st;
+    return data_file_pixels(s->parts[part].paths[index], s->target, NULL, pixels);
+}
+
+static base_status folder_random_pixels(const void *state, enum data_part part, uint32_t index,
+                                        const uint32_t random[4], uint8_t *pixels)
+{
+    const struct folder *s = state;
+    struct data_target target = s->target;
+
+    target.crop = DATA_CROP_RANDOM;
+    return data_file_pixels(s->parts[part].paths[index], target, random, pixels);
 }
 
 static const char *folder_file(const void *state, enum data_part part, uint32_t index)
@@ -482,5 +491,6 @@ const struct data_format data_format_folder = {
     .open = folder_open,
     .pixels = folder_pixels,
     .file = folder_file,
+    .random_pixels = folder_random_pixels,
     .close = folder_close,
 };

@@ -50,6 +50,7 @@ static base_status open_set(struct network *n, const struct train_job *job)
         .skip_bad = (uint32_t)job->skip_bad,
         .unit_range = !job->normalise,
         .channels = job->channels != NULL ? atoi(job->channels) : 0,
+        .crop = train_job_crop(job),
     };
 
     TRY(train_job_image_size(job, &options.height, &options.width));
@@ -70,6 +71,11 @@ static base_status open_set(struct network *n, const struct train_job *job)
                       "(%s) stay %dx%dx%d",
                       job->data, n->info->format, n->info->channels, n->info->height,
                       n->info->width));
+    if (options.crop != DATA_CROP_NONE && n->info->crop == DATA_CROP_NONE)
+        TRY(base_fail(BASE_ERR_USAGE,
+                      "--crop %s cuts the images of a folder; those of %s (%s) all have one shape, "
+                      "which --pad augments",
+                      job->crop, job->data, n->info->format));
 out:
     return st;
 }
@@ -303,7 +309,9 @@ static base_status network_fit(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct network *n = s->work;
-    struct data_augment augment = {.pad = (int)s->job->pad, .flip = s->job->flip};
+    struct data_augment augment = {.pad = (int)s->job->pad,
+                                   .flip = s->job->flip,
+                                   .crop = train_job_crop(s->job) == DATA_CROP_RANDOM};
 
     network_cut_batch(s);
     TRY(network_fit_net(s));

@@ -91,11 +91,17 @@ static void test_round_trip(void **state)
     assert_true(again.mean[0] == about.mean[0] && again.deviation[0] == about.deviation[0]);
     model_about_fini(&about);
     json_decref(json);
+    assert_int_equal(again.crop, DATA_CROP_NONE);
+    again.crop = DATA_CROP_CENTRE;
     json = model_about_to_json(&again);
     model_about_fini(&again);
     free(text);
     text = json_dumps(json, JSON_COMPACT);
     assert_non_null(strstr(text, "[0.3333333432674408]"));
+    assert_non_null(strstr(text, "\"crop\":\"centre\""));
+    assert_int_equal(model_about_from_json(json, &again), BASE_OK);
+    assert_int_equal(again.crop, DATA_CROP_CENTRE);
+    model_about_fini(&again);
     free(text);
     json_decref(json);
 }
@@ -160,6 +166,8 @@ static void test_refuses(void **state)
     refuse("deviation", "{'deviation':[1,0,1]}", "entry 1");
     refuse("deviation", "{'deviation':[1,1,-1]}", "entry 2");
     refuse("deviation", "{'deviation':[1e-60,1,1]}", "entry 0"); /* 0 as a float */
+    refuse("crop", "{'crop':'random'}", "none or centre expected");
+    refuse("crop", "{'crop':1}", "wrong type");
     refuse("kernels", "{'kernels':null}", "wrong type");
     refuse("data", "{'data':'some'}", "wrong type");
     refuse("name", "{'data':{'format':'f','digest':'d'}}", "\"data\"");
