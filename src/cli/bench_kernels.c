@@ -57,9 +57,9 @@ static base_status try_layer(const struct cli_bench_kernels *setup, const struct
     base_progress_clear();
     for (int i = 0; i < count; i++)
         json_array_append_new(candidates, time_json(&times[i], &layer->shape));
-    json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:O}", "layer", layer->node->name,
-                                          "shape", shape, "chosen", layer->conv->name, "candidates",
-                                          candidates));
+    json_array_append_new(list,
+                          json_pack("{s:s, s:s, s:s, s:O}", "layer", layer->node->name, "shape",
+                                    shape, "chosen", layer->conv->name, "candidates", candidates));
     if (!setup->json)
         print_times(layer, shape, times, count);
 out:

@@ -62,8 +62,8 @@ static struct region anywhere(const struct data_image *image, int height, int wi
 void data_image_crop(struct data_image *image, enum data_crop crop, int height, int width,
                      const uint32_t random[4])
 {
-    const struct region r = crop == DATA_CROP_NONE ? (struct region){.height = image->height,
-                                                                     .width = image->width}
+    const struct region r = crop == DATA_CROP_NONE
+                                ? (struct region){.height = image->height, .width = image->width}
                             : crop == DATA_CROP_CENTRE ? centre(image, height, width)
                                                        : anywhere(image, height, width, random);
     uint8_t *to = image->pixels;

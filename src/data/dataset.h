@@ -35,7 +35,8 @@ struct data_info {
     uint32_t count[DATA_PARTS];         /* samples in each part */
     float mean[DATA_MAX_CHANNELS];      /* of pixels scaled to [0,1], over the training part … */
     float deviation[DATA_MAX_CHANNELS]; /* … x' = (x/255 - mean) / deviation */
-    enum data_crop crop; /* what data_pixels does with images of other proportions: NONE or CENTRE */
+    enum data_crop
+        crop; /* what data_pixels does with images of other proportions: NONE or CENTRE */
     char digest[BASE_SHA256_HEX]; /* identity of the set: shape, counts, labels, source bytes */
     char names[BASE_SHA256_HEX];  /* of its files' names alone, not their sizes; "": none */
     char *const *bad;             /* what is wrong with each file that was left out … */

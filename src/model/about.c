@@ -72,10 +72,10 @@ json_t *model_about_to_json(const struct model_about *about)
         json_array_append_new(deviation, json_real((double)about->deviation[i]));
     }
     return json_pack(
-        "{s:s, s:i, s:o, s:[i,i,i], s:s*, s:o, s:o, s:s, s:{s:s, s:s, s:s, s:s*, s:s*}, s:O}", "model",
-        about->model, "classes", about->classes, "labels", labels, "input", about->input.c,
-        about->input.h, about->input.w, "crop", crop, "mean", mean, "deviation", deviation, "kernels",
-        about->kernels, "data", "name", about->data, "format", about->format, "digest",
+        "{s:s, s:i, s:o, s:[i,i,i], s:s*, s:o, s:o, s:s, s:{s:s, s:s, s:s, s:s*, s:s*}, s:O}",
+        "model", about->model, "classes", about->classes, "labels", labels, "input", about->input.c,
+        about->input.h, about->input.w, "crop", crop, "mean", mean, "deviation", deviation,
+        "kernels", about->kernels, "data", "name", about->data, "format", about->format, "digest",
         about->digest, "names", about->data_names, "path", about->data_path, "settings",
         about->settings);
 }

@@ -72,15 +72,6 @@ const struct nn_conv *nn_conv_cheapest(const struct nn_conv_shape *shape, enum n
     return best;
 }
 
-double nn_conv_products(const struct nn_conv_shape *s)
-{
-    const int passes = !s->training ? 1 : s->want_dx ? 3 : 2;
-    const double inputs = (double)(s->in.planar ? s->in.c : nn_pad8(s->in.c)) / s->groups;
-
-    return passes * (double)s->n_max * inputs * s->kernel[0] * s->kernel[1] *
-           (double)nn_shape_floats(s->out);
-}
-
 char *nn_conv_shape_text(const struct nn_conv_shape *s)
 {
     return base_format("%dx%dx%d%s %dx%dx%d k%dx%d s%dx%d p%dx%d g%d%s n%d%s%s", s->in.c, s->in.h,

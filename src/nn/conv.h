@@ -56,10 +56,6 @@ base_status nn_conv_choose(const char *name, const struct nn_conv_shape *shape,
 /* "64x16x16 128x16x16 k3x3 s1x1 p1x1 g1 bias n64 train dx"; base_free. */
 char *nn_conv_shape_text(const struct nn_conv_shape *shape);
 
-/* Multiply-adds of the passes over n_max samples, padded channels included, without a trick: a
- * base for estimates. */
-double nn_conv_products(const struct nn_conv_shape *shape);
-
 /* The candidate that serves every shape, and that the results of the others are compared with. */
 const struct nn_conv *nn_conv_reference(void);
 

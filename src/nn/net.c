@@ -13,8 +13,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "nn/fuse.h"
-#include "nn/plan.h"
 #include "nn/kernelplan.h"
+#include "nn/plan.h"
 
 struct hook {
     nn_hook call;

@@ -18,7 +18,6 @@
 static const struct nn_trial_effort EFFORT = {.rounds = 5, .seconds = 0.4};
 static const double MARGIN = 0.97;    /* of the reference's time: what a winner must stay below */
 static const double TOLERANCE = 2e-5; /* L2-relative, against the reference */
-static const double LONG = 2;         /* seconds of trials that are announced */
 static const double PAUSE = 10;       /* seconds between lines where there is no progress line */
 
 /* ---- one shape ---- */
@@ -172,9 +171,9 @@ static struct course course_of(const struct nn_planned *layers, int count, const
 
 static void tell_start(const struct course *c)
 {
-    if (!base_progress_shown() && c->seconds >= LONG)
-        base_info("timing kernels of %d shape%s, about %.0f s", c->shapes, c->shapes == 1 ? "" : "s",
-                  c->seconds);
+    if (c->shapes > 0 && !base_progress_shown())
+        base_info("timing kernels of %d shape%s, about %.0f s", c->shapes, base_plural(c->shapes),
+                  ceil(c->seconds));
 }
 
 static void tell(struct course *c, const struct nn_planned *layer)

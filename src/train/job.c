@@ -212,8 +212,9 @@ base_status train_job_check(const struct train_job *job)
                          "one out",
                          job->resume);
     if (job->tune && strcmp(job->kernels, "auto") != 0)
-        return base_fail(BASE_ERR_USAGE, "--tune chooses the kernels by time, --kernels %s by name; "
-                                         "leave one out",
+        return base_fail(BASE_ERR_USAGE,
+                         "--tune chooses the kernels by time, --kernels %s by name; "
+                         "leave one out",
                          job->kernels);
     if (job->nesterov && job->momentum == 0)
         return base_fail(BASE_ERR_USAGE, "--nesterov needs --momentum above 0");
@@ -234,7 +235,8 @@ enum train_change train_job_may_change(const char *name)
         "checkpoint-every", "keep",  "record",  "patience",  "strategy",   "data", NULL};
     /* These decide what the state is of and how steps are counted. */
     static const char *const fixed_names[] = {
-        "model", "init", "kernels", "tune", "validation", "normalise", "batch", "batch-per-worker", NULL};
+        "model",     "init",  "kernels",          "tune", "validation",
+        "normalise", "batch", "batch-per-worker", NULL};
 
     return is_one_of(name, free_names)    ? TRAIN_CHANGE_FREE
            : is_one_of(name, fixed_names) ? TRAIN_CHANGE_NEVER

@@ -101,7 +101,8 @@ static base_status end_epoch(struct train_session *s)
 {
     base_status st = BASE_OK, tested = BASE_OK;
     double *validation = NULL;
-    bool better;
+    /* When the run was cut short in this very place, its checkpoint has the epoch open. */
+    bool better, saved_open = s->saved_step == s->state.position.step;
 
     if (s->count[DATA_VALIDATION] > 0) {
         validation = base_calloc(s->task->score_count(s), sizeof *validation);
@@ -116,7 +117,9 @@ static base_status end_epoch(struct train_session *s)
     better = validation != NULL && judge(s, validation);
     close_epoch(&s->state.position);
     TRY(record_epoch(s, validation)); /* first: a resumed run takes out what its checkpoint lacks */
-    if (train_session_save_is_due(s) || better)
+    if (saved_open)
+        s->saved_step = -1;
+    if (train_session_save_is_due(s) || better || saved_open)
         TRY(train_session_save(s));
     TRY(train_session_mark_best(s));
     st = tested;

@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "nn/kernelplan.h"
 #include "nn/simd/simd.h"
 #include "nn/threads.h"
-#include "nn/kernelplan.h"
 #include "nn/zoo.h"
 #include "train/state.h"
 #include "train/update.h"
@@ -53,8 +53,8 @@ static base_status make_network(struct train_measure *m, const struct train_meas
     TRY(nn_optimiser_find("sgd", &sgd));
     TRY(train_state_init(&m->state, m->graph, sgd));
     nn_graph_start(m->graph, 1, m->state.weights, m->state.statistics);
-    TRY(nn_kernelplan_make(m->graph, &net,
-                           (struct nn_kernelplan_wish){setup->kernels, setup->tune}, &m->kernels));
+    TRY(nn_kernelplan_make(m->graph, &net, (struct nn_kernelplan_wish){setup->kernels, setup->tune},
+                           &m->kernels));
     net.kernels = m->kernels;
     net.weights = m->state.weights;
     net.statistics = m->state.statistics;

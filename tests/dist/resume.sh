@@ -89,6 +89,16 @@ done
 expect 0 "$paceline" train --resume "open$try" --quiet
 [ "$(position "open$try")" = "$(position early)" ] || fail "cut in a validation, it goes another way"
 [ "$(fingerprint "runs/open$try")" = "$(fingerprint runs/early)" ] || fail "… and to other bits"
+# The same in the run's last epoch: the checkpoint that it ends with has that epoch closed.
+job+=(--epochs 1)
+expect 0 "$paceline" train "${job[@]}" --run last
+for try in 1 2 3 4 5 6 7 8; do
+    code=$(stop_at_step "last$try" TERM 1)
+    [ "$code" = 143 ] && [[ $(position "last$try") == *"'cursor': 1000"* ]] && break
+done
+[[ $(position "last$try") == *"'cursor': 1000"* ]] || fail "no try was cut in the last validation"
+expect 0 "$paceline" train --resume "last$try" --quiet
+[ "$(position "last$try")" = "$(position last)" ] || fail "done, but its newest checkpoint is not: $(position "last$try")"
 job+=(--no-checkpoint --epochs 1000 --patience 1000)
 code=$(stop_at_step unsaved TERM 1)
 says 'stopped after step [0-9]+; nothing was saved'

@@ -45,6 +45,23 @@ static base_status check_change(const struct train_job *job, const char *name)
         name);
 }
 
+/* A run like one whose kernels were timed computes with the same, so that it gives the same bits;
+ * unless the shapes are others, or the kernels are asked for. */
+static void keep_kernels(struct model_about *about, const struct cli_positional *positional)
+{
+    static const char *const others[] = {"model",      "data",    "image-size",
+                                         "channels",   "batch",   "batch-per-worker",
+                                         "accumulate", "kernels", "tune"};
+
+    if (!json_is_true(json_object_get(about->settings, "tune")))
+        return;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (cli_given(positional, others[i]))
+            return;
+    json_object_set_new(about->settings, "kernels", json_string(about->kernels));
+    json_object_set_new(about->settings, "tune", json_false());
+}
+
 /* --resume and --like: a run's settings, under what was given on the command line. */
 static base_status inherit(struct train_job *job, const struct cli_positional *positional,
                            struct train_run *run)
@@ -64,6 +81,8 @@ static base_status inherit(struct train_job *job, const struct cli_positional *p
     json_object_set_new(about.settings, "data", json_string(model_about_place(&about)));
     if (job->resume != NULL && strcmp(about.format, "folder") == 0)
         keep_shape(&about);
+    if (job->like != NULL)
+        keep_kernels(&about, positional);
     TRY(base_prefix(base_options_from_json(train_job_options, about.settings, &inherited),
                     "%s/run.json", run->path));
     for (size_t i = 0; base_option_at(train_job_options, i, &row); i++) {

@@ -2,6 +2,7 @@
  *
  * Convolutions of a planar input with few channels: nn/simd/direct.c.
  */
+#include "nn/cost.h"
 #include "nn/ownconv.h"
 #include "nn/simd/simd.h"
 
@@ -13,10 +14,14 @@ static bool serves(const struct nn_conv_shape *s)
            s->kernel[0] * s->kernel[1] * s->in.c <= NN_DIRECT_TAPS && !s->want_dx;
 }
 
+static const struct nn_cost_rates rates[NN_LEVELS] = {
+    [NN_LEVEL_portable] = {{81.5, 149, 1}, {137, 1, 1}},
+    [NN_LEVEL_avx2] = {{25.4, 75, 1}, {27.0, 113, 1}},
+};
+
 static double cost(const struct nn_conv_shape *shape, enum nn_level level)
 {
-    (void)level;
-    return 1 * nn_conv_products(shape) / 40e9;
+    return nn_cost_seconds(shape, &rates[level], nn_cost_plain(shape));
 }
 
 static base_status open_conv(const struct nn_conv_shape *shape, size_t *scratch_bytes_p,

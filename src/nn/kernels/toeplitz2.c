@@ -2,6 +2,7 @@
  *
  * 3x3 convolutions of 2x2 images with nine products a channel: nn/simd/toeplitz2.c.
  */
+#include "nn/cost.h"
 #include "nn/ownconv.h"
 #include "nn/simd/simd.h"
 
@@ -11,10 +12,14 @@ static bool serves(const struct nn_conv_shape *s)
            s->in.w == 2;
 }
 
+static const struct nn_cost_rates rates[NN_LEVELS] = {
+    [NN_LEVEL_portable] = {{99.6, 222, 165}, {82.8, 1, 506}},
+    [NN_LEVEL_avx2] = {{28.7, 3, 115}, {33.2, 1, 160}},
+};
+
 static double cost(const struct nn_conv_shape *shape, enum nn_level level)
 {
-    (void)level;
-    return 9.0 / 36 * nn_conv_products(shape) / 40e9;
+    return nn_cost_seconds(shape, &rates[level], nn_cost_winograd(shape, 2, 9));
 }
 
 static base_status open_conv(const struct nn_conv_shape *shape, size_t *scratch_bytes_p,

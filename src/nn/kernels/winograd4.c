@@ -2,6 +2,7 @@
  *
  * Convolutions by Winograd's F(4x4,3x3): nn/simd/winograd4.c.
  */
+#include "nn/cost.h"
 #include "nn/ownconv.h"
 #include "nn/simd/simd.h"
 
@@ -10,10 +11,14 @@ static bool serves(const struct nn_conv_shape *s)
     return nn_ownconv_winograd_serves(s, 1);
 }
 
+static const struct nn_cost_rates rates[NN_LEVELS] = {
+    [NN_LEVEL_portable] = {{106, 496, 60}, {107, 270, 228}},
+    [NN_LEVEL_avx2] = {{27.1, 217, 130}, {27.0, 231, 179}},
+};
+
 static double cost(const struct nn_conv_shape *shape, enum nn_level level)
 {
-    (void)level;
-    return 36.0 / 144 * nn_conv_products(shape) / 40e9;
+    return nn_cost_seconds(shape, &rates[level], nn_cost_winograd(shape, 4, 36));
 }
 
 static base_status open_conv(const struct nn_conv_shape *shape, size_t *scratch_bytes_p,

@@ -2,6 +2,7 @@
  *
  * 3x3 convolutions with stride 2 by Winograd's method, tiles of 4x4: nn/simd/winograd4s2.c.
  */
+#include "nn/cost.h"
 #include "nn/ownconv.h"
 #include "nn/simd/simd.h"
 
@@ -10,10 +11,14 @@ static bool serves(const struct nn_conv_shape *s)
     return nn_ownconv_winograd_serves(s, 2);
 }
 
+static const struct nn_cost_rates rates[NN_LEVELS] = {
+    [NN_LEVEL_portable] = {{105, 468, 1}, {111, 214, 22}},
+    [NN_LEVEL_avx2] = {{28.1, 184, 96}, {29.1, 271, 190}},
+};
+
 static double cost(const struct nn_conv_shape *shape, enum nn_level level)
 {
-    (void)level;
-    return 81.0 / 144 * nn_conv_products(shape) / 40e9;
+    return nn_cost_seconds(shape, &rates[level], nn_cost_winograd(shape, 4, 81));
 }
 
 static base_status open_conv(const struct nn_conv_shape *shape, size_t *scratch_bytes_p,

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "nn/onednn/onednn_private.h"
+#include "nn/simd/simd.h"
 
 static struct {
     pthread_once_t once;
@@ -12,8 +13,17 @@ static struct {
     struct nn_onednn dnnl;
 } process = {.once = PTHREAD_ONCE_INIT};
 
+/* The kernels of the portable level are those of a CPU without AVX2, and oneDNN's are, too: the
+ * level decides which bits come out. Elsewhere than on x86 there is nothing to hold back. */
+static void hold_back(void)
+{
+    if (nn_simd()->level == NN_LEVEL_portable)
+        dnnl_set_max_cpu_isa(dnnl_cpu_isa_sse41);
+}
+
 static void start(void)
 {
+    hold_back();
     process.status = dnnl_engine_create(&process.dnnl.engine, dnnl_cpu, 0);
     if (process.status == dnnl_success)
         process.status = dnnl_stream_create(&process.dnnl.stream, process.dnnl.engine,

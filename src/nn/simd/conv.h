@@ -12,6 +12,31 @@
 
 enum { NN_DIRECT_TAPS = 256 }; /* most taps times channels of `direct` */
 
+/* Winograd forms work on blocks of images: */
+enum {
+    NN_WINOGRAD_FLOATS = 1 << 20, /* of V and dM of a block: they stay in L3, */
+    NN_WINOGRAD_TILES = 64, /* but so many tiles at least pay for a transform of the weights */
+};
+
+/* Row length of c8 channel blocks: no long power of two, whose rows would fall into one set. */
+static inline size_t nn_winograd_row(int c8)
+{
+    const size_t row = (size_t)c8 * 8;
+
+    return row % 128 == 0 ? row + 16 : row;
+}
+
+/* The fewest blocks that n images of so many tiles can go in. */
+static inline int nn_winograd_blocks(int positions, int tiles, int i8, int o8, int n)
+{
+    const size_t image =
+        (size_t)positions * (size_t)tiles * (nn_winograd_row(i8) + nn_winograd_row(o8));
+    const int most = (int)(NN_WINOGRAD_FLOATS / image);
+    const int least = (NN_WINOGRAD_TILES + tiles - 1) / tiles, room = most > least ? most : least;
+
+    return (n + room - 1) / room;
+}
+
 struct nn_simd_conv {
     /* Bytes of scratch for up to shape->n_max samples. */
     size_t (*scratch)(const struct nn_conv_shape *shape, int threads);

@@ -13,11 +13,9 @@
 #include "nn/simd/gemm.h"
 
 enum {
-    BLOCK_FLOATS = 1 << 20, /* of V and dM of a block of images: they stay in L3, */
-    BLOCK_TILES = 64,       /* but so many tiles at least pay for a transform of the weights */
-    TASK_FLOATS = 1 << 18,  /* of weights and products of a task: they stay in L2 */
-    GROUP = 8,              /* channel blocks that a thread transforms in one go */
-    SKEW = 48,              /* floats between positions, against 4 KB aliasing */
+    TASK_FLOATS = 1 << 18, /* of weights and products of a task: they stay in L2 */
+    GROUP = 8,             /* channel blocks that a thread transforms in one go */
+    SKEW = 48,             /* floats between positions, against 4 KB aliasing */
 };
 
 /* How a matrix product over `from` channel blocks into `to` is cut into tasks. */
@@ -59,14 +57,6 @@ static size_t most(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Row length of c8 channel blocks: no long power of two, whose rows would fall into one set. */
-static size_t row_of(int c8)
-{
-    const size_t row = (size_t)c8 * 8;
-
-    return row % 128 == 0 ? row + 16 : row;
-}
-
 static struct cut cut_of(const struct layout *l, int from, int to, int threads)
 {
     const size_t positions = (size_t)l->form->positions,
@@ -74,7 +64,7 @@ static struct cut cut_of(const struct layout *l, int from, int to, int threads)
     struct cut c = {.from = from, .to = to, .wide = least(8, to)};
 
     for (;;) {
-        c.row = row_of(c.wide);
+        c.row = nn_winograd_row(c.wide);
         c.position = (size_t)from * (size_t)c.wide * 64 + SKEW;
         c.product = tiles * c.row + SKEW;
         c.weights = positions * c.position;
@@ -97,16 +87,13 @@ static struct layout layout_of(const struct nn_winograd_form *form, const struct
                        .i8 = nn_pad8(s->in.c) / 8,
                        .o8 = nn_pad8(s->out.c) / 8};
     const size_t positions = (size_t)form->positions;
-    size_t image, room;
 
     l.tiles = l.tiling.rows * l.tiling.columns;
-    image = positions * (size_t)l.tiles * (row_of(l.i8) + row_of(l.o8));
-    room = most(BLOCK_FLOATS / image, (size_t)divide_up(BLOCK_TILES, l.tiles));
-    l.blocks = divide_up(n, (int)room);
+    l.blocks = nn_winograd_blocks(form->positions, l.tiles, l.i8, l.o8, n);
     l.images = divide_up(n, l.blocks);
-    l.v_at = (struct nn_products){.tile = row_of(l.i8)};
+    l.v_at = (struct nn_products){.tile = nn_winograd_row(l.i8)};
     l.v_at.position = (size_t)(l.images * l.tiles) * l.v_at.tile + SKEW;
-    l.dm_at = (struct nn_products){.tile = row_of(l.o8)};
+    l.dm_at = (struct nn_products){.tile = nn_winograd_row(l.o8)};
     l.dm_at.position = (size_t)(l.images * l.tiles) * l.dm_at.tile + SKEW;
     l.v = positions * l.v_at.position;
     l.dm = s->training ? positions * l.dm_at.position : 0;

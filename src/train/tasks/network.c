@@ -10,9 +10,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "model/model.h"
+#include "nn/kernelplan.h"
 #include "nn/net.h"
 #include "nn/simd/simd.h"
-#include "nn/kernelplan.h"
 #include "nn/zoo.h"
 #include "train/evaluate.h"
 #include "train/session.h"
@@ -277,8 +277,8 @@ static base_status network_tune(struct train_session *s, const char *wished)
     const struct network *n = s->work;
     const struct nn_setup setup = network_describe_net(s);
 
-    return nn_kernelplan_make(n->graph, &setup,
-                              (struct nn_kernelplan_wish){wished, s->job->tune}, &s->kernels);
+    return nn_kernelplan_make(n->graph, &setup, (struct nn_kernelplan_wish){wished, s->job->tune},
+                              &s->kernels);
 }
 
 static base_status network_fit_net(struct train_session *s)

@@ -112,7 +112,8 @@ static void test_random_is_decided(void **state)
     (void)state;
     for (size_t i = 0; i < 5; i++)
         for (size_t j = 0; j < 5; j++) {
-            struct data_image a = image_of(3, sides[i], sides[j]), b = image_of(3, sides[i], sides[j]);
+            struct data_image a = image_of(3, sides[i], sides[j]),
+                              b = image_of(3, sides[i], sides[j]);
 
             data_image_crop(&a, DATA_CROP_RANDOM, 8, 24, some);
             data_image_crop(&b, DATA_CROP_RANDOM, 8, 24, some);

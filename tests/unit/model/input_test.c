@@ -66,11 +66,11 @@ static struct data_set *open_set(const char *folder, enum data_crop crop)
 {
     struct data_set *set = NULL;
 
-    assert_int_equal(data_open(folder,
-                               &(struct data_options){
-                                   .channels = 3, .height = H, .width = W, .crop = crop},
-                               &set),
-                     BASE_OK);
+    assert_int_equal(
+        data_open(folder,
+                  &(struct data_options){.channels = 3, .height = H, .width = W, .crop = crop},
+                  &set),
+        BASE_OK);
     return set;
 }
 
@@ -88,7 +88,8 @@ static void test_same_bits(void **state)
 
             load(set, (uint32_t)i, 0, false, want);
             model_about_init(&about, "dense 1\n", "", data_describe(set), json_object());
-            assert_int_equal(about.crop, crop == DATA_CROP_NONE ? DATA_CROP_NONE : DATA_CROP_CENTRE);
+            assert_int_equal(about.crop,
+                             crop == DATA_CROP_NONE ? DATA_CROP_NONE : DATA_CROP_CENTRE);
             assert_int_equal(model_input_image(&about, bytes, count, is), BASE_OK);
             assert_memory_equal(is, want, sizeof want);
             model_about_fini(&about);
