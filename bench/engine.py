@@ -30,9 +30,10 @@ MOST = 40  # steps of a burst
 
 
 class Side:
-    """A program that does one step for each line it is sent."""
+    """A program that does one step for each line it is sent, and says by which clocks how long."""
 
-    def __init__(self, command):
+    def __init__(self, command, clock="seconds"):
+        self.clock = clock
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True)
         self.before = json.loads(self.process.stdout.readline())["peak_memory_bytes"]
@@ -45,7 +46,7 @@ class Side:
         self.process.stdin.flush()
         answers = [json.loads(self.process.stdout.readline()) for _ in range(count)]
         self.peak = answers[-1]["peak_memory_bytes"]
-        return [answer["seconds"] for answer in answers]
+        return [answer[self.clock] for answer in answers]
 
     def prepare(self):
         """First steps, which set things up, and how many make a burst."""

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: MIT
 """Training steps with the kernels that are chosen by shape against those that are timed (--tune).
 
-    plan.py PATH-OF-PACELINE [--rounds N] [--only MODEL:BATCH:THREADS] [--json FILE] [--table FILE]
+    plan.py PATH-OF-PACELINE [--rounds N] [--only MODEL:BATCH:THREADS] [--cpu] [--json FILE] [--table FILE]
 
 Where both plans name the same kernels there is nothing to measure, and the ratio is 1. Elsewhere
 the two take turns, a burst of steps each, of which the median counts (bench/engine.py); the ratio
 is taken in every round, and the median of the rounds is reported with its quartiles. Each case is
 timed anew, with an empty memory of timings: what --tune finds on a busy machine may be slower than
-the rule. With PACELINE_CPU=portable the kernels of that level are compared. Some half an hour."""
+the rule. --cpu compares CPU time instead of time, which says more where other programs run; waiting
+threads spin for some of it. With PACELINE_CPU=portable the kernels of that level are compared. Some half an hour."""
 import argparse
 import json
 import os
@@ -40,7 +41,7 @@ def plan_of(program, model, batch, threads, side):
     return dict(word.split("=") for word in json.loads(out)["kernels"].split())
 
 
-def measure(program, model, batch, threads, rounds):
+def measure(program, model, batch, threads, rounds, clock):
     plans = {side: plan_of(program, model, batch, threads, side) for side in SIDES}
     different = [f"{layer} {plans['rule'][layer]}, timed {kernel}"
                  for layer, kernel in plans["tune"].items() if plans["rule"][layer] != kernel]
@@ -48,7 +49,7 @@ def measure(program, model, batch, threads, rounds):
              "layers": len(plans["rule"]), "seconds": None, "ratio": results.spread([1.0])}
     if not different:
         return found
-    sides = {side: engine.Side([*command(program, model, batch, threads, side), "--paced"]) for side in SIDES}
+    sides = {side: engine.Side([*command(program, model, batch, threads, side), "--paced"], clock) for side in SIDES}
     for side in sides.values():
         side.prepare()
     rows = results.take_turns({name: side.burst for name, side in sides.items()}, rounds)
@@ -74,6 +75,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--cpu", action="store_const", const="cpu_seconds", default="seconds")
     parser.add_argument("--only", action="append", help="MODEL:BATCH:THREADS")
     results.add_options(parser)
     args = parser.parse_args()
@@ -85,7 +87,7 @@ def main():
     for case in cases:
         with tempfile.TemporaryDirectory() as cache:
             os.environ["XDG_CACHE_HOME"] = cache
-            found.append(measure(args.program, *case, args.rounds))
+            found.append(measure(args.program, *case, args.rounds, args.cpu))
         print(row(found[-1]), *(f"    {line}" for line in found[-1]["different"]), sep="\n", flush=True)
     results.write(args, (HEAD, row, found))
 

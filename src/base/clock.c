@@ -20,3 +20,8 @@ double base_thread_cpu(void)
 {
     return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
+
+double base_process_cpu(void)
+{
+    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+}

@@ -97,6 +97,14 @@ out:
     return st;
 }
 
+/* A signal explains a command that was cut short or lost the others; not a disk that is full or
+ * data that cannot be read, which would have failed without it. */
+static bool signal_explains(base_status st)
+{
+    return st == BASE_OK || st == BASE_ERR_INTERRUPTED || st == BASE_ERR_PEER_LOST ||
+           st == BASE_ERR_NETWORK || st == BASE_ERR_TIMEOUT;
+}
+
 int cli_main(int argc, char **argv)
 {
     const struct cli_command *command = NULL;
@@ -121,7 +129,7 @@ int cli_main(int argc, char **argv)
         st = run_command(command, argc - 2, argv + 2);
     if (st != BASE_OK)
         print_failure(st, wants_json(argc, argv));
-    if (base_stop_signal() != 0)
+    if (base_stop_signal() != 0 && signal_explains(st))
         return 128 + base_stop_signal();
     return base_exit_code(st);
 }

@@ -187,6 +187,20 @@ expect 0 "$paceline" train --model mlp:256x1 --data synthetic:train=64,test=16 -
     grep -q '^worker 2:.*goes on from' err && fail "a worker without the folder says it, too"
     true
 ) || exit 1
+# A signal makes the training save; that the disk is full is a failure all the same.
+(
+    ulimit -f 100
+    "$paceline" train --model mlp:256x1 --data synthetic:train=60000,test=16 --batch 1 --lr 1e-6 --run filled 2>err &
+    for _ in $(seq 3000); do
+        grep -qs '"event":"step"' runs/filled/events.jsonl && break
+        sleep 0.01
+    done
+    code=0
+    kill $!
+    wait $! || code=$?
+    [ $code = 1 ] || fail "a signal while the disk is full ended with $code: $(cat err)"
+    grep -q '"status": "failed"' runs/filled/run.json || fail "the run is not failed: $(cat runs/filled/run.json)"
+) || exit 1
 [ "$(ls -A runs/full/checkpoints)" = step-1 ] ||
     fail "the failed checkpoint left something: $(ls -A runs/full/checkpoints)"
 expect 0 "$paceline" eval full

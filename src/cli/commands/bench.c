@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -100,14 +101,16 @@ static base_status paced(struct train_measure *m, uint64_t before)
 {
     base_status st = BASE_OK;
     char line[64];
-    double seconds, loss;
+    double seconds, loss, cpu;
 
     printf("{\"ready\":true,\"peak_memory_bytes\":%llu}\n", (unsigned long long)before);
     fflush(stdout);
     while (fgets(line, sizeof line, stdin) != NULL) {
+        cpu = base_process_cpu();
         TRY(train_measure_step(m, &seconds, &loss));
-        printf("{\"seconds\":%.9f,\"loss\":%.9g,\"peak_memory_bytes\":%llu}\n", seconds, loss,
-               (unsigned long long)base_peak_memory());
+        printf("{\"seconds\":%.9f,\"cpu_seconds\":%.9f,\"loss\":%.9g,"
+               "\"peak_memory_bytes\":%llu}\n",
+               seconds, base_process_cpu() - cpu, loss, (unsigned long long)base_peak_memory());
         if (fflush(stdout) != 0)
             TRY(base_fail(BASE_ERR_IO, "cannot write to standard output: %m"));
     }
