@@ -211,7 +211,8 @@ static void dismiss_guest(struct cluster_coordinator *c, int host, const struct 
 }
 
 /* A worker of the job's own hosts that gave up by itself (bad data, a loss that is no number) ends
- * the job, unless the person said how few may be left or that the dead are replaced. Once there is
+ * the job, unless the person said how few may be left or that the dead are replaced and another
+ * worker may fare better. Once there is
  * a result no other worker does its work again: what it failed to write stays unwritten. */
 static void hear_own_failure(struct cluster_coordinator *c, const struct worker *w,
                              const struct failure *own, double now)
@@ -219,7 +220,7 @@ static void hear_own_failure(struct cluster_coordinator *c, const struct worker 
     char text[512];
 
     if (own->signal != 0 || w->evicted || w->host >= c->setup.hosts ||
-        cluster_coordinator_survives_failures(c) || c->phase == FAILING || c->phase == OVER)
+        cluster_coordinator_survives(c, own->reason) || c->phase == FAILING || c->phase == OVER)
         return;
     c->failure = *own;
     cluster_coordinator_describe(own, text, sizeof text);

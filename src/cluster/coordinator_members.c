@@ -111,9 +111,10 @@ struct failure cluster_coordinator_failure(const struct cluster_coordinator *c,
     return f;
 }
 
-bool cluster_coordinator_survives_failures(const struct cluster_coordinator *c)
+bool cluster_coordinator_survives(const struct cluster_coordinator *c, base_code reason)
 {
-    return (c->setup.min_workers > 0 || c->setup.restarts) && c->result_id == 0;
+    return (c->setup.min_workers > 0 || c->setup.restarts) && c->result_id == 0 &&
+           reason != BASE_ERR_USAGE && reason != BASE_ERR_MODEL;
 }
 
 /* A worker that is leaving has told its own failure: the job ends with its words once it has
@@ -123,8 +124,9 @@ static bool is_ending(struct cluster_coordinator *c)
     bool any = false;
 
     for_each_worker(c, w)
-        any |= w->state == WORKER_LEAVING && w->failed != BASE_OK && w->host < c->setup.hosts;
-    return any && !cluster_coordinator_survives_failures(c);
+        any |= w->state == WORKER_LEAVING && w->failed != BASE_OK && w->host < c->setup.hosts &&
+               !cluster_coordinator_survives(c, w->failed);
+    return any;
 }
 
 void cluster_coordinator_lose(struct cluster_coordinator *c, struct worker *w, const char *why,

@@ -114,9 +114,10 @@ int cluster_coordinator_going_on(const struct cluster_coordinator *c);
 /* So many workers of that host start. */
 void cluster_coordinator_order(struct cluster_coordinator *c, int host, int workers, double now);
 
-/* A worker that gives up by itself is a loss like others: the person said how few may be left, or
- * that the dead are replaced; and there is no result yet. */
-bool cluster_coordinator_survives_failures(const struct cluster_coordinator *c);
+/* A worker that gives up by itself for this reason is a loss like others: the person said how few
+ * may be left, or that the dead are replaced; there is no result yet; and the reason is not a wrong
+ * command line or model, which is the same for every worker. */
+bool cluster_coordinator_survives(const struct cluster_coordinator *c, base_code reason);
 /* Tells everyone that `w` is lost; its entry stays until its agent has reaped it. */
 void cluster_coordinator_lose(struct cluster_coordinator *c, struct worker *w, const char *why,
                               double now);

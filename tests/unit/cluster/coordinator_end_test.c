@@ -165,6 +165,27 @@ static void test_all_fail(void **state)
     lab_assert_end(BASE_ERR_DATA, "no such thing");
 }
 
+/* The same where the person said how few may be left or that the dead are replaced: a wrong command
+ * line or model is so for every worker. */
+static void test_wrong_input_is_not_survived(void **state)
+{
+    static const base_code codes[] = {BASE_ERR_USAGE, BASE_ERR_MODEL};
+
+    for (int i = 0; i < 4; i++) {
+        if (i > 0)
+            lab_finish(state);
+        if (i < 2)
+            lab_two_hosts(1, false);
+        else
+            lab_two_hosts_that_restart();
+        for (uint32_t id = 1; id <= 4; id++)
+            lab_failed(id > 2, id, codes[i % 2], "unknown thing 'x'");
+        for (uint32_t id = 1; id <= 4; id++)
+            lab_exited(id > 2, id, 2, 0);
+        lab_assert_end(codes[i % 2], "unknown thing 'x'");
+    }
+}
+
 /* … unless the person said how few may be left, or it is a guest's. */
 static void test_own_failure_survived(void **state)
 {
@@ -321,6 +342,7 @@ int main(void)
         TEST(test_own_failure),
         TEST(test_wrong_input),
         TEST(test_all_fail),
+        TEST(test_wrong_input_is_not_survived),
         TEST(test_own_failure_survived),
         TEST(test_own_failure_at_the_end),
         TEST(test_no_pid),
