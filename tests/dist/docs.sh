@@ -116,7 +116,7 @@ expect 0 "$paceline" help --man
 cp out man.roff
 grep -qxF 'learning rate [0.01].' man.roff || fail "the manual lacks the default of --lr"
 grep -qxF '.B \-\-lr X, \-\-learning\-rate' man.roff || fail "the manual lacks the other name of --lr"
-for form in 'layers|step MODEL' collectives; do
+for form in 'layers|step|kernels MODEL' collectives; do
     grep -qxF ".B paceline bench $form [options]" man.roff || fail "the manual lacks paceline bench $form"
 done
 grep -q '^\.SS .*paceline' man.roff && fail "a heading is a synopsis: $(grep '^\.SS' man.roff)"

@@ -7,7 +7,8 @@
 
 static void adam_update(const struct nn_hyper *hyper, const struct nn_update *u)
 {
-    nn_adam_update(hyper, u, (struct nn_adam_decay){.gradient = (float)hyper->weight_decay, .weight = 1});
+    nn_adam_update(hyper, u,
+                   (struct nn_adam_decay){.gradient = (float)hyper->weight_decay, .weight = 1});
 }
 
 const struct nn_optimiser nn_optimiser_adam = {
