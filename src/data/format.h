@@ -35,8 +35,8 @@ struct data_format {
     bool (*recognise)(const char *path);
     /* Of what no format recognises: fails with the reason where it is nearly ours. Optional. */
     base_status (*explain)(const char *path);
-    /* Of the options it may follow the wished shape, crop, skip_bad and whole; the rest is data_open's
-     * business. */
+    /* Of the options it may follow the wished shape, crop, skip_bad and whole; the rest is
+     * data_open's business. */
     base_status (*open)(const char *path, const struct data_options *options,
                         struct data_source *source_p);
     /* Pixels (C,H,W) of one sample; called from several threads at once. */

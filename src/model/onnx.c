@@ -279,7 +279,7 @@ static void add_property(struct base_str *s, const char *key, const char *value)
 /* Fields of model_about_to_json as texts: what a program needs to feed the model. */
 static void add_metadata(struct base_str *s, const struct model_about *about, bool normalise)
 {
-    static const char *const keys[] = {"labels", "mean", "deviation"};
+    static const char *const keys[] = {"labels", "mean", "deviation", "crop"};
     json_t *all = model_about_to_json(about);
 
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {

@@ -1,7 +1,8 @@
-/* covers: src/data/image.c */
+/* covers: src/data/image.c src/data/crop.c */
 /* SPDX-License-Identifier: MIT
  *
- * PNG and JPEG. What is accepted is fitted to a small image, in gray and in colour.
+ * PNG and JPEG. What is accepted is cut in all ways and fitted to a small image, in gray and in
+ * colour.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
+    static const uint32_t random[4] = {0x80000000, 0x12345679, 0xc0000000, 0xffffffff};
     uint8_t pixels[3 * 7 * 5];
     struct data_image image, header;
     base_status probed = data_image_probe(bytes, count, &header);
@@ -21,6 +23,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
         if (image.channels != 1 && image.channels != 3)
             abort();
         data_image_fit(&image, 3, 7, 5, pixels);
+        data_image_crop(&image, DATA_CROP_CENTRE, 7, 5, NULL);
+        data_image_fit(&image, 3, 7, 5, pixels);
+        data_image_crop(&image, DATA_CROP_RANDOM, 7, 5, random);
         data_image_fit(&image, 1, 7, 5, pixels);
     }
     data_image_fini(&image);

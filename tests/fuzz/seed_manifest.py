@@ -34,6 +34,7 @@ seeds = {
     "least": text(least),
     "plain": json.dumps(full),
     "colour": json.dumps({**full, "input": [3, 4, 5], "mean": [0, 0.5, 1], "deviation": [1, 2, 3]}),
+    "crop": json.dumps({**full, "crop": "centre"}),
     "zero": json.dumps({**full, "deviation": [0]}),
     "infinite": json.dumps({**full, "mean": [1e39]}),
     "channels": json.dumps({**full, "mean": [0, 0]}),

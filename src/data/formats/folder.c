@@ -324,7 +324,8 @@ static void tell_shape(const char *path, struct folder *s, const struct sample *
             &s->notes,
             "the images of %s are %d to %d high and %d to %d wide; all are %sscaled to %dx%d "
             "(height x width)%s; --image-size HxW chooses another\n",
-            path, h[0], h[last], w[0], w[last], cropped ? "cropped and " : "", s->target.height, s->target.width,
+            path, h[0], h[last], w[0], w[last], cropped ? "cropped and " : "", s->target.height,
+            s->target.width,
             cropped ? "" : ", whatever their proportions, which --crop centre keeps");
     else if (!size_was_wished && (h[0] != s->target.height || w[0] != s->target.width))
         base_str_add(&s->notes,
@@ -346,9 +347,9 @@ static base_status choose_shape(const char *path, const struct data_options *opt
     struct sample *sample = base_calloc(1, sizeof *sample);
     int longest;
 
-    s->target.channels = options->target.channels;
-    s->target.height = options->target.height;
-    s->target.width = options->target.width;
+    s->target.channels = options->channels;
+    s->target.height = options->height;
+    s->target.width = options->width;
     if (s->target.channels > 0 && s->target.height > 0 && s->target.width > 0)
         goto out;
     TRY(take_sample(train->count > 0 ? train : &s->parts[DATA_TEST], sample));
@@ -363,7 +364,7 @@ static base_status choose_shape(const char *path, const struct data_options *opt
             s->target.width = (s->target.width * LONGEST_SIDE + longest - 1) / longest;
         }
     }
-    tell_shape(path, s, sample, options->target.height > 0, options->target.channels > 0);
+    tell_shape(path, s, sample, options->height > 0, options->channels > 0);
 out:
     base_free(sample);
     return st;
@@ -418,11 +419,11 @@ static base_status folder_open(const char *path, const struct data_options *opti
     const struct data_files *validation = &s->parts[DATA_VALIDATION];
     char hex[BASE_SHA256_HEX] = {0}, names[BASE_SHA256_HEX] = {0};
 
-    if (options->target.channels != 0 && options->target.channels != 1 && options->target.channels != 3)
+    if (options->channels != 0 && options->channels != 1 && options->channels != 3)
         TRY(base_fail(BASE_ERR_DATA,
                       "%s: images of files are gray (1 channel) or colour (3), not "
                       "of %d channels",
-                      path, options->target.channels));
+                      path, options->channels));
     TRY(add_all(path, options->whole, s));
     if (train->count > UINT32_MAX || test->count > UINT32_MAX || validation->count > UINT32_MAX)
         TRY(base_fail(BASE_ERR_DATA, "%s holds too many images", path));
@@ -433,7 +434,7 @@ static base_status folder_open(const char *path, const struct data_options *opti
                      "images in one folder\n",
                      s->ignored.nested);
     TRY(leave_out(path, options->skip_bad, s));
-    s->target.crop = data_crop_of_tests(options->target.crop);
+    s->target.crop = data_crop_of_tests(options->crop);
     TRY(choose_shape(path, options, s));
     TRY(digest(s, strlen(path), hex, names));
     *source_p = (struct data_source){
