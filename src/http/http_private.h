@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shared inside http/ only: a server's connections and requests. `lock` guards the lists, the
+ * deadlines, and of a request `refs`, `answered`, `suspended`, `response` and `status`; all else
+ * of a request belongs to libmicrohttpd's thread until its handler is called.
+ */
+#ifndef HTTP_PRIVATE_H
+#define HTTP_PRIVATE_H
+
+#include <microhttpd.h>
+#include <pthread.h>
+#include <sys/socket.h>
+
+#include "http/server.h"
+#include "http/uri.h"
+
+enum { HTTP_MAX_WILDCARDS = 4, HTTP_MAX_HEADERS = 4, HTTP_ID = 37 };
+
+/* A connection. It is shut down at its deadline, or its request refused there. */
+struct http_link {
+    struct http_link *previous, *next;
+    int fd;
+    double deadline; /* base_now; INFINITY: none */
+    struct http_request *request;
+};
+
+struct http_request {
+    struct http_server *server;
+    struct MHD_Connection *connection;
+    struct http_link *link;
+    int refs; /* libmicrohttpd until it has completed the request, the handler until it answers */
+
+    const char *method;
+    struct http_uri uri;
+    char *fault; /* why `uri` is empty; NULL: it is not */
+    const struct http_route *route;
+    const char *wildcards[HTTP_MAX_WILDCARDS];
+    char *last_wildcard; /* one without the pattern's ending; base_free */
+
+    char *body;
+    size_t count, capacity;
+    size_t discarded; /* bytes of a body that is refused */
+    int body_status;  /* 0, or why it is refused: 413 or 503 */
+    double started;
+
+    bool head_seen, handled, counted, answered, suspended;
+    char *late_message; /* what to say at the deadline */
+    struct MHD_Response *response;
+    int status;
+    size_t response_count;
+    const char *header_names[HTTP_MAX_HEADERS];
+    char *header_values[HTTP_MAX_HEADERS];
+    int headers;
+    char id[HTTP_ID];
+};
+
+struct http_server {
+    struct http_setup setup;
+    struct MHD_Daemon *daemon;
+    int listening; /* the socket, once no longer libmicrohttpd's; else -1 */
+    int port;
+    bool loopback;  /* only this host can connect */
+    char token[65]; /* SHA-256, in hexadecimal digits */
+
+    pthread_mutex_t lock;
+    struct http_link links; /* head of a ring */
+    size_t bodies;          /* bytes held */
+    int under_way;          /* requests with a head and without an end */
+    _Atomic bool draining, closing;
+    pthread_cond_t idle; /* under_way became 0 */
+
+    pthread_t watcher;
+    pthread_cond_t sooner; /* a deadline before `wakes`, or the end */
+    double wakes;
+    bool watching, ends;
+    unsigned long long id_high, id_low;
+};
+
+/* listen.c */
+base_status http_listen(const char *host, int port, int *fd_p, int *port_p, bool *loopback_p);
+
+/* watch.c: deadlines. The lock is held. */
+base_status http_watch_start(struct http_server *server);
+void http_watch_stop(struct http_server *server);
+void http_watch_set(struct http_server *server, struct http_link *link, double deadline);
+
+/* admit.c: is this head to be served? 0, or the status of a refusal and why. */
+int http_admit(struct http_request *request, const char **why_p);
+
+/* request.c */
+struct http_request *http_request_new(struct http_server *server, struct MHD_Connection *connection,
+                                      struct http_link *link, const char *target);
+void http_request_unref(struct http_request *request); /* the lock is not held */
+/* Stores the answer unless there is one. True: the connection is to be resumed. The lock is held.
+ */
+bool http_request_settle(struct http_request *request, int status, struct MHD_Response *response);
+struct MHD_Response *http_response(struct http_request *request, int status, const char *type,
+                                   char *body, size_t count);
+struct MHD_Response *http_refusal(struct http_request *request, int *status, const char *message);
+
+#endif

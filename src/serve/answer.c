@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+#include "serve/answer.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { BEST = 5 };
+
+/* What a status is called, and what is said where there is no more to say. */
+static const struct usual {
+    int status;
+    const char *type, *message;
+} usuals[] = {
+    {400, "BadRequestException", "Invalid HTTP message."},
+    {403, "IllegalArgumentException", "Not allowed."},
+    {404, "ResourceNotFoundException",
+     "Requested resource is not found, please refer to API document."},
+    {405, "MethodNotAllowedException",
+     "Requested method is not allowed, please refer to API document."},
+    {408, "RequestTimeoutException", "The answer took too long."},
+    {409, "ConflictStatusException", "Conflict."},
+    {413, "TooLongFrameException", "The body is longer than this server takes."},
+    {500, "InternalServerException", "The request could not be computed."},
+    {503, "ServiceUnavailableException", "The server is busy; try again later."},
+    {507, "OutOfMemoryError", "There is no memory for this model."},
+};
+
+static const struct usual *usual_of(int status)
+{
+    for (size_t i = 0; i < sizeof usuals / sizeof *usuals; i++)
+        if (usuals[i].status == status)
+            return &usuals[i];
+    return usual_of(500);
+}
+
+static char *dump(json_t *value)
+{
+    char *text = json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+
+    json_decref(value);
+    return text != NULL ? text : base_strdup("null");
+}
+
+static json_t *error_of(const struct http_request *request, int status, const char *type,
+                        const char *message)
+{
+    const char *first = http_segment(request, 0);
+
+    if (first != NULL && strcmp(first, "v2") == 0)
+        return json_pack("{s:o}", "error", base_json_text(message));
+    return json_pack("{s:i, s:s, s:o}", "code", status, "type", type, "message",
+                     base_json_text(message));
+}
+
+char *serve_error_body(void *context, const struct http_request *request, int *status,
+                       const char *message)
+{
+    const char *type = NULL;
+
+    (void)context;
+    if (*status == 401) {
+        *status = 400;
+        type = "InvalidKeyException";
+    }
+    if (type == NULL)
+        type = usual_of(*status)->type;
+    return dump(
+        error_of(request, *status, type, message != NULL ? message : usual_of(*status)->message));
+}
+
+void serve_answer(struct http_request *request, int status, json_t *value)
+{
+    char *text = dump(value);
+
+    http_answer(request, status, "application/json", text, strlen(text));
+}
+
+static char *format_text(const char *format, va_list arguments)
+{
+    char *text;
+
+    if (vasprintf(&text, format, arguments) < 0)
+        return base_strdup("");
+    return text;
+}
+
+void serve_answer_status(struct http_request *request, int status, const char *format, ...)
+{
+    va_list arguments;
+    char *text;
+
+    va_start(arguments, format);
+    text = format_text(format, arguments);
+    va_end(arguments);
+    serve_answer(request, status, json_pack("{s:o}", "status", base_json_text(text)));
+    base_free(text);
+}
+
+void serve_refuse(struct http_request *request, int status, const char *type, const char *format,
+                  ...)
+{
+    va_list arguments;
+    char *text;
+
+    va_start(arguments, format);
+    text = format_text(format, arguments);
+    va_end(arguments);
+    serve_answer(request, status,
+                 error_of(request, status, type != NULL ? type : usual_of(status)->type, text));
+    base_free(text);
+}
+
+/* ---- jobs ---- */
+
+void serve_refuse_job(struct serve_job *job)
+{
+    int status = job->st == BASE_ERR_INTERNAL ? 500 : job->st == BASE_ERR_MEMORY ? 507 : 400;
+
+    serve_refuse(job->request, status, NULL, "%s", job->why);
+    serve_job_free(job);
+}
+
+void serve_answer_job(const struct serve_loaded *loaded, struct serve_job *job, const float *y)
+{
+    serve_answer(job->request, 200, job->protocol->write(loaded, job, y));
+    serve_job_free(job);
+}
+
+/* The largest values' places, largest first; `count` of them. */
+static void find_best(const float *y, int outputs, int *best, int count)
+{
+    for (int i = 0; i < count; i++) {
+        best[i] = -1;
+        for (int k = 0; k < outputs; k++) {
+            bool taken = false;
+
+            for (int j = 0; j < i; j++)
+                taken |= best[j] == k;
+            if (!taken && (best[i] < 0 || y[k] > y[best[i]]))
+                best[i] = k;
+        }
+    }
+}
+
+static json_t *one_answer(const struct serve_loaded *loaded, const float *y)
+{
+    int best[BEST], count = loaded->outputs < BEST ? loaded->outputs : BEST;
+    json_t *answer = loaded->named ? json_object() : json_array();
+
+    if (!loaded->named) {
+        for (int k = 0; k < loaded->outputs; k++)
+            json_array_append_new(answer, base_json_number((double)y[k]));
+        return answer;
+    }
+    find_best(y, loaded->outputs, best, count);
+    for (int i = 0; i < count; i++)
+        json_object_set_new(answer, loaded->model.about.labels[best[i]],
+                            base_json_number((double)y[best[i]]));
+    return answer;
+}
+
+json_t *serve_classes(const struct serve_loaded *loaded, const struct serve_job *job,
+                      const float *y)
+{
+    json_t *list;
+
+    if (!job->samples.list)
+        return one_answer(loaded, y);
+    list = json_array();
+    for (int i = 0; i < job->samples.n; i++)
+        json_array_append_new(list, one_answer(loaded, y + (size_t)i * (size_t)loaded->outputs));
+    return list;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#include "serve/handler.h"
+
+#include "base/mem.h"
+#include "base/registry.h"
+#include "base/str.h"
+
+static base_status no_handler(const struct serve_body *body)
+{
+    struct base_str kinds = {0};
+    base_status st;
+
+    for (size_t i = 0; i < serve_handler_count; i++)
+        base_str_add(&kinds, "%s%s",
+                     i == 0                         ? ""
+                     : i + 1 == serve_handler_count ? ", or "
+                                                    : ", ",
+                     serve_handler_registry[i]->help);
+    st = base_fail(BASE_ERR_DATA, "the body (%zu bytes) is no input; it would be %s", body->count,
+                   kinds.text);
+    base_str_fini(&kinds);
+    return st;
+}
+
+base_status serve_read(const char *handler, const struct model_about *about,
+                       const struct serve_body *body, struct serve_samples *samples_p)
+{
+    base_status st = BASE_OK;
+    const struct serve_handler *found = NULL;
+
+    *samples_p = (struct serve_samples){0};
+    if (handler != NULL)
+        TRY(base_registry_find("handler", handler, serve_handler_registry, serve_handler_count,
+                               &found));
+    for (size_t i = 0; found == NULL && i < serve_handler_count; i++)
+        if (serve_handler_registry[i]->takes(body))
+            found = serve_handler_registry[i];
+    if (found == NULL)
+        TRY(no_handler(body));
+    TRY(found->read(about, body, samples_p));
+out:
+    if (st != BASE_OK) {
+        base_free(samples_p->x);
+        *samples_p = (struct serve_samples){0};
+    }
+    return st;
+}
+
+base_status serve_samples_new(const struct model_about *about, size_t values,
+                              struct serve_samples *samples_p)
+{
+    enum { MOST = 4096 };
+    struct nn_shape in = about->input;
+    size_t each = nn_shape_values(in);
+
+    if (values == 0 || values % each != 0 || values / each > MOST)
+        return base_fail(BASE_ERR_DATA,
+                         "%zu values; a sample of this model has %dx%dx%d = %zu, and up to %d "
+                         "samples may come at once",
+                         values, in.c, in.h, in.w, each, MOST);
+    *samples_p = (struct serve_samples){.n = (int)(values / each), .list = values > each};
+    return base_tensor(values, sizeof *samples_p->x, "samples", &samples_p->x);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A kind of input that models take: what a file in serve/handlers/ provides, `const struct
+ * serve_handler serve_handler_NAME`. Handlers are asked in order of file name whether a body is
+ * theirs; a model that was registered with `handler=NAME` asks that one alone. Keeps no state;
+ * called from several threads at once.
+ */
+#ifndef SERVE_HANDLER_H
+#define SERVE_HANDLER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/status.h"
+#include "model/about.h"
+
+/* A request's body, or the part of a form that holds the data. */
+struct serve_body {
+    const char *type; /* of its Content-Type, "" where there is none */
+    const void *bytes;
+    size_t count;
+};
+
+struct serve_samples {
+    int n;
+    float *x;  /* (n,C,H,W) canonical, as the network takes them; base_free */
+    bool list; /* the client sent a list and gets one */
+};
+
+struct serve_handler {
+    const char *name, *help;
+    bool (*takes)(const struct serve_body *body);
+    /* A failure is the client's fault and its message is told to it. */
+    base_status (*read)(const struct model_about *about, const struct serve_body *body,
+                        struct serve_samples *samples_p);
+};
+
+extern const struct serve_handler *const serve_handler_registry[];
+extern const size_t serve_handler_count;
+
+/* Reads a body with the handler of that name (NULL: with the first that takes it). */
+base_status serve_read(const char *handler, const struct model_about *about,
+                       const struct serve_body *body, struct serve_samples *samples_p);
+
+/* n samples of the model's shape, all zeros; n x values overflows or is too much: an error. */
+base_status serve_samples_new(const struct model_about *about, size_t values,
+                              struct serve_samples *samples_p);
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The inference port: predictions in TorchServe's forms, old and new, and its health.
+ */
+#include <string.h>
+
+#include "base/mem.h"
+#include "http/multipart.h"
+#include "serve/answer.h"
+#include "serve/serve_private.h"
+
+/* ---- predictions ---- */
+
+static base_status read_prediction(const struct serve_loaded *loaded, struct serve_job *job)
+{
+    base_status st = BASE_OK;
+    struct serve_body body = {.type = job->type};
+    struct http_part part;
+
+    body.bytes = http_body(job->request, &body.count);
+    if (http_is_multipart(job->type)) {
+        TRY(http_multipart_find(job->type, body.bytes, body.count, "data", &part));
+        body = (struct serve_body){part.type, part.bytes, part.count};
+    }
+    TRY(serve_read(job->handler, &loaded->model.about, &body, &job->samples));
+out:
+    return st;
+}
+
+static const struct serve_protocol prediction = {
+    .read = read_prediction,
+    .write = serve_classes,
+};
+
+static json_t *write_instances(const struct serve_loaded *loaded, const struct serve_job *job,
+                               const float *y)
+{
+    return json_pack("{s:o}", "predictions", serve_classes(loaded, job, y));
+}
+
+static const struct serve_protocol instances = {
+    .read = read_prediction,
+    .write = write_instances,
+};
+
+struct serve_version *serve_find(struct serve *serve, struct http_request *request,
+                                 const char *name, const char *version)
+{
+    bool known;
+    struct serve_version *found = serve_models_find(serve->models, name, version, &known);
+
+    if (found == NULL && known)
+        serve_refuse(request, 404, "ModelVersionNotFoundException",
+                     "Model version: %s does not exist for model: %s", version, name);
+    else if (found == NULL)
+        serve_refuse(request, 404, "ModelNotFoundException", "Model not found: %s", name);
+    return found;
+}
+
+void serve_queue(struct serve *serve, struct serve_version *version, struct http_request *request,
+                 const struct serve_protocol *protocol, void *more)
+{
+    struct serve_job *job = base_calloc(1, sizeof *job);
+    const char *type = http_header(request, "Content-Type"), *why;
+
+    *job = (struct serve_job){.request = request,
+                              .protocol = protocol,
+                              .name = version->name,
+                              .version = version->version,
+                              .handler = version->settings.handler,
+                              .type = base_strdup(type != NULL ? type : ""),
+                              .more = more};
+    http_expire(request, version->settings.response_timeout,
+                "The model did not answer within its response_timeout.");
+    if (!serve_version_push(version, job, &why)) {
+        atomic_fetch_add(&version->counters.refused, 1);
+        serve_refuse(request, 503, NULL, "Model \"%s\" Version %s %s", version->name,
+                     version->version, why);
+        serve_job_free(job);
+    }
+    serve_models_release(serve->models, version);
+}
+
+static void predict(void *context, struct http_request *request)
+{
+    struct serve *serve = context;
+    struct serve_version *version =
+        serve_find(serve, request, http_wildcard(request, 0), http_wildcard(request, 1));
+
+    if (version != NULL)
+        serve_queue(serve, version, request, &prediction, NULL);
+}
+
+static void predict_instances(void *context, struct http_request *request)
+{
+    struct serve *serve = context;
+    struct serve_version *version = serve_find(serve, request, http_wildcard(request, 0), NULL);
+
+    if (version != NULL)
+        serve_queue(serve, version, request, &instances, NULL);
+}
+
+/* /invocations?model_name=x; without a name where there is but one model. */
+static void invoke(void *context, struct http_request *request)
+{
+    struct serve *serve = context;
+    const char *name = http_parameter(request, "model_name");
+    struct serve_version **all, *version = NULL;
+    size_t count;
+
+    if (name != NULL) {
+        version = serve_find(serve, request, name, NULL);
+    } else {
+        all = serve_models_list(serve->models, true, &count);
+        for (size_t i = 0; i < count; i++) {
+            if (count == 1)
+                version = all[i];
+            else
+                serve_models_release(serve->models, all[i]);
+        }
+        base_free(all);
+        if (version == NULL)
+            serve_refuse(request, 400, NULL, "Parameter model_name is required.");
+    }
+    if (version != NULL)
+        serve_queue(serve, version, request, &prediction, NULL);
+}
+
+/* ---- health ---- */
+
+static void ping(void *context, struct http_request *request)
+{
+    struct serve *serve = context;
+    int wanted = 0, ready = 0;
+    size_t count;
+    struct serve_version **all = serve_models_list(serve->models, true, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        wanted += all[i]->settings.min_workers;
+        ready += serve_version_ready(all[i]);
+        serve_models_release(serve->models, all[i]);
+    }
+    base_free(all);
+    serve_answer_status(request, wanted > 0 && ready == 0 ? 500 : 200, "%s",
+                        ready >= wanted ? "Healthy"
+                        : ready > 0     ? "Partial Healthy"
+                                        : "Unhealthy");
+}
+
+const struct http_route serve_inference_routes[] = {
+    {"GET", "/ping", ping, .open = true},
+    {"POST|PUT", "/predictions/{}", predict},
+    {"POST|PUT", "/predictions/{}/{}", predict},
+    {"POST|PUT", "/models/{}/invoke", predict},
+    {"POST|PUT", "/invocations", invoke},
+    {"POST", "/v1/models/{}:predict", predict_instances},
+    {0},
+};

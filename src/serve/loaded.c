@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#include "serve/loaded.h"
+
+#include "base/mem.h"
+#include "nn/layer.h"
+
+base_status serve_loaded_open(const char *place, const char *runs_dir, int batch,
+                              struct serve_loaded **loaded_p)
+{
+    base_status st = BASE_OK;
+    struct serve_loaded *loaded = base_calloc(1, sizeof *loaded);
+    const struct nn_node *last;
+
+    *loaded_p = NULL;
+    atomic_init(&loaded->refs, 1);
+    TRY(model_open(place, runs_dir, false, &loaded->model));
+    TRY(model_infer(&loaded->model, batch, &loaded->infer));
+    last = nn_graph_node(loaded->model.graph, nn_graph_layers(loaded->model.graph) - 1);
+    loaded->outputs = last->out.c;
+    loaded->named = loaded->outputs == loaded->model.about.classes;
+    *loaded_p = loaded;
+    loaded = NULL;
+out:
+    serve_loaded_unref(loaded);
+    return st;
+}
+
+struct serve_loaded *serve_loaded_ref(struct serve_loaded *loaded)
+{
+    if (loaded != NULL)
+        atomic_fetch_add(&loaded->refs, 1);
+    return loaded;
+}
+
+void serve_loaded_unref(struct serve_loaded *loaded)
+{
+    if (loaded == NULL || atomic_fetch_sub(&loaded->refs, 1) > 1)
+        return;
+    nn_infer_free(loaded->infer);
+    model_close(&loaded->model);
+    base_free(loaded);
+}

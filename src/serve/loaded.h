@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A checkpoint made ready to answer: weights, and what a network needs to compute with them. It
+ * does not change once made; versions and workers hold references, so that weights which are being
+ * replaced stay until the last batch with them is done.
+ */
+#ifndef SERVE_LOADED_H
+#define SERVE_LOADED_H
+
+#include <stdatomic.h>
+
+#include "model/model.h"
+
+struct serve_loaded {
+    atomic_int refs;
+    struct model model;
+    struct nn_infer *infer;
+    int outputs; /* values of an answer */
+    bool named;  /* there is one for each class: answers name them */
+};
+
+/* `place` is what model_open takes; batches of up to `batch` samples. One reference is the
+ * caller's. */
+base_status serve_loaded_open(const char *place, const char *runs_dir, int batch,
+                              struct serve_loaded **loaded_p);
+struct serve_loaded *serve_loaded_ref(struct serve_loaded *loaded); /* accepts NULL */
+void serve_loaded_unref(struct serve_loaded *loaded);               /* accepts NULL */
+
+#endif

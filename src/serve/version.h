@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One version of a served model: a bounded queue of jobs, the threads that work on it in batches,
+ * and the weights in use. Jobs may be pushed and weights replaced from any thread; scaling and
+ * closing are the management's and happen one at a time.
+ *
+ * A worker computes a batch with the weights that were current when it took the batch, so every
+ * answer comes from one checkpoint. It takes `batch_size` jobs, or fewer if the oldest has waited
+ * for `max_batch_delay`.
+ */
+#ifndef SERVE_VERSION_H
+#define SERVE_VERSION_H
+
+#include <pthread.h>
+#include <time.h>
+
+#include "http/server.h"
+#include "serve/handler.h"
+#include "serve/loaded.h"
+#include "serve/metrics.h"
+
+/* What registration and scaling set; kept in the state file. */
+struct serve_settings {
+    int batch_size, max_batch_delay; /* samples, milliseconds */
+    int response_timeout;            /* seconds from the request's last byte to its answer */
+    int min_workers, max_workers;
+    char *handler; /* its name; NULL: by the body */
+};
+
+struct serve_job;
+
+/* How a kind of request becomes samples, and values become an answer. */
+struct serve_protocol {
+    base_status (*read)(const struct serve_loaded *loaded, struct serve_job *job);
+    /* y (job->samples.n, outputs); a JSON value, a new reference. */
+    json_t *(*write)(const struct serve_loaded *loaded, const struct serve_job *job,
+                     const float *y);
+    void (*fini)(struct serve_job *job); /* of `more`; or NULL */
+};
+
+struct serve_job {
+    struct serve_job *next;
+    struct http_request *request;
+    const struct serve_protocol *protocol;
+    const char *name, *version, *handler; /* of the version that serves it */
+    char *type;                           /* Content-Type, or "" */
+    void *more;                           /* the protocol's own */
+    struct serve_samples samples;
+    double arrived;
+    base_status st;
+    char *why; /* of st */
+};
+
+struct serve_worker {
+    struct serve_version *owner;
+    int index;
+    pthread_t thread;
+    bool started;     /* its thread is to be joined */
+    bool ready, able; /* it has looked at the weights; it can compute with them */
+    time_t since;
+    struct serve_loaded *loaded;
+    struct nn_lane *lane;
+    int threads;
+};
+
+enum { SERVE_MAX_WORKERS = 64 };
+
+struct serve_version {
+    char *name, *version, *url; /* url: what it was registered with */
+    bool at_startup;
+    struct serve_settings settings;
+    struct serve_counters counters;
+
+    pthread_mutex_t lock;
+    pthread_cond_t work;   /* there are jobs, other weights, or fewer workers wanted */
+    pthread_cond_t filled; /* enough jobs for the worker that collects a batch */
+    pthread_cond_t change; /* a worker became ready or left */
+    struct serve_job *first, **last;
+    int queued, capacity;
+    bool collecting, closed;
+    int wanted, threads; /* workers, and compute threads of all of them */
+    struct serve_worker workers[SERVE_MAX_WORKERS];
+    struct serve_loaded *loaded; /* NULL: no checkpoint yet */
+    int refs;                    /* of the registry and of handlers; guarded by the registry */
+};
+
+/* Takes over `settings.handler` and one reference to `loaded`. No workers yet. */
+struct serve_version *serve_version_new(const char *name, const char *version, const char *url,
+                                        struct serve_settings settings, struct serve_loaded *loaded,
+                                        int capacity, int threads);
+/* Ends the workers once the queue is empty. Nothing is pushed any more. Accepts NULL. */
+void serve_version_free(struct serve_version *version);
+
+/* Scales to settings.min_workers; `wait`: until the new ones are ready and the old ones have left.
+ */
+base_status serve_version_scale(struct serve_version *version, int min_workers, int max_workers,
+                                bool wait);
+int serve_version_ready(struct serve_version *version); /* workers that are */
+
+/* Other weights from the next batch on; takes over the reference. */
+void serve_version_replace(struct serve_version *version, struct serve_loaded *loaded);
+struct serve_loaded *serve_version_loaded(struct serve_version *version); /* a reference, or NULL */
+
+/* Takes the job over and answers it some time. False: it is refused and stays the caller's; then
+ * *why_p says why (no worker, queue full). */
+bool serve_version_push(struct serve_version *version, struct serve_job *job, const char **why_p);
+void serve_job_free(struct serve_job *job);
+
+#endif
