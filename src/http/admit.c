@@ -96,11 +96,13 @@ static bool takes_method(const char *methods, const char *method)
 static bool takes_segment(struct http_request *request, const char *pattern, size_t length,
                           const char *segment, int *wildcards)
 {
-    size_t ending = length - 2, count = strlen(segment);
+    size_t count = strlen(segment), ending;
+    const char *brace = memchr(pattern, '}', length);
 
-    if (strncmp(pattern, "{}", 2) != 0)
+    if (pattern[0] != '{' || brace == NULL)
         return count == length && memcmp(pattern, segment, length) == 0;
-    if (count <= ending || memcmp(segment + count - ending, pattern + 2, ending) != 0)
+    ending = (size_t)(pattern + length - brace) - 1;
+    if (count <= ending || memcmp(segment + count - ending, brace + 1, ending) != 0)
         return false;
     if (ending > 0) {
         base_free(request->last_wildcard);

@@ -29,9 +29,12 @@ typedef void http_handle(void *context, struct http_request *request);
 
 struct http_route {
     const char *methods; /* "GET", "POST|PUT" */
-    const char *pattern; /* "/models/{}/{}": {} stands for a segment, {}:x for one ending in :x */
+    /* "/models/{model_name}/{version}": {…} stands for a segment, {…}:x for one that ends in :x */
+    const char *pattern;
     http_handle *handle;
-    bool open; /* needs no token */
+    bool open;         /* needs no token */
+    const char *help;  /* one line, for descriptions of the API */
+    const char *query; /* its parameters, "limit next_page_token", likewise; NULL: none */
 };
 
 struct http_setup {
@@ -73,7 +76,7 @@ void http_server_close(struct http_server *server);
 
 const char *http_method(const struct http_request *request);
 const char *http_segment(const struct http_request *request, int index); /* NULL after the last */
-/* What stands for the pattern's {} number `index`; NULL where the pattern has fewer. */
+/* What stands for the pattern's {…} number `index`; NULL where the pattern has fewer. */
 const char *http_wildcard(const struct http_request *request, int index);
 const char *http_parameter(const struct http_request *request, const char *name); /* or NULL */
 const char *http_header(const struct http_request *request, const char *name);    /* or NULL */

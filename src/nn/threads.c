@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "nn/threads.h"
 
+#include "base/cpus.h"
+
 #ifdef _OPENMP
 #    include <omp.h>
 
 int nn_threads_set(int threads)
 {
     if (threads <= 0)
-        threads = omp_get_num_procs();
+        threads = base_cpus(omp_get_num_procs());
     omp_set_dynamic(0);
     omp_set_num_threads(threads);
     return threads;

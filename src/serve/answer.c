@@ -36,9 +36,19 @@ static const struct usual *usual_of(int status)
     return usual_of(500);
 }
 
-static char *dump(json_t *value)
+/* Under /v2, the Open Inference Protocol's. */
+static bool is_v2(const struct http_request *request)
 {
-    char *text = json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    const char *first = http_segment(request, 0);
+
+    return first != NULL && strcmp(first, "v2") == 0;
+}
+
+/* In lines, as TorchServe has it; tensors in one. Nine digits tell every float from the next. */
+static char *dump(const struct http_request *request, json_t *value)
+{
+    size_t layout = is_v2(request) ? JSON_COMPACT : JSON_INDENT(2);
+    char *text = json_dumps(value, layout | JSON_REAL_PRECISION(9));
 
     json_decref(value);
     return text != NULL ? text : base_strdup("null");
@@ -47,9 +57,7 @@ static char *dump(json_t *value)
 static json_t *error_of(const struct http_request *request, int status, const char *type,
                         const char *message)
 {
-    const char *first = http_segment(request, 0);
-
-    if (first != NULL && strcmp(first, "v2") == 0)
+    if (is_v2(request))
         return json_pack("{s:o}", "error", base_json_text(message));
     return json_pack("{s:i, s:s, s:o}", "code", status, "type", type, "message",
                      base_json_text(message));
@@ -67,13 +75,13 @@ char *serve_error_body(void *context, const struct http_request *request, int *s
     }
     if (type == NULL)
         type = usual_of(*status)->type;
-    return dump(
-        error_of(request, *status, type, message != NULL ? message : usual_of(*status)->message));
+    return dump(request, error_of(request, *status, type,
+                                  message != NULL ? message : usual_of(*status)->message));
 }
 
 void serve_answer(struct http_request *request, int status, json_t *value)
 {
-    char *text = dump(value);
+    char *text = dump(request, value);
 
     http_answer(request, status, "application/json", text, strlen(text));
 }

@@ -1,9 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 #include "serve/handler.h"
 
+#include <string.h>
+
 #include "base/mem.h"
 #include "base/registry.h"
 #include "base/str.h"
+
+base_status serve_handler_find(const char *name, const struct serve_handler **handler_p)
+{
+    *handler_p = NULL;
+    for (size_t i = 0; i < serve_handler_count; i++) {
+        const char *alias = serve_handler_registry[i]->alias;
+
+        if (alias != NULL && strcmp(alias, name) == 0)
+            *handler_p = serve_handler_registry[i];
+    }
+    if (*handler_p != NULL)
+        return BASE_OK;
+    return base_registry_find("handler", name, serve_handler_registry, serve_handler_count,
+                              handler_p);
+}
 
 static base_status no_handler(const struct serve_body *body)
 {
@@ -30,8 +47,7 @@ base_status serve_read(const char *handler, const struct model_about *about,
 
     *samples_p = (struct serve_samples){0};
     if (handler != NULL)
-        TRY(base_registry_find("handler", handler, serve_handler_registry, serve_handler_count,
-                               &found));
+        TRY(serve_handler_find(handler, &found));
     for (size_t i = 0; found == NULL && i < serve_handler_count; i++)
         if (serve_handler_registry[i]->takes(body))
             found = serve_handler_registry[i];

@@ -29,6 +29,7 @@ struct serve_samples {
 
 struct serve_handler {
     const char *name, *help;
+    const char *alias; /* what TorchServe calls it, or NULL */
     bool (*takes)(const struct serve_body *body);
     /* A failure is the client's fault and its message is told to it. */
     base_status (*read)(const struct model_about *about, const struct serve_body *body,
@@ -37,6 +38,9 @@ struct serve_handler {
 
 extern const struct serve_handler *const serve_handler_registry[];
 extern const size_t serve_handler_count;
+
+/* By name or alias; an unknown one is an error that lists the known ones. */
+base_status serve_handler_find(const char *name, const struct serve_handler **handler_p);
 
 /* Reads a body with the handler of that name (NULL: with the first that takes it). */
 base_status serve_read(const char *handler, const struct model_about *about,

@@ -58,7 +58,7 @@ struct serve_version *serve_find(struct serve *serve, struct http_request *reque
 }
 
 void serve_queue(struct serve *serve, struct serve_version *version, struct http_request *request,
-                 const struct serve_protocol *protocol, void *more)
+                 const struct serve_protocol *protocol)
 {
     struct serve_job *job = base_calloc(1, sizeof *job);
     const char *type = http_header(request, "Content-Type"), *why;
@@ -68,8 +68,7 @@ void serve_queue(struct serve *serve, struct serve_version *version, struct http
                               .name = version->name,
                               .version = version->version,
                               .handler = version->settings.handler,
-                              .type = base_strdup(type != NULL ? type : ""),
-                              .more = more};
+                              .type = base_strdup(type != NULL ? type : "")};
     http_expire(request, version->settings.response_timeout,
                 "The model did not answer within its response_timeout.");
     if (!serve_version_push(version, job, &why)) {
@@ -88,7 +87,7 @@ static void predict(void *context, struct http_request *request)
         serve_find(serve, request, http_wildcard(request, 0), http_wildcard(request, 1));
 
     if (version != NULL)
-        serve_queue(serve, version, request, &prediction, NULL);
+        serve_queue(serve, version, request, &prediction);
 }
 
 static void predict_instances(void *context, struct http_request *request)
@@ -97,7 +96,7 @@ static void predict_instances(void *context, struct http_request *request)
     struct serve_version *version = serve_find(serve, request, http_wildcard(request, 0), NULL);
 
     if (version != NULL)
-        serve_queue(serve, version, request, &instances, NULL);
+        serve_queue(serve, version, request, &instances);
 }
 
 /* /invocations?model_name=x; without a name where there is but one model. */
@@ -123,36 +122,69 @@ static void invoke(void *context, struct http_request *request)
             serve_refuse(request, 400, NULL, "Parameter model_name is required.");
     }
     if (version != NULL)
-        serve_queue(serve, version, request, &prediction, NULL);
+        serve_queue(serve, version, request, &prediction);
 }
 
 /* ---- health ---- */
 
-static void ping(void *context, struct http_request *request)
+void serve_health(struct serve *serve, int *wanted_p, int *able_p)
 {
-    struct serve *serve = context;
-    int wanted = 0, ready = 0;
     size_t count;
     struct serve_version **all = serve_models_list(serve->models, true, &count);
 
+    *wanted_p = *able_p = 0;
     for (size_t i = 0; i < count; i++) {
-        wanted += all[i]->settings.min_workers;
-        ready += serve_version_ready(all[i]);
+        struct serve_version_status status = serve_version_status(all[i]);
+
+        *wanted_p += status.wanted;
+        *able_p += status.able;
         serve_models_release(serve->models, all[i]);
     }
     base_free(all);
-    serve_answer_status(request, wanted > 0 && ready == 0 ? 500 : 200, "%s",
-                        ready >= wanted ? "Healthy"
-                        : ready > 0     ? "Partial Healthy"
-                                        : "Unhealthy");
+}
+
+static void ping(void *context, struct http_request *request)
+{
+    int wanted, able;
+
+    serve_health(context, &wanted, &able);
+    serve_answer_status(request, wanted > 0 && able == 0 ? 500 : 200, "%s",
+                        able >= wanted ? "Healthy"
+                        : able > 0     ? "Partial Healthy"
+                                       : "Unhealthy");
+}
+
+static void describe_api(void *context, struct http_request *request)
+{
+    (void)context;
+    serve_answer(request, 200, serve_openapi("Inference APIs", serve_inference_routes));
 }
 
 const struct http_route serve_inference_routes[] = {
-    {"GET", "/ping", ping, .open = true},
-    {"POST|PUT", "/predictions/{}", predict},
-    {"POST|PUT", "/predictions/{}/{}", predict},
-    {"POST|PUT", "/models/{}/invoke", predict},
-    {"POST|PUT", "/invocations", invoke},
-    {"POST", "/v1/models/{}:predict", predict_instances},
+    {"OPTIONS", "/", describe_api, .help = "this description"},
+    {"GET", "/api-description", describe_api, .help = "this description"},
+    {"GET", "/ping", ping, .open = true, .help = "the server's health"},
+    {"POST|PUT", "/predictions/{model_name}", predict, .help = "predict with the default version"},
+    {"POST|PUT", "/predictions/{model_name}/{model_version}", predict,
+     .help = "predict with a version"},
+    {"POST|PUT", "/models/{model_name}/invoke", predict, .help = "the same, as SageMaker asks"},
+    {"POST|PUT", "/invocations", invoke,
+     .help = "the same; the name may be left out if one model "
+             "is served",
+     .query = "model_name"},
+    {"POST", "/v1/models/{model_name}:predict", predict_instances,
+     .help = "predict {\"instances\":[…]}, as KServe's first protocol has it"},
+    {"GET", "/v2", serve_v2_server, .help = "the server, in the Open Inference Protocol"},
+    {"GET", "/v2/health/live", serve_v2_live, .open = true, .help = "the server runs"},
+    {"GET", "/v2/health/ready", serve_v2_ready, .open = true, .help = "every model has workers"},
+    {"GET", "/v2/models/{model_name}", serve_v2_model, .help = "a model's input and output"},
+    {"GET", "/v2/models/{model_name}/versions/{model_version}", serve_v2_model,
+     .help = "a version's input and output"},
+    {"GET", "/v2/models/{model_name}/ready", serve_v2_model_ready, .help = "a model has workers"},
+    {"GET", "/v2/models/{model_name}/versions/{model_version}/ready", serve_v2_model_ready,
+     .help = "a version has workers"},
+    {"POST", "/v2/models/{model_name}/infer", serve_v2_infer, .help = "infer from tensors"},
+    {"POST", "/v2/models/{model_name}/versions/{model_version}/infer", serve_v2_infer,
+     .help = "infer from tensors with a version"},
     {0},
 };

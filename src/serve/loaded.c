@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "serve/loaded.h"
 
+#include <string.h>
+
 #include "base/mem.h"
+#include "base/str.h"
 #include "nn/layer.h"
 
 base_status serve_loaded_open(const char *place, const char *runs_dir, int batch,
@@ -23,6 +26,34 @@ base_status serve_loaded_open(const char *place, const char *runs_dir, int batch
 out:
     serve_loaded_unref(loaded);
     return st;
+}
+
+/* `text` with `label` for every `place`; base_free. */
+static char *replaced(const char *text, const char *place, const char *label)
+{
+    struct base_str s = {0};
+    const char *found;
+
+    for (; (found = strstr(text, place)) != NULL; text = found + strlen(place)) {
+        base_str_append(&s, text, (size_t)(found - text));
+        base_str_append(&s, label, strlen(label));
+    }
+    base_str_append(&s, text, strlen(text));
+    return base_str_take(&s);
+}
+
+void serve_loaded_rename(struct serve_loaded *loaded, const char *place, const char *label)
+{
+    char *text;
+
+    if (loaded == NULL) {
+        text = replaced(base_message(), place, label);
+        base_keep_message("%s", text);
+    } else {
+        text = loaded->model.checkpoint.path;
+        loaded->model.checkpoint.path = replaced(text, place, label);
+    }
+    base_free(text);
 }
 
 struct serve_loaded *serve_loaded_ref(struct serve_loaded *loaded)

@@ -23,6 +23,10 @@ struct serve_loaded {
  * caller's. */
 base_status serve_loaded_open(const char *place, const char *runs_dir, int batch,
                               struct serve_loaded **loaded_p);
+/* What was opened as `place` is called `label` from now on, in the kept message, too, where opening
+ * failed (`loaded` is NULL then). */
+void serve_loaded_rename(struct serve_loaded *loaded, const char *place, const char *label);
+
 struct serve_loaded *serve_loaded_ref(struct serve_loaded *loaded); /* accepts NULL */
 void serve_loaded_unref(struct serve_loaded *loaded);               /* accepts NULL */
 

@@ -80,10 +80,10 @@ void serve_models_release(struct serve_models *models, struct serve_version *ver
     pthread_mutex_unlock(&models->lock);
 }
 
-bool serve_models_add(struct serve_models *models, struct serve_version *version)
+void serve_models_add(struct serve_models *models, struct serve_version *version)
 {
     size_t at = 0;
-    bool same = false, known = false;
+    bool known = false;
 
     pthread_mutex_lock(&models->lock);
     for (; at < models->count; at++) {
@@ -92,38 +92,29 @@ bool serve_models_add(struct serve_models *models, struct serve_version *version
         if (order > 0)
             break;
         known |= order == 0;
-        same |= order == 0 && strcmp(models->entries[at].version->version, version->version) == 0;
     }
-    if (!same) {
-        models->entries = base_realloc(models->entries, models->count + 1, sizeof *models->entries);
-        memmove(models->entries + at + 1, models->entries + at,
-                (models->count - at) * sizeof *models->entries);
-        models->entries[at] = (struct entry){version, !known};
-        models->count++;
-    }
+    models->entries = base_realloc(models->entries, models->count + 1, sizeof *models->entries);
+    memmove(models->entries + at + 1, models->entries + at,
+            (models->count - at) * sizeof *models->entries);
+    models->entries[at] = (struct entry){version, !known};
+    models->count++;
     pthread_mutex_unlock(&models->lock);
-    return !same;
 }
 
-bool serve_models_remove(struct serve_models *models, struct serve_version *version)
+void serve_models_remove(struct serve_models *models, struct serve_version *version)
 {
     size_t at = 0;
 
     pthread_mutex_lock(&models->lock);
-    while (at < models->count && models->entries[at].version != version)
+    while (models->entries[at].version != version)
         at++;
-    if (at < models->count) {
-        models->count--;
-        memmove(models->entries + at, models->entries + at + 1,
-                (models->count - at) * sizeof *models->entries);
-        while (version->refs > 1)
-            pthread_cond_wait(&models->released, &models->lock);
-    } else {
-        version = NULL;
-    }
+    models->count--;
+    memmove(models->entries + at, models->entries + at + 1,
+            (models->count - at) * sizeof *models->entries);
+    while (version->refs > 1)
+        pthread_cond_wait(&models->released, &models->lock);
     pthread_mutex_unlock(&models->lock);
     serve_version_free(version);
-    return version != NULL;
 }
 
 bool serve_models_set_default(struct serve_models *models, const char *name, const char *version)

@@ -19,11 +19,10 @@ struct serve_version *serve_models_find(struct serve_models *models, const char 
                                         const char *version, bool *known_p);
 void serve_models_release(struct serve_models *models, struct serve_version *version);
 
-/* Takes the version over; it becomes the default of a new name. False: there is one already, and
- * it stays the caller's. */
-bool serve_models_add(struct serve_models *models, struct serve_version *version);
-/* Takes it out, and frees it once no handler uses it; false: it is not there. */
-bool serve_models_remove(struct serve_models *models, struct serve_version *version);
+/* Takes the version over, of which there is none yet; it becomes the default of a new name. */
+void serve_models_add(struct serve_models *models, struct serve_version *version);
+/* Takes it out, and frees it once no handler uses it. */
+void serve_models_remove(struct serve_models *models, struct serve_version *version);
 bool serve_models_set_default(struct serve_models *models, const char *name, const char *version);
 
 /* All of them, by name and then in the order of registration, each with a reference; `defaults`:

@@ -14,68 +14,106 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/stop.h"
+#include "http/token.h"
 #include "nn/threads.h"
 #include "serve/answer.h"
-#include "serve/serve_private.h"
+#include "serve/follow.h"
+#include "serve/register.h"
+
+enum { MAX_PEM = 1 << 20 };
 
 static const char *const port_names[SERVE_PORTS] = {"inference", "management", "metrics"};
 
 /* ---- models of the command line ---- */
 
-/* "NAME=PLACE", or a place, whose last segment is then the name. */
-static base_status split_model(const char *text, char **name_p, const char **place_p)
+/* "NAME=PLACE", or a place, which then has the name. */
+static base_status add_model(struct serve *serve, const char *text, bool follows)
 {
-    const char *equals = strchr(text, '='), *slash;
-    size_t length = strlen(text);
+    base_status st = BASE_OK;
+    const char *equals = strchr(text, '='), *place = equals != NULL ? equals + 1 : text;
+    char *name =
+        equals != NULL ? base_strndup(text, (size_t)(equals - text)) : serve_model_name(text);
+    struct serve_order order = {.name = name,
+                                .version = serve_first_version,
+                                .url = place,
+                                .at_startup = true,
+                                .follows = follows,
+                                .wait = true,
+                                .settings = serve_default_settings(serve->setup)};
+    struct serve_verdict verdict;
 
-    if (equals != NULL) {
-        *name_p = base_strndup(text, (size_t)(equals - text));
-        *place_p = equals + 1;
-    } else {
-        while (length > 1 && text[length - 1] == '/')
-            length--;
-        slash = memrchr(text, '/', length);
-        *name_p = base_strndup(slash != NULL ? slash + 1 : text,
-                               length - (slash != NULL ? (size_t)(slash + 1 - text) : 0));
-        *place_p = text;
-    }
-    if (serve_is_name(*name_p))
-        return BASE_OK;
-    return base_fail(BASE_ERR_USAGE,
-                     "'%s' can be no model's name, which has letters, digits, '.', '_' and '-'; "
-                     "write --model NAME=%s",
-                     *name_p, *place_p);
+    serve_state_settings(serve, name, order.version, &order.settings);
+    TRY(serve_register(serve, &order, &verdict));
+    if (follows)
+        TRY(serve_follower_add(serve->follower, name, place));
+out:
+    base_free(name);
+    return st;
 }
 
-static base_status add_model(struct serve *serve, const char *text)
+static base_status add_models(struct serve *serve)
 {
     base_status st = BASE_OK;
     const struct serve_setup *s = serve->setup;
-    struct serve_loaded *loaded = NULL;
-    struct serve_version *version = NULL;
-    const char *place;
-    char *name = NULL;
 
-    TRY(split_model(text, &name, &place));
-    TRY(serve_loaded_open(place, s->runs_dir, (int)s->batch_size, &loaded));
-    version =
-        serve_version_new(name, "1.0", place,
-                          (struct serve_settings){.batch_size = (int)s->batch_size,
-                                                  .max_batch_delay = (int)s->max_batch_delay,
-                                                  .response_timeout = (int)s->response_timeout},
-                          loaded, (int)s->queue, serve->threads);
-    version->at_startup = true;
-    TRY(serve_version_scale(version, (int)s->workers, (int)s->workers, true));
-    if (!serve_models_add(serve->models, version))
-        TRY(base_fail(BASE_ERR_USAGE,
-                      "two models are called '%s'; give each a name: --model "
-                      "NAME=RUN",
-                      name));
-    base_info("serving %s: %s", name, version->loaded->model.checkpoint.path);
-    version = NULL;
+    if (s->models.count == 0 && s->follow.count == 0 && s->store == NULL)
+        TRY(base_fail(BASE_ERR_USAGE, "nothing to serve; give --model NAME=RUN, --follow RUN or "
+                                      "--store DIR"));
+    if (s->store != NULL)
+        TRY(serve_store_open(s->store, &serve->store));
+    TRY(serve_state_open(serve));
+    if (s->follow.count > 0)
+        TRY(serve_follower_new(serve, &serve->follower));
+    for (int i = 0; i < s->models.count; i++)
+        TRY(add_model(serve, s->models.at[i], false));
+    for (int i = 0; i < s->follow.count; i++)
+        TRY(add_model(serve, s->follow.at[i], true));
+    TRY(serve_state_restore(serve));
+    if (serve->follower != NULL)
+        TRY(serve_follower_start(serve->follower));
 out:
-    serve_version_free(version);
-    base_free(name);
+    return st;
+}
+
+/* ---- tokens and certificate ---- */
+
+static bool is_loopback(const char *host)
+{
+    return strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 ||
+           strcmp(host, "localhost") == 0;
+}
+
+/* The metrics port takes the management's token. */
+static base_status read_secrets(struct serve *serve)
+{
+    base_status st = BASE_OK;
+    const struct serve_setup *s = serve->setup;
+    char **tokens = serve->tokens;
+    size_t count;
+
+    TRY(http_token_find(s->token_file, "PACELINE_INFERENCE_TOKEN", &tokens[SERVE_INFERENCE]));
+    TRY(http_token_find(s->management_token_file, "PACELINE_MANAGEMENT_TOKEN",
+                        &tokens[SERVE_MANAGEMENT]));
+    if (tokens[SERVE_MANAGEMENT] != NULL)
+        tokens[SERVE_METRICS] = base_strdup(tokens[SERVE_MANAGEMENT]);
+    if (!is_loopback(s->host) &&
+        (tokens[SERVE_INFERENCE] == NULL || tokens[SERVE_MANAGEMENT] == NULL))
+        TRY(base_fail(BASE_ERR_USAGE,
+                      "others can reach %s, so clients need tokens: --token-file FILE and "
+                      "--management-token-file FILE (`paceline token FILE` makes one), or "
+                      "PACELINE_INFERENCE_TOKEN and PACELINE_MANAGEMENT_TOKEN",
+                      s->host));
+    if (tokens[SERVE_INFERENCE] != NULL && tokens[SERVE_MANAGEMENT] != NULL &&
+        strcmp(tokens[SERVE_INFERENCE], tokens[SERVE_MANAGEMENT]) == 0)
+        TRY(base_fail(BASE_ERR_USAGE, "the token of the inference API must not be that of the "
+                                      "management API"));
+    if ((s->certificate == NULL) != (s->key == NULL))
+        TRY(base_fail(BASE_ERR_USAGE, "HTTPS needs both --certificate and --key"));
+    if (s->certificate != NULL) {
+        TRY(base_file_read(s->certificate, MAX_PEM, &serve->certificate, &count));
+        TRY(base_file_read(s->key, MAX_PEM, &serve->key, &count));
+    }
+out:
     return st;
 }
 
@@ -88,15 +126,13 @@ static void count_answer(void *context, int status)
     atomic_fetch_add(&serve->answers[status < 400 ? 0 : status < 500 ? 1 : 2], 1);
 }
 
-static const struct http_route no_routes[] = {{0}};
-
 static base_status open_ports(struct serve *serve)
 {
     base_status st = BASE_OK;
     const struct serve_setup *s = serve->setup;
     const int64_t ports[SERVE_PORTS] = {s->port, s->management_port, s->metrics_port};
-    const struct http_route *const routes[SERVE_PORTS] = {serve_inference_routes,
-                                                          serve_management_routes, no_routes};
+    const struct http_route *const routes[SERVE_PORTS] = {
+        serve_inference_routes, serve_management_routes, serve_metrics_routes};
 
     for (int i = 0; i < SERVE_PORTS; i++) {
         struct http_setup setup = http_setup_defaults;
@@ -129,6 +165,40 @@ static char *address_of(const struct serve *serve, int port)
                        http_server_port(serve->servers[port]));
 }
 
+/* The line that a person can paste: the token stays in its file. */
+static void tell_curl(const struct serve *serve, int port, const char *rest)
+{
+    const struct serve_setup *s = serve->setup;
+    const char *file = port == SERVE_INFERENCE ? s->token_file : s->management_token_file;
+    const char *variable =
+        port == SERVE_INFERENCE ? "PACELINE_INFERENCE_TOKEN" : "PACELINE_MANAGEMENT_TOKEN";
+    char *address = address_of(serve, port), *token = NULL;
+
+    if (serve->tokens[port] != NULL && file != NULL)
+        token = base_format(" -H \"Authorization: Bearer $(cat %s)\"", file);
+    else if (serve->tokens[port] != NULL)
+        token = base_format(" -H \"Authorization: Bearer $%s\"", variable);
+    base_info("  curl%s%s %s%s", s->certificate != NULL ? " --cacert CERTIFICATE" : "",
+              token != NULL ? token : "", address, rest);
+    base_free(token);
+    base_free(address);
+}
+
+static void tell_curls(const struct serve *serve)
+{
+    size_t count;
+    struct serve_version **all = serve_models_list(serve->models, true, &count);
+    char *predict = base_format("/predictions/%s -T image.png", count > 0 ? all[0]->name : "NAME");
+
+    for (size_t i = 0; i < count; i++)
+        serve_models_release(serve->models, all[i]);
+    base_free(all);
+    tell_curl(serve, SERVE_INFERENCE, predict);
+    tell_curl(serve, SERVE_MANAGEMENT, "/models");
+    tell_curl(serve, SERVE_METRICS, "/metrics");
+    base_free(predict);
+}
+
 static base_status tell_ready(const struct serve *serve)
 {
     base_status st = BASE_OK;
@@ -138,7 +208,6 @@ static base_status tell_ready(const struct serve *serve)
     for (int i = 0; i < SERVE_PORTS; i++) {
         char *address = address_of(serve, i);
 
-        base_info("%s API at %s", port_names[i], address);
         json_object_set_new(ready, port_names[i], json_string(address));
         base_free(address);
     }
@@ -146,6 +215,8 @@ static base_status tell_ready(const struct serve *serve)
         text = json_dumps(ready, JSON_COMPACT);
         TRY(base_file_replace(serve->setup->ready_file, text, strlen(text)));
     }
+    base_info("ready; try");
+    tell_curls(serve);
 out:
     base_free(text);
     json_decref(ready);
@@ -184,6 +255,7 @@ static void drain(struct serve *serve)
 
 static void close_all(struct serve *serve)
 {
+    serve_follower_free(serve->follower);
     serve_models_free(serve->models); /* the last answers come from here */
     for (int i = 0; i < SERVE_PORTS; i++) {
         http_server_close(serve->servers[i]);
@@ -191,6 +263,29 @@ static void close_all(struct serve *serve)
     }
     base_free(serve->certificate);
     base_free(serve->key);
+    json_decref(serve->state);
+    base_free(serve->state_path);
+    serve_store_close(serve->store);
+}
+
+static json_t *result_of(struct serve *serve)
+{
+    unsigned long long requests = 0, samples = 0;
+    size_t count;
+    struct serve_version **all = serve_models_list(serve->models, false, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        requests += atomic_load(&all[i]->counters.requests);
+        samples += atomic_load(&all[i]->counters.samples);
+        serve_models_release(serve->models, all[i]);
+    }
+    base_free(all);
+    return json_pack("{s:i, s:f, s:i, s:I, s:I, s:{s:I, s:I, s:I}}", "schema", 1, "seconds",
+                     base_now() - serve->started, "models", (int)count, "predictions",
+                     (json_int_t)requests, "samples", (json_int_t)samples, "answers", "2xx",
+                     (json_int_t)atomic_load(&serve->answers[0]), "4xx",
+                     (json_int_t)atomic_load(&serve->answers[1]), "5xx",
+                     (json_int_t)atomic_load(&serve->answers[2]));
 }
 
 base_status serve_run(const struct serve_setup *setup, json_t **result_p)
@@ -204,16 +299,13 @@ base_status serve_run(const struct serve_setup *setup, json_t **result_p)
     block_signals(&before);
     serve.threads = nn_threads_set((int)setup->threads);
     serve.models = serve_models_new();
-    if (setup->models.count == 0)
-        TRY(base_fail(BASE_ERR_USAGE, "nothing to serve; give --model NAME=RUN, or --store DIR"));
-    for (int i = 0; i < setup->models.count; i++)
-        TRY(add_model(&serve, setup->models.at[i]));
+    TRY(read_secrets(&serve));
+    TRY(add_models(&serve));
     TRY(open_ports(&serve));
     TRY(tell_ready(&serve));
     wait_for_signal(&before);
     drain(&serve);
-    *result_p = json_pack("{s:i, s:f, s:I}", "schema", 1, "seconds", base_now() - serve.started,
-                          "answers", (json_int_t)atomic_load(&serve.answers[0]));
+    *result_p = result_of(&serve);
 out:
     close_all(&serve);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -8,33 +8,47 @@
 
 #include "serve/models.h"
 #include "serve/serve.h"
+#include "serve/store.h"
 
 enum serve_port { SERVE_INFERENCE, SERVE_MANAGEMENT, SERVE_METRICS, SERVE_PORTS };
+
+/* What registration takes; the command line's options have the same. */
+enum { SERVE_MAX_BATCH = 1024, SERVE_MAX_DELAY = 1000 * 1000, SERVE_MAX_TIMEOUT = 86400 };
 
 struct serve {
     const struct serve_setup *setup;
     struct serve_models *models;
+    struct serve_store *store; /* NULL: none */
+    char *state_path;          /* NULL: none */
+    json_t *state;             /* what it held, until that is restored */
+    struct serve_follower *follower;
     struct http_server *servers[SERVE_PORTS];
     char *tokens[SERVE_PORTS]; /* NULL: none is asked for */
     char *certificate, *key;
     int threads;
     double started;
-    atomic_ullong answers[3]; /* 2xx, 4xx, 5xx of all ports */
+    atomic_ullong answers[3];                 /* 2xx, 4xx, 5xx of all ports */
+    unsigned long long cpu_before, cpu_total; /* the metrics port's, from one look to the next */
 };
 
-extern const struct http_route serve_inference_routes[], serve_management_routes[];
+extern const struct http_route serve_inference_routes[], serve_management_routes[],
+    serve_metrics_routes[];
 
-/* A reference to what the request's segments name; NULL: it has been refused. `version` may be
- * NULL. */
+/* inference.c: a reference to a version; NULL: the request has been refused. `version` NULL: the
+ * default one. */
 struct serve_version *serve_find(struct serve *serve, struct http_request *request,
                                  const char *name, const char *version);
+/* Queues the request for a version, which this call releases. */
+void serve_queue(struct serve *serve, struct serve_version *version, struct http_request *request,
+                 const struct serve_protocol *protocol);
+/* Workers that are to be, and that are able to compute, of the default versions. */
+void serve_health(struct serve *serve, int *wanted_p, int *able_p);
 
 /* v2.c: the Open Inference Protocol, on the inference port. */
 http_handle serve_v2_server, serve_v2_live, serve_v2_ready, serve_v2_model, serve_v2_model_ready,
     serve_v2_infer;
 
-/* inference.c: queues the request for a version, released by this call. */
-void serve_queue(struct serve *serve, struct serve_version *version, struct http_request *request,
-                 const struct serve_protocol *protocol, void *more);
+/* openapi.c: what a port's routes are, as an OpenAPI 3.0.1 description. */
+json_t *serve_openapi(const char *title, const struct http_route *routes);
 
 #endif

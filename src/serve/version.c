@@ -61,8 +61,7 @@ void serve_job_free(struct serve_job *job)
 {
     if (job == NULL)
         return;
-    if (job->protocol->fini != NULL)
-        job->protocol->fini(job);
+    json_decref(job->document);
     base_free(job->samples.x);
     base_free(job->type);
     base_free(job->why);
@@ -251,15 +250,17 @@ out:
     return st;
 }
 
-int serve_version_ready(struct serve_version *v)
+struct serve_version_status serve_version_status(struct serve_version *v)
 {
-    int count = 0;
+    struct serve_version_status status = {0};
 
     pthread_mutex_lock(&v->lock);
+    status.wanted = v->wanted;
+    status.queued = v->queued;
     for (int i = 0; i < v->wanted; i++)
-        count += v->workers[i].able;
+        status.able += v->workers[i].able;
     pthread_mutex_unlock(&v->lock);
-    return count;
+    return status;
 }
 
 /* ---- weights ---- */

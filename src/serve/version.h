@@ -35,7 +35,6 @@ struct serve_protocol {
     /* y (job->samples.n, outputs); a JSON value, a new reference. */
     json_t *(*write)(const struct serve_loaded *loaded, const struct serve_job *job,
                      const float *y);
-    void (*fini)(struct serve_job *job); /* of `more`; or NULL */
 };
 
 struct serve_job {
@@ -44,7 +43,7 @@ struct serve_job {
     const struct serve_protocol *protocol;
     const char *name, *version, *handler; /* of the version that serves it */
     char *type;                           /* Content-Type, or "" */
-    void *more;                           /* the protocol's own */
+    json_t *document;                     /* the protocol's own, or NULL */
     struct serve_samples samples;
     double arrived;
     base_status st;
@@ -67,7 +66,7 @@ enum { SERVE_MAX_WORKERS = 64 };
 
 struct serve_version {
     char *name, *version, *url; /* url: what it was registered with */
-    bool at_startup;
+    bool at_startup, from_store;
     struct serve_settings settings;
     struct serve_counters counters;
 
@@ -95,7 +94,12 @@ void serve_version_free(struct serve_version *version);
  */
 base_status serve_version_scale(struct serve_version *version, int min_workers, int max_workers,
                                 bool wait);
-int serve_version_ready(struct serve_version *version); /* workers that are */
+
+struct serve_version_status {
+    int wanted, able; /* workers */
+    int queued;       /* jobs that wait */
+};
+struct serve_version_status serve_version_status(struct serve_version *version);
 
 /* Other weights from the next batch on; takes over the reference. */
 void serve_version_replace(struct serve_version *version, struct serve_loaded *loaded);

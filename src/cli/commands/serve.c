@@ -36,6 +36,12 @@ out:
 static const struct base_option options[] = {
     {.name = "model", .argument = "NAME=RUN", .kind = BASE_TEXTS, .offset = AT(models),
      .help = "serve the newest checkpoint of a run, or that checkpoint, under this name", .local = true},
+    {.name = "follow", .argument = "NAME=RUN", .kind = BASE_TEXTS, .offset = AT(follow),
+     .help = "the same, and its new checkpoints as its training saves them", .local = true},
+    {.name = "store", .argument = "DIR", .kind = BASE_TEXT, .offset = AT(store),
+     .help = "folder of runs or checkpoints that requests may register models from", .local = true},
+    {.name = "state", .argument = "FILE", .kind = BASE_TEXT, .offset = AT(state),
+     .help = "remember registrations there [DIR/.paceline-serve.json of --store]", .local = true},
     {.name = "host", .argument = "ADDRESS", .kind = BASE_TEXT, .offset = AT(host),
      .help = "listen here; anything but a loopback address needs tokens", .local = true},
     {.name = "port", .alias = "inference-port", .argument = "N", .kind = BASE_INT, .offset = AT(port), .max = 65535,
@@ -46,6 +52,14 @@ static const struct base_option options[] = {
      .help = "of Prometheus", .local = true},
     {.name = "ready-file", .argument = "FILE", .kind = BASE_TEXT, .offset = AT(ready_file),
      .help = "write the addresses there, as JSON, once requests are answered", .local = true},
+    {.name = "token-file", .argument = "FILE", .kind = BASE_TEXT, .offset = AT(token_file),
+     .help = "the token of predictions, else PACELINE_INFERENCE_TOKEN", .local = true},
+    {.name = "management-token-file", .argument = "FILE", .kind = BASE_TEXT, .offset = AT(management_token_file),
+     .help = "the token of management and metrics, else PACELINE_MANAGEMENT_TOKEN", .local = true},
+    {.name = "certificate", .argument = "FILE", .kind = BASE_TEXT, .offset = AT(certificate),
+     .help = "serve HTTPS with this certificate (PEM)", .local = true},
+    {.name = "key", .argument = "FILE", .kind = BASE_TEXT, .offset = AT(key),
+     .help = "its key (PEM)", .local = true},
     {.name = "workers", .argument = "N", .kind = BASE_INT, .offset = AT(workers), .min = 1, .max = 64,
      .help = "of each model; they share its threads", .local = true},
     {.name = "threads", .argument = "N", .kind = BASE_INT, .offset = AT(threads), .max = 1024,
@@ -82,7 +96,13 @@ const struct cli_command cli_command_serve = {
     .usage = "paceline serve --model NAME=RUN|CHECKPOINT … [options]",
     .examples = "  paceline serve --model vgg=vgg11-cifar10-1\n"
                 "  curl http://127.0.0.1:8080/predictions/vgg -T image.png\n"
-                "  curl http://127.0.0.1:8081/models\n",
+                "  curl http://127.0.0.1:8081/models\n"
+                "  paceline serve --store models          # then: curl -X POST "
+                "'http://127.0.0.1:8081/models?url=vgg&initial_workers=1'\n"
+                "  paceline serve --follow live=mine      # a training that goes on\n"
+                "  paceline token a.token; paceline token b.token\n"
+                "  paceline serve --model vgg=mine --host 0.0.0.0 --token-file a.token "
+                "--management-token-file b.token\n",
     .options = options,
     .args_size = sizeof(struct args),
     .defaults = &(const struct args){.serve = {.runs_dir = "runs",

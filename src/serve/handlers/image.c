@@ -30,6 +30,7 @@ out:
 const struct serve_handler serve_handler_image = {
     .name = "image",
     .help = "a PNG or JPEG image",
+    .alias = "image_classifier",
     .takes = image_takes,
     .read = image_read,
 };

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A checkpoint appears whole, by a rename into RUN/checkpoints (store/checkpoint.h); that is the
+ * moment to look. The newest that verifies is opened beside the one in use, and workers take it at
+ * their next batch. If none can be opened the old weights stay, and the person is told.
+ */
+#include "serve/follow.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "serve/register.h"
+
+struct followed {
+    char *name, *run, *checkpoints;
+    int run_watch, watch; /* of the run's folder until `checkpoints` is there; then of that */
+};
+
+struct serve_follower {
+    struct serve *serve;
+    int changes, end; /* descriptors: inotify, and an event that ends the thread */
+    struct followed runs[BASE_MAX_TEXTS];
+    int count;
+    pthread_t thread;
+    bool started;
+};
+
+base_status serve_follower_new(struct serve *serve, struct serve_follower **follower_p)
+{
+    base_status st = BASE_OK;
+    struct serve_follower *f = base_calloc(1, sizeof *f);
+
+    *follower_p = NULL;
+    f->serve = serve;
+    f->end = eventfd(0, EFD_CLOEXEC);
+    f->changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (f->changes < 0 || f->end < 0)
+        TRY(base_fail(BASE_ERR_IO, "runs cannot be followed: %m"));
+    *follower_p = f;
+    f = NULL;
+out:
+    serve_follower_free(f);
+    return st;
+}
+
+void serve_follower_free(struct serve_follower *f)
+{
+    if (f == NULL)
+        return;
+    if (f->started) {
+        eventfd_write(f->end, 1);
+        pthread_join(f->thread, NULL);
+    }
+    for (int i = 0; i < f->count; i++) {
+        base_free(f->runs[i].name);
+        base_free(f->runs[i].run);
+        base_free(f->runs[i].checkpoints);
+    }
+    if (f->changes >= 0)
+        close(f->changes);
+    if (f->end >= 0)
+        close(f->end);
+    base_free(f);
+}
+
+/* Watches the checkpoints, or, as long as there are none, the run's folder for their own. */
+static void watch(struct serve_follower *f, struct followed *r)
+{
+    if (r->watch >= 0)
+        return;
+    r->watch = inotify_add_watch(f->changes, r->checkpoints, IN_MOVED_TO | IN_ONLYDIR);
+    if (r->watch < 0 && r->run_watch < 0)
+        r->run_watch = inotify_add_watch(f->changes, r->run, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
+}
+
+base_status serve_follower_add(struct serve_follower *f, const char *name, const char *run)
+{
+    struct followed *r = &f->runs[f->count++];
+    char *place = model_place(run, f->serve->setup->runs_dir);
+
+    *r = (struct followed){.name = base_strdup(name),
+                           .run = place,
+                           .checkpoints = base_format("%s/checkpoints", place),
+                           .run_watch = -1,
+                           .watch = -1};
+    watch(f, r);
+    if (r->watch >= 0 || r->run_watch >= 0)
+        return BASE_OK;
+    return base_fail(BASE_ERR_USAGE, "run %s cannot be followed: %m", run);
+}
+
+/* The newest checkpoint, unless it is in use already. */
+static void renew(struct serve_follower *f, const struct followed *r)
+{
+    struct serve_models *models = f->serve->models;
+    bool known;
+    struct serve_version *v = serve_models_find(models, r->name, serve_first_version, &known);
+    struct serve_loaded *current, *newest = NULL;
+
+    if (v == NULL) /* it was unregistered */
+        return;
+    current = serve_version_loaded(v);
+    if (serve_loaded_open(r->run, f->serve->setup->runs_dir, v->settings.batch_size, &newest) !=
+        BASE_OK) {
+        base_warn("%s goes on with its weights: %s", r->name, base_message());
+    } else if (current != NULL && current->model.checkpoint.step == newest->model.checkpoint.step) {
+        serve_loaded_unref(newest);
+    } else {
+        base_info("%s answers with step %llu from now on", r->name,
+                  (unsigned long long)newest->model.checkpoint.step);
+        serve_version_replace(v, newest);
+    }
+    serve_loaded_unref(current);
+    serve_models_release(models, v);
+}
+
+static void take_changes(struct serve_follower *f)
+{
+    char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+
+    while (read(f->changes, events, sizeof events) > 0)
+        ; /* which folder changed does not matter: all are looked at */
+    for (int i = 0; i < f->count; i++) {
+        watch(f, &f->runs[i]);
+        if (store_has_checkpoint(f->runs[i].checkpoints))
+            renew(f, &f->runs[i]);
+    }
+}
+
+static void *follow(void *argument)
+{
+    struct serve_follower *f = argument;
+    struct pollfd fds[] = {{.fd = f->end, .events = POLLIN}, {.fd = f->changes, .events = POLLIN}};
+
+    take_changes(f); /* of the time before the watch */
+    while (fds[0].revents == 0) {
+        if (poll(fds, 2, -1) > 0 && fds[1].revents != 0)
+            take_changes(f);
+    }
+    return NULL;
+}
+
+base_status serve_follower_start(struct serve_follower *f)
+{
+    if ((errno = pthread_create(&f->thread, NULL, follow, f)) != 0)
+        return base_fail(BASE_ERR_IO, "cannot start a thread: %m");
+    f->started = true;
+    return BASE_OK;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include "serve/values.h"
+
+#include <math.h>
+
+enum { MAX_DEPTH = 8 };
+
+static base_status count_in(const json_t *value, int depth, size_t *count)
+{
+    base_status st = BASE_OK;
+    size_t i;
+    json_t *item;
+
+    if (json_is_number(value)) {
+        *count += 1;
+    } else if (json_is_array(value) && depth < MAX_DEPTH) {
+        json_array_foreach(value, i, item) TRY(count_in(item, depth + 1, count));
+    } else {
+        TRY(base_fail(BASE_ERR_DATA, "arrays of numbers expected, nested %d deep at most",
+                      MAX_DEPTH));
+    }
+out:
+    return st;
+}
+
+base_status serve_values_count(const json_t *value, size_t *count_p)
+{
+    *count_p = 0;
+    return count_in(value, 0, count_p);
+}
+
+static base_status take_from(const json_t *value, float **at)
+{
+    base_status st = BASE_OK;
+    size_t i;
+    json_t *item;
+
+    json_array_foreach(value, i, item) TRY(take_from(item, at));
+    if (json_is_number(value)) {
+        float number = (float)json_number_value(value);
+
+        if (!isfinite(number))
+            TRY(base_fail(BASE_ERR_DATA, "a number is too large for 32 bits"));
+        *(*at)++ = number;
+    }
+out:
+    return st;
+}
+
+base_status serve_values_take(const json_t *value, float *values)
+{
+    return take_from(value, &values);
+}
