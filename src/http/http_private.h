@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
+#include "base/str.h"
 #include "http/server.h"
 #include "http/uri.h"
 
@@ -22,6 +23,17 @@ struct http_link {
     int fd;
     double deadline; /* base_now; INFINITY: none */
     struct http_request *request;
+};
+
+/* An answer under way whose end is not known (stream.c). The lock guards it. */
+struct http_stream {
+    struct http_server *server;
+    struct MHD_Connection *connection;
+    struct http_link *link;
+    struct http_request *request; /* NULL: it has ended */
+    struct base_str waiting;      /* bytes to be sent */
+    bool has_sender, has_client;  /* its owners */
+    bool ended, asleep;           /* asleep: its connection is suspended */
 };
 
 struct http_request {
@@ -48,6 +60,7 @@ struct http_request {
     struct MHD_Response *response;
     int status;
     size_t response_count;
+    struct http_stream *stream; /* NULL: the answer is whole */
     const char *header_names[HTTP_MAX_HEADERS];
     char *header_values[HTTP_MAX_HEADERS];
     int headers;
@@ -67,7 +80,8 @@ struct http_server {
     size_t bodies;          /* bytes held */
     int under_way;          /* requests with a head and without an end */
     _Atomic bool draining, closing;
-    pthread_cond_t idle; /* under_way became 0 */
+    bool handling;       /* a handler runs */
+    pthread_cond_t idle; /* under_way became 0, or a handler has returned */
 
     pthread_t watcher;
     pthread_cond_t sooner; /* a deadline before `wakes`, or the end */
@@ -94,8 +108,15 @@ void http_request_unref(struct http_request *request); /* the lock is not held *
 /* Stores the answer unless there is one. True: the connection is to be resumed. The lock is held.
  */
 bool http_request_settle(struct http_request *request, int status, struct MHD_Response *response);
+void http_response_headers(struct http_request *request, struct MHD_Response *response, int status,
+                           const char *type);
 struct MHD_Response *http_response(struct http_request *request, int status, const char *type,
                                    char *body, size_t count);
+/* Settles it, lets go of it, and resumes its connection. */
+void http_request_answer(struct http_request *request, int status, struct MHD_Response *response);
 struct MHD_Response *http_refusal(struct http_request *request, int *status, const char *message);
+
+/* stream.c. True: its connection is to be resumed. The lock is held. */
+bool http_stream_wake(struct http_stream *stream);
 
 #endif

@@ -115,18 +115,9 @@ void http_add_header(struct http_request *request, const char *name, const char 
     request->header_values[request->headers++] = base_strdup(value);
 }
 
-struct MHD_Response *http_response(struct http_request *request, int status, const char *type,
-                                   char *body, size_t count)
+void http_response_headers(struct http_request *request, struct MHD_Response *response, int status,
+                           const char *type)
 {
-    struct MHD_Response *response =
-        body != NULL ? MHD_create_response_from_buffer_with_free_callback(count, body, base_free)
-                     : MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
-
-    if (response == NULL) { /* no memory: the connection ends without an answer */
-        base_free(body);
-        return NULL;
-    }
-    request->response_count = count;
     if (type != NULL)
         MHD_add_response_header(response, "Content-Type", type);
     MHD_add_response_header(response, "x-request-id", request->id);
@@ -139,6 +130,21 @@ struct MHD_Response *http_response(struct http_request *request, int status, con
         MHD_add_response_header(response, request->header_names[i], request->header_values[i]);
     if (status >= 400 || request->server->draining)
         MHD_add_response_header(response, "Connection", "close");
+}
+
+struct MHD_Response *http_response(struct http_request *request, int status, const char *type,
+                                   char *body, size_t count)
+{
+    struct MHD_Response *response =
+        body != NULL ? MHD_create_response_from_buffer_with_free_callback(count, body, base_free)
+                     : MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+
+    if (response == NULL) { /* no memory: the connection ends without an answer */
+        base_free(body);
+        return NULL;
+    }
+    request->response_count = count;
+    http_response_headers(request, response, status, type);
     return response;
 }
 
@@ -166,7 +172,7 @@ bool http_request_settle(struct http_request *request, int status, struct MHD_Re
     return resume;
 }
 
-static void answer(struct http_request *request, int status, struct MHD_Response *response)
+void http_request_answer(struct http_request *request, int status, struct MHD_Response *response)
 {
     struct http_server *server = request->server;
     struct MHD_Connection *connection = request->connection;
@@ -183,12 +189,12 @@ static void answer(struct http_request *request, int status, struct MHD_Response
 void http_answer(struct http_request *request, int status, const char *type, char *body,
                  size_t count)
 {
-    answer(request, status, http_response(request, status, type, body, count));
+    http_request_answer(request, status, http_response(request, status, type, body, count));
 }
 
 void http_refuse(struct http_request *request, int status, const char *message)
 {
     struct MHD_Response *response = http_refusal(request, &status, message);
 
-    answer(request, status, response);
+    http_request_answer(request, status, response);
 }

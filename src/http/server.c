@@ -98,8 +98,10 @@ static enum MHD_Result send_answer(struct http_request *request)
         return MHD_NO;
     pthread_mutex_lock(&server->lock);
     http_watch_set(server, request->link,
-                   base_now() + setup->send_seconds +
-                       (double)request->response_count / setup->least_rate);
+                   request->stream != NULL
+                       ? INFINITY
+                       : base_now() + setup->send_seconds +
+                             (double)request->response_count / setup->least_rate);
     pthread_mutex_unlock(&server->lock);
     if (setup->answered != NULL)
         setup->answered(setup->context, request->status);
@@ -148,6 +150,8 @@ static int make_room(struct http_request *request, size_t count)
         return MHD_HTTP_CONTENT_TOO_LARGE;
     if (need <= request->capacity)
         return 0;
+    if (capacity > server->setup.body_limit)
+        capacity = server->setup.body_limit;
     if (capacity < need)
         capacity = need;
     pthread_mutex_lock(&server->lock);
@@ -203,14 +207,17 @@ static enum MHD_Result take_end(struct http_request *request)
     bool answered;
 
     request->handled = true;
-    if (server->closing)
-        return refuse_here(request, MHD_HTTP_SERVICE_UNAVAILABLE, NULL);
     pthread_mutex_lock(&server->lock);
-    request->refs++;
+    server->handling = !server->closing;
+    request->refs += server->handling;
     http_watch_set(server, request->link, INFINITY);
     pthread_mutex_unlock(&server->lock);
+    if (!server->handling)
+        return refuse_here(request, MHD_HTTP_SERVICE_UNAVAILABLE, NULL);
     request->route->handle(server->setup.context, request);
     pthread_mutex_lock(&server->lock);
+    server->handling = false;
+    pthread_cond_broadcast(&server->idle);
     answered = request->answered;
     if (!answered) {
         request->suspended = true;
@@ -255,6 +262,8 @@ static void on_end(void *context, struct MHD_Connection *connection, void **slot
         return;
     pthread_mutex_lock(&server->lock);
     request->link->request = NULL;
+    if (request->stream != NULL)
+        request->stream->request = NULL;
     http_watch_set(server, request->link, base_now() + server->setup.idle_seconds);
     server->under_way -= request->counted;
     if (server->under_way == 0)
@@ -341,6 +350,30 @@ int http_server_port(const struct http_server *server)
     return server->port;
 }
 
+/* libmicrohttpd cannot be stopped while connections are suspended. `all`: not streams alone. */
+static void resume(struct http_server *server, bool all)
+{
+    struct MHD_Connection *connection;
+
+    do {
+        connection = NULL;
+        pthread_mutex_lock(&server->lock);
+        for (struct http_link *l = server->links.next; connection == NULL && l != &server->links;
+             l = l->next) {
+            struct http_request *r = l->request;
+
+            if (r != NULL && r->stream != NULL)
+                r->stream->ended = true;
+            if (r != NULL && ((all && http_request_settle(r, 0, NULL)) ||
+                              (r->stream != NULL && http_stream_wake(r->stream))))
+                connection = r->connection;
+        }
+        pthread_mutex_unlock(&server->lock);
+        if (connection != NULL)
+            MHD_resume_connection(connection);
+    } while (connection != NULL);
+}
+
 bool http_server_drain(struct http_server *server, double seconds)
 {
     double until = base_now() + seconds;
@@ -350,32 +383,17 @@ bool http_server_drain(struct http_server *server, double seconds)
 
     if (server->listening < 0)
         server->listening = MHD_quiesce_daemon(server->daemon);
-    pthread_mutex_lock(&server->lock);
     server->draining = true;
+    resume(server, false);
+    pthread_mutex_lock(&server->lock);
     while (server->under_way > 0 && late == 0)
         late = pthread_cond_timedwait(&server->idle, &server->lock, &at);
     idle = server->under_way == 0;
+    server->closing = true;
+    while (server->handling)
+        pthread_cond_wait(&server->idle, &server->lock);
     pthread_mutex_unlock(&server->lock);
     return idle;
-}
-
-/* libmicrohttpd cannot be stopped while connections are suspended. */
-static void resume_all(struct http_server *server)
-{
-    struct MHD_Connection *connection;
-
-    do {
-        connection = NULL;
-        pthread_mutex_lock(&server->lock);
-        for (struct http_link *l = server->links.next; l != &server->links; l = l->next)
-            if (l->request != NULL && http_request_settle(l->request, 0, NULL)) {
-                connection = l->request->connection;
-                break;
-            }
-        pthread_mutex_unlock(&server->lock);
-        if (connection != NULL)
-            MHD_resume_connection(connection);
-    } while (connection != NULL);
 }
 
 void http_server_close(struct http_server *server)
@@ -383,11 +401,9 @@ void http_server_close(struct http_server *server)
     if (server == NULL)
         return;
     http_watch_stop(server);
-    server->closing = true;
     if (server->daemon != NULL) {
-        if (server->listening < 0)
-            server->listening = MHD_quiesce_daemon(server->daemon);
-        resume_all(server);
+        http_server_drain(server, 0);
+        resume(server, true);
         MHD_stop_daemon(server->daemon);
     }
     if (server->listening >= 0)

@@ -174,6 +174,8 @@ const struct http_route serve_inference_routes[] = {
      .query = "model_name"},
     {"POST", "/v1/models/{model_name}:predict", predict_instances,
      .help = "predict {\"instances\":[…]}, as KServe's first protocol has it"},
+    {"GET", "/live", serve_live_open,
+     .help = "requests and latencies once a second, as server-sent events"},
     {"GET", "/v2", serve_v2_server, .help = "the server, in the Open Inference Protocol"},
     {"GET", "/v2/health/live", serve_v2_live, .open = true, .help = "the server runs"},
     {"GET", "/v2/health/ready", serve_v2_ready, .open = true, .help = "every model has workers"},

@@ -18,6 +18,7 @@
 #include "nn/threads.h"
 #include "serve/answer.h"
 #include "serve/follow.h"
+#include "serve/live.h"
 #include "serve/register.h"
 
 enum { MAX_PEM = 1 << 20 };
@@ -255,6 +256,10 @@ static void drain(struct serve *serve)
 
 static void close_all(struct serve *serve)
 {
+    for (int i = 0; i < SERVE_PORTS; i++)
+        if (serve->servers[i] != NULL)
+            http_server_drain(serve->servers[i], 0); /* no handler runs any more */
+    serve_live_free(serve->live);
     serve_follower_free(serve->follower);
     serve_models_free(serve->models); /* the last answers come from here */
     for (int i = 0; i < SERVE_PORTS; i++) {
@@ -301,6 +306,7 @@ base_status serve_run(const struct serve_setup *setup, json_t **result_p)
     serve.models = serve_models_new();
     TRY(read_secrets(&serve));
     TRY(add_models(&serve));
+    TRY(serve_live_new(&serve, &serve.live));
     TRY(open_ports(&serve));
     TRY(tell_ready(&serve));
     wait_for_signal(&before);

@@ -22,6 +22,7 @@ struct serve {
     char *state_path;          /* NULL: none */
     json_t *state;             /* what it held, until that is restored */
     struct serve_follower *follower;
+    struct serve_live *live;
     struct http_server *servers[SERVE_PORTS];
     char *tokens[SERVE_PORTS]; /* NULL: none is asked for */
     char *certificate, *key;
@@ -47,6 +48,8 @@ void serve_health(struct serve *serve, int *wanted_p, int *able_p);
 /* v2.c: the Open Inference Protocol, on the inference port. */
 http_handle serve_v2_server, serve_v2_live, serve_v2_ready, serve_v2_model, serve_v2_model_ready,
     serve_v2_infer;
+
+http_handle serve_live_open; /* live.c */
 
 /* openapi.c: what a port's routes are, as an OpenAPI 3.0.1 description. */
 json_t *serve_openapi(const char *title, const struct http_route *routes);
