@@ -97,8 +97,8 @@ bool serve_version_push(struct serve_version *v, struct serve_job *job, const ch
 }
 
 /* The lock is held, the queue is not empty. Waits for a full batch until the oldest job has waited
- * long enough, and takes what there is. */
-static struct serve_job *take_batch(struct serve_version *v)
+ * long enough or the worker is to leave, and takes what there is. */
+static struct serve_job *take_batch(struct serve_version *v, const struct serve_worker *w)
 {
     double until = v->first->arrived + v->settings.max_batch_delay / 1e3;
     struct timespec at = {.tv_sec = (time_t)until, .tv_nsec = (long)(fmod(until, 1) * 1e9)};
@@ -106,7 +106,7 @@ static struct serve_job *take_batch(struct serve_version *v)
     int late = 0;
 
     v->collecting = true;
-    while (v->queued < v->settings.batch_size && late == 0)
+    while (v->queued < v->settings.batch_size && late == 0 && w->index < v->wanted)
         late = pthread_cond_timedwait(&v->filled, &v->lock, &at);
     v->collecting = false;
     for (int i = 0; i < v->settings.batch_size && *end != NULL; i++) {
@@ -173,7 +173,7 @@ static void *work(void *argument)
             w->able = w->lane != NULL;
             pthread_cond_broadcast(&v->change);
         } else if (v->first != NULL && !v->collecting) {
-            struct serve_job *batch = take_batch(v);
+            struct serve_job *batch = take_batch(v, w);
 
             pthread_mutex_unlock(&v->lock);
             serve_batch_run(v, w, batch);
@@ -234,6 +234,7 @@ base_status serve_version_scale(struct serve_version *v, int min_workers, int ma
         if (!v->workers[i].started)
             TRY(start_worker(v, i));
     pthread_cond_broadcast(&v->work);
+    pthread_cond_broadcast(&v->filled);
     if (wait) {
         join_leaving(v);
         while (!all_ready(v))

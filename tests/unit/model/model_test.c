@@ -18,44 +18,7 @@
 #include "model/model.h"
 #include "support/datafiles.h"
 #include "support/nets.h"
-
-static const char text[] = "input 1x4x4\nclasses 3\nflatten\ndense 3 name=head\n";
-static char *labels[] = {"a", "b", "c"};
-static const struct data_info trained_on = {.name = "some",
-                                            .format = "idx",
-                                            .channels = 1,
-                                            .height = 4,
-                                            .width = 4,
-                                            .classes = 3,
-                                            .class_names = labels,
-                                            .mean = {0.25f},
-                                            .deviation = {0.5f},
-                                            .digest = "d"};
-
-/* A checkpoint of `step` in DIR, its weights those of seed `step`; NULL or a field to take out of
- * the manifest. */
-static void save(const char *dir, uint64_t step, const char *model, const char *without)
-{
-    struct nn_graph *graph = support_graph(text);
-    struct model_weights w;
-    struct model_about about;
-    struct store_save *s = NULL;
-    json_t *json;
-
-    assert_int_equal(model_weights_init(&w, graph), BASE_OK);
-    nn_graph_start(graph, step, w.weights, w.statistics);
-    model_about_init(&about, model, "", &trained_on, json_object());
-    json = model_about_to_json(&about);
-    if (without != NULL)
-        json_object_del(json, without);
-    assert_int_equal(store_save_begin(dir, step, &s), BASE_OK);
-    assert_int_equal(model_weights_write(&w, store_save_path(s, MODEL_WEIGHTS_FILE)), BASE_OK);
-    assert_int_equal(store_save_commit(s, json, 0), BASE_OK);
-    json_decref(json);
-    model_about_fini(&about);
-    model_weights_fini(&w);
-    nn_graph_free(graph);
-}
+#include "support/trained.h"
 
 struct place {
     char *runs, *run, *checkpoints, *step;
@@ -70,8 +33,8 @@ static int make_run(void **state)
     p->run = base_format("%s/one", p->runs);
     p->checkpoints = base_format("%s/checkpoints", p->run);
     p->step = base_format("%s/step-1", p->checkpoints);
-    save(p->checkpoints, 1, text, NULL);
-    save(p->checkpoints, 2, text, NULL);
+    support_trained_save(p->checkpoints, 1, NULL, NULL);
+    support_trained_save(p->checkpoints, 2, NULL, NULL);
     assert_int_equal(store_mark_best(p->checkpoints, 1), BASE_OK);
     *state = p;
     return 0;
@@ -91,7 +54,7 @@ static int remove_run(void **state)
 
 static void assert_opens(const char *name, const char *runs_dir, bool best, uint64_t step)
 {
-    struct nn_graph *graph = support_graph(text);
+    struct nn_graph *graph = support_graph(support_trained_text);
     struct model_weights w;
     struct model model;
 
@@ -148,8 +111,8 @@ static void save_unlisted(const char *dir, uint64_t step)
     struct store_save *s = NULL;
     json_t *json;
 
-    save(other, 1, text, NULL);
-    model_about_init(&about, text, "", &trained_on, json_object());
+    support_trained_save(other, 1, NULL, NULL);
+    model_about_init(&about, support_trained_text, "", &support_trained_on, json_object());
     json = model_about_to_json(&about);
     assert_int_equal(store_save_begin(dir, step, &s), BASE_OK);
     assert_int_equal(store_save_commit(s, json, 0), BASE_OK);
@@ -170,13 +133,13 @@ static void test_refused(void **state)
 
     assert_refused(BASE_ERR_USAGE, "two", p->runs, false, "two");
     assert_refused(BASE_ERR_USAGE, p->step, p->runs, true, "one checkpoint");
-    save(bad, 1, text, "mean");
+    support_trained_save(bad, 1, NULL, "mean");
     assert_refused(BASE_ERR_DATA, "bad", p->runs, false, "step-1/manifest.json: \"mean\" is");
-    save(bad, 2, "flatten\ndense 3 name=other\n", NULL);
+    support_trained_save(bad, 2, "flatten\ndense 3 name=other\n", NULL);
     assert_refused(BASE_ERR_DATA, "bad", p->runs, false, "other.weight is missing");
-    save(bad, 3, "flatten\nnonsense\n", NULL);
+    support_trained_save(bad, 3, "flatten\nnonsense\n", NULL);
     assert_refused(BASE_ERR_MODEL, "bad", p->runs, false, "nonsense");
-    save(bad, 4, "flatten\ndense 4 name=head\n", NULL);
+    support_trained_save(bad, 4, "flatten\ndense 4 name=head\n", NULL);
     assert_refused(BASE_ERR_MODEL, "bad", p->runs, false, "step-4");
     save_unlisted(bad, 5);
     assert_refused(BASE_ERR_DATA, "bad", p->runs, false, "does not list model.safetensors");
@@ -221,7 +184,7 @@ static void test_computes(void **state)
 static void test_data(void **state)
 {
     struct place *p = *state;
-    struct data_info info = trained_on;
+    struct data_info info = support_trained_on;
     struct data_options options;
     struct model model;
 
