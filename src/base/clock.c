@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
 
+#include <math.h>
 #include <time.h>
 
 static double read_clock(clockid_t id)
@@ -24,4 +25,9 @@ double base_thread_cpu(void)
 double base_process_cpu(void)
 {
     return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+struct timespec base_timespec(double moment)
+{
+    return (struct timespec){.tv_sec = (time_t)moment, .tv_nsec = (long)(fmod(moment, 1) * 1e9)};
 }

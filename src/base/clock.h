@@ -5,8 +5,11 @@
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
-double base_now(void);         /* monotonic */
-double base_thread_cpu(void);  /* CPU time of this thread; a system call */
-double base_process_cpu(void); /* the same of all threads */
+#include <time.h>
+
+double base_now(void);                        /* monotonic */
+struct timespec base_timespec(double moment); /* of base_now, for timed waits; finite */
+double base_thread_cpu(void);                 /* CPU time of this thread; a system call */
+double base_process_cpu(void);                /* the same of all threads */
 
 #endif

@@ -376,8 +376,7 @@ static void resume(struct http_server *server, bool all)
 
 bool http_server_drain(struct http_server *server, double seconds)
 {
-    double until = base_now() + seconds;
-    struct timespec at = {.tv_sec = (time_t)until, .tv_nsec = (long)(fmod(until, 1) * 1e9)};
+    struct timespec at = base_timespec(base_now() + seconds);
     bool idle;
     int late = 0;
 

@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <math.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "http/http_private.h"
@@ -54,13 +53,14 @@ static int end_due(struct http_server *server, struct MHD_Connection *resume[BAT
 
 static void sleep_until(struct http_server *server)
 {
-    struct timespec at = {.tv_sec = (time_t)server->wakes,
-                          .tv_nsec = (long)(fmod(server->wakes, 1) * 1e9)};
+    struct timespec at;
 
-    if (isinf(server->wakes))
+    if (isinf(server->wakes)) {
         pthread_cond_wait(&server->sooner, &server->lock);
-    else
+    } else {
+        at = base_timespec(server->wakes);
         pthread_cond_timedwait(&server->sooner, &server->lock, &at);
+    }
 }
 
 static void *watch(void *argument)

@@ -130,8 +130,7 @@ static void *tell(void *argument)
         event = make_event(live);
         send_all(live, event);
         base_free(event);
-        clock_gettime(CLOCK_MONOTONIC, &at);
-        at.tv_sec++;
+        at = base_timespec(base_now() + 1);
         while (!live->ends && live->count > 0 &&
                pthread_cond_timedwait(&live->change, &live->lock, &at) == 0)
             ;

@@ -68,8 +68,10 @@ base_status serve_state_open(struct serve *serve)
     else if (setup->store != NULL)
         serve->state_path = base_format("%s/.paceline-serve.json", setup->store);
     if (serve->state_path == NULL || !base_exists(serve->state_path))
-        goto out;
-    TRY(base_json_load(serve->state_path, MAX_STATE, &serve->state));
+        return BASE_OK;
+    st = base_json_load(serve->state_path, MAX_STATE, &serve->state);
+    if (st != BASE_OK) /* the message has the path */
+        return st;
     TRY(base_json_integer(serve->state, "schema", &schema));
     if (schema != SCHEMA)
         TRY(base_fail(BASE_ERR_DATA, "schema %lld is unknown, this program reads %d",

@@ -5,7 +5,6 @@
 #include "serve/version.h"
 
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -100,8 +99,7 @@ bool serve_version_push(struct serve_version *v, struct serve_job *job, const ch
  * long enough or the worker is to leave, and takes what there is. */
 static struct serve_job *take_batch(struct serve_version *v, const struct serve_worker *w)
 {
-    double until = v->first->arrived + v->settings.max_batch_delay / 1e3;
-    struct timespec at = {.tv_sec = (time_t)until, .tv_nsec = (long)(fmod(until, 1) * 1e9)};
+    struct timespec at = base_timespec(v->first->arrived + v->settings.max_batch_delay / 1e3);
     struct serve_job *batch = v->first, **end = &v->first;
     int late = 0;
 

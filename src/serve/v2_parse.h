@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A request of the Open Inference Protocol: {"id", "inputs":[{"name","shape","datatype","data"}]}.
+ * Floating-point and integer values are what the network takes; UINT8 values are pixels, which are
+ * normalised as in training.
+ */
+#ifndef SERVE_V2_PARSE_H
+#define SERVE_V2_PARSE_H
+
+#include "serve/handler.h"
+
+/* The document (json_decref) and the samples' memory (base_free) are the caller's, also after a
+ * failure. */
+base_status serve_v2_parse(const struct model_about *about, const char *bytes, size_t count,
+                           json_t **document_p, struct serve_samples *samples_p);
+
+#endif

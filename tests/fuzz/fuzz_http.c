@@ -1,0 +1,108 @@
+/* covers: src/http/server.c src/http/admit.c src/http/request.c */
+/* SPDX-License-Identifier: MIT
+ *
+ * A whole server: every input is what one client sends before it stops sending. The server may
+ * answer it or not; it must be there for the next one, and hold nothing of it.
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "http/multipart.h"
+#include "http/server.h"
+
+static int port;
+
+static void echo(void *context, struct http_request *request)
+{
+    const char *type = http_header(request, "Content-Type");
+    const char *name = http_wildcard(request, 0);
+    struct http_part part = {0};
+    size_t count;
+    const char *body = http_body(request, &count);
+    char *text;
+
+    (void)context;
+    if (http_is_multipart(type) &&
+        http_multipart_find(type, body, count, "data", &part) != BASE_OK) {
+        http_refuse(request, 400, base_message());
+        return;
+    }
+    text = base_format("%s %s %s %zu %s", http_method(request), http_segment(request, 0),
+                       name != NULL ? name : "-", count, part.name);
+    http_add_header(request, "X-Echo", "yes");
+    http_answer(request, 200, "text/plain", text, strlen(text));
+}
+
+static const struct http_route routes[] = {
+    {"GET", "/ping", echo, .open = true},
+    {"POST|PUT", "/predictions/{name}", echo},
+    {"POST|PUT", "/predictions/{name}/{version}", echo},
+    {"POST", "/v1/{name}:predict", echo},
+    {0},
+};
+
+static char *error_body(void *context, const struct http_request *request, int *status,
+                        const char *message)
+{
+    (void)context;
+    (void)request;
+    return base_format("{%d %s}", *status, message != NULL ? message : "-");
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    struct http_setup setup = http_setup_defaults;
+    struct http_server *server;
+
+    (void)argc;
+    (void)argv;
+    signal(SIGPIPE, SIG_IGN);
+    setup.routes = routes;
+    setup.error_body = error_body;
+    setup.body_limit = 2000;
+    setup.head_seconds = setup.idle_seconds = 0.02;
+    if (http_server_open(&setup, &server) != BASE_OK)
+        abort();
+    port = http_server_port(server);
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct linger at_once = {.l_onoff = 1}; /* no port is kept by a connection that is over */
+    char heard[4096];
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
+        abort();
+    while (count > 0) {
+        ssize_t sent = send(fd, bytes, count, MSG_NOSIGNAL);
+
+        if (sent <= 0)
+            break;
+        bytes += sent;
+        count -= (size_t)sent;
+    }
+    /* libmicrohttpd does not see an end that comes together with the last bytes, and would wait for
+     * its deadline: it gets a moment to read them. */
+    if (ppoll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1,
+              &(struct timespec){.tv_nsec = 300 * 1000}, NULL) >= 0)
+        shutdown(fd, SHUT_WR);
+    while (recv(fd, heard, sizeof heard, 0) > 0)
+        ;
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    close(fd);
+    return 0;
+}
