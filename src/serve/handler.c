@@ -22,6 +22,14 @@ base_status serve_handler_find(const char *name, const struct serve_handler **ha
                               handler_p);
 }
 
+static const struct serve_handler *first_that_takes(const struct serve_body *body)
+{
+    for (size_t i = 0; i < serve_handler_count; i++)
+        if (serve_handler_registry[i]->takes(body))
+            return serve_handler_registry[i];
+    return NULL;
+}
+
 static base_status no_handler(const struct serve_body *body)
 {
     struct base_str kinds = {0};
@@ -48,9 +56,8 @@ base_status serve_read(const char *handler, const struct model_about *about,
     *samples_p = (struct serve_samples){0};
     if (handler != NULL)
         TRY(serve_handler_find(handler, &found));
-    for (size_t i = 0; found == NULL && i < serve_handler_count; i++)
-        if (serve_handler_registry[i]->takes(body))
-            found = serve_handler_registry[i];
+    else
+        found = first_that_takes(body);
     if (found == NULL)
         TRY(no_handler(body));
     TRY(found->read(about, body, samples_p));

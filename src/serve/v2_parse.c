@@ -15,9 +15,9 @@ static base_status check_shape(const json_t *shape, struct nn_shape in, size_t v
     size_t rank = json_array_size(shape), each = nn_shape_values(in);
     bool fits = rank == 2 || rank == 4;
 
-    for (size_t i = 1; i < rank; i++)
-        fits &= json_integer_value(json_array_get(shape, i)) ==
-                (rank == 2 ? (long long)each : wants[i - 1]);
+    for (size_t i = 1; fits && i < rank; i++)
+        fits = json_integer_value(json_array_get(shape, i)) ==
+               (rank == 2 ? (long long)each : wants[i - 1]);
     fits = fits && json_integer_value(json_array_get(shape, 0)) == (long long)(values / each) &&
            values % each == 0;
     if (fits)

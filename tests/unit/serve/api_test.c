@@ -192,6 +192,8 @@ static void test_v2(void **state)
         "{\"inputs\":[7]}",
         "{\"inputs\":[{\"name\":\"x\",\"shape\":[2,16],\"datatype\":\"FP32\",\"data\":[1]}]}",
         "{\"inputs\":[{\"name\":\"x\",\"shape\":[1,4],\"datatype\":\"FP32\",\"data\":[1,2,3,4]}]}",
+        "{\"inputs\":[{\"name\":\"x\",\"shape\":[1,1,4,4,1,1,1],\"datatype\":\"FP32\",\"data\":[1]}"
+        "]}",
         "{\"inputs\":[{\"name\":\"x\",\"shape\":[1,16],\"datatype\":\"BYTES\",\"data\":[1]}]}",
         "{\"inputs\":[{\"name\":\"x\",\"shape\":[1,16],\"datatype\":\"UINT8\","
         "\"data\":[256,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]}]}"};
