@@ -22,14 +22,6 @@ base_status serve_handler_find(const char *name, const struct serve_handler **ha
                               handler_p);
 }
 
-static const struct serve_handler *first_that_takes(const struct serve_body *body)
-{
-    for (size_t i = 0; i < serve_handler_count; i++)
-        if (serve_handler_registry[i]->takes(body))
-            return serve_handler_registry[i];
-    return NULL;
-}
-
 static base_status no_handler(const struct serve_body *body)
 {
     struct base_str kinds = {0};
@@ -47,19 +39,29 @@ static base_status no_handler(const struct serve_body *body)
     return st;
 }
 
+static base_status choose(const char *name, const struct serve_body *body,
+                          const struct serve_handler **handler_p)
+{
+    size_t i = 0;
+
+    if (name != NULL)
+        return serve_handler_find(name, handler_p);
+    while (i < serve_handler_count && !serve_handler_registry[i]->takes(body))
+        i++;
+    if (i == serve_handler_count)
+        return no_handler(body);
+    *handler_p = serve_handler_registry[i];
+    return BASE_OK;
+}
+
 base_status serve_read(const char *handler, const struct model_about *about,
                        const struct serve_body *body, struct serve_samples *samples_p)
 {
     base_status st = BASE_OK;
-    const struct serve_handler *found = NULL;
+    const struct serve_handler *found;
 
     *samples_p = (struct serve_samples){0};
-    if (handler != NULL)
-        TRY(serve_handler_find(handler, &found));
-    else
-        found = first_that_takes(body);
-    if (found == NULL)
-        TRY(no_handler(body));
+    TRY(choose(handler, body, &found));
     TRY(found->read(about, body, samples_p));
 out:
     if (st != BASE_OK) {
