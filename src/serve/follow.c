@@ -96,6 +96,12 @@ base_status serve_follower_add(struct serve_follower *f, const char *name, const
     return base_fail(BASE_ERR_USAGE, "run %s cannot be followed: %m", run);
 }
 
+static bool is_same(const struct serve_loaded *a, const struct serve_loaded *b)
+{
+    return json_equal(json_object_get(a->model.checkpoint.manifest, "digest"),
+                      json_object_get(b->model.checkpoint.manifest, "digest"));
+}
+
 /* The newest checkpoint, unless it is in use already. */
 static void renew(struct serve_follower *f, const struct followed *r)
 {
@@ -104,13 +110,15 @@ static void renew(struct serve_follower *f, const struct followed *r)
     struct serve_version *v = serve_models_find(models, r->name, serve_first_version, &known);
     struct serve_loaded *current, *newest = NULL;
 
-    if (v == NULL) /* it was unregistered */
+    if (v == NULL || v->from_store) { /* it was unregistered; another may have its name by now */
+        serve_models_release(models, v);
         return;
+    }
     current = serve_version_loaded(v);
     if (serve_loaded_open(r->run, f->serve->setup->runs_dir, v->settings.batch_size, &newest) !=
         BASE_OK) {
         base_warn("%s goes on with its weights: %s", r->name, base_message());
-    } else if (current != NULL && current->model.checkpoint.step == newest->model.checkpoint.step) {
+    } else if (current != NULL && is_same(current, newest)) {
         serve_loaded_unref(newest);
     } else {
         base_info("%s answers with step %llu from now on", r->name,
@@ -121,12 +129,27 @@ static void renew(struct serve_follower *f, const struct followed *r)
     serve_models_release(models, v);
 }
 
-static void take_changes(struct serve_follower *f)
+/* Did a checkpoint come, or the folder of checkpoints? Other files come and go beside them. */
+static bool hear_changes(struct serve_follower *f)
 {
     char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+    ssize_t count;
+    bool heard = false;
 
-    while (read(f->changes, events, sizeof events) > 0)
-        ; /* which folder changed does not matter: all are looked at */
+    while ((count = read(f->changes, events, sizeof events)) > 0)
+        for (char *at = events; at < events + count;) {
+            const struct inotify_event *event = (const void *)at;
+
+            heard |= event->len > 0 && (strncmp(event->name, "step-", 5) == 0 ||
+                                        strcmp(event->name, "checkpoints") == 0);
+            heard |= (event->mask & IN_Q_OVERFLOW) != 0;
+            at += sizeof *event + event->len;
+        }
+    return heard;
+}
+
+static void look_at_runs(struct serve_follower *f)
+{
     for (int i = 0; i < f->count; i++) {
         watch(f, &f->runs[i]);
         if (store_has_checkpoint(f->runs[i].checkpoints))
@@ -139,11 +162,10 @@ static void *follow(void *argument)
     struct serve_follower *f = argument;
     struct pollfd fds[] = {{.fd = f->end, .events = POLLIN}, {.fd = f->changes, .events = POLLIN}};
 
-    take_changes(f); /* of the time before the watch */
-    while (fds[0].revents == 0) {
-        if (poll(fds, 2, -1) > 0 && fds[1].revents != 0)
-            take_changes(f);
-    }
+    look_at_runs(f); /* what came before the watch */
+    while (fds[0].revents == 0)
+        if (poll(fds, 2, -1) > 0 && fds[1].revents != 0 && hear_changes(f))
+            look_at_runs(f);
     return NULL;
 }
 

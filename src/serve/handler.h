@@ -19,6 +19,7 @@ struct serve_body {
     const char *type; /* of its Content-Type, "" where there is none */
     const void *bytes;
     size_t count;
+    size_t max_pixels; /* that an image may have */
 };
 
 struct serve_samples {

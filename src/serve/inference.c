@@ -14,13 +14,13 @@
 static base_status read_prediction(const struct serve_loaded *loaded, struct serve_job *job)
 {
     base_status st = BASE_OK;
-    struct serve_body body = {.type = job->type};
+    struct serve_body body = {.type = job->type, .max_pixels = job->max_pixels};
     struct http_part part;
 
     body.bytes = http_body(job->request, &body.count);
     if (http_is_multipart(job->type)) {
         TRY(http_multipart_find(job->type, body.bytes, body.count, "data", &part));
-        body = (struct serve_body){part.type, part.bytes, part.count};
+        body = (struct serve_body){part.type, part.bytes, part.count, job->max_pixels};
     }
     TRY(serve_read(job->handler, &loaded->model.about, &body, &job->samples));
 out:
@@ -68,6 +68,7 @@ void serve_queue(struct serve *serve, struct serve_version *version, struct http
                               .name = version->name,
                               .version = version->version,
                               .handler = version->settings.handler,
+                              .max_pixels = (size_t)serve->setup->max_pixels,
                               .type = base_strdup(type != NULL ? type : "")};
     http_expire(request, version->settings.response_timeout,
                 "The model did not answer within its response_timeout.");

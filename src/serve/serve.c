@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -148,6 +149,7 @@ static base_status open_ports(struct serve *serve)
         setup.certificate = serve->certificate;
         setup.key = serve->key;
         setup.body_limit = (size_t)s->body_limit;
+        setup.body_seconds = s->body_seconds;
         setup.connections = (unsigned)s->connections;
         setup.connections_per_address = (unsigned)s->connections_per_address;
         TRY(base_prefix(http_server_open(&setup, &serve->servers[i]), "the %s API", port_names[i]));
@@ -179,8 +181,9 @@ static void tell_curl(const struct serve *serve, int port, const char *rest)
         token = base_format(" -H \"Authorization: Bearer $(cat %s)\"", file);
     else if (serve->tokens[port] != NULL)
         token = base_format(" -H \"Authorization: Bearer $%s\"", variable);
-    base_info("  curl%s%s %s%s", s->certificate != NULL ? " --cacert CERTIFICATE" : "",
-              token != NULL ? token : "", address, rest);
+    base_info("  curl%s%s%s %s%s", s->certificate != NULL ? " --cacert " : "",
+              s->certificate != NULL ? s->certificate : "", token != NULL ? token : "", address,
+              rest);
     base_free(token);
     base_free(address);
 }
@@ -236,6 +239,17 @@ static void block_signals(sigset_t *before)
     sigaddset(&stops, SIGTERM);
     sigaddset(&stops, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &stops, before);
+}
+
+/* A connection is a descriptor; the usual limit of 1024 is for programs that use select. */
+static void raise_descriptors(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
 }
 
 static void wait_for_signal(const sigset_t *before)
@@ -302,6 +316,7 @@ base_status serve_run(const struct serve_setup *setup, json_t **result_p)
     *result_p = NULL;
     base_stop_install("answering the requests under way; Ctrl-C again quits at once");
     block_signals(&before);
+    raise_descriptors();
     serve.threads = nn_threads_set((int)setup->threads);
     serve.models = serve_models_new();
     TRY(read_secrets(&serve));

@@ -24,7 +24,8 @@ struct serve_setup {
 
     int64_t workers, threads; /* of a model; 0 threads: all cores this process may use */
     int64_t batch_size, max_batch_delay, queue, response_timeout;
-    int64_t body_limit, connections, connections_per_address;
+    int64_t body_limit, max_pixels, connections, connections_per_address;
+    double body_seconds; /* until a request must be there */
     int64_t drain_seconds;
 };
 

@@ -4,14 +4,12 @@
  */
 #include "serve/version.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "nn/threads.h"
 #include "serve/batch.h"
+#include <errno.h>
 
 struct serve_version *serve_version_new(const char *name, const char *version, const char *url,
                                         struct serve_settings settings, struct serve_loaded *loaded,
@@ -122,21 +120,29 @@ static struct serve_job *take_batch(struct serve_version *v, const struct serve_
 
 /* ---- a worker ---- */
 
-/* What a worker computes with, made by itself because the number of threads is the maker's. */
-static base_status take_weights(struct serve_worker *w, struct serve_loaded *loaded, int threads)
+static void drop_weights(struct serve_worker *w)
 {
-    base_status st = BASE_OK;
-
     nn_lane_free(w->lane);
-    w->lane = NULL;
     serve_loaded_unref(w->loaded);
-    w->loaded = loaded;
-    w->threads = threads;
+    w->lane = NULL;
+    w->loaded = NULL;
+}
+
+/* What a worker computes with, made by itself because the number of threads is the maker's. A
+ * worker that cannot get the memory goes on with what it has. */
+static void take_weights(struct serve_worker *w, struct serve_loaded *loaded, int threads)
+{
+    struct nn_lane *lane = NULL;
+
     nn_threads_set(threads);
-    if (loaded != NULL)
-        TRY(nn_lane_new(loaded->infer, &w->lane));
-out:
-    return st;
+    if (loaded != NULL && nn_lane_new(loaded->infer, &lane) != BASE_OK) {
+        base_warn("a worker of %s cannot take its weights: %s", w->owner->name, base_message());
+        serve_loaded_unref(loaded);
+        return;
+    }
+    drop_weights(w);
+    w->lane = lane;
+    w->loaded = loaded;
 }
 
 static int share_of_threads(const struct serve_version *v)
@@ -150,6 +156,21 @@ static bool may_leave(const struct serve_version *v, const struct serve_worker *
     return w->index >= v->wanted && (v->first == NULL || v->wanted > 0);
 }
 
+/* The lock is held, and released meanwhile. */
+static void look_at_weights(struct serve_version *v, struct serve_worker *w)
+{
+    struct serve_loaded *loaded = serve_loaded_ref(v->loaded);
+
+    w->generation = v->generation;
+    w->threads = share_of_threads(v);
+    pthread_mutex_unlock(&v->lock);
+    take_weights(w, loaded, w->threads);
+    pthread_mutex_lock(&v->lock);
+    w->ready = true;
+    w->able = w->lane != NULL;
+    pthread_cond_broadcast(&v->change);
+}
+
 static void *work(void *argument)
 {
     struct serve_worker *w = argument;
@@ -157,19 +178,9 @@ static void *work(void *argument)
 
     pthread_mutex_lock(&v->lock);
     while (!may_leave(v, w)) {
-        if (w->index < v->wanted && (w->loaded != v->loaded || w->threads != share_of_threads(v))) {
-            struct serve_loaded *loaded = serve_loaded_ref(v->loaded);
-            int threads = share_of_threads(v);
-            base_status st;
-
-            pthread_mutex_unlock(&v->lock);
-            st = take_weights(w, loaded, threads);
-            if (st != BASE_OK)
-                base_warn("a worker of %s cannot compute: %s", v->name, base_message());
-            pthread_mutex_lock(&v->lock);
-            w->ready = true;
-            w->able = w->lane != NULL;
-            pthread_cond_broadcast(&v->change);
+        if (w->index < v->wanted &&
+            (w->generation != v->generation || w->threads != share_of_threads(v))) {
+            look_at_weights(v, w);
         } else if (v->first != NULL && !v->collecting) {
             struct serve_job *batch = take_batch(v, w);
 
@@ -183,7 +194,7 @@ static void *work(void *argument)
     w->ready = w->able = false;
     pthread_cond_broadcast(&v->change);
     pthread_mutex_unlock(&v->lock);
-    base_ignore(take_weights(w, NULL, 1));
+    drop_weights(w);
     return NULL;
 }
 
@@ -192,7 +203,7 @@ static base_status start_worker(struct serve_version *v, int index)
 {
     struct serve_worker *w = &v->workers[index];
 
-    *w = (struct serve_worker){.owner = v, .index = index, .since = time(NULL)};
+    *w = (struct serve_worker){.owner = v, .index = index, .generation = -1, .since = time(NULL)};
     if ((errno = pthread_create(&w->thread, NULL, work, w)) != 0)
         return base_fail(BASE_ERR_MEMORY, "cannot start a worker: %m");
     w->started = true;
@@ -211,12 +222,18 @@ static void join_leaving(struct serve_version *v)
         }
 }
 
-static bool all_ready(const struct serve_version *v)
+/* The lock is held, and released meanwhile. */
+static base_status wait_for_workers(struct serve_version *v)
 {
-    for (int i = 0; i < v->wanted; i++)
-        if (!v->workers[i].ready)
-            return false;
-    return true;
+    for (int i = 0; i < v->wanted; i++) {
+        while (!v->workers[i].ready)
+            pthread_cond_wait(&v->change, &v->lock);
+        if (v->loaded != NULL && !v->workers[i].able)
+            return base_fail(BASE_ERR_MEMORY,
+                             "a worker of %s could not be started; the server's log says why",
+                             v->name);
+    }
+    return BASE_OK;
 }
 
 base_status serve_version_scale(struct serve_version *v, int min_workers, int max_workers,
@@ -235,8 +252,7 @@ base_status serve_version_scale(struct serve_version *v, int min_workers, int ma
     pthread_cond_broadcast(&v->filled);
     if (wait) {
         join_leaving(v);
-        while (!all_ready(v))
-            pthread_cond_wait(&v->change, &v->lock);
+        TRY(wait_for_workers(v));
     }
 out:
     if (st != BASE_OK) { /* as many as there are */
@@ -271,6 +287,7 @@ void serve_version_replace(struct serve_version *v, struct serve_loaded *loaded)
     pthread_mutex_lock(&v->lock);
     old = v->loaded;
     v->loaded = loaded;
+    v->generation++;
     pthread_cond_broadcast(&v->work);
     pthread_mutex_unlock(&v->lock);
     serve_loaded_unref(old);

@@ -43,6 +43,7 @@ struct serve_job {
     const struct serve_protocol *protocol;
     const char *name, *version, *handler; /* of the version that serves it */
     char *type;                           /* Content-Type, or "" */
+    size_t max_pixels;                    /* of an image */
     json_t *document;                     /* the protocol's own, or NULL */
     struct serve_samples samples;
     double arrived;
@@ -59,7 +60,7 @@ struct serve_worker {
     time_t since;
     struct serve_loaded *loaded;
     struct nn_lane *lane;
-    int threads;
+    int generation, threads; /* of the weights that it has looked at */
 };
 
 enum { SERVE_MAX_WORKERS = 64 };
@@ -80,6 +81,7 @@ struct serve_version {
     int wanted, threads; /* workers, and compute threads of all of them */
     struct serve_worker workers[SERVE_MAX_WORKERS];
     struct serve_loaded *loaded; /* NULL: no checkpoint yet */
+    int generation;              /* grows with every replacement */
     int refs;                    /* of the registry and of handlers; guarded by the registry */
 };
 

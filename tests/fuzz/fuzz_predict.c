@@ -24,7 +24,7 @@ static const struct model_about about = {.classes = 2,
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
     static const char *const types[] = {"", "application/json", "application/octet-stream"};
-    struct serve_body body = {.bytes = bytes + 1, .count = count - 1};
+    struct serve_body body = {.bytes = bytes + 1, .count = count - 1, .max_pixels = 1000};
     struct serve_samples samples = {0};
     json_t *document = NULL;
     base_status st;

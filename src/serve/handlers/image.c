@@ -20,7 +20,14 @@ static base_status image_read(const struct model_about *about, const struct serv
                               struct serve_samples *samples_p)
 {
     base_status st = BASE_OK;
+    struct data_image header;
+    size_t pixels;
 
+    TRY(data_image_probe(body->bytes, body->count, &header));
+    pixels = (size_t)header.height * (size_t)header.width;
+    if (pixels > body->max_pixels)
+        TRY(base_fail(BASE_ERR_DATA, "an image of %dx%d pixels; this server takes %zu at most",
+                      header.width, header.height, body->max_pixels));
     TRY(serve_samples_new(about, nn_shape_values(about->input), samples_p));
     TRY(model_input_image(about, body->bytes, body->count, samples_p->x));
 out:

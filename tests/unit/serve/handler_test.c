@@ -107,7 +107,7 @@ static void test_raw(void **state)
 static void test_image(void **state)
 {
     uint8_t *png = NULL, *jpeg = NULL;
-    struct serve_body body = {"text/plain", NULL, 0}; /* whatever its type says */
+    struct serve_body body = {"text/plain", .max_pixels = 600}; /* whatever its type says */
     struct serve_samples samples;
 
     (void)state;
@@ -126,6 +126,9 @@ static void test_image(void **state)
     body.bytes = jpeg;
     assert_int_equal(serve_read(NULL, &about, &body, &samples), BASE_OK); /* grey, scaled */
     base_free(samples.x);
+    body.max_pixels = 599;
+    assert_int_equal(serve_read(NULL, &about, &body, &samples), BASE_ERR_DATA);
+    assert_non_null(strstr(base_message(), "20x30 pixels"));
     base_free(png);
     base_free(jpeg);
 }
