@@ -3,7 +3,7 @@
 # every answer is exactly one checkpoint's. Then a training that really runs.
 source "$(dirname "$0")/../support/dist.bash"
 source "$root/tests/support/serving.bash"
-requests=${FOLLOW_REQUESTS:-1000}
+requests=${FOLLOW_REQUESTS:-10000}
 
 expect 0 "$paceline" train --data synthetic:train=320,test=32 --model mlp:16x1 --batch 32 --threads 1 \
     --quiet --run whole --steps 6 --checkpoint-every 1 --keep 0
