@@ -1,4 +1,4 @@
-/* covers: src/http/server.c src/http/admit.c src/http/request.c */
+/* covers: src/http/admit.c */
 /* SPDX-License-Identifier: MIT
  *
  * A whole server: every input is what one client sends before it stops sending. The server may

@@ -21,31 +21,17 @@ PNG = (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", 2, 2, 8, 0, 0,
        chunk(b"IDAT", zlib.compress(b"\0\1\2\0\3\4")) + chunk(b"IEND", b""))
 ONE = [1, 2.5, -3e2, 0]
 write("png", 0, PNG)
-write("png-named", 4, PNG)
+write("png-named", 9, PNG)
 write("jpeg-head", 0, b"\xff\xd8\xff\xe0\0\x10JFIF\0\1\1\0\0\1\0\1\0\0")
 write("raw", 2, struct.pack("<4f", *ONE))
 write("raw-two", 2, struct.pack("<8f", *ONE, *ONE))
 write("raw-odd", 2, b"123")
 write("raw-nan", 2, struct.pack("<4f", 1, 2, 3, float("nan")))
 write("none", 0, b"hello")
-write("json-named", 4, b"[1,2,3,4]")
+write("json-named", 9, b"[1,2,3,4]")
 for name, value in {
         "flat": ONE, "nested": [[[1, 2], [3, 4]]], "two": [ONE, ONE], "instances": {"instances": [ONE]},
         "inputs": {"inputs": ONE}, "data": {"data": ONE}, "words": ["a"], "huge": [1e300, 0, 0, 0],
         "few": [1], "deep": [[[[[[[[[1]]]]]]]]]}.items():
     write("json-" + name, 1, json.dumps(value).encode())
 
-
-def infer(shape, datatype, data):
-    return json.dumps({"id": "7", "inputs": [{"name": "input", "shape": shape, "datatype": datatype, "data": data}],
-                       "outputs": [{"name": "output"}]}).encode()
-
-
-write("v2", 3, infer([1, 1, 2, 2], "FP32", ONE))
-write("v2-flat", 3, infer([2, 4], "FP64", [ONE, ONE]))
-write("v2-pixels", 3, infer([1, 4], "UINT8", [0, 1, 254, 255]))
-write("v2-no-pixels", 3, infer([1, 4], "UINT8", [0, 1, 254, 256]))
-write("v2-type", 3, infer([1, 4], "BYTES", ONE))
-write("v2-shape", 3, infer([4, 1], "FP32", ONE))
-write("v2-rank", 3, infer([1, 1, 2, 2, 1, 1], "FP32", ONE))
-write("v2-none", 3, b'{"inputs":[]}')
