@@ -64,22 +64,21 @@ void model_predictor_free(struct model_predictor *p)
     base_free(p);
 }
 
-/* The largest of y (outputs) by insertion; of equals the first class comes first. */
-static void choose_top(struct model_predictor *p, const float *y)
+void model_choose_top(const float *y, int outputs, int top, int *classes, float *scores)
 {
     int kept = 0;
 
-    for (int i = 0; i < p->outputs; i++) {
+    for (int i = 0; i < outputs; i++) { /* by insertion */
         int at;
 
-        if (kept == p->top && !(y[i] > p->scores[kept - 1]))
+        if (kept == top && !(y[i] > scores[kept - 1]))
             continue;
-        for (at = kept < p->top ? kept++ : kept - 1; at > 0 && y[i] > p->scores[at - 1]; at--) {
-            p->scores[at] = p->scores[at - 1];
-            p->classes[at] = p->classes[at - 1];
+        for (at = kept < top ? kept++ : kept - 1; at > 0 && y[i] > scores[at - 1]; at--) {
+            scores[at] = scores[at - 1];
+            classes[at] = classes[at - 1];
         }
-        p->scores[at] = y[i];
-        p->classes[at] = i;
+        scores[at] = y[i];
+        classes[at] = i;
     }
 }
 
@@ -104,7 +103,7 @@ static base_status hand_over(struct model_predictor *p, const struct data_set *s
     base_status st;
 
     if (answer.bad == NULL) {
-        choose_top(p, y);
+        model_choose_top(y, p->outputs, p->top, p->classes, p->scores);
         if (answer.label != DATA_NO_LABEL && p->loss->sample_loss != NULL)
             answer.loss = p->loss->sample_loss(p->outputs, y, answer.label);
     }

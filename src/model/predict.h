@@ -32,6 +32,10 @@ base_status model_predictor_new(const struct model *model, int batch, int top,
                                 struct model_predictor **predictor_p);
 void model_predictor_free(struct model_predictor *predictor); /* accepts NULL */
 
+/* The `top` (outputs at most) largest of y (outputs), the largest first; of equals the first class
+ * comes first. */
+void model_choose_top(const float *y, int outputs, int top, int *classes, float *scores);
+
 bool model_gives_probabilities(const struct model *model);
 
 /* All samples of the part, in order. A sample that cannot be read is an answer with `bad`. Stops

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "model/predict.h"
 
 enum { BEST = 5 };
 
@@ -137,25 +138,10 @@ void serve_answer_job(const struct serve_loaded *loaded, struct serve_job *job, 
     serve_job_free(job);
 }
 
-/* The largest values' places, largest first; `count` of them. */
-static void find_best(const float *y, int outputs, int *best, int count)
-{
-    for (int i = 0; i < count; i++) {
-        best[i] = -1;
-        for (int k = 0; k < outputs; k++) {
-            bool taken = false;
-
-            for (int j = 0; j < i; j++)
-                taken |= best[j] == k;
-            if (!taken && (best[i] < 0 || y[k] > y[best[i]]))
-                best[i] = k;
-        }
-    }
-}
-
 static json_t *one_answer(const struct serve_loaded *loaded, const float *y)
 {
     int best[BEST], count = loaded->outputs < BEST ? loaded->outputs : BEST;
+    float scores[BEST];
     json_t *answer = loaded->named ? json_object() : json_array();
 
     if (!loaded->named) {
@@ -163,10 +149,10 @@ static json_t *one_answer(const struct serve_loaded *loaded, const float *y)
             json_array_append_new(answer, base_json_number((double)y[k]));
         return answer;
     }
-    find_best(y, loaded->outputs, best, count);
+    model_choose_top(y, loaded->outputs, count, best, scores);
     for (int i = 0; i < count; i++)
         json_object_set_new(answer, loaded->model.about.labels[best[i]],
-                            base_json_number((double)y[best[i]]));
+                            base_json_number((double)scores[i]));
     return answer;
 }
 

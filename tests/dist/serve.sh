@@ -47,6 +47,8 @@ body "o == {'status': 'Healthy'}"
 answers 200 "$inference/predictions/tiny" -T image.png
 body "len(o) == 5 and list(o.values()) == sorted(o.values(), reverse=True) and 0 < sum(o.values()) <= 1.0001"
 cp out first
+expect 0 "$paceline" predict tiny image.png --json --threads 1 # the same classes, to the last digit
+json "[(c['class'], c['probability']) for c in o['predictions'][0]['classes']] == list($(cat first).items())"
 for way in "-X POST $inference/predictions/tiny --data-binary @image.png" "$inference/predictions/tiny -F data=@image.png" \
     "$inference/predictions/tiny/1.0 -T image.png" "$inference/invocations -T image.png" \
     "$inference/models/tiny/invoke -T image.png" "$inference/predictions/tiny -T image.png -H Transfer-Encoding:chunked" \
