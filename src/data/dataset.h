@@ -20,6 +20,8 @@ enum data_part { DATA_TRAIN, DATA_TEST, DATA_VALIDATION, DATA_PARTS };
 
 enum { DATA_NO_LABEL = -1 }; /* of a sample whose class is not known */
 
+struct data_table;
+
 struct data_info {
     char *name;         /* what the person wrote */
     char *path;         /* where it is, absolute, in UTF-8; NULL: `name` is no path */
@@ -27,8 +29,9 @@ struct data_info {
     int channels, height, width;
     int classes;
     char **class_names;                 /* `classes` of them */
+    const struct data_table *table;     /* of a table; NULL: images, whose pixels have … */
     uint32_t count[DATA_PARTS];         /* samples in each part */
-    float mean[DATA_MAX_CHANNELS];      /* of pixels scaled to [0,1], over the training part … */
+    float mean[DATA_MAX_CHANNELS];      /* … scaled to [0,1], over the training part … */
     float deviation[DATA_MAX_CHANNELS]; /* … x' = (x/255 - mean) / deviation */
     char digest[BASE_SHA256_HEX]; /* identity of the set: shape, counts, labels, source bytes */
     char names[BASE_SHA256_HEX];  /* of its files' names alone, not their sizes; "": none */

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "model/table.h"
 
 void model_about_init(struct model_about *about, const char *model, const char *kernels,
                       const struct data_info *info, json_t *settings)
@@ -26,6 +27,11 @@ void model_about_init(struct model_about *about, const char *model, const char *
     };
     for (int i = 0; i < info->classes; i++)
         about->labels[i] = base_strdup(info->class_names[i]);
+    if (info->table != NULL) {
+        about->table = base_calloc(1, sizeof *about->table);
+        data_table_copy(info->table, about->table);
+        return;
+    }
     for (int i = 0; i < info->channels; i++) {
         about->mean[i] = info->mean[i];
         about->deviation[i] = info->deviation[i];
@@ -44,6 +50,9 @@ void model_about_fini(struct model_about *about)
     base_free(about->data_names);
     base_free(about->format);
     base_free(about->digest);
+    if (about->table != NULL)
+        data_table_fini(about->table);
+    base_free(about->table);
     json_decref(about->settings);
     *about = (struct model_about){0};
 }
@@ -59,23 +68,52 @@ const char *model_about_place(const struct model_about *about)
     return by_name ? about->data : path;
 }
 
-json_t *model_about_to_json(const struct model_about *about)
+bool model_about_is_regression(const struct model_about *about)
 {
-    json_t *labels = json_array(), *mean = json_array(), *deviation = json_array();
+    return about->table != NULL && about->table->target.kind == DATA_NUMBER;
+}
 
-    for (int i = 0; i < about->classes; i++)
-        json_array_append_new(labels, json_string(about->labels[i]));
-    for (int i = 0; i < about->input.c; i++) {
+double model_about_number(const struct model_about *about, float output)
+{
+    const struct data_column *target = &about->table->target;
+
+    return (double)output * target->deviation + target->mean;
+}
+
+/* How inputs are made: of pixels, or of a table's row. */
+static void add_normalisation(json_t *object, const struct model_about *about)
+{
+    json_t *mean = json_array(), *deviation = json_array();
+
+    for (int i = 0; about->table == NULL && i < about->input.c; i++) {
         json_array_append_new(mean, json_real((double)about->mean[i]));
         json_array_append_new(deviation, json_real((double)about->deviation[i]));
     }
-    return json_pack(
-        "{s:s, s:i, s:o, s:[i,i,i], s:o, s:o, s:s, s:{s:s, s:s, s:s, s:s*, s:s*}, s:O}", "model",
-        about->model, "classes", about->classes, "labels", labels, "input", about->input.c,
-        about->input.h, about->input.w, "mean", mean, "deviation", deviation, "kernels",
-        about->kernels, "data", "name", about->data, "format", about->format, "digest",
-        about->digest, "names", about->data_names, "path", about->data_path, "settings",
-        about->settings);
+    if (about->table != NULL)
+        json_object_set_new(object, "table", model_table_to_json(about->table));
+    else
+        json_object_update_new(object,
+                               json_pack("{s:O, s:O}", "mean", mean, "deviation", deviation));
+    json_decref(mean);
+    json_decref(deviation);
+}
+
+json_t *model_about_to_json(const struct model_about *about)
+{
+    json_t *labels = json_array(), *object;
+
+    for (int i = 0; i < about->classes; i++)
+        json_array_append_new(labels, json_string(about->labels[i]));
+    object =
+        json_pack("{s:s, s:i, s:o, s:[i,i,i]}", "model", about->model, "classes", about->classes,
+                  "labels", labels, "input", about->input.c, about->input.h, about->input.w);
+    add_normalisation(object, about);
+    json_object_update_new(object, json_pack("{s:s, s:{s:s, s:s, s:s, s:s*, s:s*}, s:O}", "kernels",
+                                             about->kernels, "data", "name", about->data, "format",
+                                             about->format, "digest", about->digest, "names",
+                                             about->data_names, "path", about->data_path,
+                                             "settings", about->settings));
+    return object;
 }
 
 /* ---- reading ---- */
@@ -126,9 +164,10 @@ out:
     return st;
 }
 
-static base_status read_input(const json_t *object, struct nn_shape *input_p)
+static base_status read_input(const json_t *object, bool table, struct nn_shape *input_p)
 {
-    const int most[] = {DATA_MAX_CHANNELS, DATA_MAX_SIDE, DATA_MAX_SIDE};
+    const int most[] = {table ? DATA_MAX_FEATURES : DATA_MAX_CHANNELS, table ? 1 : DATA_MAX_SIDE,
+                        table ? 1 : DATA_MAX_SIDE};
     int sizes[3];
     json_t *list = NULL;
     base_status st = read_list(object, "input", 3, "dimensions", &list);
@@ -166,7 +205,17 @@ static base_status read_numbers(const json_t *object, const char *key, int chann
 static base_status read_normalisation(const json_t *object, struct model_about *about)
 {
     base_status st = BASE_OK;
+    const json_t *table = json_object_get(object, "table");
 
+    if (table != NULL) {
+        about->table = base_calloc(1, sizeof *about->table);
+        TRY(base_prefix(model_table_from_json(table, about->labels, about->classes, about->table),
+                        "\"table\""));
+        if (about->table->features != about->input.c)
+            TRY(base_fail(BASE_ERR_DATA, "\"table\" has %d features, but \"input\" has %d",
+                          about->table->features, about->input.c));
+        goto out;
+    }
     TRY(read_numbers(object, "mean", about->input.c, about->mean));
     TRY(read_numbers(object, "deviation", about->input.c, about->deviation));
     for (int i = 0; i < about->input.c; i++)
@@ -187,7 +236,7 @@ base_status model_about_from_json(const json_t *object, struct model_about *abou
     *about_p = (struct model_about){0};
     TRY(read_text(object, "model", &about.model));
     TRY(read_labels(object, &about));
-    TRY(read_input(object, &about.input));
+    TRY(read_input(object, json_object_get(object, "table") != NULL, &about.input));
     TRY(read_normalisation(object, &about));
     TRY(read_text(object, "kernels", &about.kernels));
     TRY(base_json_object(object, "data", &data));
