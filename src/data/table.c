@@ -72,8 +72,7 @@ int data_table_find(const struct data_table *table, const char *name)
 
 /* ---- fields ---- */
 
-/* Without the blanks around it; not terminated. */
-static const char *trim(const char *text, size_t *length_p)
+const char *data_trim(const char *text, size_t *length_p)
 {
     size_t length;
 
@@ -90,31 +89,32 @@ bool data_is_missing(const char *text)
     static const char *const words[] = {"", "na", "nan", "?", "null"};
     size_t length;
 
-    text = trim(text, &length);
+    text = data_trim(text, &length);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strlen(words[i]) == length && strncasecmp(text, words[i], length) == 0)
             return true;
     return false;
 }
 
-/* strtod also takes "0x1p3", "inf" and "nan"; here a number is made of these alone. */
+/* strtod also takes "0x1p3", "inf" and "nan"; here a number is made of these alone. Sums of squares
+ * of what is below the bound are finite. */
 bool data_is_number(const char *text, double *number_p)
 {
     char *end = NULL;
     size_t length;
 
-    text = trim(text, &length);
+    text = data_trim(text, &length);
     if (length == 0 || strspn(text, "0123456789+-.eE") < length)
         return false;
     *number_p = strtod(text, &end);
-    return end == text + length && isfinite(*number_p);
+    return end == text + length && fabs(*number_p) < 1e30;
 }
 
 int data_column_category(const struct data_column *column, const char *name)
 {
     size_t length;
 
-    name = trim(name, &length);
+    name = data_trim(name, &length);
     if (data_is_missing(name))
         length = 0;
     for (int i = 0; i < column->category_count; i++)

@@ -44,9 +44,11 @@ base_status data_table_count(struct data_table *table);
 /* Index of the column of this name, or -1. */
 int data_table_find(const struct data_table *table, const char *name);
 
+/* A field without the blanks around it, which are never part of it; `text` need not end there. */
+const char *data_trim(const char *text, size_t *length_p);
 /* Is this how a missing value is written: nothing, NA, NaN, ?, null, in any case? */
 bool data_is_missing(const char *text);
-/* A finite decimal number and nothing else, blanks around it apart. */
+/* A decimal number below 1e30 and nothing else, blanks around it apart. */
 bool data_is_number(const char *text, double *number_p);
 /* A field's text as a cell. It fails where a number is expected and there is none. */
 base_status data_column_cell(const struct data_column *column, const char *text, double *cell_p);

@@ -23,6 +23,8 @@ void model_about_init(struct model_about *about, const char *model, const char *
         .data_path = info->path != NULL ? base_strdup(info->path) : NULL,
         .format = base_strdup(info->format),
         .digest = base_strdup(info->digest),
+        .test_share = info->test_share,
+        .test_seed = info->test_seed,
         .settings = settings,
     };
     for (int i = 0; i < info->classes; i++)
@@ -83,19 +85,32 @@ double model_about_number(const struct model_about *about, float output)
 /* How inputs are made: of pixels, or of a table's row. */
 static void add_normalisation(json_t *object, const struct model_about *about)
 {
-    json_t *mean = json_array(), *deviation = json_array();
+    json_t *mean, *deviation;
 
-    for (int i = 0; about->table == NULL && i < about->input.c; i++) {
+    if (about->table != NULL) {
+        json_object_set_new(object, "table", model_table_to_json(about->table));
+        return;
+    }
+    mean = json_array();
+    deviation = json_array();
+    for (int i = 0; i < about->input.c; i++) {
         json_array_append_new(mean, json_real((double)about->mean[i]));
         json_array_append_new(deviation, json_real((double)about->deviation[i]));
     }
-    if (about->table != NULL)
-        json_object_set_new(object, "table", model_table_to_json(about->table));
-    else
-        json_object_update_new(object,
-                               json_pack("{s:O, s:O}", "mean", mean, "deviation", deviation));
-    json_decref(mean);
-    json_decref(deviation);
+    json_object_set_new(object, "mean", mean);
+    json_object_set_new(object, "deviation", deviation);
+}
+
+static json_t *data_to_json(const struct model_about *about)
+{
+    json_t *data =
+        json_pack("{s:s, s:s, s:s, s:s*, s:s*}", "name", about->data, "format", about->format,
+                  "digest", about->digest, "names", about->data_names, "path", about->data_path);
+
+    if (about->test_share > 0)
+        json_object_update_new(data, json_pack("{s:f, s:I}", "test_share", about->test_share,
+                                               "test_seed", (json_int_t)about->test_seed));
+    return data;
 }
 
 json_t *model_about_to_json(const struct model_about *about)
@@ -108,11 +123,9 @@ json_t *model_about_to_json(const struct model_about *about)
         json_pack("{s:s, s:i, s:o, s:[i,i,i]}", "model", about->model, "classes", about->classes,
                   "labels", labels, "input", about->input.c, about->input.h, about->input.w);
     add_normalisation(object, about);
-    json_object_update_new(object, json_pack("{s:s, s:{s:s, s:s, s:s, s:s*, s:s*}, s:O}", "kernels",
-                                             about->kernels, "data", "name", about->data, "format",
-                                             about->format, "digest", about->digest, "names",
-                                             about->data_names, "path", about->data_path,
-                                             "settings", about->settings));
+    json_object_set_new(object, "kernels", json_string(about->kernels));
+    json_object_set_new(object, "data", data_to_json(about));
+    json_object_set(object, "settings", about->settings);
     return object;
 }
 
@@ -227,6 +240,31 @@ out:
     return st;
 }
 
+static base_status read_data(const json_t *data, struct model_about *about)
+{
+    base_status st = BASE_OK;
+    int64_t seed = 0;
+
+    TRY(read_text(data, "name", &about->data));
+    TRY(read_text(data, "format", &about->format));
+    TRY(read_text(data, "digest", &about->digest));
+    /* Runs of earlier versions have neither of these. */
+    if (json_object_get(data, "names") != NULL)
+        TRY(read_text(data, "names", &about->data_names));
+    if (json_object_get(data, "path") != NULL)
+        TRY(read_text(data, "path", &about->data_path));
+    if (json_object_get(data, "test_share") != NULL) {
+        TRY(base_json_real(data, "test_share", &about->test_share));
+        TRY(base_json_integer(data, "test_seed", &seed));
+        about->test_seed = (uint64_t)seed;
+        if (!(about->test_share >= 0 && about->test_share <= 0.9))
+            TRY(base_fail(BASE_ERR_DATA, "\"test_share\" is %g, 0 to 0.9 expected",
+                          about->test_share));
+    }
+out:
+    return base_prefix(st, "\"data\"");
+}
+
 base_status model_about_from_json(const json_t *object, struct model_about *about_p)
 {
     base_status st = BASE_OK;
@@ -240,14 +278,7 @@ base_status model_about_from_json(const json_t *object, struct model_about *abou
     TRY(read_normalisation(object, &about));
     TRY(read_text(object, "kernels", &about.kernels));
     TRY(base_json_object(object, "data", &data));
-    TRY(base_prefix(read_text(data, "name", &about.data), "\"data\""));
-    TRY(base_prefix(read_text(data, "format", &about.format), "\"data\""));
-    TRY(base_prefix(read_text(data, "digest", &about.digest), "\"data\""));
-    /* Runs of earlier versions have neither of these. */
-    if (json_object_get(data, "names") != NULL)
-        TRY(base_prefix(read_text(data, "names", &about.data_names), "\"data\""));
-    if (json_object_get(data, "path") != NULL)
-        TRY(base_prefix(read_text(data, "path", &about.data_path), "\"data\""));
+    TRY(read_data(data, &about));
     TRY(base_json_object(object, "settings", &settings));
     about.settings = json_incref(settings);
     *about_p = about;

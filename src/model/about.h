@@ -25,9 +25,11 @@ struct model_about {
     struct data_table *table; /* of a model of rows, whose features are input.c; NULL: images */
     char *kernels;            /* the kernel plan; empty for a model without convolutions */
     char *data, *format,
-        *digest;      /* of the set it was trained on: name as given, format, identity */
-    char *data_names; /* digest of its files' names alone; NULL: it has none */
-    char *data_path;  /* where the set was, absolute; NULL: its name is no path */
+        *digest;        /* of the set it was trained on: name as given, format, identity */
+    char *data_names;   /* digest of its files' names alone; NULL: it has none */
+    char *data_path;    /* where the set was, absolute; NULL: its name is no path */
+    double test_share;  /* of a table in one file: what was kept for tests … */
+    uint64_t test_seed; /* … and the seed that chose it */
     json_t *settings;
 };
 

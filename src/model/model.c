@@ -115,6 +115,10 @@ struct data_options model_data_options(const struct model *model)
         .has_statistics = true,
         .classes = about->classes,
         .class_names = about->labels,
+        .table = about->table,
+        .trained_on = about->digest,
+        .test_share = about->test_share,
+        .seed = about->test_seed,
     };
 
     memcpy(options.mean, about->mean, sizeof options.mean);
@@ -126,6 +130,10 @@ base_status model_check_data(const struct model *model, const struct data_info *
 {
     struct nn_shape input = model->about.input;
 
+    if ((info->table != NULL) != (model->about.table != NULL))
+        return base_fail(BASE_ERR_MODEL, "%s is %s, the model was trained on %s", info->name,
+                         info->table != NULL ? "a table" : "images",
+                         info->table != NULL ? "images" : "a table");
     if (info->channels == input.c && info->height == input.h && info->width == input.w &&
         info->classes == model->about.classes)
         return BASE_OK;

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "data/table.h"
 #include "model/model.h"
 #include "nn/net.h"
 #include "nn/simd/simd.h"
@@ -45,8 +46,12 @@ static base_status open_set(struct network *n, const struct train_job *job)
 {
     base_status st = BASE_OK;
     struct data_options options = {
+        .test_share = job->test_share,
         .validation = job->validation,
         .seed = (uint64_t)job->seed,
+        .target = job->target,
+        .wishes = job->columns.at,
+        .wish_count = job->columns.count,
         .skip_bad = (uint32_t)job->skip_bad,
         .unit_range = !job->normalise,
         .channels = job->channels != NULL ? atoi(job->channels) : 0,
@@ -62,6 +67,9 @@ static base_status open_set(struct network *n, const struct train_job *job)
     }
     TRY(st);
     n->info = data_describe(n->set);
+    if (n->info->table == NULL && (job->target != NULL || job->columns.count > 0))
+        TRY(base_fail(BASE_ERR_USAGE, "--target and --column are for tables; %s holds images",
+                      job->data));
     if ((options.height > 0 &&
          (n->info->height != options.height || n->info->width != options.width)) ||
         (options.channels > 0 && n->info->channels != options.channels))
@@ -542,21 +550,37 @@ static void network_about(const struct train_session *s, json_t *settings,
     model_about_init(about_p, nn_graph_text(n->graph), nn_net_kernels(n->net), n->info, settings);
 }
 
+/* "4 features, target 'species' of 3 classes", "3x32x32, 10 classes" */
+static void network_add_shape(const struct data_info *info, struct base_str *text)
+{
+    if (info->table == NULL)
+        base_str_add(text, "%dx%dx%d, %d classes", info->channels, info->height, info->width,
+                     info->classes);
+    else
+        base_str_add(text, "%d feature%s, target '%s'", info->table->features,
+                     base_plural(info->table->features), info->table->target.name);
+    if (info->table != NULL && data_is_regression(info))
+        base_str_add(text, ", a number");
+    else if (info->table != NULL)
+        base_str_add(text, " of %d classes", info->classes);
+}
+
 static void network_announce(const struct train_session *s)
 {
     const struct network *n = s->work;
     const struct data_info *info = n->info;
-    char validation[48] = "";
+    struct base_str text = {0};
 
     data_warn(n->set);
+    base_str_add(&text, "%s: %u training,", s->job->data, info->count[DATA_TRAIN]);
     if (info->count[DATA_VALIDATION] > 0)
-        snprintf(validation, sizeof validation, " %u validation,", info->count[DATA_VALIDATION]);
-    base_info("%s: %llu parameters, %sFLOP a sample; %s: %u training,%s %u test samples of "
-              "%dx%dx%d, %d classes",
-              s->job->model, (unsigned long long)nn_graph_parameters(n->graph),
-              base_scaled(nn_graph_flops(n->graph)).text, s->job->data, info->count[DATA_TRAIN],
-              validation, info->count[DATA_TEST], info->channels, info->height, info->width,
-              info->classes);
+        base_str_add(&text, " %u validation,", info->count[DATA_VALIDATION]);
+    base_str_add(&text, " %u test samples of ", info->count[DATA_TEST]);
+    network_add_shape(info, &text);
+    base_info("%s: %llu parameters, %sFLOP a sample; %s", s->job->model,
+              (unsigned long long)nn_graph_parameters(n->graph),
+              base_scaled(nn_graph_flops(n->graph)).text, text.text);
+    base_str_fini(&text);
     base_info(
         "run %s, %d thread%s, %s kernels, about %sB", s->run.path, s->threads,
         base_plural(s->threads), nn_simd()->name,
