@@ -168,6 +168,7 @@ base_status train_session_open(const struct train_job *job, struct cluster_worke
     s->threads = nn_threads_set(threads);
     TRY(s->task->open(s));
     s->test = base_calloc(s->task->score_count(s), sizeof *s->test);
+    s->journal.grade = s->task->grade(s);
     TRY(train_session_enter(s));
     TRY(train_journal_plan(&s->journal, s->state.position.step, s->plan.last_step));
     if (train_team_leads(&s->team))
