@@ -333,7 +333,8 @@ static base_status fail_class(const char *name, const struct data_options *optio
     return st;
 }
 
-/* The set's labels become those of the options' classes, by name. */
+/* The set must be of the kind that a model takes; its labels become those of the options' classes,
+ * by name. */
 static base_status match_classes(struct data_set *set, const char *what,
                                  const struct data_options *options)
 {
@@ -341,6 +342,10 @@ static base_status match_classes(struct data_set *set, const char *what,
     const char *strange = NULL;
     int strangers = 0;
 
+    if (options->classes > 0 && (s->table != NULL) != (options->table != NULL))
+        return base_fail(BASE_ERR_MODEL, "it is %s, but the model was trained on %s",
+                         s->table != NULL ? "a table" : "images",
+                         s->table != NULL ? "images" : "a table");
     if (options->classes == 0 || s->class_names == NULL)
         return BASE_OK;
     set->label_of = base_calloc((size_t)s->classes, sizeof *set->label_of);

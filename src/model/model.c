@@ -130,10 +130,6 @@ base_status model_check_data(const struct model *model, const struct data_info *
 {
     struct nn_shape input = model->about.input;
 
-    if ((info->table != NULL) != (model->about.table != NULL))
-        return base_fail(BASE_ERR_MODEL, "%s is %s, the model was trained on %s", info->name,
-                         info->table != NULL ? "a table" : "images",
-                         info->table != NULL ? "images" : "a table");
     if (info->channels == input.c && info->height == input.h && info->width == input.w &&
         info->classes == model->about.classes)
         return BASE_OK;

@@ -156,7 +156,7 @@ static base_status run_view(struct train_session *s)
 
     while ((s->state.position.step < s->plan.last_step || epoch_is_over(s)) &&
            !train_session_stale(s) && !train_session_halts(s)) {
-        TRY(s->strategy->leg(s, next_meeting(s)));
+        TRY(s->closed ? s->task->solve(s) : s->strategy->leg(s, next_meeting(s)));
         TRY(meet(s));
     }
     if (s->verdict.renew)

@@ -66,6 +66,8 @@ struct train_task {
                            struct train_outcome *outcome);
     /* The step failed: what `compute` has changed besides gradients is as it was. */
     void (*undo)(struct train_session *session);
+    /* Where session->closed: all of the training, in place of the strategy's leg. Optional. */
+    base_status (*solve)(struct train_session *session);
     /* Makes one of what each worker has kept of its own samples alone, such as the running
      * statistics of batch-norm; all workers call it at the same step. */
     base_status (*unite)(struct train_session *session);

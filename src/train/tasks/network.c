@@ -14,6 +14,7 @@
 #include "nn/simd/simd.h"
 #include "nn/tune.h"
 #include "nn/zoo.h"
+#include "train/closed.h"
 #include "train/evaluate.h"
 #include "train/samples.h"
 #include "train/session.h"
@@ -22,6 +23,8 @@ struct network {
     struct train_samples samples;
     const struct data_info *info; /* of its set */
     struct nn_graph *graph;
+    const struct nn_closed *closed; /* of a model that needs no steps; otherwise NULL … */
+    const char *arguments;          /* … and what follows its name */
 
     /* For this view's share of the batch. */
     struct nn_net *net;
@@ -159,6 +162,23 @@ static size_t network_most_sums(const struct train_session *s)
     return most;
 }
 
+/* Is the model one of the zoo that is computed in one step? */
+static base_status network_find_closed(struct train_session *s)
+{
+    struct network *n = s->work;
+    const struct nn_zoo *zoo = nn_zoo_find(s->job->model, &n->arguments);
+    size_t sums;
+
+    n->closed = zoo != NULL ? zoo->closed : NULL;
+    s->closed = n->closed != NULL;
+    if (s->closed && data_is_regression(n->info))
+        return base_fail(BASE_ERR_USAGE,
+                         "%s tells classes apart, but the target '%s' is a number; mlp:0x0 is a "
+                         "linear model of it",
+                         zoo->name, n->info->class_names[0]);
+    return s->closed ? n->closed->count(n->graph, &sums) : BASE_OK;
+}
+
 static base_status network_describe(struct train_session *s, const char *text)
 {
     base_status st = BASE_OK;
@@ -170,6 +190,7 @@ static base_status network_describe(struct train_session *s, const char *text)
     if (text == NULL)
         TRY(nn_model_text(s->job->model, &zoo));
     TRY(network_describe_graph(n, s->job, text != NULL ? text : zoo));
+    TRY(network_find_closed(s));
     TRY(nn_optimiser_find(s->job->optimiser, &optimiser));
     for (int i = 0; i < s->job->record.count; i++)
         TRY(base_prefix(nn_graph_find(n->graph, s->job->record.at[i], &layer), "--record"));
@@ -409,6 +430,13 @@ out:
     return st;
 }
 
+static base_status network_solve(struct train_session *s)
+{
+    const struct network *n = s->work;
+
+    return train_closed_leg(s, n->closed, n->arguments, n->samples.set, network_whole_batch(s));
+}
+
 /* Every worker's running statistics are of its own samples; from here on they are of all. */
 static base_status network_unite(struct train_session *s)
 {
@@ -510,6 +538,10 @@ static void network_announce(const struct train_session *s)
               (unsigned long long)nn_graph_parameters(n->graph),
               base_scaled(nn_graph_flops(n->graph)).text, text.text);
     base_str_fini(&text);
+    if (s->closed)
+        base_info("%s is computed from sums over the samples, in one pass; --epochs, --lr and the "
+                  "like change nothing",
+                  s->job->model);
     base_info(
         "run %s, %d thread%s, %s kernels, about %sB", s->run.path, s->threads,
         base_plural(s->threads), nn_simd()->name,
@@ -531,6 +563,7 @@ const struct train_task train_task_network = {
     .next = network_next,
     .compute = network_compute,
     .undo = network_undo,
+    .solve = network_solve,
     .unite = network_unite,
     .score_count = network_score_count,
     .score = network_score,
