@@ -27,7 +27,8 @@ const struct cli_runs_args cli_runs_defaults = {.runs_dir = "runs"};
 
 static bool high_is_good(const char *key)
 {
-    static const char *const keys[] = {"accuracy", "test_accuracy", "speedup", "efficiency",
+    static const char *const keys[] = {"accuracy",          "test_accuracy", "r2",
+                                       "test_r2",           "speedup",       "efficiency",
                                        "samples_per_second"};
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)

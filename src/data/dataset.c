@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens a set by name or path, carves out the validation part and measures the statistics that
- * pixels are normalised with. Owns the format's source; a part is a sorted list of the source's
- * samples, or all of them.
+ * Opens a set by name or path, carves out the test and validation parts and has the statistics
+ * measured that pixels or numbers are normalised with. Owns the format's source; a part is a sorted
+ * list of the source's samples, or all of them.
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,22 +16,21 @@
 #include "base/str.h"
 #include "data/data_private.h"
 #include "data/get.h"
-
-enum { STATISTICS_SAMPLE = 2000 };
+#include "data/table.h"
 
 struct data_set {
     struct data_info info;
     const struct data_format *format;
     struct data_source source;
-    uint32_t *chosen[DATA_PARTS]; /* indices in the source's part; NULL: all, in its order */
+    uint32_t *order;              /* what `chosen` points into */
+    uint32_t *chosen[DATA_PARTS]; /* indices in the source's training part; NULL: the source's own
+                                   * part, all of it, in its order */
     int32_t *label_of;            /* (source.classes) a label for each of its own; NULL: the same */
 };
 
 static enum data_part source_part(const struct data_set *set, enum data_part part)
 {
-    bool carved = part == DATA_VALIDATION && set->source.count[DATA_VALIDATION] == 0;
-
-    return carved ? DATA_TRAIN : part;
+    return set->chosen[part] != NULL ? DATA_TRAIN : part;
 }
 
 static uint32_t source_index(const struct data_set *set, enum data_part part, uint32_t index)
@@ -60,7 +59,8 @@ bool data_costly(const struct data_set *set)
 
 int32_t data_label(const struct data_set *set, enum data_part part, uint32_t index)
 {
-    int32_t label = set->source.labels[source_part(set, part)][source_index(set, part, index)];
+    const int32_t *labels = set->source.labels[source_part(set, part)];
+    int32_t label = labels != NULL ? labels[source_index(set, part, index)] : 0;
 
     return set->label_of != NULL && label >= 0 ? set->label_of[label] : label;
 }
@@ -92,6 +92,30 @@ bool data_crops(const struct data_set *set)
     return set->format->random_pixels != NULL;
 }
 
+const double *data_cells(const struct data_set *set, enum data_part part, uint32_t index)
+{
+    return set->format->cells(set->source.state, source_part(set, part),
+                              source_index(set, part, index));
+}
+
+void data_features(const struct data_set *set, enum data_part part, uint32_t index, float *x)
+{
+    data_table_features(set->info.table, data_cells(set, part, index), x);
+}
+
+float data_number(const struct data_set *set, enum data_part part, uint32_t index)
+{
+    const struct data_table *table = set->info.table;
+    double number = data_cells(set, part, index)[table->column_count];
+
+    return (float)((number - table->target.mean) / table->target.deviation);
+}
+
+bool data_is_regression(const struct data_info *info)
+{
+    return info->table != NULL && info->table->target.kind == DATA_NUMBER;
+}
+
 static const struct data_format *find_format(const char *path)
 {
     for (size_t i = 0; i < data_format_count; i++) {
@@ -116,7 +140,7 @@ static base_status fail_format(const char *path)
     }
     for (size_t i = 0; i < data_format_count; i++)
         base_str_add(&s, "; %s: %s", data_format_registry[i]->name, data_format_registry[i]->help);
-    st = base_fail(BASE_ERR_DATA, "%s is in no format of images that is known%s", path,
+    st = base_fail(BASE_ERR_DATA, "%s is in no format that is known%s", path,
                    s.text != NULL ? s.text : "");
     base_str_fini(&s);
     return st;
@@ -169,9 +193,10 @@ out:
 
 static base_status check_source(const struct data_source *s)
 {
-    if (s->channels < 1 || s->channels > DATA_MAX_CHANNELS || s->height < 1 ||
-        s->height > DATA_MAX_SIDE || s->width < 1 || s->width > DATA_MAX_SIDE || s->classes < 1 ||
-        s->classes > DATA_MAX_CLASSES)
+    if (s->table == NULL &&
+        (s->channels < 1 || s->channels > DATA_MAX_CHANNELS || s->height < 1 ||
+         s->height > DATA_MAX_SIDE || s->width < 1 || s->width > DATA_MAX_SIDE || s->classes < 1 ||
+         s->classes > DATA_MAX_CLASSES))
         return base_fail(BASE_ERR_DATA, "%d classes of %dx%dx%d images cannot be read", s->classes,
                          s->channels, s->height, s->width);
     if (s->count[DATA_TRAIN] == 0 && s->count[DATA_TEST] == 0)
@@ -190,87 +215,73 @@ static int by_index(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* A random share of the training part becomes the validation part. Both stay in the source's
- * order: it is data_order that shuffles. */
+static base_status check_shares(const struct data_set *set, const struct data_options *options)
+{
+    if (!(options->validation >= 0 && options->validation <= 0.9))
+        return base_fail(BASE_ERR_USAGE, "a validation share of %g is not from 0 to 0.9",
+                         options->validation);
+    if (!(options->test_share >= 0 && options->test_share <= 0.9))
+        return base_fail(BASE_ERR_USAGE, "a test share of %g is not from 0 to 0.9",
+                         options->test_share);
+    if (options->validation > 0 && set->source.count[DATA_VALIDATION] > 0)
+        return base_fail(BASE_ERR_USAGE,
+                         "has a validation part of its own; leave out --validation");
+    return BASE_OK;
+}
+
+/* How many of the source's training samples become test samples. */
+static uint32_t carve_test(struct data_set *set, const struct data_options *options)
+{
+    uint32_t total = set->source.count[DATA_TRAIN];
+
+    if (!set->source.undivided)
+        return 0;
+    if (options->whole ||
+        (options->trained_on != NULL && strcmp(options->trained_on, set->info.digest) != 0))
+        return total;
+    set->info.test_share = options->test_share;
+    set->info.test_seed = options->seed;
+    return (uint32_t)lround(options->test_share * (double)total);
+}
+
+/* Random shares of the training part become the test part, of sets that are not divided, and the
+ * validation part. All stay in the source's order: it is data_order that shuffles. */
 static base_status split(struct data_set *set, const struct data_options *options)
 {
     base_status st = BASE_OK;
-    uint32_t total = set->source.count[DATA_TRAIN], kept;
+    uint32_t total = set->source.count[DATA_TRAIN], tests, kept, rest;
     struct base_rng rng = base_rng_of(options->seed, BASE_STREAM_SPLIT, 0, 0, 0);
     uint32_t *order = NULL;
 
-    if (!(options->validation >= 0 && options->validation <= 0.9))
-        TRY(base_fail(BASE_ERR_USAGE, "a validation share of %g is not from 0 to 0.9",
-                      options->validation));
-    if (options->validation == 0)
-        goto out;
-    if (set->source.count[DATA_VALIDATION] > 0)
-        TRY(base_fail(BASE_ERR_USAGE, "has a validation part of its own; leave out --validation"));
-    kept = (uint32_t)lround(options->validation * (double)total);
-    if (kept == 0 || kept >= total)
+    TRY(check_shares(set, options));
+    tests = carve_test(set, options);
+    rest = total - tests;
+    kept = (uint32_t)lround(options->validation * (double)rest);
+    if (options->validation > 0 && (kept == 0 || kept >= rest))
         TRY(base_fail(BASE_ERR_DATA,
                       "a validation share of %g of %u training samples leaves one part empty",
-                      options->validation, total));
+                      options->validation, rest));
+    if (tests + kept == 0)
+        goto out;
     TRY(base_tensor(total, sizeof *order, "the validation split", &order));
     for (uint32_t i = 0; i < total; i++)
         order[i] = i;
     base_rng_shuffle(&rng, order, total);
-    qsort(order, kept, sizeof *order, by_index);
-    qsort(order + kept, total - kept, sizeof *order, by_index);
-    set->chosen[DATA_VALIDATION] = order;
-    set->chosen[DATA_TRAIN] = order + kept;
-    set->info.count[DATA_VALIDATION] = kept;
-    set->info.count[DATA_TRAIN] = total - kept;
-out:
-    return st;
-}
-
-/* Mean and deviation from how often each of the 256 levels occurs, so the sums are exact. */
-static void statistics_of(const uint64_t levels[256], float *mean_p, float *deviation_p)
-{
-    double count = 0, sum = 0, squares = 0, mean, variance;
-
-    for (int level = 0; level < 256; level++) {
-        double x = level / 255.0, n = (double)levels[level];
-
-        count += n;
-        sum += n * x;
-        squares += n * x * x;
+    qsort(order, tests, sizeof *order, by_index);
+    qsort(order + tests, kept, sizeof *order, by_index);
+    qsort(order + tests + kept, rest - kept, sizeof *order, by_index);
+    set->order = order;
+    if (tests > 0) {
+        set->chosen[DATA_TEST] = order;
+        set->info.count[DATA_TEST] = tests;
     }
-    mean = sum / count;
-    variance = squares / count - mean * mean;
-    *mean_p = (float)mean;
-    /* a channel of one level is only centred */
-    *deviation_p = variance > 1e-12 ? (float)sqrt(variance) : 1.0f;
-}
-
-/* Over the training part; of costly sources over evenly spread images, at most 2,000: enough for
- * three digits, and opening a folder of a million images stays quick. */
-static base_status measure(struct data_set *set)
-{
-    base_status st = BASE_OK;
-    struct data_info *info = &set->info;
-    enum data_part part = info->count[DATA_TRAIN] > 0 ? DATA_TRAIN : DATA_TEST;
-    uint32_t count = info->count[part], used = count;
-    size_t plane = (size_t)info->height * (size_t)info->width;
-    size_t channels = (size_t)info->channels;
-    uint64_t(*levels)[256] = base_calloc(channels, sizeof *levels);
-    uint8_t *pixels = NULL;
-
-    if (set->source.costly && used > STATISTICS_SAMPLE)
-        used = STATISTICS_SAMPLE;
-    TRY(base_tensor(plane, channels, "an image", &pixels));
-    for (uint32_t i = 0; i < used; i++) {
-        TRY(data_pixels(set, part, (uint32_t)((uint64_t)i * count / used), pixels));
-        for (size_t c = 0; c < channels; c++)
-            for (size_t k = 0; k < plane; k++)
-                levels[c][pixels[c * plane + k]]++;
+    if (kept > 0) {
+        set->chosen[DATA_VALIDATION] = order + tests;
+        set->info.count[DATA_VALIDATION] = kept;
     }
-    for (size_t c = 0; c < channels; c++)
-        statistics_of(levels[c], &info->mean[c], &info->deviation[c]);
+    set->chosen[DATA_TRAIN] = order + tests + kept;
+    set->info.count[DATA_TRAIN] = rest - kept;
 out:
-    base_free(pixels);
-    base_free(levels);
     return st;
 }
 
@@ -282,6 +293,11 @@ static base_status normalise(struct data_set *set, const struct data_options *op
         info->mean[c] = 0;
         info->deviation[c] = 1;
     }
+    if (info->table != NULL) {
+        if (options->table == NULL)
+            data_measure_table(set, options->unit_range, set->source.table);
+        return BASE_OK;
+    }
     if (options->has_statistics) {
         memcpy(info->mean, options->mean, sizeof info->mean);
         memcpy(info->deviation, options->deviation, sizeof info->deviation);
@@ -290,7 +306,7 @@ static base_status normalise(struct data_set *set, const struct data_options *op
     if (options->unit_range)
         return BASE_OK;
     if (!set->source.has_statistics)
-        return measure(set);
+        return data_measure_images(set, info->mean, info->deviation);
     memcpy(info->mean, set->source.mean, sizeof info->mean);
     memcpy(info->deviation, set->source.deviation, sizeof info->deviation);
     return BASE_OK;
@@ -303,7 +319,8 @@ static void digest(struct data_set *set)
     char labels[DATA_PARTS][BASE_SHA256_HEX], *identity;
 
     for (int part = 0; part < DATA_PARTS; part++)
-        base_sha256(s->labels[part], s->count[part] * sizeof(int32_t), labels[part]);
+        base_sha256(s->labels[part], s->labels[part] != NULL ? s->count[part] * sizeof(int32_t) : 0,
+                    labels[part]);
     identity = base_format("%d %dx%dx%d %u %u %s %s %s%s", s->classes, s->channels, s->height,
                            s->width, s->count[DATA_TRAIN], s->count[DATA_TEST], labels[DATA_TRAIN],
                            labels[DATA_TEST], s->digest,
@@ -328,7 +345,8 @@ static base_status fail_class(const char *name, const struct data_options *optio
     return st;
 }
 
-/* The set's labels become those of the options' classes, by name. */
+/* The set must be of the kind that a model takes; its labels become those of the options' classes,
+ * by name. */
 static base_status match_classes(struct data_set *set, const char *what,
                                  const struct data_options *options)
 {
@@ -336,6 +354,10 @@ static base_status match_classes(struct data_set *set, const char *what,
     const char *strange = NULL;
     int strangers = 0;
 
+    if (options->classes > 0 && (s->table != NULL) != (options->table != NULL))
+        return base_fail(BASE_ERR_MODEL, "it is %s, but the model was trained on %s",
+                         s->table != NULL ? "a table" : "images",
+                         s->table != NULL ? "images" : "a table");
     if (options->classes == 0 || s->class_names == NULL)
         return BASE_OK;
     set->label_of = base_calloc((size_t)s->classes, sizeof *set->label_of);
@@ -378,6 +400,7 @@ static void describe(struct data_set *set, const char *what, const struct data_o
     info->height = s->height;
     info->width = s->width;
     info->crop = s->crop;
+    info->table = s->table;
     info->classes = set->label_of != NULL ? options->classes : s->classes;
     memcpy(info->count, s->count, sizeof info->count);
     info->class_names = base_calloc((size_t)info->classes, sizeof *info->class_names);
@@ -394,9 +417,9 @@ static base_status complete(struct data_set *set, const char *what,
     TRY(base_prefix(check_source(&set->source), "%s", what));
     TRY(base_prefix(match_classes(set, what, options), "%s", what));
     describe(set, what, options);
+    digest(set);
     TRY(base_prefix(split(set, options), "%s", what));
     TRY(normalise(set, options));
-    digest(set);
 out:
     return st;
 }
@@ -461,7 +484,7 @@ void data_close(struct data_set *set)
     if (set->format != NULL)
         set->format->close(set->source.state);
     base_free(set->label_of);
-    base_free(set->chosen[DATA_VALIDATION]); /* the training part's list lies behind it */
+    base_free(set->order);
     if (set->info.class_names != NULL)
         base_names_free(set->info.class_names, (size_t)set->info.classes);
     base_free(set->info.name);

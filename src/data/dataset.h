@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A data set: labelled images of one shape, in parts. A format (data/formats/) serves raw pixels
- * and labels; everything above (order, augmentation, normalisation, batches) is the same for
- * all formats. Reading is thread-safe; opening and closing are not.
+ * A data set: labelled images of one shape or rows of a table (data/table.h), in parts. A format
+ * (data/formats/) serves raw pixels or cells, and labels; everything above (parts, order,
+ * augmentation, normalisation, batches) is the same for all formats. A table of F features is
+ * served as images of Fx1x1. Reading is thread-safe; opening and closing are not.
  */
 #ifndef DATA_DATASET_H
 #define DATA_DATASET_H
@@ -15,7 +16,11 @@
 
 enum { DATA_MAX_CHANNELS = 4, DATA_MAX_SIDE = 4096, DATA_MAX_CLASSES = 65536 };
 
-/* Validation is carved out of the training part by data_open, unless the source has such a part. */
+/* What is kept for tests of a table in one file, unless said otherwise. */
+#define DATA_TEST_SHARE 0.2
+
+/* Validation is carved out of the training part by data_open, unless the source has such a part;
+ * of a table in one file, the test part, too. */
 enum data_part { DATA_TRAIN, DATA_TEST, DATA_VALIDATION, DATA_PARTS };
 
 enum { DATA_NO_LABEL = -1 }; /* of a sample whose class is not known */
@@ -25,6 +30,8 @@ enum { DATA_NO_LABEL = -1 }; /* of a sample whose class is not known */
 enum data_crop { DATA_CROP_NONE, DATA_CROP_CENTRE, DATA_CROP_RANDOM };
 extern const char *const data_crop_names[]; /* by number, NULL-ended */
 
+struct data_table;
+
 struct data_info {
     char *name;         /* what the person wrote */
     char *path;         /* where it is, absolute, in UTF-8; NULL: `name` is no path */
@@ -32,22 +39,30 @@ struct data_info {
     int channels, height, width;
     int classes;
     char **class_names;                 /* `classes` of them */
+    const struct data_table *table;     /* of a table; NULL: images, whose pixels have … */
     uint32_t count[DATA_PARTS];         /* samples in each part */
-    float mean[DATA_MAX_CHANNELS];      /* of pixels scaled to [0,1], over the training part … */
+    float mean[DATA_MAX_CHANNELS];      /* … scaled to [0,1], over the training part … */
     float deviation[DATA_MAX_CHANNELS]; /* … x' = (x/255 - mean) / deviation */
     enum data_crop
-        crop; /* what data_pixels does with images of other proportions: NONE or CENTRE */
+        crop;           /* what data_pixels does with images of other proportions: NONE or CENTRE */
+    double test_share;  /* the test part was carved out as data_options says, … */
+    uint64_t test_seed; /* … with this seed; 0: it was not */
     char digest[BASE_SHA256_HEX]; /* identity of the set: shape, counts, labels, source bytes */
     char names[BASE_SHA256_HEX];  /* of its files' names alone, not their sizes; "": none */
-    char *const *bad;             /* what is wrong with each file that was left out … */
+    char *const *bad;             /* what is wrong with each file or row that was left out … */
     size_t bad_count;             /* … of which there are so many (skip_bad) */
 };
 
 struct data_options {
+    double test_share; /* of a table in one file: share of it that is the test part, 0 … 0.9 */
     double validation; /* share of the training part kept apart, 0 … 0.9 */
-    uint64_t seed;     /* of that split */
+    uint64_t seed;     /* of these splits */
     uint32_t skip_bad; /* leave out up to so many files that cannot be read; all are tried first */
     bool unit_range;   /* no normalisation: pixels only scaled to [0,1] (mean 0, deviation 1) */
+    /* Of tables: the column to predict (NULL: the last), and "NAME=number|category|ignore". */
+    const char *target;
+    const char *const *wishes;
+    int wish_count;
     /* A shape to convert images to, each 0: as the format decides. Formats whose images all have
      * one shape keep that; the caller compares. */
     int channels, height, width;
@@ -62,9 +77,14 @@ struct data_options {
      * them is an error. 0: the set's own. A set without names keeps its numbers. */
     int classes;
     char *const *class_names;
-    /* To predict: a class that is not among the model's is no error, its samples have no label; and
-     * a source without parts is not divided, all of it is the test part. */
+    /* To predict: a class that is not among the model's is no error, its samples have no label, nor
+     * have rows of a table without the target; and a source without parts is not divided, all of it
+     * is the test part. */
     bool any_class, whole;
+    /* A trained model's table: columns are matched by name and read as its training did. All rows
+     * of a table in one file are test samples, unless it is the set of this digest. */
+    const struct data_table *table;
+    const char *trained_on;
 };
 
 struct data_set;
@@ -85,11 +105,17 @@ void data_warn(const struct data_set *set);
 
 const struct data_info *data_describe(const struct data_set *set);
 
+/* Is it a number that is to be predicted, and not a class? */
+bool data_is_regression(const struct data_info *info);
+
 /* Sample `index` of a part: its file (NULL: it is none), its label, and its pixels (C,H,W),
- * 0 … 255. */
+ * 0 … 255, or of a table its features (C), standardised, and the number to be predicted,
+ * standardised, NAN where it is not known. */
 const char *data_file(const struct data_set *set, enum data_part part, uint32_t index);
 int32_t data_label(const struct data_set *set, enum data_part part, uint32_t index);
 base_status data_pixels(const struct data_set *set, enum data_part part, uint32_t index,
                         uint8_t *pixels);
+void data_features(const struct data_set *set, enum data_part part, uint32_t index, float *x);
+float data_number(const struct data_set *set, enum data_part part, uint32_t index);
 
 #endif

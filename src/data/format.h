@@ -12,10 +12,14 @@
 struct data_source {
     void *state; /* the format's own; closed by format->close */
     int channels, height, width, classes;
-    enum data_crop crop;               /* that `pixels` does: NONE or CENTRE */
+    enum data_crop crop; /* that `pixels` does: NONE or CENTRE */
+    /* Of a table, whose features are `channels`; owned by the state. data_open fills in the
+     * statistics, unless they are those of options->table. NULL: images. */
+    struct data_table *table;
+    bool undivided;                    /* a table in one file: all rows are in the training part */
     char **class_names;                /* NULL: "0", "1", … */
     uint32_t count[DATA_PARTS];        /* a missing part is 0 */
-    const int32_t *labels[DATA_PARTS]; /* DATA_NO_LABEL: not known */
+    const int32_t *labels[DATA_PARTS]; /* DATA_NO_LABEL: not known; NULL: a number is predicted */
     const char *notes;                 /* for data_warn, a line each; NULL: none */
     char digest[BASE_SHA256_HEX];      /* of what identifies the source's bytes */
     char names[BASE_SHA256_HEX];       /* of the names of many files; "": it has none */
@@ -35,11 +39,11 @@ struct data_format {
     bool (*recognise)(const char *path);
     /* Of what no format recognises: fails with the reason where it is nearly ours. Optional. */
     base_status (*explain)(const char *path);
-    /* Of the options it may follow the wished shape, crop, skip_bad and whole; the rest is
-     * data_open's business. */
+    /* Of the options it may follow the wished shape, crop, skip_bad, whole and what is said of
+     * tables; the rest is data_open's business. */
     base_status (*open)(const char *path, const struct data_options *options,
                         struct data_source *source_p);
-    /* Pixels (C,H,W) of one sample; called from several threads at once. */
+    /* Pixels (C,H,W) of one image; called from several threads at once. */
     base_status (*pixels)(const void *state, enum data_part part, uint32_t index, uint8_t *pixels);
     /* The same of a random part of the image, which these words decide. NULL: images are not
      * cropped, and the source's crop is NONE. */
@@ -47,6 +51,9 @@ struct data_format {
                                  const uint32_t random[4], uint8_t *pixels);
     /* The file that one sample is. Optional: samples are no files. */
     const char *(*file)(const void *state, enum data_part part, uint32_t index);
+    /* Of a table instead: the cells of one row (data/table.h), those of the inputs and then the
+     * target's. They stay valid. */
+    const double *(*cells)(const void *state, enum data_part part, uint32_t index);
     void (*close)(void *state); /* accepts NULL and half-built */
 };
 

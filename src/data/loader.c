@@ -27,6 +27,7 @@ struct slot {
     float *x;
     int32_t *labels;
     char **bad;                   /* as in data_batch; owned */
+    float *numbers;               /* NULL: labels are to be predicted */
     uint8_t *pixels;              /* one image, scratch of the thread that fills the slot */
     uint32_t first, count, whole; /* first: of the share, in the batch */
     bool ready;
@@ -131,13 +132,18 @@ static base_status read_pixels(const struct data_loader *l, uint32_t id, uint8_t
     return data_random_pixels(l->set, l->part, id, words, pixels);
 }
 
-/* x (C,H,W) of one sample. */
+/* x of one sample: (C,H,W) of an image, the features of a row. */
 static base_status fill_sample(const struct data_loader *l, uint32_t id, uint8_t *pixels, float *x)
 {
-    base_status st = read_pixels(l, id, pixels);
+    base_status st = BASE_OK;
 
-    if (st == BASE_OK)
-        convert(l, view_of(l, id), pixels, x);
+    if (data_describe(l->set)->table != NULL) {
+        data_features(l->set, l->part, id, x);
+        goto out;
+    }
+    TRY(read_pixels(l, id, pixels));
+    convert(l, view_of(l, id), pixels, x);
+out:
     return st;
 }
 
@@ -159,6 +165,8 @@ static base_status fill(struct data_loader *l, struct slot *slot, size_t first, 
         base_free(slot->bad[i]);
         slot->bad[i] = NULL;
         slot->labels[i] = data_label(l->set, l->part, id);
+        if (slot->numbers != NULL)
+            slot->numbers[i] = data_number(l->set, l->part, id);
         st = fill_sample(l, id, slot->pixels, slot->x + i * size);
         if (st == BASE_OK)
             continue;
@@ -230,7 +238,7 @@ static void make_tables(struct data_loader *l)
 {
     const struct data_info *info = data_describe(l->set);
 
-    for (int c = 0; c < info->channels; c++)
+    for (int c = 0; info->table == NULL && c < info->channels; c++)
         data_level_table(info->mean[c], info->deviation[c], l->table[c]);
 }
 
@@ -245,8 +253,11 @@ static base_status make_slots(struct data_loader *l)
     for (int i = 0; i < SLOTS; i++) {
         TRY(base_tensor(total, sizeof(float), "batches of data", &l->slots[i].x));
         TRY(base_tensor(largest, sizeof(int32_t), "labels", &l->slots[i].labels));
-        TRY(base_tensor(size, 1, "an image", &l->slots[i].pixels));
         l->slots[i].bad = base_calloc(largest, sizeof(char *));
+        if (data_is_regression(info))
+            TRY(base_tensor(largest, sizeof(float), "numbers", &l->slots[i].numbers));
+        if (info->table == NULL)
+            TRY(base_tensor(size, 1, "an image", &l->slots[i].pixels));
     }
 out:
     return st;
@@ -281,6 +292,9 @@ base_status data_loader_new(const struct data_set *set, enum data_part part, uin
     pthread_cond_init(&l->done, NULL);
     if (batch == 0)
         TRY(base_fail(BASE_ERR_USAGE, "a batch of 0 samples; it takes at least 1"));
+    if (data_describe(set)->table != NULL && (augment.pad != 0 || augment.flip))
+        TRY(base_fail(BASE_ERR_USAGE, "--pad and --flip are for images; %s is a table",
+                      data_describe(set)->name));
     if (augment.pad < 0 || augment.pad > DATA_MAX_SIDE)
         TRY(base_fail(BASE_ERR_USAGE, "padding of %d pixels is not from 0 to %d", augment.pad,
                       DATA_MAX_SIDE));
@@ -311,6 +325,7 @@ void data_loader_free(struct data_loader *l)
     for (int i = 0; i < SLOTS; i++) {
         base_free(l->slots[i].x);
         base_free(l->slots[i].labels);
+        base_free(l->slots[i].numbers);
         base_free(l->slots[i].pixels);
         if (l->slots[i].bad != NULL)
             base_names_free(l->slots[i].bad, data_share_most(l->share, l->batch));
@@ -366,12 +381,13 @@ base_status data_loader_next(struct data_loader *l, struct data_batch *batch_p)
         pthread_cond_wait(&l->done, &l->lock);
     if (slot->st != BASE_OK)
         TRY(base_fail(slot->st, "%s", slot->message));
-    *batch_p = (struct data_batch){slot->count,
-                                   slot->whole,
-                                   slot->x,
-                                   slot->labels,
-                                   l->ids + l->returned++ * l->batch + slot->first,
-                                   slot->bad};
+    *batch_p = (struct data_batch){.count = slot->count,
+                                   .whole = slot->whole,
+                                   .x = slot->x,
+                                   .labels = slot->labels,
+                                   .numbers = slot->numbers,
+                                   .ids = l->ids + l->returned++ * l->batch + slot->first,
+                                   .bad = slot->bad};
 out:
     pthread_mutex_unlock(&l->lock);
     return st;

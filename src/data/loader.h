@@ -35,8 +35,9 @@ uint32_t data_share_most(struct data_share share, uint32_t whole);
 struct data_batch {
     uint32_t count;        /* of this share */
     uint32_t whole;        /* of all shares; 0 at the end */
-    const float *x;        /* (count,C,H,W), normalised */
+    const float *x;        /* (count,C,H,W), normalised; of a table (count,features) */
     const int32_t *labels; /* (count) */
+    const float *numbers;  /* (count) to be predicted, standardised; NULL: labels are */
     const uint32_t *ids;   /* (count) sample indices in their part */
     char *const *bad;      /* (count) NULL, or why the sample cannot be read (tolerant loaders) */
 };

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "model/table.h"
 
 void model_about_init(struct model_about *about, const char *model, const char *kernels,
                       const struct data_info *info, json_t *settings)
@@ -23,10 +24,17 @@ void model_about_init(struct model_about *about, const char *model, const char *
         .data_path = info->path != NULL ? base_strdup(info->path) : NULL,
         .format = base_strdup(info->format),
         .digest = base_strdup(info->digest),
+        .test_share = info->test_share,
+        .test_seed = info->test_seed,
         .settings = settings,
     };
     for (int i = 0; i < info->classes; i++)
         about->labels[i] = base_strdup(info->class_names[i]);
+    if (info->table != NULL) {
+        about->table = base_calloc(1, sizeof *about->table);
+        data_table_copy(info->table, about->table);
+        return;
+    }
     for (int i = 0; i < info->channels; i++) {
         about->mean[i] = info->mean[i];
         about->deviation[i] = info->deviation[i];
@@ -45,6 +53,9 @@ void model_about_fini(struct model_about *about)
     base_free(about->data_names);
     base_free(about->format);
     base_free(about->digest);
+    if (about->table != NULL)
+        data_table_fini(about->table);
+    base_free(about->table);
     json_decref(about->settings);
     *about = (struct model_about){0};
 }
@@ -60,24 +71,65 @@ const char *model_about_place(const struct model_about *about)
     return by_name ? about->data : path;
 }
 
-json_t *model_about_to_json(const struct model_about *about)
+bool model_about_is_regression(const struct model_about *about)
 {
-    json_t *labels = json_array(), *mean = json_array(), *deviation = json_array();
-    const char *crop = about->crop != DATA_CROP_NONE ? data_crop_names[about->crop] : NULL;
+    return about->table != NULL && about->table->target.kind == DATA_NUMBER;
+}
 
-    for (int i = 0; i < about->classes; i++)
-        json_array_append_new(labels, json_string(about->labels[i]));
+double model_about_number(const struct model_about *about, float output)
+{
+    const struct data_column *target = &about->table->target;
+
+    return (double)output * target->deviation + target->mean;
+}
+
+/* How inputs are made: of pixels, or of a table's row. */
+static void add_normalisation(json_t *object, const struct model_about *about)
+{
+    json_t *mean, *deviation;
+
+    if (about->table != NULL) {
+        json_object_set_new(object, "table", model_table_to_json(about->table));
+        return;
+    }
+    mean = json_array();
+    deviation = json_array();
     for (int i = 0; i < about->input.c; i++) {
         json_array_append_new(mean, json_real((double)about->mean[i]));
         json_array_append_new(deviation, json_real((double)about->deviation[i]));
     }
-    return json_pack(
-        "{s:s, s:i, s:o, s:[i,i,i], s:s*, s:o, s:o, s:s, s:{s:s, s:s, s:s, s:s*, s:s*}, s:O}",
-        "model", about->model, "classes", about->classes, "labels", labels, "input", about->input.c,
-        about->input.h, about->input.w, "crop", crop, "mean", mean, "deviation", deviation,
-        "kernels", about->kernels, "data", "name", about->data, "format", about->format, "digest",
-        about->digest, "names", about->data_names, "path", about->data_path, "settings",
-        about->settings);
+    if (about->crop != DATA_CROP_NONE)
+        json_object_set_new(object, "crop", json_string(data_crop_names[about->crop]));
+    json_object_set_new(object, "mean", mean);
+    json_object_set_new(object, "deviation", deviation);
+}
+
+static json_t *data_to_json(const struct model_about *about)
+{
+    json_t *data =
+        json_pack("{s:s, s:s, s:s, s:s*, s:s*}", "name", about->data, "format", about->format,
+                  "digest", about->digest, "names", about->data_names, "path", about->data_path);
+
+    if (about->test_share > 0)
+        json_object_update_new(data, json_pack("{s:f, s:I}", "test_share", about->test_share,
+                                               "test_seed", (json_int_t)about->test_seed));
+    return data;
+}
+
+json_t *model_about_to_json(const struct model_about *about)
+{
+    json_t *labels = json_array(), *object;
+
+    for (int i = 0; i < about->classes; i++)
+        json_array_append_new(labels, json_string(about->labels[i]));
+    object =
+        json_pack("{s:s, s:i, s:o, s:[i,i,i]}", "model", about->model, "classes", about->classes,
+                  "labels", labels, "input", about->input.c, about->input.h, about->input.w);
+    add_normalisation(object, about);
+    json_object_set_new(object, "kernels", json_string(about->kernels));
+    json_object_set_new(object, "data", data_to_json(about));
+    json_object_set(object, "settings", about->settings);
+    return object;
 }
 
 /* ---- reading ---- */
@@ -128,9 +180,10 @@ out:
     return st;
 }
 
-static base_status read_input(const json_t *object, struct nn_shape *input_p)
+static base_status read_input(const json_t *object, bool table, struct nn_shape *input_p)
 {
-    const int most[] = {DATA_MAX_CHANNELS, DATA_MAX_SIDE, DATA_MAX_SIDE};
+    const int most[] = {table ? DATA_MAX_FEATURES : DATA_MAX_CHANNELS, table ? 1 : DATA_MAX_SIDE,
+                        table ? 1 : DATA_MAX_SIDE};
     int sizes[3];
     json_t *list = NULL;
     base_status st = read_list(object, "input", 3, "dimensions", &list);
@@ -186,7 +239,17 @@ static base_status read_numbers(const json_t *object, const char *key, int chann
 static base_status read_normalisation(const json_t *object, struct model_about *about)
 {
     base_status st = BASE_OK;
+    const json_t *table = json_object_get(object, "table");
 
+    if (table != NULL) {
+        about->table = base_calloc(1, sizeof *about->table);
+        TRY(base_prefix(model_table_from_json(table, about->labels, about->classes, about->table),
+                        "\"table\""));
+        if (about->table->features != about->input.c)
+            TRY(base_fail(BASE_ERR_DATA, "\"table\" has %d features, but \"input\" has %d",
+                          about->table->features, about->input.c));
+        goto out;
+    }
     TRY(read_numbers(object, "mean", about->input.c, about->mean));
     TRY(read_numbers(object, "deviation", about->input.c, about->deviation));
     for (int i = 0; i < about->input.c; i++)
@@ -198,6 +261,31 @@ out:
     return st;
 }
 
+static base_status read_data(const json_t *data, struct model_about *about)
+{
+    base_status st = BASE_OK;
+    int64_t seed = 0;
+
+    TRY(read_text(data, "name", &about->data));
+    TRY(read_text(data, "format", &about->format));
+    TRY(read_text(data, "digest", &about->digest));
+    /* Runs of earlier versions have neither of these. */
+    if (json_object_get(data, "names") != NULL)
+        TRY(read_text(data, "names", &about->data_names));
+    if (json_object_get(data, "path") != NULL)
+        TRY(read_text(data, "path", &about->data_path));
+    if (json_object_get(data, "test_share") != NULL) {
+        TRY(base_json_real(data, "test_share", &about->test_share));
+        TRY(base_json_integer(data, "test_seed", &seed));
+        about->test_seed = (uint64_t)seed;
+        if (!(about->test_share >= 0 && about->test_share <= 0.9))
+            TRY(base_fail(BASE_ERR_DATA, "\"test_share\" is %g, 0 to 0.9 expected",
+                          about->test_share));
+    }
+out:
+    return base_prefix(st, "\"data\"");
+}
+
 base_status model_about_from_json(const json_t *object, struct model_about *about_p)
 {
     base_status st = BASE_OK;
@@ -207,19 +295,12 @@ base_status model_about_from_json(const json_t *object, struct model_about *abou
     *about_p = (struct model_about){0};
     TRY(read_text(object, "model", &about.model));
     TRY(read_labels(object, &about));
-    TRY(read_input(object, &about.input));
+    TRY(read_input(object, json_object_get(object, "table") != NULL, &about.input));
     TRY(read_crop(object, &about.crop));
     TRY(read_normalisation(object, &about));
     TRY(read_text(object, "kernels", &about.kernels));
     TRY(base_json_object(object, "data", &data));
-    TRY(base_prefix(read_text(data, "name", &about.data), "\"data\""));
-    TRY(base_prefix(read_text(data, "format", &about.format), "\"data\""));
-    TRY(base_prefix(read_text(data, "digest", &about.digest), "\"data\""));
-    /* Runs of earlier versions have neither of these. */
-    if (json_object_get(data, "names") != NULL)
-        TRY(base_prefix(read_text(data, "names", &about.data_names), "\"data\""));
-    if (json_object_get(data, "path") != NULL)
-        TRY(base_prefix(read_text(data, "path", &about.data_path), "\"data\""));
+    TRY(read_data(data, &about));
     TRY(base_json_object(object, "settings", &settings));
     about.settings = json_incref(settings);
     *about_p = about;

@@ -116,6 +116,10 @@ struct data_options model_data_options(const struct model *model)
         .has_statistics = true,
         .classes = about->classes,
         .class_names = about->labels,
+        .table = about->table,
+        .trained_on = about->digest,
+        .test_share = about->test_share,
+        .seed = about->test_seed,
     };
 
     memcpy(options.mean, about->mean, sizeof options.mean);

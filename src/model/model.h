@@ -39,7 +39,9 @@ base_status model_net(const struct model *model, int batch, struct nn_net **net_
 base_status model_infer(const struct model *model, int batch, struct nn_infer **infer_p);
 
 /* For data_open: images get the model's shape and are normalised as in training, not by the new
- * set's own statistics; classes are matched by name. Points to the model's names. */
+ * set's own statistics; classes and columns are matched by name. Of the table that it was trained
+ * on, the rows that were kept for tests are the test part; of another one in one file, all are.
+ * Points to the model's names. */
 struct data_options model_data_options(const struct model *model);
 /* An error unless the images' shape and the number of classes are those of the training. */
 base_status model_check_data(const struct model *model, const struct data_info *info);

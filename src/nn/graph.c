@@ -198,7 +198,8 @@ static base_status read_lines(struct nn_graph *g)
     if (!g->nodes[g->count - 1].layer->loss) {
         int line = g->nodes[g->count - 1].line;
 
-        TRY(base_prefix(add_node(g, find_layer("softmax"), line), "%s", g->origin));
+        TRY(base_prefix(add_node(g, find_layer(g->classes == 1 ? "mse" : "softmax"), line), "%s",
+                        g->origin));
         TRY(base_prefix(name_node(g, &g->nodes[g->count - 1], NULL), "%s line %d", g->origin,
                         line));
     }
@@ -486,6 +487,13 @@ const char *nn_graph_text(const struct nn_graph *graph)
 struct nn_shape nn_graph_input(const struct nn_graph *graph)
 {
     return graph->input;
+}
+
+bool nn_graph_predicts_number(const struct nn_graph *graph)
+{
+    const struct nn_node *last = &graph->nodes[graph->count - 1];
+
+    return last->layer->takes_targets && last->in.c == 1;
 }
 
 int nn_graph_classes(const struct nn_graph *graph)

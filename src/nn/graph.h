@@ -17,7 +17,8 @@ enum { NN_MAX_LAYERS = 4096, NN_MAX_TEXT = 1 << 20 };
 struct nn_graph;
 
 /* `origin` names the text in messages. input.c == 0: the text's own `input`; classes == 0: its
- * own `classes`. A model without a loss gets `softmax`. */
+ * own `classes`. A model without a loss gets `softmax`, one of a single class `mse`: it
+ * predicts a number. */
 base_status nn_graph_new(const char *text, const char *origin, struct nn_shape input, int classes,
                          struct nn_graph **graph_p);
 void nn_graph_free(struct nn_graph *graph); /* accepts NULL */
@@ -29,6 +30,8 @@ base_status nn_graph_find(const struct nn_graph *graph, const char *name, int *i
 const char *nn_graph_text(const struct nn_graph *graph);
 struct nn_shape nn_graph_input(const struct nn_graph *graph);
 int nn_graph_classes(const struct nn_graph *graph);
+/* Can its one output be compared with a number (nn_samples.targets)? */
+bool nn_graph_predicts_number(const struct nn_graph *graph);
 
 /* Tensors in order: of the weight buffer (also the gradient and optimiser buffers) and of the
  * statistics buffer. */

@@ -44,6 +44,8 @@ struct nn_node {
 /* Values the layers need about the samples of a batch. */
 struct nn_samples {
     const int32_t *labels; /* (n) */
+    const float *targets;  /* (n) instead of labels: numbers that the one output is compared with;
+                            * kept by the caller until the backward is done */
     const uint32_t *ids;   /* (n) sample ids: what randomness is keyed by */
     uint32_t epoch;
     uint64_t seed;
@@ -130,7 +132,8 @@ struct nn_layer {
     /* Losses: what one sample's y (count) costs, given its label. NULL: not known from y. */
     double (*sample_loss)(int count, const float *y, int32_t label);
 
-    bool loss;             /* last layer: compares with labels */
+    bool loss;             /* last layer: compares with labels … */
+    bool takes_targets;    /* … or one output with a number */
     bool probabilities;    /* of a loss: y is a distribution over the classes */
     bool takes_planar;     /* may read the planar network input */
     bool needs_x, needs_y; /* in backward */

@@ -308,6 +308,9 @@ static base_status take_samples(struct nn_net *net, const struct nn_batch *batch
         memcpy(net->ids, batch->samples.ids, n * sizeof *net->ids);
     else
         memset(net->ids, 0, n * sizeof *net->ids);
+    if (batch->samples.targets != NULL && !nn_graph_predicts_number(net->graph))
+        return base_fail(BASE_ERR_MODEL, "the model does not end in one output and `mse`, and "
+                                         "cannot predict a number");
     if (batch->samples.labels == NULL)
         return BASE_OK;
     for (size_t j = 0; j < n; j++) {
@@ -427,7 +430,8 @@ base_status nn_net_backward(struct nn_net *net, float scale, struct nn_ready rea
     base_status st = BASE_OK;
     const struct nn_node *last = net->passes[layers_of(net) - 1].node;
 
-    if (!net->can_learn || (last->layer->loss && net->samples.labels == NULL))
+    if (!net->can_learn ||
+        (last->layer->loss && net->samples.labels == NULL && net->samples.targets == NULL))
         TRY(base_fail(BASE_ERR_INTERNAL, "a backward without a training forward with labels"));
     for (int j = layers_of(net) - 1; j >= 0; j--) {
         double began = now(net);
@@ -442,6 +446,11 @@ out:
 }
 
 /* ---- looking in ---- */
+
+int nn_net_last(const struct nn_net *net)
+{
+    return net->setup.first + layers_of(net) - 1;
+}
 
 base_status nn_net_output(const struct nn_net *net, int index, int sample, float *values)
 {

@@ -58,8 +58,8 @@ struct nn_outcome {
 };
 
 /* n may be 0 where there is a reduce: only the layers that use it run, for the others' sake, and
- * the backward overwrites no other gradients. samples.labels NULL: predictions only. training:
- * batch statistics and dropout; otherwise running statistics, no dropout. */
+ * the backward overwrites no other gradients. samples.labels and .targets NULL: predictions only.
+ * training: batch statistics and dropout; otherwise running statistics, no dropout. */
 base_status nn_net_forward(struct nn_net *net, const struct nn_batch *batch, bool training,
                            struct nn_outcome *outcome_p);
 
@@ -77,6 +77,7 @@ base_status nn_net_backward(struct nn_net *net, float scale, struct nn_ready rea
 /* Values of layer `index` after the last forward: copies sample i in (C,H,W) order. Always there:
  * what enters and leaves the loss; the others with keep_outputs. */
 base_status nn_net_output(const struct nn_net *net, int index, int sample, float *values);
+int nn_net_last(const struct nn_net *net); /* index of its last layer */
 
 /* Calls back after each forward of a layer, as `--record` does for its statistics. `values` is
  * (n) x node->out in memory layout: use nn_shape_at. One hook a layer; NULL removes it. A layer

@@ -30,7 +30,7 @@ static base_status zoo_text(const struct nn_zoo *zoo, const char *arguments, cha
     if (zoo->arguments == NULL && arguments != NULL)
         return base_fail(BASE_ERR_USAGE, "the model %s takes no arguments (':%s')", zoo->name,
                          arguments);
-    if (zoo->arguments != NULL && arguments == NULL)
+    if (zoo->arguments != NULL && arguments == NULL && !zoo->optional)
         return base_fail(BASE_ERR_USAGE, "the model %s needs arguments: %s:%s, such as %s",
                          zoo->name, zoo->name, zoo->arguments, zoo->example);
     return zoo->text(arguments, text_p);
@@ -57,17 +57,28 @@ out:
     return st;
 }
 
-base_status nn_model_text(const char *model, char **text_p)
+const struct nn_zoo *nn_zoo_find(const char *model, const char **arguments_p)
 {
     size_t length = strcspn(model, ":");
 
-    *text_p = NULL;
+    *arguments_p = model[length] == ':' ? model + length + 1 : NULL;
     for (size_t i = 0; i < nn_zoo_count; i++) {
         const struct nn_zoo *zoo = nn_zoo_registry[i];
 
         if (strlen(zoo->name) == length && strncmp(zoo->name, model, length) == 0)
-            return zoo_text(zoo, model[length] == ':' ? model + length + 1 : NULL, text_p);
+            return zoo;
     }
+    return NULL;
+}
+
+base_status nn_model_text(const char *model, char **text_p)
+{
+    const char *arguments = NULL;
+    const struct nn_zoo *zoo = nn_zoo_find(model, &arguments);
+
+    *text_p = NULL;
+    if (zoo != NULL)
+        return zoo_text(zoo, arguments, text_p);
     if (base_exists(model) || strchr(model, '/') != NULL)
         return file_text(model, text_p);
     return unknown_model(model);

@@ -17,7 +17,7 @@ struct evaluation {
     struct model model;
     struct data_set *set;
     struct nn_net *net;
-    struct train_metrics metrics;
+    struct train_tally tally;
     const char *name, *data; /* of model and data, for the result */
     int threads, batch;
     struct train_clock clock;
@@ -64,22 +64,21 @@ static json_t *result_of(const struct evaluation *e, const struct train_eval *ev
         (json_int_t)e->model.checkpoint.step, "epochs",
         json_integer_value(json_object_get(position, "epoch")), "parameters",
         (json_int_t)nn_graph_parameters(e->model.graph), "step_seconds", train_pace_json(&e->pace),
-        "samples_per_second", (double)e->metrics.count / e->times.total, eval->part,
-        train_metrics_json(&e->metrics, data_describe(e->set)->class_names), "time",
-        train_times_json(&e->times), "peak_memory_bytes", (json_int_t)base_peak_memory(),
-        "interrupted", 0, "run", e->model.checkpoint.path);
+        "samples_per_second", (double)train_tally_count(&e->tally) / e->times.total, eval->part,
+        train_tally_json(&e->tally), "time", train_times_json(&e->times), "peak_memory_bytes",
+        (json_int_t)base_peak_memory(), "interrupted", 0, "run", e->model.checkpoint.path);
 }
 
 static char *text_of(const struct evaluation *e, const struct train_eval *eval)
 {
     struct base_str text = {0};
+    unsigned long long count = train_tally_count(&e->tally);
 
-    base_str_add(&text,
-                 "%s on %s (%s): loss %.4f, accuracy %.2f %% of %llu samples, %.0f samples/s\n\n",
-                 e->model.checkpoint.path, e->data, eval->part, train_metrics_loss(&e->metrics),
-                 100 * train_metrics_accuracy(&e->metrics), (unsigned long long)e->metrics.count,
-                 (double)e->metrics.count / e->times.total);
-    train_metrics_text(&e->metrics, data_describe(e->set)->class_names, &text);
+    base_str_add(&text, "%s on %s (%s): ", e->model.checkpoint.path, e->data, eval->part);
+    train_tally_line(&e->tally, &text);
+    base_str_add(&text, " of %llu samples, %.0f samples/s\n", count,
+                 (double)count / e->times.total);
+    train_tally_text(&e->tally, &text);
     return base_str_take(&text);
 }
 
@@ -100,11 +99,11 @@ base_status train_eval_run(const struct train_eval *eval, json_t **result_p, cha
         TRY(base_fail(BASE_ERR_DATA, "%s has no %s samples", e.data, eval->part));
     e.batch = (int)(eval->batch < count ? eval->batch : count);
     TRY(model_net(&e.model, e.batch, &e.net));
-    train_metrics_init(&e.metrics, e.model.about.classes);
+    train_tally_init(&e.tally, data_describe(e.set));
     TRY(train_pace_init(&e.pace, (count + (uint32_t)e.batch - 1) / (uint32_t)e.batch));
     base_stop_install(NULL);
     train_clock_start(&e.clock);
-    TRY(train_evaluate(e.net, e.set, part, (struct data_share){0}, e.batch, &e.metrics, &e.clock,
+    TRY(train_evaluate(e.net, e.set, part, (struct data_share){0}, e.batch, &e.tally, &e.clock,
                        &e.pace));
     e.times = train_clock_times(&e.clock);
     *text_p = text_of(&e, eval);
@@ -112,7 +111,7 @@ base_status train_eval_run(const struct train_eval *eval, json_t **result_p, cha
 out:
     nn_net_free(e.net);
     data_close(e.set);
-    train_metrics_fini(&e.metrics);
+    train_tally_fini(&e.tally);
     train_pace_fini(&e.pace);
     model_close(&e.model);
     return st;

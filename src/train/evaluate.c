@@ -6,7 +6,7 @@
 #include "base/stop.h"
 
 base_status train_evaluate(struct nn_net *net, const struct data_set *set, enum data_part part,
-                           struct data_share share, int batch, struct train_metrics *metrics,
+                           struct data_share share, int batch, struct train_tally *tally,
                            struct train_clock *clock, struct train_pace *pace)
 {
     base_status st = BASE_OK;
@@ -33,12 +33,15 @@ base_status train_evaluate(struct nn_net *net, const struct data_set *set, enum 
         train_clock_enter(clock, was);
         if (b.count == 0)
             break;
-        TRY(nn_net_forward(net,
-                           &(struct nn_batch){.n = (int)b.count,
-                                              .x = b.x,
-                                              .samples = {.labels = b.labels, .ids = b.ids}},
-                           false, &outcome));
-        train_metrics_add(metrics, b.labels, outcome.predicted, (int)b.count, outcome.loss_sum);
+        TRY(nn_net_forward(
+            net,
+            &(struct nn_batch){.n = (int)b.count,
+                               .x = b.x,
+                               .samples = {.labels = b.numbers == NULL ? b.labels : NULL,
+                                           .targets = b.numbers,
+                                           .ids = b.ids}},
+            false, &outcome));
+        TRY(train_tally_add(tally, &b, net, &outcome));
         if (pace != NULL)
             train_pace_add(pace, base_now() - asked, b.count);
     }

@@ -8,14 +8,14 @@
 #include "data/loader.h"
 #include "nn/net.h"
 #include "train/clock.h"
-#include "train/metrics.h"
 #include "train/pace.h"
+#include "train/tally.h"
 
-/* Adds every sample of this share of the part to `metrics`, in batches of `batch` (at most the
+/* Adds every sample of this share of the part to `tally`, in batches of `batch` (at most the
  * network's n_max). Where it is the only share, it stops between batches when the person asked to
  * stop (BASE_ERR_INTERRUPTED). The clock is in TRAIN_DATA while it waits for data. */
 base_status train_evaluate(struct nn_net *net, const struct data_set *set, enum data_part part,
-                           struct data_share share, int batch, struct train_metrics *metrics,
+                           struct data_share share, int batch, struct train_tally *tally,
                            struct train_clock *clock, struct train_pace *pace /* or NULL */);
 
 #endif

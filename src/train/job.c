@@ -24,6 +24,7 @@ const struct train_job train_job_defaults = {
     .decay_every = 10,
     .decay = 0.1,
     .crop = "none",
+    .test_share = DATA_TEST_SHARE,
     .normalise = true,
     .seed = 1,
     .kernels = "auto",
@@ -86,6 +87,12 @@ const struct base_option train_job_options[] = {
      .help = "share of the training data kept apart; its loss chooses the best checkpoint"},
     {.name = "patience", .argument = "N", .kind = BASE_INT, .offset = AT(patience), .max = 1e6,
      .help = "stop after N epochs without a better validation loss; 0: never"},
+    {.name = "target", .argument = "COLUMN", .kind = BASE_TEXT, .offset = AT(target),
+     .help = "of a table: the column to predict [the last one]"},
+    {.name = "column", .argument = "NAME=KIND", .kind = BASE_TEXTS, .offset = AT(columns),
+     .help = "of a table: read a column as number or category, or ignore it"},
+    {.name = "test-share", .argument = "X", .kind = BASE_REAL, .offset = AT(test_share), .max = 0.9,
+     .help = "of a table in one file: share of the rows kept for tests"},
     {.name = "image-size", .argument = "HxW", .kind = BASE_TEXT, .offset = AT(image_size),
      .help = "scale the images of a folder to this [their median size, at most 256 a side]"},
     {.name = "channels", .argument = "N", .kind = BASE_NAME, .offset = AT(channels),
@@ -96,7 +103,7 @@ const struct base_option train_job_options[] = {
      .help = "images of a folder before they are scaled: none, whatever their proportions; centre; "
              "random, a part that differs each time, and the centre in tests"},
     {.name = "skip-bad", .argument = "N", .kind = BASE_INT, .offset = AT(skip_bad), .max = 1e6,
-     .help = "leave out up to N images of a folder that cannot be read; reads all of them first"},
+     .help = "leave out up to N images of a folder or lines of a table that cannot be read"},
     {.name = "pad", .argument = "N", .kind = BASE_INT, .offset = AT(pad), .max = 64,
      .help = "augment: pad by N pixels and crop anywhere"},
     {.name = "flip", .kind = BASE_FLAG, .offset = AT(flip),
@@ -104,7 +111,7 @@ const struct base_option train_job_options[] = {
     {.name = "balanced", .kind = BASE_FLAG, .offset = AT(balanced),
      .help = "every batch has its share of every class"},
     {.name = "normalise", .alias = "normalize", .kind = BASE_FLAG, .offset = AT(normalise),
-     .help = "mean 0, deviation 1 per channel; without it pixels are 0 … 1"},
+     .help = "mean 0, deviation 1 per channel or column; without it pixels are 0 … 1"},
     {.name = "seed", .argument = "N", .kind = BASE_INT, .offset = AT(seed), .max = 9e15,
      .help = "of all randomness"},
     {.name = "threads", .argument = "N", .kind = BASE_INT, .offset = AT(threads), .max = 1024,
@@ -235,8 +242,9 @@ enum train_change train_job_may_change(const char *name)
         "checkpoint-every", "keep",  "record",  "patience",  "strategy",   "data", NULL};
     /* These decide what the state is of and how steps are counted. */
     static const char *const fixed_names[] = {
-        "model",     "init",  "kernels",          "tune", "validation",
-        "normalise", "batch", "batch-per-worker", NULL};
+        "model",      "init",      "kernels", "tune",
+        "validation", "normalise", "batch",   "batch-per-worker",
+        "test-share", "target",    "column",  NULL};
 
     return is_one_of(name, free_names)    ? TRAIN_CHANGE_FREE
            : is_one_of(name, fixed_names) ? TRAIN_CHANGE_NEVER

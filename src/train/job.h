@@ -18,8 +18,10 @@ struct train_job {
     bool nesterov;
     const char *schedule;
     double warmup, decay_every, decay, final_lr;
-    double validation;
+    double validation, test_share;
     int64_t patience;
+    const char *target; /* NULL: the last column */
+    struct base_texts columns;
     const char *image_size, *channels; /* NULL: as the data decides */
     const char *crop;
     int64_t skip_bad, pad;

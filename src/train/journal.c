@@ -79,12 +79,17 @@ static void log_window(struct train_journal *j, const struct train_position *p)
 {
     const struct train_outcome *o = &j->window.outcome;
 
-    base_info("step %6" PRId64 "  epoch %" PRId64 "  loss %.4f  accuracy %5.2f %%  %.1f ms a step  "
-              "%.0f samples/s",
-              p->step, p->epoch + 1, o->loss_sum / (double)o->seen,
-              100.0 * (double)o->correct / (double)o->seen,
+    struct base_str line = {0};
+
+    base_str_add(&line, "step %6" PRId64 "  epoch %" PRId64 "  loss %.4f  ", p->step, p->epoch + 1,
+                 o->loss_sum / (double)o->seen);
+    if (j->grade->counted)
+        base_str_add(&line, "%s %5.*f%s  ", j->grade->title, j->grade->decimals,
+                     j->grade->scale * (double)o->correct / (double)o->seen, j->grade->unit);
+    base_info("%s%.1f ms a step  %.0f samples/s", line.text,
               1e3 * j->window.seconds / (double)j->window.steps,
               (double)j->window.samples / j->window.seconds);
+    base_str_fini(&line);
     memset(&j->window, 0, sizeof j->window);
 }
 
@@ -151,39 +156,65 @@ double train_score_mean(const double *score, int index)
     return score[TRAIN_SCORE_COUNT] > 0 ? score[index] / score[TRAIN_SCORE_COUNT] : 0;
 }
 
-static json_t *mean_json(const double *score, int index)
+void train_grade_text(const struct train_grade *grade, double value, struct base_str *text)
 {
-    return score != NULL ? base_json_number(train_score_mean(score, index)) : json_null();
+    if (isfinite(value))
+        base_str_add(text, "%s %.*f%s", grade->title, grade->decimals, grade->scale * value,
+                     grade->unit);
+    else
+        base_str_add(text, "%s -", grade->title);
 }
 
-static void add_score(struct base_str *line, const char *part, const double *score)
+static void add_score(struct base_str *line, const char *part, const struct train_grade *grade,
+                      struct train_scored score)
 {
-    if (score != NULL)
-        base_str_add(line, "  %s loss %.4f, accuracy %.2f %%", part,
-                     train_score_mean(score, TRAIN_SCORE_LOSS),
-                     100 * train_score_mean(score, TRAIN_SCORE_CORRECT));
+    if (!score.there)
+        return;
+    base_str_add(line, "  %s loss %.4f, ", part, score.loss);
+    train_grade_text(grade, score.grade, line);
+}
+
+static void set_score(json_t *epoch, const char *part, const char *key, struct train_scored score,
+                      double value)
+{
+    char *name = base_format("%s_%s", part, key);
+
+    json_object_set_new(epoch, name, score.there ? base_json_number(value) : json_null());
+    base_free(name);
+}
+
+static json_t *epoch_json(const struct train_journal *j, const struct train_position *p,
+                          struct train_scored validation, struct train_scored test)
+{
+    json_t *epoch = json_pack("{s:I, s:I, s:f}", "epoch", (json_int_t)p->epoch, "step",
+                              (json_int_t)p->step, "loss", p->epoch_loss);
+
+    if (j->grade->counted)
+        json_object_set_new(epoch, j->grade->key, json_real(p->epoch_accuracy));
+    set_score(epoch, "validation", "loss", validation, validation.loss);
+    set_score(epoch, "validation", j->grade->key, validation, validation.grade);
+    set_score(epoch, "test", j->grade->key, test, test.grade);
+    return epoch;
 }
 
 json_t *train_journal_epoch(struct train_journal *j, const struct train_position *p,
-                            const double *validation, const double *test)
+                            struct train_scored validation, struct train_scored test)
 {
     struct base_str line = {0};
-    json_t *epoch =
-        json_pack("{s:I, s:I, s:f, s:f, s:o, s:o, s:o}", "epoch", (json_int_t)p->epoch, "step",
-                  (json_int_t)p->step, "loss", p->epoch_loss, "accuracy", p->epoch_accuracy,
-                  "validation_loss", mean_json(validation, TRAIN_SCORE_LOSS), "validation_accuracy",
-                  mean_json(validation, TRAIN_SCORE_CORRECT), "test_accuracy",
-                  mean_json(test, TRAIN_SCORE_CORRECT));
+    json_t *epoch = epoch_json(j, p, validation, test);
     char *text = json_dumps(epoch, JSON_COMPACT | JSON_REAL_PRECISION(9));
 
     base_event(j->events, "{\"event\":\"epoch\",%s", text + 1);
     base_free(text);
-    base_str_add(&line, "epoch %" PRId64 "  train loss %.4f, accuracy %.2f %%", p->epoch,
-                 p->epoch_loss, 100 * p->epoch_accuracy);
-    add_score(&line, "validation", validation);
-    if (validation != NULL && p->best_step == p->step)
+    base_str_add(&line, "epoch %" PRId64 "  train loss %.4f", p->epoch, p->epoch_loss);
+    if (j->grade->counted) {
+        base_str_add(&line, ", ");
+        train_grade_text(j->grade, p->epoch_accuracy, &line);
+    }
+    add_score(&line, "validation", j->grade, validation);
+    if (validation.there && p->best_step == p->step)
         base_str_add(&line, " (best)");
-    add_score(&line, "test", test);
+    add_score(&line, "test", j->grade, test);
     base_info("%s", line.text);
     base_str_fini(&line);
     return epoch;

@@ -25,10 +25,11 @@ enum { TRAIN_REMEMBERED = 1024 };
 
 struct train_journal {
     const struct train_job *job;
-    struct base_events *events;  /* NULL: another worker writes them */
-    struct train_record *record; /* of --record; it writes where there are events */
-    struct train_told *told;     /* the newest TRAIN_REMEMBERED steps, each at step % that */
-    struct train_pace pace;      /* of this process's steps */
+    const struct train_grade *grade; /* of the task, once that is open */
+    struct base_events *events;      /* NULL: another worker writes them */
+    struct train_record *record;     /* of --record; it writes where there are events */
+    struct train_told *told;         /* the newest TRAIN_REMEMBERED steps, each at step % that */
+    struct train_pace pace;          /* of this process's steps */
     double started;
     int64_t first_step, last_step; /* for the progress bar */
     double shown_loss, shown_rate; /* on it: of the window, or of the last one that had steps */
@@ -63,9 +64,15 @@ void train_journal_step(struct train_journal *journal, const struct train_positi
  * `events` open: it tells the steps up to `step` that the run's file lacks and that it knows. */
 void train_journal_catch_up(struct train_journal *journal, const struct train_run *run,
                             int64_t step);
-/* Scores of the parts; NULL: there was none. Returns the entry of run.json, a new reference. */
+/* What a part was scored at the end of an epoch. */
+struct train_scored {
+    bool there;
+    double loss, grade;
+};
+
+/* Returns the entry of run.json, a new reference. */
 json_t *train_journal_epoch(struct train_journal *journal, const struct train_position *position,
-                            const double *validation, const double *test);
+                            struct train_scored validation, struct train_scored test);
 void train_journal_checkpoint(struct train_journal *journal, int64_t step, double seconds);
 
 #endif

@@ -84,11 +84,19 @@ static void close_epoch(struct train_position *p)
     p->loss_sum = 0;
 }
 
+static struct train_scored scored(const struct train_session *s, const double *score)
+{
+    if (score == NULL)
+        return (struct train_scored){0};
+    return (struct train_scored){true, train_score_mean(score, TRAIN_SCORE_LOSS),
+                                 s->task->graded(s, score)};
+}
+
 /* Into the journal and, so that a resumed run's report has all epochs, into run.json. */
 static base_status record_epoch(struct train_session *s, const double *validation)
 {
-    json_t *epoch = train_journal_epoch(&s->journal, &s->state.position, validation,
-                                        s->tested ? s->test : NULL);
+    json_t *epoch = train_journal_epoch(&s->journal, &s->state.position, scored(s, validation),
+                                        scored(s, s->tested ? s->test : NULL));
 
     json_array_append_new(json_object_get(s->run.json, "epochs"), epoch);
     return train_team_leads(&s->team) ? train_run_save(&s->run, "running") : BASE_OK;
@@ -151,7 +159,7 @@ static base_status run_view(struct train_session *s)
 
     while ((s->state.position.step < s->plan.last_step || epoch_is_over(s)) &&
            !train_session_stale(s) && !train_session_halts(s)) {
-        TRY(s->strategy->leg(s, next_meeting(s)));
+        TRY(s->closed ? s->task->solve(s) : s->strategy->leg(s, next_meeting(s)));
         TRY(meet(s));
     }
     if (s->verdict.renew)

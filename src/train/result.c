@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -30,13 +31,19 @@ struct learnt {
 };
 
 /* What the last epoch taught, complete or not; NAN: there was none. */
-static struct learnt last_epoch(const struct train_position *p)
+static struct learnt last_epoch(const struct train_session *s)
 {
+    const struct train_position *p = &s->state.position;
+    struct learnt learnt = {NAN, NAN};
+
     if (p->seen > 0)
-        return (struct learnt){p->loss_sum / (double)p->seen, (double)p->correct / (double)p->seen};
-    if (p->epoch > 0)
-        return (struct learnt){p->epoch_loss, p->epoch_accuracy};
-    return (struct learnt){NAN, NAN};
+        learnt =
+            (struct learnt){p->loss_sum / (double)p->seen, (double)p->correct / (double)p->seen};
+    else if (p->epoch > 0)
+        learnt = (struct learnt){p->epoch_loss, p->epoch_accuracy};
+    if (!s->journal.grade->counted)
+        learnt.accuracy = NAN;
+    return learnt;
 }
 
 static int hosts_of(const struct train_session *s)
@@ -74,7 +81,17 @@ static json_t *ranks_of(const struct train_session *s)
     return list;
 }
 
-/* Loss and accuracy of the validation part after the best step; null: there is none. */
+/* The field "PART_accuracy" or "PART_r2" of an epoch. */
+static json_t *graded(const struct train_session *s, const json_t *epoch, const char *part)
+{
+    char *key = base_format("%s_%s", part, s->journal.grade->key);
+    json_t *value = json_object_get(epoch, key);
+
+    base_free(key);
+    return value;
+}
+
+/* Loss and grade of the validation part after the best step; null: there is none. */
 static json_t *best_validation(const struct train_session *s)
 {
     const json_t *epochs = json_object_get(s->run.json, "epochs"), *epoch;
@@ -85,7 +102,7 @@ static json_t *best_validation(const struct train_session *s)
         if (json_is_number(json_object_get(epoch, "validation_loss")) &&
             json_integer_value(json_object_get(epoch, "step")) == s->state.position.best_step)
             return json_pack("{s:O, s:O?}", "loss", json_object_get(epoch, "validation_loss"),
-                             "accuracy", json_object_get(epoch, "validation_accuracy"));
+                             s->journal.grade->key, graded(s, epoch, "validation"));
     }
     return json_null();
 }
@@ -95,7 +112,7 @@ json_t *train_session_result(const struct train_session *s)
     struct train_pace_summary pace = train_pace_summary(&s->journal.pace);
     struct train_times times = train_clock_times(&s->clock);
     const struct train_position *p = &s->state.position;
-    struct learnt train = last_epoch(p);
+    struct learnt train = last_epoch(s);
 
     return json_pack(
         "{s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:o, s:I, s:o, s:f, "
@@ -113,10 +130,12 @@ json_t *train_session_result(const struct train_session *s)
         train_session_stopped(s), "run", s->run.path);
 }
 
-static void add_share(struct base_str *text, const json_t *share)
+/* A cell of twelve places. */
+static void add_grade(struct base_str *text, const struct train_grade *grade, const json_t *value)
 {
-    if (json_is_number(share))
-        base_str_add(text, " %10.2f %%", 100 * json_number_value(share));
+    if (json_is_number(value))
+        base_str_add(text, " %*.*f%s", 12 - (int)strlen(grade->unit), grade->decimals,
+                     grade->scale * json_number_value(value), grade->unit);
     else
         base_str_add(text, " %12s", "-");
 }
@@ -124,27 +143,34 @@ static void add_share(struct base_str *text, const json_t *share)
 /* Every epoch of the run, those before a resume included. */
 static void add_epochs(const struct train_session *s, struct base_str *text)
 {
+    const struct train_grade *grade = s->journal.grade;
     const json_t *epochs = json_object_get(s->run.json, "epochs"), *epoch;
     size_t index;
 
-    if (json_array_size(epochs) > 0)
-        base_str_add(text, "\n%6s %8s %12s %12s %12s %12s %12s\n", "epoch", "step", "train loss",
-                     "accuracy", "validation", "accuracy", "test");
+    if (json_array_size(epochs) > 0) {
+        base_str_add(text, "\n%6s %8s %12s ", "epoch", "step", "train loss");
+        if (grade->counted)
+            base_str_add(text, "%12s ", grade->title);
+        base_str_add(text, "%12s ", "validation");
+        base_str_column(text, grade->title, 12);
+        base_str_add(text, " %12s\n", "test");
+    }
     json_array_foreach(epochs, index, epoch)
     {
         const json_t *validation = json_object_get(epoch, "validation_loss");
 
-        base_str_add(text, "%6lld %8lld %12.4f %10.2f %%",
+        base_str_add(text, "%6lld %8lld %12.4f",
                      json_integer_value(json_object_get(epoch, "epoch")),
                      json_integer_value(json_object_get(epoch, "step")),
-                     json_number_value(json_object_get(epoch, "loss")),
-                     100 * json_number_value(json_object_get(epoch, "accuracy")));
+                     json_number_value(json_object_get(epoch, "loss")));
+        if (grade->counted)
+            add_grade(text, grade, json_object_get(epoch, grade->key));
         if (json_is_number(validation))
             base_str_add(text, " %12.4f", json_number_value(validation));
         else
             base_str_add(text, " %12s", "-");
-        add_share(text, json_object_get(epoch, "validation_accuracy"));
-        add_share(text, json_object_get(epoch, "test_accuracy"));
+        add_grade(text, grade, graded(s, epoch, "validation"));
+        add_grade(text, grade, graded(s, epoch, "test"));
         base_str_add(text, "\n");
     }
 }
@@ -166,7 +192,7 @@ base_status train_session_report(const struct train_session *s)
 {
     struct train_pace_summary pace = train_pace_summary(&s->journal.pace);
     const struct train_position *p = &s->state.position;
-    struct learnt train = last_epoch(p);
+    struct learnt train = last_epoch(s);
     struct base_str text = {0};
     base_status st;
 
@@ -177,8 +203,13 @@ base_status train_session_report(const struct train_session *s)
                  "seconds a step: first %.4f, then mean %.4f, median %.4f; %.0f samples a second\n",
                  pace.first, pace.mean, pace.median, pace.samples_per_second);
     if (!isnan(train.loss))
-        base_str_add(&text, "train loss %.4f, accuracy %.2f %%\n", train.loss,
-                     100 * train.accuracy);
+        base_str_add(&text, "train loss %.4f", train.loss);
+    if (!isnan(train.accuracy)) {
+        base_str_add(&text, ", ");
+        train_grade_text(s->journal.grade, train.accuracy, &text);
+    }
+    if (!isnan(train.loss))
+        base_str_add(&text, "\n");
     if (s->tested) {
         if (s->tested_step != p->step)
             base_str_add(&text, "the best weights, of step %" PRId64 ": ", s->tested_step);

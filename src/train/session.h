@@ -55,6 +55,7 @@ struct train_session {
 
     /* The model, from the first view in which this worker has it. */
     struct train_state state;
+    bool closed;         /* its weights are computed in one step, by task->solve */
     bool whole;          /* the state is complete; a worker that joins has none yet */
     int64_t united_step; /* at which all of it was the same on every worker; -1: never */
     int64_t samples;     /* computed by this worker, in the weights */

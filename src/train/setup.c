@@ -19,7 +19,7 @@ static base_status plan_steps(struct train_session *s)
     base_status st = nn_schedule_find(job->schedule, &plan->schedule);
     int64_t steps_per_epoch = (s->count[DATA_TRAIN] + plan->batch - 1) / plan->batch;
 
-    plan->last_step = job->steps >= 0 ? job->steps : job->epochs * steps_per_epoch;
+    plan->last_step = s->closed ? 1 : job->steps >= 0 ? job->steps : job->epochs * steps_per_epoch;
     plan->schedule_setup = (struct nn_schedule_setup){
         .total = (uint64_t)plan->last_step,
         .warmup = (uint64_t)(job->warmup * (double)steps_per_epoch),
@@ -168,6 +168,7 @@ base_status train_session_open(const struct train_job *job, struct cluster_worke
     s->threads = nn_threads_set(threads);
     TRY(s->task->open(s));
     s->test = base_calloc(s->task->score_count(s), sizeof *s->test);
+    s->journal.grade = s->task->grade(s);
     TRY(train_session_enter(s));
     TRY(train_journal_plan(&s->journal, s->state.position.step, s->plan.last_step));
     if (train_team_leads(&s->team))

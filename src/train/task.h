@@ -26,6 +26,17 @@ struct train_outcome {
 enum { TRAIN_SCORE_COUNT, TRAIN_SCORE_LOSS, TRAIN_SCORE_CORRECT, TRAIN_SCORE_OWN };
 double train_score_mean(const double *score, int index); /* over the samples; 0 of none */
 
+/* The figure that models are compared by; higher is better. */
+struct train_grade {
+    const char *key, *title; /* in JSON, and for a person */
+    double scale;
+    int decimals;
+    const char *unit;
+    bool counted; /* it is the share of samples that are `correct`, known of every step */
+};
+/* "accuracy 96.67 %"; of NAN "R² -" */
+void train_grade_text(const struct train_grade *grade, double value, struct base_str *text);
+
 struct train_task {
     const char *name, *help;
     size_t size; /* of session->work, zeros at first */
@@ -55,6 +66,8 @@ struct train_task {
                            struct train_outcome *outcome);
     /* The step failed: what `compute` has changed besides gradients is as it was. */
     void (*undo)(struct train_session *session);
+    /* Where session->closed: all of the training, in place of the strategy's leg. Optional. */
+    base_status (*solve)(struct train_session *session);
     /* Makes one of what each worker has kept of its own samples alone, such as the running
      * statistics of batch-norm; all workers call it at the same step. */
     base_status (*unite)(struct train_session *session);
@@ -67,6 +80,8 @@ struct train_task {
     void (*score_text)(const struct train_session *session, const double *score,
                        struct base_str *text);
     json_t *(*score_json)(const struct train_session *session, const double *score);
+    const struct train_grade *(*grade)(const struct train_session *session);
+    double (*graded)(const struct train_session *session, const double *score);
 
     /* What a checkpoint's manifest and run.json say about the model and its data. Takes over
      * `settings`, the job's. */

@@ -39,6 +39,9 @@ keep runs 0 runs --json
 keep show 0 model show mlp:8x1 --json
 keep list 0 data list --json
 keep info 0 data info synthetic:train=64,test=16 --json
+{ echo 'size,colour,price' && for i in {1..60}; do echo "$i,$((i % 3))x,$((i * i))"; done; } >shop.csv
+keep table 0 data info shop.csv --json
+keep number 0 train --model mlp:0x0 --data shop.csv --validation 0.2 --epochs 2 --run number --json
 keep collectives 0 bench collectives --workers 2 --bytes 64 --seconds 0.001 --json
 keep strategies 0 strategies --json
 keep pair 0 train --model mlp:8x1 --data synthetic:train=64,test=16 --workers 2 --steps 3 --run pair --json
@@ -58,6 +61,8 @@ import json
 print(json.load(open('objects/status.json'))['workers'][1]['pid'])")"
 wait $ping
 cp runs/one/run.json objects/run.json
+cp runs/number/run.json objects/number-run.json
+cp runs/number/checkpoints/step-2/manifest.json objects/number-manifest.json
 cp runs/one/checkpoints/step-4/manifest.json objects/manifest.json
 /usr/bin/python3 - "$docs"/{json,files}.md <<'PY' || fail "the documentation of JSON is not complete"
 import glob, json, re, sys

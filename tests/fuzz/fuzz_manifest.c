@@ -1,10 +1,11 @@
-/* covers: src/store/manifest.c src/model/about.c */
+/* covers: src/store/manifest.c src/model/about.c src/model/table.c */
 /* SPDX-License-Identifier: MIT
  *
  * The manifest of a checkpoint, without its digest, which would reject every mutation. What is
  * accepted must survive being written with a digest and read with it; so must what it says about
  * a model, where it says that.
  */
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -38,6 +39,10 @@ static void read_about(const json_t *manifest)
 
     if (model_about_from_json(manifest, &about) != BASE_OK)
         return;
+    if (model_about_place(&about) == NULL)
+        abort();
+    if (model_about_is_regression(&about) && !isfinite(model_about_number(&about, 0)))
+        abort();
     first = model_about_to_json(&about);
     if (first == NULL || model_about_from_json(first, &again) != BASE_OK)
         abort();

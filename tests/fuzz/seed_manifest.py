@@ -28,6 +28,13 @@ full = {
     "schema": 1,
     "step": 938,
 }
+number = {"name": "age", "kind": "number", "fill": 30.5, "mean": 30.5, "deviation": 12.25}
+colour = {"name": "colour", "kind": "category", "categories": ["", "blue", "red"]}
+target = {"name": "kind", "kind": "category"}
+table = {key: value for key, value in full.items() if key not in ("mean", "deviation")}
+table["input"] = [4, 1, 1]
+table["table"] = {"columns": [number, colour], "target": target}
+table["data"] = {**full["data"], "test_share": 0.2, "test_seed": 1}
 least = {"files": {}, "schema": 1, "step": 0}
 seeds = {
     "full": text(full),
@@ -48,6 +55,16 @@ seeds = {
     "entry": text({**least, "files": {"x": 1}}),
     "digest": text({**least, "files": {"x": {"bytes": 1, "sha256": "00"}}}),
     "list": "[]",
+    "table": json.dumps(table),
+    "regression": json.dumps({**table, "classes": 1, "labels": ["age"],
+                              "table": {"columns": [colour, number], "target": number}}),
+    "features": json.dumps({**table, "input": [3, 1, 1]}),
+    "kind": json.dumps({**table, "table": {"columns": [target], "target": number}}),
+    "scale": json.dumps({**table, "table": {"columns": [{**number, "deviation": 0}], "target": target}}),
+    "odd": json.dumps({**table, "table": {"columns": [{**number, "kind": "odd"}], "target": target}}),
+    "category": json.dumps({**table, "table": {"columns": [{**colour, "categories": [1]}], "target": target}}),
+    "none": json.dumps({**table, "table": {"columns": [], "target": target}}),
+    "share": json.dumps({**table, "data": {**table["data"], "test_share": 2}}),
     "wrong": text(least).replace("0", "1", 1),
 }
 for name, content in seeds.items():

@@ -50,6 +50,14 @@ static double best_validation(const json_t *run)
     return best;
 }
 
+/* A figure of the test; null where it was not tested, or is scored by others. A new reference. */
+static json_t *test_figure(const json_t *result, const char *key)
+{
+    json_t *value = json_object_get(json_object_get(result, "test"), key);
+
+    return json_is_number(value) ? json_incref(value) : json_null();
+}
+
 /* One run's figures; speed-up and efficiency are against `first`, which may be the same. */
 static json_t *figures(const struct train_run *run, const json_t *first)
 {
@@ -59,20 +67,18 @@ static json_t *figures(const struct train_run *run, const json_t *first)
     double workers = number(result, "workers", NULL) / number(first, "workers", NULL);
     double total = sum_ranks(result, "total");
     double idle = (sum_ranks(result, "communicate") + sum_ranks(result, "wait")) / total;
-    bool tested = json_is_object(json_object_get(result, "test"));
 
-    return json_pack("{s:s, s:O?, s:O?, s:O?, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o}",
-                     "name", run->name, "strategy", json_object_get(result, "strategy"), "workers",
-                     json_object_get(result, "workers"), "batch", json_object_get(result, "batch"),
-                     "step_seconds", base_json_number(number(result, "step_seconds", "median")),
-                     "samples_per_second", base_json_number(rate), "speedup",
-                     base_json_number(speedup), "efficiency", base_json_number(speedup / workers),
-                     "idle", base_json_number(idle), "bytes_sent",
-                     (json_int_t)sum_ranks(result, "bytes_sent"), "loss",
-                     base_json_number(number(result, "train", "loss")), "validation_loss",
-                     base_json_number(best_validation(run->json)), "test_loss",
-                     base_json_number(tested ? number(result, "test", "loss") : NAN), "accuracy",
-                     base_json_number(tested ? number(result, "test", "accuracy") : NAN));
+    return json_pack(
+        "{s:s, s:O?, s:O?, s:O?, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "name",
+        run->name, "strategy", json_object_get(result, "strategy"), "workers",
+        json_object_get(result, "workers"), "batch", json_object_get(result, "batch"),
+        "step_seconds", base_json_number(number(result, "step_seconds", "median")),
+        "samples_per_second", base_json_number(rate), "speedup", base_json_number(speedup),
+        "efficiency", base_json_number(speedup / workers), "idle", base_json_number(idle),
+        "bytes_sent", (json_int_t)sum_ranks(result, "bytes_sent"), "loss",
+        base_json_number(number(result, "train", "loss")), "validation_loss",
+        base_json_number(best_validation(run->json)), "test_loss", test_figure(result, "loss"),
+        "accuracy", test_figure(result, "accuracy"), "r2", test_figure(result, "r2"));
 }
 
 /* ---- settings that differ ---- */
@@ -148,6 +154,7 @@ static const struct column {
     {"validation", "validation_loss", 4, 1, ""},
     {"test loss", "test_loss", 4, 1, ""},
     {"accuracy", "accuracy", 2, 100, " %"},
+    {"R²", "r2", 4, 1, ""},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -171,11 +178,33 @@ static char *setting_text(const json_t *value)
     return base_strdup("-");
 }
 
+static bool has_figure(const json_t *list, const char *key)
+{
+    size_t index;
+    json_t *r;
+
+    json_array_foreach(list, index, r)
+    {
+        if (json_is_number(json_object_get(r, key)))
+            return true;
+    }
+    return false;
+}
+
+/* Runs that predict classes have an accuracy, those that predict numbers an R². */
+static bool is_shown(const json_t *list, const struct column *column)
+{
+    if (strcmp(column->key, "r2") == 0)
+        return has_figure(list, "r2");
+    return strcmp(column->key, "accuracy") != 0 || has_figure(list, "accuracy") ||
+           !has_figure(list, "r2");
+}
+
 /* Name, settings that differ, strategy, figures. */
 static void print_table(const json_t *list, const json_t *keys)
 {
-    size_t settings = json_array_size(keys), width = 2 + settings + COLUMNS, index, k, at = 0;
-    char **cells = base_calloc((json_array_size(list) + 1) * width, sizeof *cells);
+    size_t most = 2 + json_array_size(keys) + COLUMNS, width, index, k, at = 0;
+    char **cells = base_calloc((json_array_size(list) + 1) * most, sizeof *cells);
     json_t *r, *key;
 
     cells[at++] = base_strdup("run");
@@ -185,7 +214,9 @@ static void print_table(const json_t *list, const json_t *keys)
     }
     cells[at++] = base_strdup("strategy");
     for (size_t c = 0; c < COLUMNS; c++)
-        cells[at++] = base_strdup(columns[c].title);
+        if (is_shown(list, &columns[c]))
+            cells[at++] = base_strdup(columns[c].title);
+    width = at;
     json_array_foreach(list, index, r)
     {
         const json_t *values = json_object_get(r, "settings");
@@ -197,7 +228,8 @@ static void print_table(const json_t *list, const json_t *keys)
         }
         cells[at++] = setting_text(json_object_get(r, "strategy"));
         for (size_t c = 0; c < COLUMNS; c++)
-            cells[at++] = figure_text(r, &columns[c]);
+            if (is_shown(list, &columns[c]))
+                cells[at++] = figure_text(r, &columns[c]);
     }
     cli_table(stdout, cells, json_array_size(list) + 1, width);
     base_free(cells);

@@ -16,12 +16,25 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/command.h"
+#include "cli/table_info.h"
 #include "data/dataset.h"
 #include "data/get.h"
 
 struct args {
     bool json;
+    const char *target; /* of a table */
+    struct base_texts columns;
 };
+
+/* How a set is looked at: as `train` would, by default. */
+static struct data_options options_of(const struct args *args)
+{
+    return (struct data_options){.test_share = DATA_TEST_SHARE,
+                                 .seed = 1,
+                                 .target = args->target,
+                                 .wishes = args->columns.at,
+                                 .wish_count = args->columns.count};
+}
 
 /* ---- get ---- */
 
@@ -165,7 +178,7 @@ out:
     return st;
 }
 
-/* ---- info: images ---- */
+/* ---- info: images and tables ---- */
 
 /* (classes): how many samples of a part have each label. */
 static base_status count_classes(const struct data_set *set, enum data_part part,
@@ -182,49 +195,68 @@ static base_status count_classes(const struct data_set *set, enum data_part part
 
 static json_t *info_json(const struct data_info *info, const uint32_t *train, const uint32_t *test)
 {
-    json_t *classes = json_array(), *mean = json_array(), *deviation = json_array();
+    json_t *classes = json_array(), *mean = json_array(), *deviation = json_array(), *object;
 
-    for (int k = 0; k < info->classes; k++)
+    for (int k = 0; k < info->classes && !data_is_regression(info); k++)
         json_array_append_new(classes,
                               json_pack("{s:s, s:I, s:I}", "name", info->class_names[k], "train",
                                         (json_int_t)train[k], "test", (json_int_t)test[k]));
-    for (int c = 0; c < info->channels; c++) {
+    for (int c = 0; c < info->channels && info->table == NULL; c++) {
         json_array_append_new(mean, base_json_number((double)info->mean[c]));
         json_array_append_new(deviation, base_json_number((double)info->deviation[c]));
     }
-    return json_pack("{s:i, s:s, s:s, s:s, s:[iii], s:{s:I, s:I}, s:o, s:o, s:o, s:s}", "schema", 1,
-                     "data", info->name, "kind", "images", "format", info->format, "shape",
-                     info->channels, info->height, info->width, "samples", "train",
-                     (json_int_t)info->count[DATA_TRAIN], "test",
-                     (json_int_t)info->count[DATA_TEST], "classes", classes, "mean", mean,
-                     "deviation", deviation, "digest", info->digest);
+    object =
+        json_pack("{s:i, s:s, s:s, s:s, s:{s:I, s:I}, s:o, s:s}", "schema", 1, "data", info->name,
+                  "kind", info->table != NULL ? "table" : "images", "format", info->format,
+                  "samples", "train", (json_int_t)info->count[DATA_TRAIN], "test",
+                  (json_int_t)info->count[DATA_TEST], "classes", classes, "digest", info->digest);
+    if (info->table != NULL)
+        cli_table_info_json(info, object);
+    else
+        json_object_update_new(object, json_pack("{s:[iii], s:O, s:O}", "shape", info->channels,
+                                                 info->height, info->width, "mean", mean,
+                                                 "deviation", deviation));
+    json_decref(mean);
+    json_decref(deviation);
+    return object;
 }
 
-static void info_text(const struct data_info *info, const uint32_t *train, const uint32_t *test)
+static void images_text(const struct data_info *info)
 {
-    printf("%s: images (%s)\n", info->name, info->format);
     printf("  shape      %d x %d x %d (channels, height, width)\n", info->channels, info->height,
            info->width);
-    printf("  samples    %u train, %u test", info->count[DATA_TRAIN], info->count[DATA_TEST]);
-    if (info->count[DATA_VALIDATION] > 0)
-        printf(", %u validation", info->count[DATA_VALIDATION]);
-    printf("\n");
     printf("  mean      ");
     for (int c = 0; c < info->channels; c++)
         printf(" %.4f", (double)info->mean[c]);
     printf(" (of pixels scaled to 0 … 1)\n  deviation ");
     for (int c = 0; c < info->channels; c++)
         printf(" %.4f", (double)info->deviation[c]);
-    printf("\n  digest     %s\n  %d classes\n", info->digest, info->classes);
-    printf("    %-20s %9s %9s\n", "class", "train", "test");
+    printf("\n");
+}
+
+static void info_text(const struct data_info *info, const uint32_t *train, const uint32_t *test)
+{
+    printf("%s: %s (%s)\n", info->name, info->table != NULL ? "a table" : "images", info->format);
+    printf("  samples    %u train, %u test", info->count[DATA_TRAIN], info->count[DATA_TEST]);
+    if (info->count[DATA_VALIDATION] > 0)
+        printf(", %u validation", info->count[DATA_VALIDATION]);
+    printf("\n");
+    if (info->table != NULL)
+        cli_table_info_text(info);
+    else
+        images_text(info);
+    printf("  digest     %s\n", info->digest);
+    if (data_is_regression(info))
+        return;
+    printf("  %d classes\n    %-20s %9s %9s\n", info->classes, "class", "train", "test");
     for (int k = 0; k < info->classes; k++)
         printf("    %-20s %9u %9u\n", info->class_names[k], train[k], test[k]);
 }
 
-static base_status info_images(const struct args *args, const char *what)
+static base_status info_samples(const struct args *args, const char *what)
 {
     base_status st = BASE_OK;
-    struct data_options options = {0};
+    struct data_options options = options_of(args);
     struct data_set *set = NULL;
     uint32_t *train = NULL, *test = NULL;
     json_t *object = NULL;
@@ -258,7 +290,7 @@ static base_status run_info(const struct args *args, const char *const *names, i
     if (data_get_knows(names[0]))
         TRY(data_get_about(names[0], &about));
     if (about.images)
-        TRY(info_images(args, names[0]));
+        TRY(info_samples(args, names[0]));
     else
         TRY(info_ratings(args, names[0]));
 out:
@@ -267,11 +299,13 @@ out:
 
 /* ---- check ---- */
 
-/* Reads every image of a folder; other formats are checked whole when they are opened. */
+/* Reads every image of a folder and every line of a table; other formats are checked whole when
+ * they are opened. */
 static base_status run_check(const struct args *args, const char *const *names, int count)
 {
     base_status st = BASE_OK;
-    const struct data_options options = {.unit_range = true, .skip_bad = UINT32_MAX};
+    struct data_options options = options_of(args);
+    const char *things;
     const struct data_info *info;
     struct data_set *set = NULL;
     struct base_str list = {0};
@@ -281,23 +315,26 @@ static base_status run_check(const struct args *args, const char *const *names, 
     if (count != 1)
         TRY(base_fail(BASE_ERR_USAGE, "name one data set, file or folder, as in: paceline data "
                                       "check photos"));
+    options.unit_range = true;
+    options.skip_bad = UINT32_MAX;
     TRY(data_open(names[0], &options, &set));
     info = data_describe(set);
+    things = info->table != NULL ? "rows" : "images";
     good = info->count[DATA_TRAIN] + info->count[DATA_TEST] + info->count[DATA_VALIDATION];
     for (size_t i = 0; i < info->bad_count; i++)
         base_str_add(&list, "%s%s", i > 0 ? (args->json ? "; " : "\n") : "", info->bad[i]);
     if (info->bad_count > 0 && !args->json)
         printf("%s\n", list.text);
     if (info->bad_count > 0)
-        TRY(base_fail(BASE_ERR_DATA, "%zu of %zu images of %s cannot be read%s%s", info->bad_count,
-                      info->bad_count + good, names[0], args->json ? ": " : "",
+        TRY(base_fail(BASE_ERR_DATA, "%zu of %zu %s of %s cannot be read%s%s", info->bad_count,
+                      info->bad_count + good, things, names[0], args->json ? ": " : "",
                       args->json ? list.text : ""));
     if (args->json) {
         object = json_pack("{s:i, s:s, s:I}", "schema", 1, "data", names[0], "samples",
                            (json_int_t)good);
         TRY(base_json_print(object));
     } else {
-        printf("%s: all %u images can be read\n", names[0], good);
+        printf("%s: all %u %s can be read\n", names[0], good, things);
     }
 out:
     json_decref(object);
@@ -338,18 +375,31 @@ static const struct base_option options[] = {
      .offset = offsetof(struct args, json),
      .help = "one JSON object on stdout",
      .local = true},
+    {.name = "target",
+     .argument = "COLUMN",
+     .kind = BASE_TEXT,
+     .offset = offsetof(struct args, target),
+     .help = "of a table: the column to predict [the last one]",
+     .local = true},
+    {.name = "column",
+     .argument = "NAME=KIND",
+     .kind = BASE_TEXTS,
+     .offset = offsetof(struct args, columns),
+     .help = "of a table: read a column as number or category, or ignore it",
+     .local = true},
     {0},
 };
 
 const struct cli_command cli_command_data = {
     .name = "data",
     .help = "get and look at data sets",
-    .usage = "paceline data get NAME… | info PATH|NAME | check PATH|NAME | list [--json]",
+    .usage = "paceline data get NAME… | info PATH|NAME | check PATH|NAME | list [options]",
     .examples =
         "  paceline data list\n"
         "  paceline data get mnist cifar10\n"
         "  paceline data info fashion-mnist\n"
         "  paceline data check photos                      # reads every image, names bad ones\n"
+        "  paceline data info prices.csv --target price     # a table, and what its columns are\n"
         "  PACELINE_DATA=/data paceline data get ml-1m      # another place than the cache\n"
         "  PACELINE_MIRROR=http://mirror/sets paceline data get ml-1m\n",
     .verbs = verbs,

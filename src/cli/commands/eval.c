@@ -47,7 +47,7 @@ static const struct base_option options[] = {
     {.name = "best", .kind = BASE_FLAG, .offset = AT(eval.best),
      .help = "the checkpoint with the best validation loss instead of the newest", .local = true},
     {.name = "skip-bad", .argument = "N", .kind = BASE_INT, .offset = AT(eval.skip_bad), .min = -1,
-     .max = 1e6, .help = "leave out up to N images of a folder that cannot be read; -1: as many as "
+     .max = 1e6, .help = "leave out up to N images or lines that cannot be read; -1: as many as "
                          "the run did, of its own data", .local = true},
     {.name = "batch", .alias = "batch-size", .argument = "N", .kind = BASE_INT, .offset = AT(eval.batch), .min = 1,
      .max = 1e5, .help = "samples computed at once", .local = true},

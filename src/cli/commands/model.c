@@ -120,8 +120,9 @@ static void list(void)
 {
     for (size_t i = 0; i < nn_zoo_count; i++) {
         const struct nn_zoo *zoo = nn_zoo_registry[i];
-        char *name = zoo->arguments != NULL ? base_format("%s:%s", zoo->name, zoo->arguments)
-                                            : base_strdup(zoo->name);
+        char *name = zoo->arguments == NULL ? base_strdup(zoo->name)
+                     : zoo->optional        ? base_format("%s[:%s]", zoo->name, zoo->arguments)
+                                            : base_format("%s:%s", zoo->name, zoo->arguments);
 
         printf("%-20s %s\n", name, zoo->help);
         base_free(name);

@@ -17,14 +17,14 @@ static json_t *look_up(const json_t *object, const char *a, const char *b)
     return json_object_get(json_object_get(object, a), b);
 }
 
-/* The accuracy of the newest epoch that was tested; NULL: none was. */
-static json_t *tested_accuracy(const json_t *epochs)
+/* A figure of the newest epoch that was tested; NULL: none was. */
+static json_t *tested(const json_t *epochs, const char *key)
 {
     for (size_t i = json_array_size(epochs); i-- > 0;) {
-        json_t *accuracy = json_object_get(json_array_get(epochs, i), "test_accuracy");
+        json_t *figure = json_object_get(json_array_get(epochs, i), key);
 
-        if (json_is_number(accuracy))
-            return accuracy;
+        if (json_is_number(figure))
+            return figure;
     }
     return NULL;
 }
@@ -39,17 +39,18 @@ static json_t *summary(const struct train_run *run)
     double age;
     json_t *newest = train_run_newest_step(run, &age), *object;
     bool live = !ended && newest != NULL;
+    const json_t *epochs = json_object_get(run->json, "epochs");
 
     object =
-        json_pack("{s:s, s:s, s:O?, s:o, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?}", "name", run->name,
-                  "status", status, "created", json_object_get(run->json, "created"), "age_seconds",
-                  base_json_number(age), "model", json_object_get(settings, "model"), "data",
-                  json_object_get(settings, "data"), "steps",
+        json_pack("{s:s, s:s, s:O?, s:o, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?}", "name",
+                  run->name, "status", status, "created", json_object_get(run->json, "created"),
+                  "age_seconds", base_json_number(age), "model", json_object_get(settings, "model"),
+                  "data", json_object_get(settings, "data"), "steps",
                   json_object_get(live ? newest : result, live ? "step" : "steps"), "train_loss",
                   live ? json_object_get(newest, "loss") : look_up(result, "train", "loss"),
                   "test_loss", live ? NULL : look_up(result, "test", "loss"), "test_accuracy",
-                  live ? tested_accuracy(json_object_get(run->json, "epochs"))
-                       : look_up(result, "test", "accuracy"));
+                  live ? tested(epochs, "test_accuracy") : look_up(result, "test", "accuracy"),
+                  "test_r2", live ? tested(epochs, "test_r2") : look_up(result, "test", "r2"));
     json_decref(newest);
     return object;
 }
@@ -80,6 +81,7 @@ static void print_line(const json_t *s)
 {
     const json_t *loss = json_object_get(s, "train_loss");
     const json_t *accuracy = json_object_get(s, "test_accuracy");
+    const json_t *r2 = json_object_get(s, "test_r2");
 
     printf("%-32s %-11s %8lld ", text_of(s, "name"), text_of(s, "status"),
            json_integer_value(json_object_get(s, "steps")));
@@ -89,6 +91,8 @@ static void print_line(const json_t *s)
         printf("%8s ", "-");
     if (json_is_number(accuracy))
         printf("%8.2f %% ", 100 * json_number_value(accuracy));
+    else if (json_is_number(r2))
+        printf("R²%8.4f ", json_number_value(r2));
     else
         printf("%10s ", "-");
     print_age(json_object_get(s, "age_seconds"));
@@ -101,8 +105,8 @@ struct args {
 };
 
 /* What --sort is told, and the field of the JSON it stands for. */
-static const char *const sort_names[] = {"created", "age",  "name",     "status",
-                                         "steps",   "loss", "accuracy", NULL};
+static const char *const sort_names[] = {"created", "age",      "name", "status", "steps",
+                                         "loss",    "accuracy", "r2",   NULL};
 
 static const char *sort_field(const char *name)
 {
@@ -110,6 +114,8 @@ static const char *sort_field(const char *name)
         return "train_loss";
     if (strcmp(name, "age") == 0)
         return "age_seconds";
+    if (strcmp(name, "r2") == 0)
+        return "test_r2";
     return strcmp(name, "accuracy") == 0 ? "test_accuracy" : name;
 }
 
@@ -208,7 +214,7 @@ static base_status run(void *args, const struct cli_positional *positional)
 /* clang-format off */
 static const struct base_option options[] = {
     {.name = "sort", .argument = "COLUMN", .kind = BASE_NAME, .offset = AT(sort),
-     .names = sort_names, .help = "order of the lines; accuracies from high to low", .local = true},
+     .names = sort_names, .help = "order of the lines; accuracy and R² from high to low", .local = true},
     {.table = cli_runs_options, .offset = AT(common)},
     {0},
 };

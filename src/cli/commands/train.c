@@ -263,6 +263,7 @@ const struct cli_command cli_command_train = {
                 "  paceline train --model vgg11 --data cifar10 --batch 128 --lr 0.05 \\\n"
                 "      --schedule one-cycle --pad 4 --flip --epochs 20\n"
                 "  paceline train --model mlp:64x2 --data synthetic --optimiser adamw --lr 0.001\n"
+                "  paceline train --model lda --data flowers.csv --target species\n"
                 "  paceline train --model vgg11 --data cifar10 --workers 2 --strategy allreduce\n"
                 "  paceline train --resume vgg11-cifar10-1 --epochs 30\n"
                 "  paceline train --like vgg11-cifar10-1 --lr 0.1\n",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Mean squared error against the one-hot label: of a sample the mean over its outputs, as
- * torch.nn.MSELoss. y is x.
+ * Mean squared error against the one-hot label, or of one output against a number: of a sample the
+ * mean over its outputs, as torch.nn.MSELoss. y is x.
  */
 #include <string.h>
 
@@ -21,6 +21,17 @@ static double mse_sample_loss(int count, const float *y, int32_t label)
     return sum / count;
 }
 
+/* Of sample j; 0: what it should be is not known. */
+static double loss_of(const struct nn_samples *samples, int c, const float *x, int j)
+{
+    double error;
+
+    if (samples->targets == NULL)
+        return samples->labels != NULL ? mse_sample_loss(c, x, samples->labels[j]) : 0;
+    error = (double)x[0] - (double)samples->targets[j];
+    return error * error;
+}
+
 static base_status forward(struct nn_pass *p)
 {
     int c = p->node->in.c;
@@ -31,7 +42,7 @@ static base_status forward(struct nn_pass *p)
         const float *x = p->x + (size_t)j * floats;
 
         p->predicted[j] = nn_loss_argmax(c, x);
-        losses[j] = p->samples->labels != NULL ? mse_sample_loss(c, x, p->samples->labels[j]) : 0.0;
+        losses[j] = loss_of(p->samples, c, x, j);
     }
     memcpy(p->y, p->x, (size_t)p->n * floats * sizeof *p->y);
     p->loss_sum = nn_loss_total(p->n, losses);
@@ -49,7 +60,10 @@ static base_status backward(struct nn_pass *p)
 
         for (size_t i = 0; i < floats; i++)
             dx[i] = y[i] * scale;
-        dx[p->samples->labels[j]] -= scale;
+        if (p->samples->targets != NULL)
+            dx[0] = (y[0] - p->samples->targets[j]) * scale;
+        else
+            dx[p->samples->labels[j]] -= scale;
     }
     return BASE_OK;
 }
@@ -64,7 +78,7 @@ static base_status mse_express(const struct nn_node *node, struct nn_ops *ops)
 
 const struct nn_layer nn_layer_mse = {
     .name = "mse",
-    .help = "loss: mean squared error against one-hot labels",
+    .help = "loss: mean squared error, of a number (the default) or against one-hot labels",
     .usage = "mse",
     .examples = (const char *const[]){"input 5x1x1\ndense 3\nmse", "input 9x1x1\nrelu\nmse", NULL},
     .describe = nn_loss_describe,
@@ -73,5 +87,6 @@ const struct nn_layer nn_layer_mse = {
     .express = mse_express,
     .sample_loss = mse_sample_loss,
     .loss = true,
+    .takes_targets = true,
     .needs_y = true,
 };

@@ -79,7 +79,7 @@ static base_status softmax_express(const struct nn_node *node, struct nn_ops *op
 
 const struct nn_layer nn_layer_softmax = {
     .name = "softmax",
-    .help = "loss: softmax and cross-entropy (the default)",
+    .help = "loss: softmax and cross-entropy (the default of classes)",
     .usage = "softmax",
     .examples =
         (const char *const[]){"input 5x1x1\ndense 3\nsoftmax", "input 11x1x1\nrelu\nsoftmax", NULL},

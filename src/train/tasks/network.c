@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A network that classifies samples of a data set: src/nn on src/data. Every worker has the whole
- * model; its gradients go into the exchange's memory, where the strategy sums them.
+ * A network that classifies samples of a data set or predicts a number of each: src/nn on
+ * src/data. Every worker has the whole model; its gradients go into the exchange's memory, where
+ * the strategy sums them.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -14,13 +14,17 @@
 #include "nn/net.h"
 #include "nn/simd/simd.h"
 #include "nn/zoo.h"
+#include "train/closed.h"
 #include "train/evaluate.h"
+#include "train/samples.h"
 #include "train/session.h"
 
 struct network {
-    struct data_set *set;
-    const struct data_info *info;
+    struct train_samples samples;
+    const struct data_info *info; /* of its set */
     struct nn_graph *graph;
+    const struct nn_closed *closed; /* of a model that needs no steps; otherwise NULL … */
+    const char *arguments;          /* … and what follows its name */
 
     /* For this view's share of the batch. */
     struct nn_net *net;
@@ -30,9 +34,6 @@ struct network {
     float *accumulated;   /* gradients of the earlier pieces; NULL when --accumulate 1 */
     int ranges_ready;     /* of the backward under way */
 
-    struct data_loader *loader;
-    uint32_t *order;          /* of the epoch that the loader is in */
-    int64_t epoch, cursor;    /* where the loader goes on; epoch -1: nowhere */
     float *statistics_before; /* as they were before step `before`: … */
     int64_t *tracked_before;  /* … one that fails never was */
     int64_t before;
@@ -41,67 +42,19 @@ struct network {
 
 /* ---- data and model ---- */
 
-static base_status open_set(struct network *n, const struct train_job *job)
-{
-    base_status st = BASE_OK;
-    struct data_options options = {
-        .validation = job->validation,
-        .seed = (uint64_t)job->seed,
-        .skip_bad = (uint32_t)job->skip_bad,
-        .unit_range = !job->normalise,
-        .channels = job->channels != NULL ? atoi(job->channels) : 0,
-        .crop = train_job_crop(job),
-    };
-
-    TRY(train_job_image_size(job, &options.height, &options.width));
-    st = data_open(job->data, &options, &n->set);
-    if (st == BASE_ERR_IO && job->resume != NULL && !base_exists(job->data)) {
-        char *words = base_strdup(base_message());
-
-        st = base_fail(st, "%s; if it was moved, say where it is now with --data", words);
-        base_free(words);
-    }
-    TRY(st);
-    n->info = data_describe(n->set);
-    if ((options.height > 0 &&
-         (n->info->height != options.height || n->info->width != options.width)) ||
-        (options.channels > 0 && n->info->channels != options.channels))
-        TRY(base_fail(BASE_ERR_USAGE,
-                      "--image-size and --channels convert the images of a folder; those of %s "
-                      "(%s) stay %dx%dx%d",
-                      job->data, n->info->format, n->info->channels, n->info->height,
-                      n->info->width));
-    if (options.crop != DATA_CROP_NONE && n->info->crop == DATA_CROP_NONE)
-        TRY(base_fail(BASE_ERR_USAGE,
-                      "--crop %s cuts the images of a folder; those of %s (%s) all have one shape, "
-                      "which --pad augments",
-                      job->crop, job->data, n->info->format));
-out:
-    return st;
-}
-
 static base_status network_open(struct train_session *s)
 {
-    const struct train_job *job = s->job;
+    base_status st = BASE_OK;
     struct network *n = s->work;
-    base_status st = open_set(n, job);
 
-    if (st != BASE_OK)
-        return st;
-    n->epoch = -1;
+    TRY(train_samples_open(&n->samples, s->job));
+    n->info = n->samples.info;
     memcpy(s->count, n->info->count, sizeof s->count);
     s->digest = n->info->digest;
     s->data_names = n->info->names;
     s->data_path = n->info->path;
-    if (s->count[DATA_TRAIN] == 0)
-        return base_fail(BASE_ERR_DATA, "%s has no training samples", job->data);
-    if (job->validation > 0 && s->count[DATA_VALIDATION] == 0)
-        return base_fail(BASE_ERR_DATA, "--validation %g of %u samples leaves none to validate",
-                         job->validation, s->count[DATA_TRAIN]);
-    if (job->patience > 0 && s->count[DATA_VALIDATION] == 0)
-        return base_fail(BASE_ERR_USAGE,
-                         "--patience needs a validation part: add --validation 0.1");
-    return BASE_OK;
+out:
+    return st;
 }
 
 static void network_discard(struct train_session *s)
@@ -127,9 +80,7 @@ static void network_close(struct train_session *s)
     struct network *n = s->work;
 
     network_discard(s);
-    data_loader_free(n->loader);
-    data_close(n->set);
-    base_free(n->order);
+    train_samples_close(&n->samples);
 }
 
 static base_status network_describe_graph(struct network *n, const struct train_job *job,
@@ -138,11 +89,19 @@ static base_status network_describe_graph(struct network *n, const struct train_
     const struct data_info *info = n->info;
     struct nn_shape input = {.c = info->channels, .h = info->height, .w = info->width};
     base_status st = nn_graph_new(text, job->model, input, info->classes, &n->graph);
-    char *message = base_strdup(base_message());
+    char *message = NULL;
+    struct base_str shape = {0};
 
-    if (st != BASE_OK)
-        st = base_fail(st, "%s (the data is %s: %dx%dx%d, %d classes)", message, job->data,
-                       info->channels, info->height, info->width, info->classes);
+    if (st == BASE_OK && data_is_regression(info) && !nn_graph_predicts_number(n->graph))
+        st = base_fail(BASE_ERR_MODEL,
+                       "%s ends in a loss of classes; end it with `dense classes` and `mse`",
+                       job->model);
+    if (st == BASE_OK)
+        return st;
+    message = base_strdup(base_message());
+    train_samples_shape(&n->samples, &shape);
+    st = base_fail(st, "%s (the data is %s: %s)", message, job->data, shape.text);
+    base_str_fini(&shape);
     base_free(message);
     return st;
 }
@@ -203,6 +162,23 @@ static size_t network_most_sums(const struct train_session *s)
     return most;
 }
 
+/* Is the model one of the zoo that is computed in one step? */
+static base_status network_find_closed(struct train_session *s)
+{
+    struct network *n = s->work;
+    const struct nn_zoo *zoo = nn_zoo_find(s->job->model, &n->arguments);
+    size_t sums;
+
+    n->closed = zoo != NULL ? zoo->closed : NULL;
+    s->closed = n->closed != NULL;
+    if (s->closed && data_is_regression(n->info))
+        return base_fail(BASE_ERR_USAGE,
+                         "%s tells classes apart, but the target '%s' is a number; mlp:0x0 is a "
+                         "linear model of it",
+                         zoo->name, n->info->class_names[0]);
+    return s->closed ? n->closed->count(n->graph, &sums) : BASE_OK;
+}
+
 static base_status network_describe(struct train_session *s, const char *text)
 {
     base_status st = BASE_OK;
@@ -214,6 +190,7 @@ static base_status network_describe(struct train_session *s, const char *text)
     if (text == NULL)
         TRY(nn_model_text(s->job->model, &zoo));
     TRY(network_describe_graph(n, s->job, text != NULL ? text : zoo));
+    TRY(network_find_closed(s));
     TRY(nn_optimiser_find(s->job->optimiser, &optimiser));
     for (int i = 0; i < s->job->record.count; i++)
         TRY(base_prefix(nn_graph_find(n->graph, s->job->record.at[i], &layer), "--record"));
@@ -309,49 +286,27 @@ static base_status network_fit(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct network *n = s->work;
-    struct data_augment augment = {.pad = (int)s->job->pad,
-                                   .flip = s->job->flip,
-                                   .crop = train_job_crop(s->job) == DATA_CROP_RANDOM};
 
     network_cut_batch(s);
     TRY(network_fit_net(s));
-    data_loader_free(n->loader);
-    n->loader = NULL;
-    n->epoch = -1;
     n->before = 0;
-    TRY(data_loader_new(n->set, DATA_TRAIN, network_whole_batch(s), train_team_share(&s->team),
-                        (uint64_t)s->job->seed, augment, &n->loader));
+    TRY(train_samples_begin(&n->samples, s->job, network_whole_batch(s),
+                            train_team_share(&s->team)));
     if (s->job->accumulate > 1 && n->accumulated == NULL)
         TRY(base_tensor(s->state.floats, sizeof(float), "accumulated gradients", &n->accumulated));
-    if (n->order == NULL)
-        n->order = base_calloc(s->count[DATA_TRAIN], sizeof *n->order);
 out:
     return st;
 }
 
 /* ---- a batch ---- */
 
-/* The loader works ahead; it starts anew where the position is not what it expects. */
 static base_status network_next(struct train_session *s, struct data_batch *batch_p)
 {
-    base_status st = BASE_OK;
     struct network *n = s->work;
     const struct train_position *p = &s->state.position;
+    base_status st = train_samples_next(&n->samples, s->job, p->epoch, p->cursor, batch_p);
 
-    if (n->epoch != p->epoch || n->cursor != p->cursor) {
-        n->epoch = -1; /* until it is there */
-        data_order(n->set, DATA_TRAIN, (uint64_t)s->job->seed, (uint32_t)p->epoch, s->job->balanced,
-                   n->order);
-        TRY(data_loader_begin(n->loader, (uint32_t)p->epoch, n->order + p->cursor,
-                              s->count[DATA_TRAIN] - (size_t)p->cursor));
-        n->epoch = p->epoch;
-        n->cursor = p->cursor;
-    }
-    st = data_loader_next(n->loader, batch_p);
     s->data_failed = st != BASE_OK;
-    TRY(st);
-    n->cursor += batch_p->whole;
-out:
     return st;
 }
 
@@ -423,7 +378,8 @@ static base_status network_compute_piece(struct train_session *s, const struct d
     struct nn_batch piece = {
         .n = (int)count,
         .x = b->x + at * sample,
-        .samples = {.labels = b->labels + at,
+        .samples = {.labels = b->numbers == NULL ? b->labels + at : NULL,
+                    .targets = b->numbers != NULL ? b->numbers + at : NULL,
                     .ids = b->ids + at,
                     .epoch = (uint32_t)s->state.position.epoch,
                     .seed = (uint64_t)s->job->seed},
@@ -470,6 +426,13 @@ out:
     return st;
 }
 
+static base_status network_solve(struct train_session *s)
+{
+    const struct network *n = s->work;
+
+    return train_closed_leg(s, n->closed, n->arguments, n->samples.set, network_whole_batch(s));
+}
+
 /* Every worker's running statistics are of its own samples; from here on they are of all. */
 static base_status network_unite(struct train_session *s)
 {
@@ -492,48 +455,62 @@ out:
 
 static size_t network_score_count(const struct train_session *s)
 {
-    return train_metrics_numbers(((const struct network *)s->work)->info->classes);
+    return train_tally_numbers(((const struct network *)s->work)->info);
 }
 
 static base_status network_score(struct train_session *s, enum data_part part,
                                  struct data_share share, double *score)
 {
     struct network *n = s->work;
-    struct train_metrics m;
+    struct train_tally tally;
     base_status st;
 
     network_find_weights(s);
-    train_metrics_init(&m, n->info->classes);
-    st = train_evaluate(n->net, n->set, part, share, n->piece, &m, &s->clock, NULL);
+    train_tally_init(&tally, n->info);
+    st = train_evaluate(n->net, n->samples.set, part, share, n->piece, &tally, &s->clock, NULL);
     s->data_failed = st == BASE_ERR_DATA || st == BASE_ERR_IO;
-    train_metrics_pack(&m, score);
-    train_metrics_fini(&m);
+    train_tally_pack(&tally, score);
+    train_tally_fini(&tally);
     return st;
 }
 
 static void network_score_text(const struct train_session *s, const double *score,
                                struct base_str *text)
 {
-    const struct network *n = s->work;
-    struct train_metrics m;
+    struct train_tally tally;
 
-    train_metrics_unpack(&m, n->info->classes, score);
-    base_str_add(text, "loss %.4f, accuracy %.2f %% (%llu samples)\n\n", train_metrics_loss(&m),
-                 100 * train_metrics_accuracy(&m), (unsigned long long)m.count);
-    train_metrics_text(&m, n->info->class_names, text);
-    train_metrics_fini(&m);
+    train_tally_unpack(&tally, ((const struct network *)s->work)->info, score);
+    train_tally_line(&tally, text);
+    base_str_add(text, " (%llu samples)\n", (unsigned long long)train_tally_count(&tally));
+    train_tally_text(&tally, text);
+    train_tally_fini(&tally);
 }
 
 static json_t *network_score_json(const struct train_session *s, const double *score)
 {
-    const struct network *n = s->work;
-    struct train_metrics m;
+    struct train_tally tally;
     json_t *json;
 
-    train_metrics_unpack(&m, n->info->classes, score);
-    json = train_metrics_json(&m, n->info->class_names);
-    train_metrics_fini(&m);
+    train_tally_unpack(&tally, ((const struct network *)s->work)->info, score);
+    json = train_tally_json(&tally);
+    train_tally_fini(&tally);
     return json;
+}
+
+static const struct train_grade *network_grade(const struct train_session *s)
+{
+    return train_tally_grade(((const struct network *)s->work)->info);
+}
+
+static double network_graded(const struct train_session *s, const double *score)
+{
+    struct train_tally tally;
+    double value;
+
+    train_tally_unpack(&tally, ((const struct network *)s->work)->info, score);
+    value = train_tally_value(&tally);
+    train_tally_fini(&tally);
+    return value;
 }
 
 /* ---- what is told ---- */
@@ -549,18 +526,18 @@ static void network_about(const struct train_session *s, json_t *settings,
 static void network_announce(const struct train_session *s)
 {
     const struct network *n = s->work;
-    const struct data_info *info = n->info;
-    char validation[48] = "";
+    struct base_str text = {0};
 
-    data_warn(n->set);
-    if (info->count[DATA_VALIDATION] > 0)
-        snprintf(validation, sizeof validation, " %u validation,", info->count[DATA_VALIDATION]);
-    base_info("%s: %llu parameters, %sFLOP a sample; %s: %u training,%s %u test samples of "
-              "%dx%dx%d, %d classes",
-              s->job->model, (unsigned long long)nn_graph_parameters(n->graph),
-              base_scaled(nn_graph_flops(n->graph)).text, s->job->data, info->count[DATA_TRAIN],
-              validation, info->count[DATA_TEST], info->channels, info->height, info->width,
-              info->classes);
+    data_warn(n->samples.set);
+    train_samples_text(&n->samples, s->job->data, &text);
+    base_info("%s: %llu parameters, %sFLOP a sample; %s", s->job->model,
+              (unsigned long long)nn_graph_parameters(n->graph),
+              base_scaled(nn_graph_flops(n->graph)).text, text.text);
+    base_str_fini(&text);
+    if (s->closed)
+        base_info("%s is computed from sums over the samples, in one pass; --epochs, --lr and the "
+                  "like change nothing",
+                  s->job->model);
     base_info(
         "run %s, %d thread%s, %s kernels, about %sB", s->run.path, s->threads,
         base_plural(s->threads), nn_simd()->name,
@@ -569,7 +546,7 @@ static void network_announce(const struct train_session *s)
 
 const struct train_task train_task_network = {
     .name = "network",
-    .help = "a network that classifies samples",
+    .help = "a network that classifies samples or predicts numbers",
     .size = sizeof(struct network),
     .open = network_open,
     .close = network_close,
@@ -582,11 +559,14 @@ const struct train_task train_task_network = {
     .next = network_next,
     .compute = network_compute,
     .undo = network_undo,
+    .solve = network_solve,
     .unite = network_unite,
     .score_count = network_score_count,
     .score = network_score,
     .score_text = network_score_text,
     .score_json = network_score_json,
+    .grade = network_grade,
+    .graded = network_graded,
     .about = network_about,
     .announce = network_announce,
 };

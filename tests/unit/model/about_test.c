@@ -176,13 +176,94 @@ static void test_refuses(void **state)
     refuse("settings", "{'settings':[]}", "wrong type");
 }
 
+/* ---- tables ---- */
+
+#define NUMBER "{'name':'age','kind':'number','fill':30,'mean':30.5,'deviation':12}"
+#define COLOUR "{'name':'colour','kind':'category','categories':['','red']}"
+static const char of_table[] =
+    "{'model':'dense 2\\n','classes':2,'labels':['cat','dog'],'input':[3,1,1],'kernels':'',"
+    "'table':{'columns':[" NUMBER "," COLOUR "],'target':{'name':'kind','kind':'category'}},"
+    "'data':{'name':'t.csv','format':'csv','digest':'abc','test_share':0.25,'test_seed':9},"
+    "'settings':{}}";
+
+static void test_table(void **state)
+{
+    struct model_about about;
+    json_t *json = parse(of_table), *again;
+
+    (void)state;
+    assert_int_equal(model_about_from_json(json, &about), BASE_OK);
+    assert_int_equal(about.table->column_count, 2);
+    assert_int_equal(about.table->features, 3);
+    assert_string_equal(about.table->columns[1].categories[1], "red");
+    assert_string_equal(about.table->target.categories[1], "dog"); /* the labels */
+    assert_false(model_about_is_regression(&about));
+    assert_true(about.test_share == 0.25 && about.test_seed == 9);
+    again = model_about_to_json(&about);
+    model_about_fini(&about);
+    assert_int_equal(model_about_from_json(again, &about), BASE_OK);
+    assert_true(about.table->columns[0].mean == 30.5 && about.table->columns[0].fill == 30);
+    model_about_fini(&about);
+    json_decref(json);
+    json_decref(again);
+}
+
+static void test_regression(void **state)
+{
+    struct model_about about;
+    json_t *json = parse(of_table),
+           *fields = parse("{'classes':1,'labels':['age'],'table':{"
+                           "'columns':[" NUMBER "," COLOUR "],'target':" NUMBER "}}");
+
+    (void)state;
+    json_object_update(json, fields);
+    assert_int_equal(model_about_from_json(json, &about), BASE_OK);
+    assert_true(model_about_is_regression(&about));
+    assert_true(model_about_number(&about, 2) == 54.5);
+    model_about_fini(&about);
+    json_decref(json);
+    json_decref(fields);
+}
+
+/* of_table with another "table" is refused. */
+static void refuse_table(const char *table, const char *words)
+{
+    json_t *json = parse(of_table);
+    struct model_about about;
+
+    json_object_set_new(json, "table", parse(table));
+    assert_int_equal(model_about_from_json(json, &about), BASE_ERR_DATA);
+    if (strstr(base_message(), words) == NULL || strstr(base_message(), "\"table\"") == NULL)
+        fail_msg("no \"%s\" in: %s", words, base_message());
+    json_decref(json);
+}
+
+static void test_refuses_tables(void **state)
+{
+    (void)state;
+    refuse_table("[]", "is not an object");
+    refuse_table("{'columns':[]}", "target");
+    refuse_table("{'columns':[],'target':{'name':'k','kind':'category'}}", "1 to 16384");
+    refuse_table("{'columns':[" NUMBER "],'target':{'name':'k','kind':'category'}}",
+                 "1 features, but \"input\" has 3");
+    refuse_table("{'columns':[" COLOUR "],'target':" NUMBER "}", "but there are 2 classes");
+    refuse_table("{'columns':[{'name':'x','kind':'odd'}],'target':{'name':'k','kind':'category'}}",
+                 "number or category expected");
+    refuse_table("{'columns':[{'name':'x','kind':'number','fill':0,'mean':0,'deviation':0}],"
+                 "'target':{'name':'k','kind':'category'}}",
+                 "divided by it");
+    refuse_table("{'columns':[{'name':'x','kind':'category','categories':[1]}],"
+                 "'target':{'name':'k','kind':'category'}}",
+                 "entry 0 of \"categories\"");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reads),
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_reads),          cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_missing),        cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_table),          cmocka_unit_test(test_regression),
+        cmocka_unit_test(test_refuses_tables),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

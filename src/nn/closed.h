@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A model with a closed form: its weights follow from sums over the training samples, which are
+ * gathered in one pass, and no step is taken. The sums of several workers are added, so that each
+ * of them looks at its share of the samples alone. A file of nn/zoo/ brings it (nn/zoo.h).
+ */
+#ifndef NN_CLOSED_H
+#define NN_CLOSED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+struct nn_graph;
+
+struct nn_closed {
+    /* How many sums there are; fails where the model would be too large. */
+    base_status (*count)(const struct nn_graph *graph, size_t *count_p);
+    /* Adds n samples, x (n,C,H,W), to the sums, zeros at first. */
+    base_status (*add)(const struct nn_graph *graph, int n, const float *x, const int32_t *labels,
+                       double *sums);
+    /* From the sums over all samples, which it may overwrite, to the graph's weight buffer.
+     * `arguments`: of the model's name, or NULL. */
+    base_status (*solve)(const struct nn_graph *graph, const char *arguments, double *sums,
+                         float *weights);
+};
+
+#endif
