@@ -2,8 +2,8 @@
  *
  * Estimates of how long a convolution takes, so that a kernel can be chosen without timing any:
  * counts of what a pass does, times a rate for each. A candidate's file has its rates, fitted to
- * the times of many shapes (`paceline bench kernels`, bench/plan.py); they need only be right
- * relative to those of the other candidates. Costs do not depend on the number of threads.
+ * the times of many shapes by tools/rates; they need only be right relative to those of the other
+ * candidates. Costs do not depend on the number of threads.
  */
 #ifndef NN_COST_H
 #define NN_COST_H

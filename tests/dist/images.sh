@@ -101,6 +101,8 @@ json "o['test']['accuracy'] == 1"
 grep -q '"crop": "centre"' runs/centre/run.json || fail "the crop is not in run.json"
 expect 0 "$paceline" eval centre --json
 json "o['test']['accuracy'] == 1"
+expect 0 "$paceline" predict centre wide/test/ant/0.png wide/test/bee/0.png --json
+json "[p['classes'][0]['class'] for p in o['predictions']] == ['ant', 'bee']"
 for run in r1 r2; do
     expect 0 "$paceline" train "${train[@]}" --data wide --image-size 8x8 --crop random --epochs 2 --run $run
 done

@@ -13,8 +13,8 @@ static bool serves(const struct nn_conv_shape *s)
 }
 
 static const struct nn_cost_rates rates[NN_LEVELS] = {
-    [NN_LEVEL_portable] = {{99.6, 222, 165}, {82.8, 1, 506}},
-    [NN_LEVEL_avx2] = {{28.7, 3, 115}, {33.2, 1, 160}},
+    [NN_LEVEL_portable] = {{99.6, 56, 177}, {97.8, 1, 424}},
+    [NN_LEVEL_avx2] = {{29.2, 3, 93}, {32.6, 1, 237}},
 };
 
 static double cost(const struct nn_conv_shape *shape, enum nn_level level)
