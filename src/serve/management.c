@@ -4,6 +4,7 @@
  * for workers itself; predictions go on meanwhile on the other port.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -159,18 +160,21 @@ static void register_model(void *context, struct http_request *request)
 
 /* ---- list and describe ---- */
 
+enum { PAGE = 100 }; /* models of a list at most */
+
 static void list(void *context, struct http_request *request)
 {
     struct serve *serve = context;
-    int limit = 100, from = 0;
+    int limit = PAGE, from = 0;
     json_t *models = json_array(), *answer = json_object();
     size_t count, last;
     struct serve_version **all = serve_models_list(serve->models, true, &count);
     base_status st = BASE_OK;
 
-    TRY(number_of("limit", http_parameter(request, "limit"), 1, 100, &limit));
-    TRY(number_of("next_page_token", http_parameter(request, "next_page_token"), 0, 1000000000,
+    TRY(number_of("limit", http_parameter(request, "limit"), 0, INT_MAX, &limit));
+    TRY(number_of("next_page_token", http_parameter(request, "next_page_token"), 0, INT_MAX,
                   &from));
+    limit = limit < 1 || limit > PAGE ? PAGE : limit;
     last = (size_t)from + (size_t)limit;
     if (last < count)
         json_object_set_new(answer, "nextPageToken", json_sprintf("%zu", last));

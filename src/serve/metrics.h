@@ -14,7 +14,7 @@ enum { SERVE_BUCKETS = 22 }; /* of latencies: up to 2^i * 10 microseconds; the l
 
 /* Of a version of a model. */
 struct serve_counters {
-    atomic_ullong requests, batches, samples, refused, failed;
+    atomic_ullong requests, batches, samples, refused;
     atomic_ullong queue_us, inference_us; /* sums */
     atomic_ullong latency[SERVE_BUCKETS]; /* from a request's last byte to its answer */
 };

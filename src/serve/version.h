@@ -77,7 +77,7 @@ struct serve_version {
     pthread_cond_t change; /* a worker became ready or left */
     struct serve_job *first, **last;
     int queued, capacity;
-    bool collecting, closed;
+    bool collecting;     /* a worker waits for its batch to fill */
     int wanted, threads; /* workers, and compute threads of all of them */
     struct serve_worker workers[SERVE_MAX_WORKERS];
     struct serve_loaded *loaded; /* NULL: no checkpoint yet */

@@ -23,14 +23,16 @@ mkdir -p runs/grows/checkpoints
 cp -r runs/whole/checkpoints/step-1 runs/grows/checkpoints/
 serve --follow m=grows --workers 2 --threads 1
 cat >hammer.py <<'PY'
-import collections, http.client, sys, threading
+import collections, http.client, os, sys, threading
 address, requests, threads = sys.argv[1].split("//")[1], int(sys.argv[2]), 4
 image = open("image.png", "rb").read()
 known = {open(f"answer-{step}").read(): step for step in range(1, 7)}
 seen, wrong = collections.Counter(), []
 def ask():
     connection = http.client.HTTPConnection(address)
-    for _ in range(requests // threads):
+    asked = 0
+    while asked < requests // threads or not os.path.exists("swapped"):
+        asked += 1
         connection.request("POST", "/predictions/m", image)
         answer = connection.getresponse()
         text = answer.read().decode()
@@ -44,7 +46,7 @@ workers = [threading.Thread(target=ask) for _ in range(threads)]
 for worker in workers: worker.start()
 for worker in workers: worker.join()
 print(sum(seen.values()), len(wrong), wrong[:1], dict(sorted(seen.items())))
-sys.exit(bool(wrong) or sum(seen.values()) != requests // threads * threads)
+sys.exit(bool(wrong) or len(seen) != 6)
 PY
 : >progress
 /usr/bin/python3 hammer.py "$inference" "$requests" >hammer.out 2>&1 &
@@ -55,12 +57,14 @@ has_asked() { # COUNT
 serves_step() { # MODEL STEP
     curl -sS "$management/models/$1" | grep -q "\"step\": $2\b"
 }
-for step in 2 3 4 5 6; do # five swaps, spread over the requests
-    eventually has_asked $((requests * (step - 1) / 7))
+for step in 2 3 4 5 6; do # five swaps, with requests before, during and after each
+    eventually has_asked $(($(wc -c <progress) + requests / 8))
     cp -r "runs/whole/checkpoints/step-$step" runs/grows/checkpoints/.coming
     mv runs/grows/checkpoints/.coming "runs/grows/checkpoints/step-$step"
     eventually serves_step m $step
 done
+eventually has_asked $(($(wc -c <progress) + requests / 8))
+: >swapped
 wait $hammer || fail "$(cat hammer.out)"
 echo "answers by step: $(cat hammer.out)"
 answers 200 "$inference/predictions/m" -T image.png
@@ -73,6 +77,23 @@ mv runs/grows/checkpoints/.coming runs/grows/checkpoints/step-7
 eventually grep -q 'step-7 is passed over' serve.err
 answers 200 "$inference/predictions/m" -T image.png
 cmp -s out answer-6 || fail "a damaged checkpoint is served"
+stop
+
+# A run without a checkpoint: 503 until the first comes.
+mkdir runs/soon
+serve --follow soon --threads 1
+answers 503 "$inference/predictions/soon" -T image.png
+body "'no checkpoint yet' in o['message']"
+answers 500 "$inference/ping"
+mkdir runs/soon/checkpoints
+cp -r runs/whole/checkpoints/step-3 runs/soon/checkpoints/.coming
+mv runs/soon/checkpoints/.coming runs/soon/checkpoints/step-3
+eventually serves_step soon 3
+is_served() {
+    [ "$(curl -sS -o out -w '%{http_code}' "$inference/predictions/soon" -T image.png)" = 200 ]
+}
+eventually is_served
+cmp -s out answer-3 || fail "the first checkpoint's answer: $(cat out)"
 stop
 
 # A training that runs: it has no checkpoint when the server starts, and all of them in the end.
