@@ -261,7 +261,14 @@ static void wait_for_signal(const sigset_t *before)
 static void drain(struct serve *serve)
 {
     double until = base_now() + (double)serve->setup->drain_seconds;
+    size_t count;
+    struct serve_version **all = serve_models_list(serve->models, false, &count);
 
+    for (size_t i = 0; i < count; i++) {
+        serve_version_hurry(all[i]);
+        serve_models_release(serve->models, all[i]);
+    }
+    base_free(all);
     for (int i = 0; i < SERVE_PORTS; i++)
         if (!http_server_drain(serve->servers[i], until - base_now()))
             base_warn("some requests of the %s API had no answer after %lld seconds", port_names[i],

@@ -102,7 +102,7 @@ static struct serve_job *take_batch(struct serve_version *v, const struct serve_
     int late = 0;
 
     v->collecting = true;
-    while (v->queued < v->settings.batch_size && late == 0 && w->index < v->wanted)
+    while (v->queued < v->settings.batch_size && late == 0 && w->index < v->wanted && !v->hurried)
         late = pthread_cond_timedwait(&v->filled, &v->lock, &at);
     v->collecting = false;
     for (int i = 0; i < v->settings.batch_size && *end != NULL; i++) {
@@ -276,6 +276,14 @@ struct serve_version_status serve_version_status(struct serve_version *v)
         status.able += v->workers[i].able;
     pthread_mutex_unlock(&v->lock);
     return status;
+}
+
+void serve_version_hurry(struct serve_version *v)
+{
+    pthread_mutex_lock(&v->lock);
+    v->hurried = true;
+    pthread_cond_broadcast(&v->filled);
+    pthread_mutex_unlock(&v->lock);
 }
 
 /* ---- weights ---- */

@@ -78,6 +78,7 @@ struct serve_version {
     struct serve_job *first, **last;
     int queued, capacity;
     bool collecting;     /* a worker waits for its batch to fill */
+    bool hurried;        /* no worker is to wait for that any more */
     int wanted, threads; /* workers, and compute threads of all of them */
     struct serve_worker workers[SERVE_MAX_WORKERS];
     struct serve_loaded *loaded; /* NULL: no checkpoint yet */
@@ -102,6 +103,9 @@ struct serve_version_status {
     int queued;       /* jobs that wait */
 };
 struct serve_version_status serve_version_status(struct serve_version *version);
+
+/* From now on batches are computed as they are: the server is about to end. */
+void serve_version_hurry(struct serve_version *version);
 
 /* Other weights from the next batch on; takes over the reference. */
 void serve_version_replace(struct serve_version *version, struct serve_loaded *loaded);

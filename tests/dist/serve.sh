@@ -105,9 +105,9 @@ before=$(wakes)
 sleep 2
 [ $(($(wakes) - before)) -le 3 ] || fail "an idle server woke up $(($(wakes) - before)) times in 2 s"
 
-# ---- SIGTERM: what is under way is answered ----
+# ---- SIGTERM: what is under way is answered, and no request waits for others any more ----
 stop TERM 143
-serve --model tiny --batch-size 8 --max-batch-delay 2000 --json --threads 1
+serve --model tiny --batch-size 8 --max-batch-delay 100000 --json --threads 1
 answers 200 "$management/models/tiny"
 curl -sS --max-time 60 -o drained -w '%{http_code}' "$inference/predictions/tiny" -T image.png >code &
 asking=$!
