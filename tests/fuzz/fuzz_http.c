@@ -76,17 +76,31 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return 0;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
+/* Every client has an address of its own, 127.x.y.z: of one address the ports would be used up by
+ * connections that ended within the last minute. */
+static int connect_anew(void)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)port),
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    struct linger at_once = {.l_onoff = 1}; /* no port is kept by a connection that is over */
-    char heard[4096];
+    static uint32_t clients;
+    struct sockaddr_in from = {.sin_family = AF_INET,
+                               .sin_addr.s_addr =
+                                   htonl(INADDR_LOOPBACK + 256 + clients++ % (1 << 20))};
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
+    if (fd < 0 || bind(fd, (struct sockaddr *)&from, sizeof from) != 0 ||
+        connect(fd, (struct sockaddr *)&to, sizeof to) != 0)
         abort();
+    return fd;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
+{
+    struct linger at_once = {.l_onoff = 1}; /* no port is kept by a connection that is over */
+    char heard[4096];
+    int fd = connect_anew();
+
     while (count > 0) {
         ssize_t sent = send(fd, bytes, count, MSG_NOSIGNAL);
 
