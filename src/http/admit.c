@@ -133,7 +133,7 @@ static int find_route(struct http_request *request)
     int status = MHD_HTTP_NOT_FOUND;
 
     for (const struct http_route *r = request->server->setup.routes; r->pattern != NULL; r++) {
-        if (!takes_path(request, r->pattern))
+        if ((r->local && !request->server->loopback) || !takes_path(request, r->pattern))
             continue;
         if (takes_method(r->methods, request->method)) {
             request->route = r;

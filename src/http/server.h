@@ -33,6 +33,7 @@ struct http_route {
     const char *pattern;
     http_handle *handle;
     bool open;         /* needs no token */
+    bool local;        /* there only where the server listens on a loopback address */
     const char *help;  /* one line, for descriptions of the API */
     const char *query; /* its parameters, "limit next_page_token", likewise; NULL: none */
 };

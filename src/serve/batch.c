@@ -105,6 +105,7 @@ void serve_batch_run(struct serve_version *v, struct serve_worker *w, struct ser
         size_t rows = (size_t)job->samples.n;
 
         serve_count_answer(&v->counters, began - job->arrived, ended - began);
+        serve_recent_add(&v->recent, ended, ended - job->arrived);
         if (st == BASE_OK) {
             serve_answer_job(w->loaded, job, y + row * (size_t)w->loaded->outputs);
         } else {

@@ -18,6 +18,7 @@
 #include "serve/handler.h"
 #include "serve/loaded.h"
 #include "serve/metrics.h"
+#include "serve/recent.h"
 
 /* What registration and scaling set; kept in the state file. */
 struct serve_settings {
@@ -70,6 +71,7 @@ struct serve_version {
     bool at_startup, from_store;
     struct serve_settings settings;
     struct serve_counters counters;
+    struct serve_recent recent;
 
     pthread_mutex_t lock;
     pthread_cond_t work;   /* there are jobs, other weights, or fewer workers wanted */

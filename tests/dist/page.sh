@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# The page at `GET /` in a headless Chromium: an image that is dropped gets the answer that curl gets.
+source "$(dirname "$0")/../support/dist.bash"
+command -v chromedriver >/dev/null || { echo "skipped: no chromedriver (tools/deps test installs it)" && exit 77; }
+
+cat >use.py <<'PY'
+import pathlib, subprocess, sys
+root, program = sys.argv[1:]
+sys.path.insert(0, root + "/tools")
+import served
+
+served.make_set("set")
+for name, seed in (("one", 3), ("two", 4)):
+    served.train(program, "runs", name, "--model", "mlp:8x1", "--data", "set", "--batch", 4, "--threads", 1,
+                 "--epochs", 3, "--lr", 0.05, "--seed", seed)
+pathlib.Path("bad.png").write_bytes(served.square(8, 20)[:50])
+page = [root + "/tests/support/page.py"]
+given = ["one", "two", "set/test/bee/1.png", "bad.png"]
+with served.Served(program, ".", "--model", "one=runs/one", "--model", "two=runs/two") as server:
+    for options in ([], ["--dark"]):
+        subprocess.run([*page, server.inference, *given, *options], check=True, timeout=500)
+
+    # Nothing of it comes from elsewhere, and pages of elsewhere cannot use it.
+    status, text, headers = server.ask("GET", "/")
+    assert status == 200 and headers["Content-Type"] == "text/html; charset=utf-8", (status, headers)
+    policy = headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy, policy
+    links = [part for part in text.split('"') if part.startswith(("http:", "https:", "//"))]
+    assert not links, links
+    assert server.ask("GET", "/", headers={"Host": "evil.example"})[0] == 403
+    assert server.ask("POST", "/")[0] == 405
+    status, live, _ = server.ask("GET", "/live")
+    assert status == 200 and [m["name"] for m in live["models"]] == ["one", "two"], live
+    assert live["models"][0]["input"] == [1, 8, 8] and live["models"][0]["outputs"] == 3, live
+    assert live["models"][0]["requests"] > 0, live
+PY
+timeout 550 /usr/bin/python3 use.py "$root" "$paceline" || fail "the page"
