@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import signal
 import struct
 import subprocess
@@ -93,6 +94,20 @@ class Served:
         """Resident bytes."""
         pages = pathlib.Path(f"/proc/{self.pid}/statm").read_text().split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+    def peak(self):
+        """The most resident bytes so far."""
+        return 1024 * int(re.search(r"VmHWM:\s+(\d+)", pathlib.Path(f"/proc/{self.pid}/status").read_text())[1])
+
+    def sockets(self):
+        """How many it has open, listening ones included."""
+        found = 0
+        for fd in pathlib.Path(f"/proc/{self.pid}/fd").iterdir():
+            try:
+                found += os.readlink(fd).startswith("socket:")
+            except OSError:  # closed meanwhile
+                pass
+        return found
 
     def cpu(self):
         """Seconds of all its threads so far, in nanoseconds' resolution."""

@@ -33,5 +33,13 @@ with served.Served(program, ".", "--model", "one=runs/one", "--model", "two=runs
     assert status == 200 and [m["name"] for m in live["models"]] == ["one", "two"], live
     assert live["models"][0]["input"] == [1, 8, 8] and live["models"][0]["outputs"] == 3, live
     assert live["models"][0]["requests"] > 0, live
+
+# With a token the page asks for it.
+subprocess.run([program, "token", "token"], check=True, stdout=subprocess.DEVNULL)
+token = pathlib.Path("token").read_text().strip()
+with served.Served(program, ".", "--model", "one=runs/one", "--model", "two=runs/two", "--token-file", "token") as server:
+    subprocess.run([*page, server.inference, *given, "--token", token], check=True, timeout=500)
+    assert server.ask("GET", "/")[0] == 200
+    assert server.ask("GET", "/live")[0] == 400
 PY
 timeout 550 /usr/bin/python3 use.py "$root" "$paceline" || fail "the page"
