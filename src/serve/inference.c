@@ -164,7 +164,6 @@ static void describe_api(void *context, struct http_request *request)
 
 const struct http_route serve_inference_routes[] = {
     {"GET", "/", serve_page_show, .open = true, .local = true, .help = "a page for people"},
-    {"GET", "/live", serve_page_live, .help = "requests a second and latencies of every model"},
     {"OPTIONS", "/", describe_api, .help = "this description"},
     {"GET", "/api-description", describe_api, .help = "this description"},
     {"GET", "/ping", ping, .open = true, .help = "the server's health"},

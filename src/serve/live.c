@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * An event's data is one line of JSON: {"models":[{"name","version","requests","refused","queued",
- * "rate","p50_ms","p99_ms"}]}. Rate and latencies are those of the last second; the latencies are
- * null when it had no request, and are read from the counters' buckets, so they are a little
- * coarse.
+ * An event's data is one line of JSON: {"models":[{"name","version","default","requests","refused",
+ * "queued","rate","p50_ms","p99_ms","step","input","outputs"}]}. Rate and latencies are those of
+ * the last five seconds, 0 where they had no request; the last three are missing while there is no
+ * checkpoint.
  */
 #include "serve/live.h"
 
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -16,13 +15,8 @@
 #include "http/stream.h"
 #include "serve/answer.h"
 
-enum { MAX_STREAMS = 16, MAX_MODELS = 64 };
-
-/* Counters of a version as they were a second ago. */
-struct before {
-    const struct serve_counters *counters;
-    unsigned long long requests, latency[SERVE_BUCKETS];
-};
+enum { MAX_STREAMS = 16 };
+static const double WINDOW = 5; /* seconds */
 
 struct serve_live {
     struct serve *serve;
@@ -32,67 +26,45 @@ struct serve_live {
     int count;
     bool ends;
     pthread_t thread;
-    struct before before[MAX_MODELS]; /* the thread's own */
-    double seconds;                   /* when that was */
 };
 
-/* The latency, in milliseconds, that a share of the requests stayed below. */
-static json_t *quantile(const unsigned long long *buckets, unsigned long long total, double share)
+static json_t *describe(struct serve_version *v, bool is_default, double now)
 {
-    double want = share * (double)total, below = 0;
+    struct serve_pace pace = serve_recent_pace(&v->recent, now, WINDOW);
+    struct serve_loaded *loaded = serve_version_loaded(v);
+    json_t *model = json_pack("{s:s, s:s, s:b, s:I, s:I, s:i, s:f, s:f, s:f}", "name", v->name,
+                              "version", v->version, "default", is_default, "requests",
+                              (json_int_t)atomic_load(&v->counters.requests), "refused",
+                              (json_int_t)atomic_load(&v->counters.refused), "queued",
+                              serve_version_status(v).queued, "rate", pace.per_second, "p50_ms",
+                              pace.p50 * 1e3, "p99_ms", pace.p99 * 1e3);
 
-    if (total == 0)
-        return json_null();
-    for (int b = 0; b < SERVE_BUCKETS; b++) {
-        double here = (double)buckets[b], low = b == 0 ? 5 : (double)(5ull << b);
+    if (loaded != NULL) {
+        struct nn_shape in = loaded->model.about.input;
 
-        if (here > 0 && below + here >= want)
-            return json_real(low * exp2((want - below) / here) / 1e3); /* buckets double */
-        below += here;
+        json_object_set_new(model, "step", json_integer((json_int_t)loaded->model.checkpoint.step));
+        json_object_set_new(model, "input", json_pack("[i, i, i]", in.c, in.h, in.w));
+        json_object_set_new(model, "outputs", json_integer(loaded->outputs));
+        serve_loaded_unref(loaded);
     }
-    return json_null();
-}
-
-static json_t *describe(struct serve_version *v, struct before *before, double seconds)
-{
-    struct serve_counters *c = &v->counters;
-    unsigned long long requests = atomic_load(&c->requests), buckets[SERVE_BUCKETS], total = 0;
-    struct before now = {.counters = c, .requests = requests};
-
-    if (before->counters != c) /* the first look at this version */
-        *before = (struct before){.requests = requests};
-    for (int b = 0; b < SERVE_BUCKETS; b++) {
-        now.latency[b] = atomic_load(&c->latency[b]);
-        buckets[b] = before->counters == c ? now.latency[b] - before->latency[b] : 0;
-        total += buckets[b];
-    }
-    double rate = (double)(requests - before->requests) / seconds;
-
-    *before = now;
-    return json_pack("{s:s, s:s, s:I, s:I, s:i, s:f, s:o, s:o}", "name", v->name, "version",
-                     v->version, "requests", (json_int_t)requests, "refused",
-                     (json_int_t)atomic_load(&c->refused), "queued", serve_version_status(v).queued,
-                     "rate", rate, "p50_ms", quantile(buckets, total, 0.5), "p99_ms",
-                     quantile(buckets, total, 0.99));
+    return model;
 }
 
 /* "data: {…}\n\n"; base_free */
 static char *make_event(struct serve_live *live)
 {
     struct serve_models *models = live->serve->models;
-    double now = base_now(), seconds = fmax(now - live->seconds, 1e-3);
+    double now = base_now();
     json_t *list = json_array(), *document = json_pack("{s:o}", "models", list);
     size_t count;
     struct serve_version **all = serve_models_list(models, false, &count);
     char *text, *event;
 
     for (size_t i = 0; i < count; i++) {
-        if (i < MAX_MODELS)
-            json_array_append_new(list, describe(all[i], &live->before[i], seconds));
+        json_array_append_new(list, describe(all[i], serve_models_is_default(models, all[i]), now));
         serve_models_release(models, all[i]);
     }
     base_free(all);
-    live->seconds = now;
     text = json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(6));
     event = base_format("data: %s\n\n", text);
     base_free(text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The page for people at `GET /` of the inference port, and what it asks for once a second while
- * it is looked at.
+ * The page for people at `GET /` of the inference port. While it is looked at, it reads the events
+ * of /live (live.h).
  */
 #ifndef SERVE_PAGE_H
 #define SERVE_PAGE_H
@@ -10,6 +10,6 @@
 
 extern const char serve_page[]; /* page.html; cmake/embed.cmake makes it */
 
-http_handle serve_page_show, serve_page_live;
+http_handle serve_page_show;
 
 #endif

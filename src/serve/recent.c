@@ -52,7 +52,6 @@ struct serve_pace serve_recent_pace(const struct serve_recent *recent, double no
     qsort(latencies, (size_t)pace.count, sizeof *latencies, compare);
     pace.per_second = pace.count / window;
     pace.p50 = percentile(latencies, pace.count, 0.50);
-    pace.p90 = percentile(latencies, pace.count, 0.90);
     pace.p99 = percentile(latencies, pace.count, 0.99);
     base_free(latencies);
     return pace;

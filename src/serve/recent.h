@@ -16,9 +16,9 @@ struct serve_recent { /* zeros are an empty one */
 };
 
 struct serve_pace {
-    int count;            /* answers that the others are of */
-    double per_second;    /* over the window, or over the time since the oldest one kept */
-    double p50, p90, p99; /* seconds; 0 without answers */
+    int count;         /* answers that the others are of */
+    double per_second; /* over the window, or over the time since the oldest one kept */
+    double p50, p99;   /* seconds; 0 without answers */
 };
 
 /* `now` is base_now; latency in seconds. */

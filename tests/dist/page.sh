@@ -4,7 +4,7 @@ source "$(dirname "$0")/../support/dist.bash"
 command -v chromedriver >/dev/null || { echo "skipped: no chromedriver (tools/deps test installs it)" && exit 77; }
 
 cat >use.py <<'PY'
-import pathlib, subprocess, sys
+import json, pathlib, subprocess, sys, urllib.request
 root, program = sys.argv[1:]
 sys.path.insert(0, root + "/tools")
 import served
@@ -29,10 +29,11 @@ with served.Served(program, ".", "--model", "one=runs/one", "--model", "two=runs
     assert not links, links
     assert server.ask("GET", "/", headers={"Host": "evil.example"})[0] == 403
     assert server.ask("POST", "/")[0] == 405
-    status, live, _ = server.ask("GET", "/live")
-    assert status == 200 and [m["name"] for m in live["models"]] == ["one", "two"], live
-    assert live["models"][0]["input"] == [1, 8, 8] and live["models"][0]["outputs"] == 3, live
-    assert live["models"][0]["requests"] > 0, live
+    with urllib.request.urlopen(server.inference + "/live", timeout=60) as events:
+        line = events.readline()
+    models = json.loads(line.removeprefix(b"data: "))["models"]
+    assert [m["name"] for m in models] == ["one", "two"], line
+    assert models[0]["input"] == [1, 8, 8] and models[0]["outputs"] == 3 and models[0]["requests"] > 0, line
 
 # With a token the page asks for it.
 subprocess.run([program, "token", "token"], check=True, stdout=subprocess.DEVNULL)
