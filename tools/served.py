@@ -49,7 +49,7 @@ def train(program, place, run, *options):
 
 
 class Served:
-    """Starts the program and waits until it answers; ends it with SIGTERM."""
+    """For `with`: starts the program and waits until it answers."""
 
     def __init__(self, program, place, *options, ports=True):
         self.place = pathlib.Path(place)
@@ -71,15 +71,14 @@ class Served:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
-        self.stop()
-
-    def stop(self):
+    def __exit__(self, fault, *_):
+        """SIGTERM, which must be how it ends: 128 + 15, once everything is answered."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(timeout=PATIENCE)
         self.log.close()
-        return code
+        if fault is None and code != 143:
+            raise SystemExit(f"the server ended with {code}: {self.said()}")
 
     def said(self):
         return (self.place / "serve.log").read_text(encoding="utf-8", errors="replace")

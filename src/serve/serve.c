@@ -219,7 +219,10 @@ static base_status tell_ready(const struct serve *serve)
         text = json_dumps(ready, JSON_COMPACT);
         TRY(base_file_replace(serve->setup->ready_file, text, strlen(text)));
     }
-    base_info("ready; try");
+    if (is_loopback(serve->setup->host))
+        base_info("ready; open %s or try", json_string_value(json_object_get(ready, "inference")));
+    else
+        base_info("ready; try");
     tell_curls(serve);
 out:
     base_free(text);

@@ -97,14 +97,13 @@ static base_status v2_read(const struct serve_loaded *loaded, struct serve_job *
     size_t count;
     const char *body = http_body(job->request, &count);
 
-    return serve_v2_parse(&loaded->model.about, body, count, &job->document, &job->samples);
+    return serve_v2_parse(&loaded->model.about, body, count, &job->id, &job->samples);
 }
 
 static json_t *v2_write(const struct serve_loaded *loaded, const struct serve_job *job,
                         const float *y)
 {
     json_t *data = json_array(), *answer;
-    const json_t *id = json_object_get(job->document, "id");
     size_t total = (size_t)job->samples.n * (size_t)loaded->outputs;
 
     for (size_t i = 0; i < total; i++)
@@ -112,8 +111,8 @@ static json_t *v2_write(const struct serve_loaded *loaded, const struct serve_jo
     answer = json_pack("{s:s, s:s, s:[{s:s, s:s, s:[i,i], s:o}]}", "model_name", job->name,
                        "model_version", job->version, "outputs", "name", output_name, "datatype",
                        "FP32", "shape", job->samples.n, loaded->outputs, "data", data);
-    if (json_is_string(id))
-        json_object_set_new(answer, "id", json_string(json_string_value(id)));
+    if (job->id != NULL)
+        json_object_set(answer, "id", job->id);
     return answer;
 }
 

@@ -59,14 +59,17 @@ static base_status check_type(const char *type)
 }
 
 base_status serve_v2_parse(const struct model_about *about, const char *bytes, size_t count,
-                           json_t **document_p, struct serve_samples *samples_p)
+                           json_t **id_p, struct serve_samples *samples_p)
 {
     base_status st = BASE_OK;
-    json_t *inputs, *input, *shape, *data;
+    json_t *document = NULL, *inputs, *input, *shape, *data;
     const char *type;
 
-    TRY(base_prefix(base_json_parse(bytes, count, document_p), "the body"));
-    TRY(base_json_array(*document_p, "inputs", &inputs));
+    *id_p = NULL;
+    TRY(base_prefix(serve_values_parse(bytes, count, &document), "the body"));
+    if (json_is_string(json_object_get(document, "id")))
+        *id_p = json_incref(json_object_get(document, "id"));
+    TRY(base_json_array(document, "inputs", &inputs));
     if (json_array_size(inputs) != 1)
         TRY(base_fail(BASE_ERR_DATA, "the model has one input, the request has %zu",
                       json_array_size(inputs)));
@@ -82,5 +85,6 @@ base_status serve_v2_parse(const struct model_about *about, const char *bytes, s
     if (strcmp(type, "UINT8") == 0)
         TRY(normalise_pixels(about, samples_p));
 out:
+    json_decref(document);
     return st;
 }

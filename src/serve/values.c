@@ -3,7 +3,22 @@
 
 #include <math.h>
 
-enum { MAX_DEPTH = 8 };
+enum { MAX_DEPTH = 8, MAX_ITEMS = 1 << 20 };
+
+base_status serve_values_parse(const char *bytes, size_t count, json_t **document_p)
+{
+    size_t items = 1;
+
+    *document_p = NULL;
+    for (size_t i = 0; i < count; i++) /* every value but the first follows one of these */
+        items += bytes[i] == ',' || bytes[i] == '[' || bytes[i] == '{';
+    if (items > MAX_ITEMS)
+        return base_fail(BASE_ERR_DATA,
+                         "more than %d values as JSON; so many are better sent as float32 values, "
+                         "of type application/octet-stream",
+                         MAX_ITEMS);
+    return base_json_parse(bytes, count, document_p);
+}
 
 static base_status count_in(const json_t *value, int depth, size_t *count)
 {

@@ -7,6 +7,10 @@
 
 #include "base/json.h"
 
+/* A document that may hold many of them, but not so many that they need hundreds of megabytes:
+ * a value of two bytes is one of forty once it is parsed. */
+base_status serve_values_parse(const char *bytes, size_t count, json_t **document_p);
+
 /* How many there are; anything but numbers in arrays is an error. */
 base_status serve_values_count(const json_t *value, size_t *count_p);
 /* In order, to memory for that many. */

@@ -58,7 +58,7 @@ void serve_job_free(struct serve_job *job)
 {
     if (job == NULL)
         return;
-    json_decref(job->document);
+    json_decref(job->id);
     base_free(job->samples.x);
     base_free(job->type);
     base_free(job->why);

@@ -45,7 +45,7 @@ struct serve_job {
     const char *name, *version, *handler; /* of the version that serves it */
     char *type;                           /* Content-Type, or "" */
     size_t max_pixels;                    /* of an image */
-    json_t *document;                     /* the protocol's own, or NULL */
+    json_t *id;                           /* what the client calls it, a string, or NULL */
     struct serve_samples samples;
     double arrived;
     base_status st;

@@ -108,8 +108,12 @@ for command in $(sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' help.txt); do
     expect 0 "$paceline" "$command" --help
     grep -oE -- '--[a-z][a-z0-9-]+' out >>options.txt
 done
-for option in $(cat "$root/README.md" "$docs"/{json,files,model-files,export}.md |
-    grep -v 'did you mean' | sed 's/--mca //' | grep -oE -- '--[a-z][a-z0-9-]+' | sort -u); do
+expect 0 "$paceline" serve --help
+for option in $(grep -oE -- '^  --[a-z-]+' out); do
+    grep -qF -- "\`$option" "$docs/serving.md" || fail "docs/serving.md lacks $option"
+done
+for option in $(cat "$root/README.md" "$docs"/{json,files,model-files,export,serving}.md |
+    grep -v "did you mean\|torchserve --start" | sed 's/--mca //' | grep -oE -- '--[a-z][a-z0-9-]+' | sort -u); do
     grep -qxF -e "$option" -e "--${option#--no-}" options.txt || fail "there is no option $option"
 done
 for variable in $(grep -rhoE 'getenv\("[A-Z_]+"' "$root/src" | grep -oE '[A-Z_]{2,}' | sort -u); do

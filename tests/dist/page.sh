@@ -44,3 +44,23 @@ with served.Served(program, ".", "--model", "one=runs/one", "--model", "two=runs
     assert server.ask("GET", "/live")[0] == 400
 PY
 timeout 550 /usr/bin/python3 use.py "$root" "$paceline" || fail "the page"
+
+# Where others could reach the server, the page is not there. A namespace keeps the others away.
+cat >elsewhere.py <<'PY'
+import sys
+sys.path.insert(0, sys.argv[1] + "/tools")
+import served
+
+with served.Served(sys.argv[2], ".", "--model", "one=runs/one", "--host", "0.0.0.0", "--token-file", "token",
+                   "--management-token-file", "other.token") as server:
+    token = {"Authorization": "Bearer " + open("token").read().strip()}
+    for headers in ({}, token):
+        status, text, _ = server.ask("GET", "/", headers=headers)
+        assert status == 405 and "<html" not in str(text), (status, text)
+    assert server.ask("GET", "/ping")[0] == 200
+PY
+expect 0 "$paceline" token other.token
+if unshare -rn true 2>/dev/null; then
+    timeout 120 unshare -rn bash -c 'ip link set lo up && exec "$@"' - /usr/bin/python3 elsewhere.py "$root" "$paceline" ||
+        fail "the page beyond loopback"
+fi

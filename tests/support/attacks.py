@@ -164,6 +164,13 @@ def attack_oversize(server, _):
     need(status == 400, f"the longest body that is allowed is no image: {status}")
 
 
+def attack_large_images(server, _):
+    """Sound images of the largest size: small files, 48 MB each once decoded, a dozen at a time."""
+    large = served.png(4096, 4096, bytes(3 * 4096 * 4096), 2)
+    for _, (status, answer, _) in all_at_once(lambda _: server.ask("POST", "/predictions/own", large), range(12)):
+        need(status == 200, f"an image of 4096x4096: {status} {answer}")
+
+
 # ---- how it is sent ----
 
 def attack_pipelining(server, image):
@@ -414,8 +421,8 @@ def main():
             good.start()
             good.check("peace")
             before = server.memory()
-            for attack in (attack_framing, attack_not_http, attack_paths, attack_images, attack_documents,
-                           attack_oversize, attack_pipelining, attack_half_closed, attack_browser):
+            for attack in (attack_framing, attack_not_http, attack_paths, attack_images, attack_large_images,
+                           attack_documents, attack_oversize, attack_pipelining, attack_half_closed, attack_browser):
                 began = time.monotonic()
                 attack(server, image)
                 good.check(attack.__name__)

@@ -134,6 +134,8 @@ def documents():
         ("JSON that breaks off", "application/json", b"[1, 2"),
         ("JSON of 100,000 brackets", "application/json", 100000 * b"["),
         ("JSON of 100,000 nested arrays", "application/json", 100000 * b"[" + 100000 * b"]"),
+        ("JSON of three million values", "application/json", b"[" + 3000000 * b"0," + b"0]"),
+        ("JSON of two million arrays", "application/json", b"[" + 2000000 * b"[]," + b"0]"),
         ("JSON with too few values", "application/json", b"[1, 2, 3]"),
         ("JSON with a huge number", "application/json", b"[" + b"1e999," * 63 + b"1]"),
         ("JSON with a number for a double alone", "application/json", b"[" + b"1e300," * 63 + b"1]"),

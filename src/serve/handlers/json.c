@@ -40,7 +40,7 @@ static base_status json_read(const struct model_about *about, const struct serve
     const json_t *values;
     size_t count;
 
-    TRY(base_json_parse(body->bytes, body->count, &document));
+    TRY(serve_values_parse(body->bytes, body->count, &document));
     values = values_of(document);
     TRY(serve_values_count(values, &count));
     TRY(serve_samples_new(about, count, samples_p));
