@@ -13,11 +13,13 @@
 #include "nn/simd/gemm.h"
 
 enum {
-    BAND = 256,  /* pixels of a band, or one row: summed in one go */
-    GROUPS = 16, /* of images, in the gradient of the weights */
-    MANY = 4,    /* channel blocks of a forward task */
-    TAPS = 6,    /* of a backward tile, or one less: what leaves fewer of them empty */
-    LINE = 16,   /* floats */
+    ROWS = 6,                       /* pixels of a forward tile */
+    PANELS = NN_PANELS > 1 ? 2 : 1, /* channel blocks of a tile */
+    BAND = 256,                     /* pixels of a band, or one row: summed in one go */
+    GROUPS = 16,                    /* of images, in the gradient of the weights */
+    MANY = 4,                       /* channel blocks of a forward task */
+    TAPS = 6,  /* of a backward tile, or one less: what leaves fewer of them empty */
+    LINE = 16, /* floats */
 };
 
 struct layout {
@@ -124,7 +126,7 @@ NN_INLINE void outputs_of(const struct image *m, const struct outputs *t, int co
     const size_t step = (size_t)m->l->s->stride[1], panel = (size_t)taps * 8;
     const size_t plane = (size_t)m->l->pixels * 8;
     const float *x = t->x, *w = t->w;
-    nn_v8 sum[NN_ROWS][NN_PANELS];
+    nn_v8 sum[ROWS][PANELS];
 
 #pragma GCC unroll 8
     for (int r = 0; r < count; r++)
@@ -153,12 +155,12 @@ NN_INLINE void outputs_of(const struct image *m, const struct outputs *t, int co
 
 static void outputs_run(const struct image *m, const struct outputs *t, int count, int panels)
 {
-#define CASE(number)                             \
-    case number:                                 \
-        if (panels == 1)                         \
-            outputs_of(m, t, number, 1);         \
-        else                                     \
-            outputs_of(m, t, number, NN_PANELS); \
+#define CASE(number)                          \
+    case number:                              \
+        if (panels == 1)                      \
+            outputs_of(m, t, number, 1);      \
+        else                                  \
+            outputs_of(m, t, number, PANELS); \
         break;
     switch (count) {
         CASE(1)
@@ -166,16 +168,16 @@ static void outputs_run(const struct image *m, const struct outputs *t, int coun
         CASE(3)
         CASE(4)
         CASE(5)
-        CASE(NN_ROWS)
+        CASE(ROWS)
     }
 #undef CASE
 }
 
-/* y of up to NN_PANELS channel blocks of an image; rows are cut into tiles of equal size. */
+/* y of up to PANELS channel blocks of an image; rows are cut into tiles of equal size. */
 static void image_forward(const struct image *m, struct outputs t, int panels)
 {
     const struct nn_conv_shape *s = m->l->s;
-    const int tiles = (s->out.w + NN_ROWS - 1) / NN_ROWS;
+    const int tiles = (s->out.w + ROWS - 1) / ROWS;
 
     for (int row = 0; row < s->out.h; row++) {
         t.x = m->x + (size_t)(row * s->stride[0]) * (size_t)m->l->w;
@@ -205,14 +207,14 @@ static void forward_with(const struct nn_conv_shape *shape, int threads, int n, 
                 .l = &l, .x = pad_image(&l, x + (size_t)i * image, scratch), .offsets = offsets};
             const int end = least(first + MANY, l.o8);
 
-            for (int o = first; o < end; o += NN_PANELS)
+            for (int o = first; o < end; o += PANELS)
                 image_forward(
                     &m,
                     (struct outputs){.w = w + (size_t)o * panel,
                                      .b = b ? b + (size_t)o * 8 : NULL,
                                      .y = y + (size_t)(i * l.o8 + o) * (size_t)l.pixels * 8,
                                      .relu = relu},
-                    least(NN_PANELS, end - o));
+                    least(PANELS, end - o));
         }
 }
 
@@ -251,7 +253,7 @@ NN_INLINE void sums_of(const struct image *m, const struct sums *t, int count, i
     const size_t panel = (size_t)(l->taps + 1) * 8;
     const int columns = l->s->out.w;
     const float *tap[TAPS], *dy = t->dy, *y = t->y;
-    nn_v8 sum[TAPS][NN_PANELS];
+    nn_v8 sum[TAPS][PANELS];
 
     for (int r = 0; r < count; r++)
         for (int p = 0; p < panels; p++)
@@ -262,7 +264,7 @@ NN_INLINE void sums_of(const struct image *m, const struct sums *t, int count, i
                                               (size_t)(row * l->s->stride[0]) * (size_t)l->w
                                         : m->ones;
         for (size_t at = 0; at < (size_t)columns * step; at += step, dy += 8, y += masked ? 8 : 0) {
-            nn_v8 grad[NN_PANELS];
+            nn_v8 grad[PANELS];
 
 #pragma GCC unroll 2
             for (int p = 0; p < panels; p++)
@@ -296,11 +298,11 @@ static void sums_run(const struct image *m, const struct sums *t, int count, int
     if (count == TAPS && panels == 1)
         sums_through(m, t, TAPS, 1);
     else if (count == TAPS)
-        sums_through(m, t, TAPS, NN_PANELS);
+        sums_through(m, t, TAPS, PANELS);
     else if (panels == 1)
         sums_through(m, t, TAPS - 1, 1);
     else
-        sums_through(m, t, TAPS - 1, NN_PANELS);
+        sums_through(m, t, TAPS - 1, PANELS);
 }
 
 /* Taps of a tile, for K+1 of them. */
@@ -318,7 +320,7 @@ static void image_sums(const struct image *m, bool add, float *sums)
     const int all = l->taps + 1, count = tile_taps(all);
 
     for (int row = 0; row < l->s->out.h; row += l->rows)
-        for (int o = 0; o < l->o8; o += NN_PANELS) {
+        for (int o = 0; o < l->o8; o += PANELS) {
             const size_t at = ((size_t)o * (size_t)l->pixels + (size_t)(row * l->s->out.w)) * 8;
 
             for (int k = 0; k < all; k += count)
@@ -330,7 +332,7 @@ static void image_sums(const struct image *m, bool add, float *sums)
                                         .y = m->y ? m->y + at : NULL,
                                         .to = sums + ((size_t)o * (size_t)all + (size_t)k) * 8,
                                         .add = add || row > 0},
-                         count, least(NN_PANELS, l->o8 - o));
+                         count, least(PANELS, l->o8 - o));
         }
 }
 

@@ -2,103 +2,179 @@
  *
  * The micro-kernel of gemm.h: the accumulators of a tile stay in registers while it runs over
  * what is contracted, unrolled by four. Twelve independent chains hide the latency of a
- * multiply-add. Runs on one thread; the sum of an element has a fixed order.
+ * multiply-add (24 with AVX-512). Runs on one thread; the sum of an element has a fixed order.
  */
 #include "nn/simd/gemm.h"
 
-NN_INLINE void contract(const struct nn_tile *t, int rows, int panels, const float *a,
-                        const float *b, nn_v8 sum[NN_ROWS][NN_PANELS])
+/* A register holds WIDE panels. */
+#if defined(__AVX512F__)
+enum { WIDE = 2 };
+
+NN_INLINE nn_widest wide_load(const float *low, const float *high)
 {
-    const size_t a_row = t->a_row, a_step = t->a_step, b_step = t->b_step, b_panel = t->b_panel;
+    return NN_MIX(nn_load(low), nn_load(high), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+                  15);
+}
+
+NN_INLINE nn_v8 wide_part(nn_widest value, int part)
+{
+    return part == 0 ? NN_MIX(value, value, 0, 1, 2, 3, 4, 5, 6, 7)
+                     : NN_MIX(value, value, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+#else
+enum { WIDE = 1 };
+
+NN_INLINE nn_widest wide_load(const float *low, const float *high)
+{
+    (void)high;
+    return nn_load(low);
+}
+
+NN_INLINE nn_v8 wide_part(nn_widest value, int part)
+{
+    (void)part;
+    return value;
+}
+#endif
+
+enum { WIDES = NN_PANELS / WIDE, SPAN = 3 /* rows that one pointer reaches */ };
+
+/* Vectors of b at one contracted element: packed, or where each panel has them. */
+NN_INLINE void load_b(const float *b, const size_t *panel, bool packed, nn_widest w[WIDES])
+{
+#pragma GCC unroll 4
+    for (int p = 0; p < WIDES; p++)
+        if (packed)
+            w[p] = *(const nn_widest_at *)(b + (size_t)p * WIDE * 8);
+        else
+            w[p] = wide_load(b + panel[p * WIDE], b + panel[p * WIDE + WIDE - 1]);
+}
+
+NN_INLINE void contract(const struct nn_tile *t, int rows, const size_t *panel, bool packed,
+                        const float *a, const float *b, nn_widest sum[NN_ROWS][WIDES])
+{
+    const size_t a_row = t->a_row, a_step = t->a_step, b_step = t->b_step;
+    const float *at[NN_ROWS / SPAN];
 
 #pragma GCC unroll 4
-    for (int i = 0; i < t->depth; i++, a += a_step, b += b_step) {
-        nn_v8 w[NN_PANELS];
+    for (int i = 0; i < NN_ROWS / SPAN; i++)
+        at[i] = a + (size_t)(i * SPAN) * a_row;
+#pragma GCC unroll 4
+    for (int i = 0; i < t->depth; i++, b += b_step) {
+        nn_widest w[WIDES];
 
-#pragma GCC unroll 2
-        for (int p = 0; p < panels; p++)
-            w[p] = nn_load(b + (size_t)p * b_panel);
-#pragma GCC unroll 8
+        load_b(b, panel, packed, w);
+#pragma GCC unroll 12
         for (int r = 0; r < rows; r++)
-#pragma GCC unroll 2
-            for (int p = 0; p < panels; p++)
-                sum[r][p] += a[(size_t)r * a_row] * w[p];
+#pragma GCC unroll 4
+            for (int p = 0; p < WIDES; p++)
+                sum[r][p] += at[r / SPAN][(size_t)(r % SPAN) * a_row] * w[p];
+#pragma GCC unroll 4
+        for (int r = 0; r < NN_ROWS / SPAN; r++)
+            at[r] += a_step;
     }
 }
 
-NN_INLINE void tile_of(const struct nn_tile *t, int rows, int panels)
+/* The tile's first `panels` panels; those behind are computed from what is there, and dropped. */
+NN_INLINE void tile_store(const struct nn_tile *t, int rows, int panels,
+                          nn_widest sum[NN_ROWS][WIDES])
 {
-    nn_v8 sum[NN_ROWS][NN_PANELS];
-    const float *a = t->a, *b = t->b;
-    int block = 0;
-
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int r = 0; r < rows; r++)
-#pragma GCC unroll 2
-        for (int p = 0; p < panels; p++)
-            sum[r][p] = (nn_v8){0};
-    do {
-        contract(t, rows, panels, a, b, sum);
-        a += t->a_block;
-        b += t->b_block;
-    } while (++block < t->blocks);
-#pragma GCC unroll 8
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 2
-        for (int p = 0; p < panels; p++) {
+#pragma GCC unroll 4
+        for (int p = 0; p < NN_PANELS; p++) {
             float *c = t->c + (size_t)r * t->c_row + (size_t)p * t->c_panel;
+            nn_v8 value = wide_part(sum[r][p / WIDE], p % WIDE);
 
+            if (p >= panels)
+                continue;
             if (t->add)
-                sum[r][p] += nn_load(c);
+                value += nn_load(c);
             else if (t->bias)
-                sum[r][p] += nn_load(t->bias + (size_t)p * 8);
-            nn_store(c, sum[r][p]);
+                value += nn_load(t->bias + (size_t)p * 8);
+            nn_store(c, value);
         }
 }
 
-#define CASES(panels)                \
-    switch (rows) {                  \
-    case 1:                          \
-        tile_of(t, 1, panels);       \
-        break;                       \
-    case 2:                          \
-        tile_of(t, 2, panels);       \
-        break;                       \
-    case 3:                          \
-        tile_of(t, 3, panels);       \
-        break;                       \
-    case 4:                          \
-        tile_of(t, 4, panels);       \
-        break;                       \
-    case 5:                          \
-        tile_of(t, 5, panels);       \
-        break;                       \
-    default:                         \
-        tile_of(t, NN_ROWS, panels); \
-        break;                       \
-    }
-
-static void tile_run(const struct nn_tile *t, int rows, int panels)
+NN_INLINE void tile_of(const struct nn_tile *t, int rows, int panels, bool packed)
 {
-    if (panels == 1)
-        CASES(1)
-    else
-        CASES(NN_PANELS)
+    nn_widest sum[NN_ROWS][WIDES];
+    size_t panel[NN_PANELS];
+    const float *a = t->a, *b = t->b;
+    int block = 0;
+
+#pragma GCC unroll 4
+    for (int p = 0; p < NN_PANELS; p++)
+        panel[p] = (size_t)(p < panels ? p : panels - 1) * t->b_panel;
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+        for (int p = 0; p < WIDES; p++)
+            sum[r][p] = (nn_widest){0};
+    do {
+        contract(t, rows, panel, packed, a, b, sum);
+        a += t->a_block;
+        b += t->b_block;
+    } while (++block < t->blocks);
+    tile_store(t, rows, panels, sum);
+}
+
+NN_INLINE void tile_run(const struct nn_tile *t, int rows, int panels, bool packed)
+{
+#define CASE(number)                                                    \
+    case number:                                                        \
+        if (number <= NN_ROWS)                                          \
+            tile_of(t, number <= NN_ROWS ? number : 1, panels, packed); \
+        break;
+    switch (rows) {
+        CASE(1)
+        CASE(2)
+        CASE(3)
+        CASE(4)
+        CASE(5)
+        CASE(6)
+        CASE(7)
+        CASE(8)
+        CASE(9)
+        CASE(10)
+        CASE(11)
+        CASE(12)
+    }
+#undef CASE
+}
+
+/* Tiles of NN_ROWS rows; the last two share what is left, for each keeps the units busy. */
+NN_INLINE int tile_rows(int rows)
+{
+    return rows <= NN_ROWS ? rows : rows < 2 * NN_ROWS ? (rows + 1) / 2 : NN_ROWS;
+}
+
+NN_INLINE void run_rows(struct nn_tile t, int rows, int panels, bool packed)
+{
+    /* Inlined: the strides stay in registers from tile to tile, 5 % at a depth of 64. */
+    for (; rows >= 2 * NN_ROWS && panels == NN_PANELS; rows -= NN_ROWS) {
+        tile_of(&t, NN_ROWS, NN_PANELS, packed);
+        t.a += NN_ROWS * t.a_row;
+        t.c += NN_ROWS * t.c_row;
+    }
+    while (rows > 0) {
+        const int count = tile_rows(rows);
+
+        tile_run(&t, count, panels, packed);
+        t.a += (size_t)count * t.a_row;
+        t.c += (size_t)count * t.c_row;
+        rows -= count;
+    }
 }
 
 void nn_gemm_rows(struct nn_tile t, int rows, int panels)
 {
-    /* Inlined: the strides stay in registers from tile to tile, 5 % at a depth of 64. */
-    for (; rows >= NN_ROWS && panels == NN_PANELS; rows -= NN_ROWS) {
-        tile_of(&t, NN_ROWS, NN_PANELS);
-        t.a += NN_ROWS * t.a_row;
-        t.c += NN_ROWS * t.c_row;
-    }
-    for (; rows > 0; rows -= NN_ROWS) {
-        tile_run(&t, rows < NN_ROWS ? rows : NN_ROWS, panels);
-        t.a += NN_ROWS * t.a_row;
-        t.c += NN_ROWS * t.c_row;
-    }
+    run_rows(t, rows, panels, false);
+}
+
+void nn_gemm_packed(struct nn_tile t, int rows, int panels)
+{
+    run_rows(t, rows, panels, true);
 }
 
 void nn_gemm(struct nn_tile t, int rows, int panels)

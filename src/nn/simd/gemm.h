@@ -11,8 +11,11 @@
 #include "nn/simd/simd_private.h"
 
 /* NN_ROWS * NN_PANELS accumulators, NN_PANELS weights and a broadcast value must fit the
- * registers: 16 of 8 floats with AVX, 32 of 4 on ARM, 16 of 4 elsewhere. */
-#if defined(__AVX__) || defined(__aarch64__)
+ * registers: 32 of 16 floats with AVX-512, where a register holds two panels, 16 of 8 with AVX, 32
+ * of 4 on ARM, 16 of 4 elsewhere. */
+#if defined(__AVX512F__)
+enum { NN_ROWS = 12, NN_PANELS = 4 };
+#elif defined(__AVX__) || defined(__aarch64__)
 enum { NN_ROWS = 6, NN_PANELS = 2 };
 #else
 enum { NN_ROWS = 6, NN_PANELS = 1 };
@@ -37,6 +40,11 @@ struct nn_tile {
 
 /* Any number of rows; up to NN_PANELS panels. */
 void nn_gemm_rows(struct nn_tile t, int rows, int panels);
+
+/* The same where b was packed for it: NN_PANELS vectors follow one another (b_panel is 8), zeros
+ * for those that c does not have. */
+#define nn_gemm_packed NN_LEVEL(gemm_packed)
+void nn_gemm_packed(struct nn_tile t, int rows, int panels);
 
 /* Any number of panels and any depth (blocks: 1): in slices of NN_DEPTH. */
 void nn_gemm(struct nn_tile t, int rows, int panels);

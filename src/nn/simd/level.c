@@ -14,6 +14,7 @@ enum { MAX_LEVELS = 4 };
 
 extern const struct nn_simd nn_simd_portable;
 extern const struct nn_simd nn_simd_avx2;
+extern const struct nn_simd nn_simd_avx512;
 
 static struct {
     pthread_once_t once;
@@ -30,6 +31,9 @@ static void choose(void)
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         cpu.levels[count++] = &nn_simd_avx2;
+    if (count == 2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
+        cpu.levels[count++] = &nn_simd_avx512;
 #endif
     cpu.chosen = cpu.levels[count - 1];
     if (!wish || !*wish)

@@ -14,8 +14,8 @@ double NN_LEVEL(fma)(long rounds, int threads)
 
 #pragma omp parallel num_threads(threads) reduction(+ : sink)
     {
-        const nn_v8 factor = (nn_v8){0} + one, term = (nn_v8){0} + tiny;
-        nn_v8 sum[CHAINS];
+        const nn_widest factor = (nn_widest){0} + one, term = (nn_widest){0} + tiny;
+        nn_widest sum[CHAINS];
 
         for (int i = 0; i < CHAINS; i++)
             sum[i] = term;
@@ -26,5 +26,6 @@ double NN_LEVEL(fma)(long rounds, int threads)
         for (int i = 0; i < CHAINS; i++)
             sink += (double)sum[i][0];
     }
-    return sink >= 0 ? 2.0 * 8 * CHAINS * (double)rounds * threads : 0;
+    return sink >= 0 ? 2.0 * (sizeof(nn_widest) / sizeof(float)) * CHAINS * (double)rounds * threads
+                     : 0;
 }

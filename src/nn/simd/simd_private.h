@@ -32,6 +32,16 @@ NN_INLINE void nn_store(float *to, nn_v8 value)
     *(nn_v8u *)to = value;
 }
 
+/* The widest vector that a register of the level holds, for multiply-adds: two blocks of eight
+ * channels with AVX-512. */
+#if defined(__AVX512F__)
+typedef float nn_widest __attribute__((vector_size(64)));
+typedef float nn_widest_at __attribute__((vector_size(64), aligned(4), may_alias));
+#else
+typedef nn_v8 nn_widest;
+typedef nn_v8u nn_widest_at;
+#endif
+
 double NN_LEVEL(fma)(long rounds, int threads);
 
 /* The eight channels of a block in registers of this many, for what gcc 12 takes apart into single
