@@ -100,8 +100,7 @@ base_status model_infer(const struct model *model, int batch, struct nn_infer **
     return nn_infer_new(model->graph,
                         &(struct nn_infer_setup){.weights = model->weights.weights,
                                                  .statistics = model->weights.statistics,
-                                                 .n_max = batch,
-                                                 .kernels = model->about.kernels},
+                                                 .n_max = batch},
                         infer_p);
 }
 

@@ -35,7 +35,8 @@ base_status model_find_weights(const char *name, const char *runs_dir, char **pa
  * reads the model's buffers, so the model must outlive it. */
 base_status model_net(const struct model *model, int batch, struct nn_net **net_p);
 
-/* The model made ready to answer batches of up to `batch` samples. The model must outlive it. */
+/* The model made ready to answer batches of up to `batch` samples, with kernels chosen for that.
+ * Its graph must outlive it. */
 base_status model_infer(const struct model *model, int batch, struct nn_infer **infer_p);
 
 /* For data_open: images get the model's shape and are normalised as in training, not by the new

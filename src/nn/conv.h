@@ -17,6 +17,14 @@ struct nn_conv_shape {
     bool bias;
     int n_max;
     bool training, want_dx;
+    bool prepared; /* `answer` is called, with prepared weights, and nothing else */
+};
+
+/* What becomes of an output before it is stored, in this order. */
+struct nn_conv_tail {
+    const float *add; /* (n) x out; or NULL */
+    bool relu;
+    bool pool; /* maxpool 2x2: out.h and out.w are even, y is (n,O,HO/2,WO/2) */
 };
 
 struct nn_conv {
@@ -42,6 +50,15 @@ struct nn_conv {
                                 float *y, void *scratch);
     base_status (*backward_relu)(void *state, int n, const float *x, const float *y,
                                  const float *dy, float *dw, float *db, void *scratch);
+    /* For models that only answer (nn/infer.h): weights in the form that the kernel reads, made
+     * once and then shared by all states of this shape. All of these or none (NULL). A candidate
+     * without `forward` serves nothing else. */
+    size_t (*prepared_floats)(const struct nn_conv_shape *shape);
+    void (*prepare)(const struct nn_conv_shape *shape, const float *w, float *prepared);
+    /* How often one prepared weight is used for one image: what the choice of a kernel goes by. */
+    int (*uses)(const struct nn_conv_shape *shape);
+    base_status (*answer)(void *state, int n, const float *x, const float *prepared, const float *b,
+                          const struct nn_conv_tail *tail, float *y, void *scratch);
     /* Which implementation serves; for the log. */
     const char *(*implementation)(const void *state);
 };

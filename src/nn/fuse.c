@@ -18,7 +18,7 @@ static int match(const struct nn_fused *fused, const struct nn_node *nodes, int 
         size_t length = strcspn(name, "+");
         const struct nn_node *node = &nodes[count];
 
-        if (count == room || strlen(node->layer->name) != length ||
+        if (count == room || node->identity || strlen(node->layer->name) != length ||
             strncmp(node->layer->name, name, length) != 0)
             return 0;
         if (count > 0 && (node->params > 0 || node->stats > 0))

@@ -39,7 +39,8 @@ struct nn_graph {
     size_t weight_floats, stat_floats;
     uint64_t parameters;
     double flops;
-    bool view; /* owns its nodes, and nothing that they point to */
+    bool view;   /* owns its nodes, and nothing that they point to */
+    bool placed; /* a view with lists of tensors of its own */
 };
 
 /* ---- lines ---- */
@@ -314,6 +315,19 @@ static void place(struct nn_tensor *tensor, size_t *floats)
     *floats += (tensor->floats + ALIGN_FLOATS - 1) / ALIGN_FLOATS * ALIGN_FLOATS;
 }
 
+static void place_tensors(struct nn_graph *g, struct nn_node *node)
+{
+    for (int i = 0; i < node->params; i++) {
+        place(&node->param[i], &g->weight_floats);
+        g->parameters += node->param[i].values;
+    }
+    for (int i = 0; i < node->stats; i++)
+        place(&node->stat[i], &g->stat_floats);
+    g->flops += node->flops;
+    g->param_count += (size_t)node->params;
+    g->stat_count += (size_t)node->stats;
+}
+
 static base_status describe(struct nn_graph *g, struct nn_node *node, struct nn_shape in)
 {
     base_status st = BASE_OK;
@@ -324,17 +338,9 @@ static base_status describe(struct nn_graph *g, struct nn_node *node, struct nn_
     if (node->layer->describe != NULL)
         TRY(node->layer->describe(node));
     TRY(check_size(node));
-    for (int i = 0; i < node->params; i++) {
-        place(&node->param[i], &g->weight_floats);
-        g->parameters += node->param[i].values;
-        if (g->weight_floats > max_weights)
-            TRY(base_fail(BASE_ERR_MODEL, "more than 2^40 weights"));
-    }
-    for (int i = 0; i < node->stats; i++)
-        place(&node->stat[i], &g->stat_floats);
-    g->flops += node->flops;
-    g->param_count += (size_t)node->params;
-    g->stat_count += (size_t)node->stats;
+    place_tensors(g, node);
+    if (g->weight_floats > max_weights)
+        TRY(base_fail(BASE_ERR_MODEL, "more than 2^40 weights"));
 out:
     return base_prefix(st, "%s line %d", g->origin, node->line);
 }
@@ -407,6 +413,8 @@ void nn_graph_free(struct nn_graph *graph)
     if (graph == NULL)
         return;
     if (graph->view) {
+        base_free(graph->placed ? graph->params : NULL);
+        base_free(graph->placed ? graph->stats : NULL);
         base_free(graph->nodes);
         base_free(graph);
         return;
@@ -435,10 +443,22 @@ struct nn_graph *nn_graph_view(const struct nn_graph *graph, struct nn_node **no
 
     *view = *graph;
     view->view = true;
+    view->placed = false;
     view->nodes = base_calloc((size_t)graph->count, sizeof *view->nodes);
     memcpy(view->nodes, graph->nodes, (size_t)graph->count * sizeof *view->nodes);
     *nodes_p = view->nodes;
     return view;
+}
+
+void nn_graph_place(struct nn_graph *view)
+{
+    view->weight_floats = view->stat_floats = view->param_count = view->stat_count = 0;
+    view->parameters = 0;
+    view->flops = 0;
+    for (int i = 0; i < view->count; i++)
+        place_tensors(view, &view->nodes[i]);
+    collect_tensors(view);
+    view->placed = true;
 }
 
 /* ---- questions ---- */

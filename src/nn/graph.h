@@ -49,9 +49,11 @@ double nn_graph_flops(const struct nn_graph *graph);        /* forward, one samp
  * as planned with layers fused. Without allocating. */
 uint64_t nn_graph_memory(const struct nn_graph *graph, int n, int slots);
 
-/* For nn/fuse.h: a graph whose nodes may be changed and whose all else is that of `graph`, which
- * must outlive it. nn_graph_free. */
+/* For nn/fuse.h and nn/fold.h: a graph whose nodes may be changed and whose all else is that of
+ * `graph`, which must outlive it. nn_graph_free. */
 struct nn_graph *nn_graph_view(const struct nn_graph *graph, struct nn_node **nodes_p);
+/* After the tensors of a view's nodes were changed: places them in buffers of the view's own. */
+void nn_graph_place(struct nn_graph *view);
 
 /* Fills a weight buffer and a statistics buffer with their starting values. */
 void nn_graph_start(const struct nn_graph *graph, uint64_t seed, float *weights, float *stats);

@@ -125,6 +125,10 @@ struct nn_layer {
      * are the caller's. NULL for other layers. */
     void (*convolution)(const struct nn_node *node, struct nn_conv_shape *shape);
 
+    /* Layers of weights and perhaps a bias, conv and dense: the flag of `config` that says whether
+     * there is one. NULL for other layers. */
+    bool *(*bias)(void *config);
+
     /* What it computes outside training, in standard operators (nn/ops.h). NULL: a model with it
      * cannot be exported, unless it has no forward. */
     base_status (*express)(const struct nn_node *node, struct nn_ops *ops);

@@ -63,6 +63,16 @@ base_status nn_ownconv_backward_relu(void *state, int n, const float *x, const f
     return BASE_OK;
 }
 
+base_status nn_ownconv_answer(void *state, int n, const float *x, const float *prepared,
+                              const float *b, const struct nn_conv_tail *tail, float *y,
+                              void *scratch)
+{
+    const struct state *s = state;
+
+    s->kernels->answer(&s->shape, s->threads, n, x, prepared, b, tail, y, scratch);
+    return BASE_OK;
+}
+
 const char *nn_ownconv_implementation(const void *state)
 {
     (void)state;
@@ -74,4 +84,9 @@ bool nn_ownconv_winograd_serves(const struct nn_conv_shape *s, int stride)
     return s->kernel[0] == 3 && s->kernel[1] == 3 && s->stride[0] == stride &&
            s->stride[1] == stride && s->pad[0] <= 1 && s->pad[1] <= 1 && s->groups == 1 &&
            !s->in.planar;
+}
+
+int nn_ownconv_tiles(const struct nn_conv_shape *shape, int m)
+{
+    return ((shape->out.h + m - 1) / m) * ((shape->out.w + m - 1) / m);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory order against canonical order, and starting values. All three functions walk a tensor in
+ * Memory order against canonical order, and starting values. The functions walk a tensor in
  * canonical order (O,I,H,W) and ask `position` where an element lives; nothing else in the
  * program knows the orders, except the kernels that read them. No state: any thread.
  */
@@ -77,6 +77,22 @@ void nn_tensor_import(const struct nn_tensor *tensor, const float *canonical, fl
 #pragma omp parallel for
     for (size_t e = 0; e < tensor->values; e++)
         memory[place(tensor, e)] = canonical[e];
+}
+
+void nn_tensor_scale(const struct nn_tensor *tensor, const double *factors, const float *from,
+                     float *to)
+{
+    const size_t outputs = (size_t)tensor->dims[0];
+    const size_t lanes = tensor->order == NN_PLAIN ? 1 : NN_BLOCK; /* outputs side by side */
+    const size_t panels = (outputs + lanes - 1) / lanes, panel = tensor->floats / panels;
+
+#pragma omp parallel for
+    for (size_t p = 0; p < panels; p++)
+        for (size_t e = p * panel; e < (p + 1) * panel; e++) {
+            const size_t o = p * lanes + e % lanes;
+
+            to[e] = o < outputs ? (float)(factors[o] * (double)from[e]) : 0;
+        }
 }
 
 static void start_uniform(const struct nn_tensor *t, uint64_t seed, uint32_t ordinal, float *memory)

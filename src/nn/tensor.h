@@ -46,6 +46,11 @@ void nn_tensor_size(struct nn_tensor *tensor);
 void nn_tensor_export(const struct nn_tensor *tensor, const float *memory, float *canonical);
 void nn_tensor_import(const struct nn_tensor *tensor, const float *canonical, float *memory);
 
+/* Multiplies, in double, the weights of output o by factors[o], O of them; `from` and `to` are
+ * memory of the tensor, or the same. */
+void nn_tensor_scale(const struct nn_tensor *tensor, const double *factors, const float *from,
+                     float *to);
+
 /* PyTorch's default rules with counter-based numbers: element i of the `ordinal`-th parameter
  * tensor is (2u-1)*bound, u = base_rng_unit(word i of stream INIT, layer ordinal). */
 void nn_tensor_start(const struct nn_tensor *tensor, uint64_t seed, uint32_t ordinal,

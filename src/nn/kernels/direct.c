@@ -30,6 +30,21 @@ static base_status open_conv(const struct nn_conv_shape *shape, size_t *scratch_
     return nn_ownconv_open(nn_simd()->direct, shape, scratch_bytes_p, state_p);
 }
 
+static size_t prepared_floats(const struct nn_conv_shape *shape)
+{
+    return nn_simd()->direct->prepared_floats(shape);
+}
+
+static void prepare(const struct nn_conv_shape *shape, const float *w, float *prepared)
+{
+    nn_simd()->direct->prepare(shape, w, prepared);
+}
+
+static int uses(const struct nn_conv_shape *shape)
+{
+    return nn_ownconv_tiles(shape, 1);
+}
+
 extern const struct nn_conv nn_conv_direct;
 const struct nn_conv nn_conv_direct = {
     .name = "direct",
@@ -43,5 +58,9 @@ const struct nn_conv nn_conv_direct = {
     .backward = nn_ownconv_backward,
     .forward_relu = nn_ownconv_forward_relu,
     .backward_relu = nn_ownconv_backward_relu,
+    .prepared_floats = prepared_floats,
+    .prepare = prepare,
+    .uses = uses,
+    .answer = nn_ownconv_answer,
     .implementation = nn_ownconv_implementation,
 };

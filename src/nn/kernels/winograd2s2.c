@@ -27,6 +27,21 @@ static base_status open_conv(const struct nn_conv_shape *shape, size_t *scratch_
     return nn_ownconv_open(nn_simd()->winograd2s2, shape, scratch_bytes_p, state_p);
 }
 
+static size_t prepared_floats(const struct nn_conv_shape *shape)
+{
+    return nn_simd()->winograd2s2->prepared_floats(shape);
+}
+
+static void prepare(const struct nn_conv_shape *shape, const float *w, float *prepared)
+{
+    nn_simd()->winograd2s2->prepare(shape, w, prepared);
+}
+
+static int uses(const struct nn_conv_shape *shape)
+{
+    return nn_ownconv_tiles(shape, 2);
+}
+
 extern const struct nn_conv nn_conv_winograd2s2;
 const struct nn_conv nn_conv_winograd2s2 = {
     .name = "winograd2s2",
@@ -38,5 +53,9 @@ const struct nn_conv nn_conv_winograd2s2 = {
     .close = nn_ownconv_close,
     .forward = nn_ownconv_forward,
     .backward = nn_ownconv_backward,
+    .prepared_floats = prepared_floats,
+    .prepare = prepare,
+    .uses = uses,
+    .answer = nn_ownconv_answer,
     .implementation = nn_ownconv_implementation,
 };

@@ -29,6 +29,11 @@ out:
     return st;
 }
 
+static bool *bias_of(void *config)
+{
+    return &((struct nn_convlayer_config *)config)->bias;
+}
+
 static base_status describe(struct nn_node *node)
 {
     const struct nn_convlayer_config *c = node->config;
@@ -106,6 +111,7 @@ const struct nn_layer nn_layer_conv = {
                               "input 8x5x7\nconv 8 3x1 pad=1x0\nflatten\ndense 3\nmse", NULL},
     .config_size = sizeof(struct nn_convlayer_config),
     .convolution = nn_convlayer_shape,
+    .bias = bias_of,
     .parse = parse,
     .describe = describe,
     .open = nn_convlayer_open,

@@ -29,6 +29,11 @@ out:
     return st;
 }
 
+static bool *bias_of(void *config)
+{
+    return &((struct config *)config)->bias;
+}
+
 static base_status describe(struct nn_node *node)
 {
     const struct config *c = node->config;
@@ -90,6 +95,7 @@ const struct nn_layer nn_layer_dense = {
                               "input 9x3x2\nrelu\ndense 16 bias=off\ndense 3\nmse",
                               "input 5x1x1\nclasses 4\nflatten\ndense classes\nsoftmax", NULL},
     .config_size = sizeof(struct config),
+    .bias = bias_of,
     .parse = parse,
     .describe = describe,
     .forward = forward,

@@ -52,6 +52,13 @@ struct nn_simd_conv {
                          const float *w, const float *b, float *y, float *scratch);
     void (*backward_relu)(const struct nn_conv_shape *shape, int threads, int n, const float *x,
                           const float *y, const float *dy, float *dw, float *db, float *scratch);
+    /* Forward only, with prepared weights, as in nn/conv.h; all or none (NULL). scratch knows from
+     * shape->prepared that this is what it is for. */
+    size_t (*prepared_floats)(const struct nn_conv_shape *shape);
+    void (*prepare)(const struct nn_conv_shape *shape, const float *w, float *prepared);
+    void (*answer)(const struct nn_conv_shape *shape, int threads, int n, const float *x,
+                   const float *prepared, const float *b, const struct nn_conv_tail *tail, float *y,
+                   float *scratch);
 };
 
 #endif

@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "nn/simd/conv.h"
+#include "nn/simd/direct.h"
 #include "nn/simd/gemm.h"
 
 enum {
@@ -73,6 +73,8 @@ static size_t scratch_bytes(const struct nn_conv_shape *shape, int threads)
 {
     const struct layout l = layout_of(shape);
 
+    if (shape->prepared)
+        return NN_LEVEL(direct_answer_scratch)(shape, threads);
     return ((size_t)threads * l.mine + l.ones + GROUPS * l.partial) * sizeof(float);
 }
 
@@ -405,5 +407,11 @@ static void forward_relu(const struct nn_conv_shape *shape, int threads, int n, 
     forward_with(shape, threads, n, x, w, b, true, y, scratch);
 }
 
-const struct nn_simd_conv NN_LEVEL(direct) = {scratch_bytes, forward, backward, forward_relu,
-                                              backward_with};
+const struct nn_simd_conv NN_LEVEL(direct) = {.scratch = scratch_bytes,
+                                              .forward = forward,
+                                              .backward = backward,
+                                              .forward_relu = forward_relu,
+                                              .backward_relu = backward_with,
+                                              .prepared_floats = NN_LEVEL(direct_prepared_floats),
+                                              .prepare = NN_LEVEL(direct_prepare),
+                                              .answer = NN_LEVEL(direct_answer)};

@@ -26,11 +26,12 @@ enum { NN_POOL_DEAD = 4 };
 struct nn_simd_conv;
 
 /* The CPU levels, slowest first; what is chosen by level is a table indexed by it. */
-enum nn_level { NN_LEVEL_portable, NN_LEVEL_avx2, NN_LEVELS };
+enum nn_level { NN_LEVEL_portable, NN_LEVEL_avx2, NN_LEVEL_avx512, NN_LEVELS };
 
 struct nn_simd {
     const char *name;
     enum nn_level level;
+    int width; /* floats of the vectors that multiply */
 
     /* `rounds` of register-only multiply-adds on each thread; the flops done. */
     double (*fma)(long rounds, int threads);
@@ -80,7 +81,7 @@ struct nn_simd {
 
     /* Convolutions (nn/simd/conv.h), by the names of their candidates. */
     const struct nn_simd_conv *winograd4, *winograd2, *winograd4s2, *winograd2s2, *toeplitz2,
-        *direct, *gemm1x1;
+        *direct, *gemm1x1, *patches;
 
     /* Fused with batch-norm (scale, shift, mean, b, c per channel) and ReLU, as if one by one: a
      * NaN passes forward, and back goes nothing where y is not above 0. */

@@ -150,7 +150,8 @@ void NN_LEVEL(avgpool_backward)(int n, const struct nn_pool_shape *shape, const 
                                 float *dx);
 
 extern const struct nn_simd_conv NN_LEVEL(winograd4), NN_LEVEL(winograd2), NN_LEVEL(winograd4s2),
-    NN_LEVEL(winograd2s2), NN_LEVEL(toeplitz2), NN_LEVEL(direct), NN_LEVEL(gemm1x1);
+    NN_LEVEL(winograd2s2), NN_LEVEL(toeplitz2), NN_LEVEL(direct), NN_LEVEL(gemm1x1),
+    NN_LEVEL(patches);
 
 void NN_LEVEL(bn_relu)(int n, int c8, int s, const float *x, const float *scale, const float *shift,
                        float *y);

@@ -15,6 +15,7 @@ extern const struct nn_simd TABLE(NN_SIMD_LEVEL);
 const struct nn_simd TABLE(NN_SIMD_LEVEL) = {
     .name = TEXT(NN_SIMD_LEVEL),
     .level = INDEX(NN_SIMD_LEVEL),
+    .width = sizeof(nn_widest) / sizeof(float),
     .fma = NN_LEVEL(fma),
     .dense_forward = NN_LEVEL(dense_forward),
     .dense_backward_data = NN_LEVEL(dense_backward_data),
@@ -40,6 +41,7 @@ const struct nn_simd TABLE(NN_SIMD_LEVEL) = {
     .toeplitz2 = &NN_LEVEL(toeplitz2),
     .direct = &NN_LEVEL(direct),
     .gemm1x1 = &NN_LEVEL(gemm1x1),
+    .patches = &NN_LEVEL(patches),
     .bn_relu = NN_LEVEL(bn_relu),
     .bn_relu_sums = NN_LEVEL(bn_relu_sums),
     .bn_relu_backward = NN_LEVEL(bn_relu_backward),

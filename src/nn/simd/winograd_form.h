@@ -13,6 +13,7 @@
  */
 #include <string.h>
 
+#include "nn/simd/tail.h"
 #include "nn/simd/winograd.h"
 
 enum { MOST = 9 }; /* rows of a tile, of any form */
@@ -268,6 +269,45 @@ static void output(const struct nn_tiling *t, int c8, struct nn_products m, cons
     }
 }
 
+/* products (POINTS²) -> Aᵀ m A + b, through the tail */
+static void answer_tiles(const struct nn_tiling *t, int c8, struct nn_products m, const float *b,
+                         const struct nn_conv_tail *tail, float *y)
+{
+    const size_t width = (size_t)t->wo * 8, plane = (size_t)t->ho * width;
+    const int pool = tail->pool ? 2 : 1;
+    _Alignas(64) float values[M * M * 8];
+
+    for (int tile = 0; tile < t->rows * t->columns; tile++) {
+        const int row = tile / t->columns * M, column = tile % t->columns * M;
+        const size_t at = (size_t)row * width + (size_t)column * 8;
+        const float *from = m.at + (size_t)tile * m.tile;
+        struct nn_rectangle r = {.h = inside(row, M, t->ho).end,
+                                 .w = inside(column, M, t->wo).end,
+                                 .from = values,
+                                 .from_row = M * 8,
+                                 .from_column = 8,
+                                 .add = tail->add ? tail->add + at : NULL,
+                                 .add_row = width,
+                                 .to = y + (size_t)(row / pool) * (width / (size_t)pool) +
+                                       (size_t)(column / pool) * 8,
+                                 .to_row = width / (size_t)pool,
+                                 .relu = tail->relu};
+
+        for (int block = 0; block < c8; block++, from += 8) {
+            const nn_v8 bias = b ? nn_load(b + (size_t)block * 8) : (nn_v8){0};
+
+            collect(&AT[0][0], POINTS, 1, M, from, m.position, &bias, values,
+                    (struct cells){M * 8, 8});
+            if (tail->pool)
+                nn_tail_pool(&r);
+            else
+                nn_tail_store(&r);
+            r.add += r.add ? plane : 0;
+            r.to += plane / (size_t)(pool * pool);
+        }
+    }
+}
+
 /* The adjoint of output: A dY Aᵀ; what is outside the image counts as zero. */
 static void output_back(const struct nn_tiling *t, int c8, const float *dy, struct nn_products m)
 {
@@ -320,6 +360,7 @@ static const struct nn_winograd_form form = {
     .sum = SUM * POINTS + SUM,
     .input = input,
     .output = output,
+    .answer = answer_tiles,
     .output_back = output_back,
     .input_back = input_back,
     .weights = weights,
@@ -328,7 +369,25 @@ static const struct nn_winograd_form form = {
 
 static size_t scratch_bytes(const struct nn_conv_shape *shape, int threads)
 {
-    return NN_LEVEL(winograd_scratch)(&form, shape, threads);
+    return shape->prepared ? NN_LEVEL(winograd_answer_scratch)(&form, shape)
+                           : NN_LEVEL(winograd_scratch)(&form, shape, threads);
+}
+
+static size_t prepared_floats(const struct nn_conv_shape *shape)
+{
+    return NN_LEVEL(winograd_prepared_floats)(&form, shape);
+}
+
+static void prepare(const struct nn_conv_shape *shape, const float *w, float *prepared)
+{
+    NN_LEVEL(winograd_prepare)(&form, shape, w, prepared);
+}
+
+static void answer(const struct nn_conv_shape *shape, int threads, int n, const float *x,
+                   const float *prepared, const float *b, const struct nn_conv_tail *tail, float *y,
+                   float *scratch)
+{
+    NN_LEVEL(winograd_answer)(&form, shape, threads, n, x, prepared, b, tail, y, scratch);
 }
 
 static void forward(const struct nn_conv_shape *shape, int threads, int n, const float *x,
@@ -344,4 +403,9 @@ static void backward(const struct nn_conv_shape *shape, int threads, int n, cons
     NN_LEVEL(winograd_backward)(&form, shape, threads, n, x, dy, w, dw, db, dx, scratch);
 }
 
-const struct nn_simd_conv CONV = {scratch_bytes, forward, backward};
+const struct nn_simd_conv CONV = {.scratch = scratch_bytes,
+                                  .forward = forward,
+                                  .backward = backward,
+                                  .prepared_floats = prepared_floats,
+                                  .prepare = prepare,
+                                  .answer = answer};

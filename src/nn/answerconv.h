@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Convolutions of a model that only answers: each with the layers behind it that its kernel can do
+ * as it stores (an `add`, a ReLU, a maxpool 2x2), its kernels chosen by rule and their weights
+ * prepared, once for all lanes.
+ */
+#ifndef NN_ANSWERCONV_H
+#define NN_ANSWERCONV_H
+
+#include "nn/convlayer.h"
+#include "nn/graph.h"
+
+enum { NN_ANSWER_CHOICES = 2 };
+
+/* A kernel for batches of `from` samples and more. */
+struct nn_answer_choice {
+    const struct nn_conv *conv;
+    float *prepared; /* NULL: it reads the weights as they are */
+    size_t floats;   /* of them */
+    int uses;        /* how often one is used for one image */
+    int from;
+};
+
+/* The configuration of such a node, shared by the networks of all lanes. */
+struct nn_answerconv {
+    struct nn_convlayer_config config; /* first: the functions of nn/convlayer.h read it */
+    bool add, relu, pool;
+    struct nn_answer_choice choice[NN_ANSWER_CHOICES]; /* smallest `from` first */
+    int choices;
+};
+
+/* Makes nodes[i], a convolution, such a node, and those behind it that it does identities. `room`
+ * nodes are there from i on. weights: the graph's. kernels: a kernel plan (nn/net.h), or NULL for
+ * the rule. */
+base_status nn_answerconv_make(struct nn_node *nodes, int i, int room, int n_max,
+                               const float *weights, const char *kernels,
+                               struct nn_answerconv **conv_p);
+
+/* The kernel for batches of n. */
+const struct nn_answer_choice *nn_answerconv_choice(const struct nn_answerconv *conv, int n);
+
+void nn_answerconv_free(struct nn_answerconv *conv); /* accepts NULL */
+
+#endif
