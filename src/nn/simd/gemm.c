@@ -64,6 +64,10 @@ NN_INLINE void contract(const struct nn_tile *t, int rows, const size_t *panel, 
         nn_widest w[WIDES];
 
         load_b(b, panel, packed, w);
+        if (packed) { /* into L2 */
+            __builtin_prefetch(b + t->fetch[0], 0, 2);
+            __builtin_prefetch(b + t->fetch[1], 0, 2);
+        }
 #pragma GCC unroll 12
         for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
@@ -172,8 +176,32 @@ void nn_gemm_rows(struct nn_tile t, int rows, int panels)
     run_rows(t, rows, panels, false);
 }
 
+/* The slice that follows this one comes from far: the first tiles ask for it, each for some of its
+ * lines, while they compute. The others ask for what they have. */
 void nn_gemm_packed(struct nn_tile t, int rows, int panels)
 {
+    const size_t next = (size_t)t.depth * t.b_step, line = 16;
+    const bool two = NN_PANELS * 8 > line;
+    int count = rows;
+
+    if (rows > NN_ROWS) {
+        count = tile_rows(rows);
+        t.fetch[0] = next;
+        run_rows(t, count, panels, true);
+        t.a += (size_t)count * t.a_row;
+        t.c += (size_t)count * t.c_row;
+        rows -= count;
+        count = tile_rows(rows);
+        t.fetch[0] = two ? next + line : 0;
+        run_rows(t, count, panels, true);
+        t.a += (size_t)count * t.a_row;
+        t.c += (size_t)count * t.c_row;
+        rows -= count;
+        t.fetch[0] = 0;
+    } else {
+        t.fetch[0] = next;
+        t.fetch[1] = two ? next + line : 0;
+    }
     run_rows(t, rows, panels, true);
 }
 

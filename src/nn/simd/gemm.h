@@ -30,9 +30,10 @@ struct nn_tile {
     const float *a, *b, *bias; /* bias: vector p is bias[8p], or NULL; not with add */
     float *c;
     size_t a_row, a_step, a_block, b_step, b_block, b_panel, c_row, c_panel;
-    int depth;  /* of t */
-    int blocks; /* of j; 0 is 1 */
-    bool add;   /* to c instead of overwriting it */
+    size_t fetch[2]; /* packed: floats from b to what is asked for meanwhile */
+    int depth;       /* of t */
+    int blocks;      /* of j; 0 is 1 */
+    bool add;        /* to c instead of overwriting it */
 };
 
 #define nn_gemm_rows NN_LEVEL(gemm_rows)

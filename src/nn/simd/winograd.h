@@ -36,9 +36,10 @@ struct nn_winograd_form {
     void (*input)(const struct nn_tiling *t, int c8, const float *x, struct nn_products v);
     void (*output)(const struct nn_tiling *t, int c8, struct nn_products m, const float *b,
                    float *y);
-    /* The same through a tail, whose `add` begins where y does (before a pool). */
-    void (*answer)(const struct nn_tiling *t, int c8, struct nn_products m, const float *b,
-                   const struct nn_conv_tail *tail, float *y);
+    /* The same through a tail, of the tiles below the first `above` rows of tiles; y and tail->add
+     * begin where these do. */
+    void (*answer)(const struct nn_tiling *t, int above, int c8, struct nn_products m,
+                   const float *b, const struct nn_conv_tail *tail, float *y);
     void (*output_back)(const struct nn_tiling *t, int c8, const float *dy, struct nn_products m);
     void (*input_back)(const struct nn_tiling *t, int c8, struct nn_products v, float *dx);
     /* w [3][3][8][8] -> u [positions, `position` apart][8][8], and back (adding to dw). */
@@ -59,7 +60,7 @@ void NN_LEVEL(winograd_backward)(const struct nn_winograd_form *form,
 
 /* With weights prepared once: winograd_answer.c. */
 size_t NN_LEVEL(winograd_answer_scratch)(const struct nn_winograd_form *form,
-                                         const struct nn_conv_shape *shape);
+                                         const struct nn_conv_shape *shape, int threads);
 size_t NN_LEVEL(winograd_prepared_floats)(const struct nn_winograd_form *form,
                                           const struct nn_conv_shape *shape);
 void NN_LEVEL(winograd_prepare)(const struct nn_winograd_form *form,

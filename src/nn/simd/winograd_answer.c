@@ -1,30 +1,35 @@
 /* SPDX-License-Identifier: MIT
  *
  * Winograd convolutions that only answer, with weights transformed once (winograd.c makes them anew
- * in every call). Three stages a block of images: all threads transform x into V; then they divide
- * the matrix products among them, position by position, so that the transformed weights pass once
- * in the order they lie; then they transform the products M back and store them through the tail.
- * An element's sum has one order for any batch and number of threads.
+ * in every call). Tiles go in blocks whose transformed inputs V stay in L2. The weights of a group
+ * of output channels pass by in the order they lie, all positions of it; then its products M, which
+ * are few, are transformed back and stored through the tail. With many blocks each thread takes
+ * blocks of its own; with few, all threads make V and then take groups. An element's sum has one
+ * order for any batch and number of threads.
  *
- * Prepared weights: [positions][O / GROUP][I][GROUP], zeros behind O.
+ * Prepared weights: [O / GROUP][positions][I][GROUP], zeros behind O.
  */
 #include "nn/simd/gemm.h"
 #include "nn/simd/winograd.h"
 
 enum {
-    GROUP = NN_PANELS * 8, /* outputs that are computed together */
-    NEAR_FLOATS = 1 << 18, /* of V and M of a block: they stay in L2, */
-    FAR_FLOATS = 1 << 23,  /* or, where the weights do not, up to this many */
-    CHANNELS = 4,          /* channel blocks that a thread transforms in one go */
-    SKEW = 48,             /* floats between positions, against 4 KB aliasing */
+    GROUP = NN_PANELS * 8,  /* outputs that are computed together */
+    BLOCK_FLOATS = 3 << 16, /* of V of a block: it stays in L2, */
+    BLOCK_TILES = 64,       /* but so many tiles pay for fetching weights that do not */
+    CHANNELS = 4,           /* channel blocks that a thread transforms in one go */
+    SKEW = 48,              /* floats between positions, against 4 KB aliasing */
+    POSITIONS = 81,         /* of any form, at most */
 };
 
+/* Tiles go in bands: whole images, or some rows of tiles of a large one. */
 struct layout {
     const struct nn_winograd_form *form;
-    struct nn_tiling tiling;
-    int i8, o8, groups;
-    int tiles;  /* of an image */
-    int images; /* of a block */
+    struct nn_tiling tiling; /* of an image */
+    int i8, o8, groups, step;
+    int rows, bands;  /* rows of tiles of a band, bands of an image */
+    int tiles, block; /* tiles of a band, bands of a block */
+    int all;          /* bands of the batch */
+    bool shared;      /* all threads work on one block */
     struct nn_products v, m;
     size_t v_floats, m_floats;
 };
@@ -32,6 +37,11 @@ struct layout {
 static int least(int a, int b)
 {
     return a < b ? a : b;
+}
+
+static int most(int a, int b)
+{
+    return a > b ? a : b;
 }
 
 static int divide_up(int a, int b)
@@ -47,24 +57,30 @@ static size_t row_of(int c8)
     return row % 128 == 0 ? row + 16 : row;
 }
 
-/* Images of a block. Either V and M stay in L2 and the weights come anew for every block, or as few
- * blocks as possible and V and M go through farther memory: whichever moves less. */
-static int block_images(const struct layout *l, int n)
+static size_t whole_lines(size_t floats)
 {
-    const size_t image =
-        (size_t)l->form->positions * (size_t)l->tiles * (row_of(l->i8) + row_of(l->o8));
-    const size_t weights = (size_t)l->form->positions * (size_t)l->i8 * (size_t)l->o8 * 64;
-    const int near = least(n, (int)(NEAR_FLOATS / image)), far = (int)(FAR_FLOATS / image);
-    const int blocks = divide_up(n, far > 1 ? far : 1);
+    return (floats + 15) / 16 * 16;
+}
 
-    if (near > 0 &&
-        (size_t)divide_up(n, near) * weights <= (size_t)blocks * weights + 2 * (size_t)n * image)
-        return divide_up(n, divide_up(n, near));
-    return divide_up(n, blocks);
+static void cut_blocks(struct layout *l, int n, int threads)
+{
+    const size_t tile = (size_t)l->form->positions * l->v.tile;
+    const size_t weights = (size_t)l->form->positions * (size_t)(l->i8 * l->o8) * 64;
+    int room = most((int)(BLOCK_FLOATS / tile), 1), blocks; /* room: tiles */
+
+    if (weights > BLOCK_FLOATS)
+        room = most(room, BLOCK_TILES);
+    l->rows = least(l->tiling.rows, most(room / l->tiling.columns, 1));
+    l->bands = divide_up(l->tiling.rows, l->rows);
+    l->tiles = l->rows * l->tiling.columns;
+    l->all = n * l->bands;
+    blocks = divide_up(l->all, most(room / l->tiles, 1));
+    l->shared = blocks < 2 * threads;
+    l->block = divide_up(l->all, blocks);
 }
 
 static struct layout layout_of(const struct nn_winograd_form *form, const struct nn_conv_shape *s,
-                               int n)
+                               int n, int threads)
 {
     const size_t positions = (size_t)form->positions;
     struct layout l = {.form = form,
@@ -72,31 +88,34 @@ static struct layout layout_of(const struct nn_winograd_form *form, const struct
                                   divide_up(s->out.h, form->m), divide_up(s->out.w, form->m),
                                   s->pad[0] * form->halo, s->pad[1] * form->halo},
                        .i8 = nn_pad8(s->in.c) / 8,
-                       .o8 = nn_pad8(s->out.c) / 8};
+                       .o8 = nn_pad8(s->out.c) / 8,
+                       .step = form->m * s->stride[0]};
+    size_t tiles;
 
     l.groups = divide_up(l.o8, NN_PANELS);
-    l.tiles = l.tiling.rows * l.tiling.columns;
-    l.images = block_images(&l, n);
     l.v.tile = row_of(l.i8);
-    l.m.tile = row_of(l.o8);
-    l.v.position = (size_t)(l.images * l.tiles) * l.v.tile + SKEW;
-    l.m.position = (size_t)(l.images * l.tiles) * l.m.tile + SKEW;
-    l.v_floats = positions * l.v.position;
-    l.m_floats = positions * l.m.position;
+    l.m.tile = GROUP;
+    cut_blocks(&l, n, threads);
+    tiles = (size_t)(l.block * l.tiles);
+    l.v.position = tiles * l.v.tile + SKEW;
+    l.m.position = tiles * l.m.tile + SKEW;
+    l.v_floats = whole_lines(positions * l.v.position);
+    l.m_floats = whole_lines(positions * l.m.position);
     return l;
 }
 
 size_t NN_LEVEL(winograd_answer_scratch)(const struct nn_winograd_form *form,
-                                         const struct nn_conv_shape *shape)
+                                         const struct nn_conv_shape *shape, int threads)
 {
     size_t floats = 0;
 
     /* Not n_max alone: a smaller batch may divide into larger blocks. */
     for (int n = 1; n <= shape->n_max; n++) {
-        const struct layout l = layout_of(form, shape, n);
+        const struct layout l = layout_of(form, shape, n, threads);
+        const size_t now =
+            (l.shared ? 1 : (size_t)threads) * l.v_floats + (size_t)threads * l.m_floats;
 
-        if (l.v_floats + l.m_floats > floats)
-            floats = l.v_floats + l.m_floats;
+        floats = now > floats ? now : floats;
     }
     return floats * sizeof(float);
 }
@@ -104,27 +123,27 @@ size_t NN_LEVEL(winograd_answer_scratch)(const struct nn_winograd_form *form,
 size_t NN_LEVEL(winograd_prepared_floats)(const struct nn_winograd_form *form,
                                           const struct nn_conv_shape *shape)
 {
-    const struct layout l = layout_of(form, shape, 1);
+    const struct layout l = layout_of(form, shape, 1, 1);
 
     return (size_t)form->positions * (size_t)l.groups * GROUP * (size_t)l.i8 * 8;
 }
 
-/* w OIhw8i8o -> [positions][O/GROUP][I][GROUP] */
+/* w OIhw8i8o -> [O/GROUP][positions][I][GROUP] */
 void NN_LEVEL(winograd_prepare)(const struct nn_winograd_form *form,
                                 const struct nn_conv_shape *shape, const float *w, float *prepared)
 {
-    const struct layout l = layout_of(form, shape, 1);
-    const size_t group = (size_t)l.i8 * 8 * GROUP, position = (size_t)l.groups * group;
+    const struct layout l = layout_of(form, shape, 1, 1);
+    const size_t position = (size_t)l.i8 * 8 * GROUP, group = (size_t)form->positions * position;
 
-    memset(prepared, 0, (size_t)form->positions * position * sizeof *prepared);
-#pragma omp parallel for collapse(2)
-    for (int o = 0; o < l.o8; o++)
+#pragma omp parallel for
+    for (int o = 0; o < l.groups * NN_PANELS; o++)
         for (int i = 0; i < l.i8; i++) {
-            _Alignas(64) float u[81 * 64]; /* positions of any form */
+            _Alignas(64) float u[POSITIONS * 64] = {0};
             float *to = prepared + (size_t)(o / NN_PANELS) * group + (size_t)i * 8 * GROUP +
                         (size_t)(o % NN_PANELS) * 8;
 
-            form->weights(w + (size_t)(o * l.i8 + i) * 9 * 64, 64, u);
+            if (o < l.o8)
+                form->weights(w + (size_t)(o * l.i8 + i) * 9 * 64, 64, u);
             for (int p = 0; p < form->positions; p++)
                 for (int k = 0; k < 8; k++)
                     nn_store(to + (size_t)p * position + (size_t)k * GROUP,
@@ -132,72 +151,141 @@ void NN_LEVEL(winograd_prepare)(const struct nn_winograd_form *form,
         }
 }
 
-/* A block of images as its tasks see it. */
+/* A block of bands as its tasks see it. */
 struct pass {
     const struct layout *l;
-    int first, images;
-    const float *x, *u, *b; /* x: of the whole batch */
+    int first, count; /* bands of the batch */
+    const float *x, *u, *b;
     const struct nn_conv_tail *tail;
     float *y;
+    float *v, *m; /* of the block; of the thread */
 };
 
-static size_t image_floats(int c8, int h, int w)
+static size_t plane(int h, int w)
 {
-    return (size_t)c8 * (size_t)h * (size_t)w * 8;
+    return (size_t)h * (size_t)w * 8;
 }
 
-/* From channel block c of an image on. */
-static struct nn_products part(const struct layout *l, struct nn_products p, int image, int c)
+/* The tiling of a band: that of an image which begins there. */
+static struct nn_tiling tiling_of(const struct layout *l, int band, int *row_p)
 {
-    p.at += (size_t)(image * l->tiles) * p.tile + (size_t)c * 8;
+    const int row = band % l->bands * l->rows;
+    struct nn_tiling t = l->tiling;
+
+    t.rows = least(l->rows, t.rows - row);
+    *row_p = row;
+    return t;
+}
+
+/* x -> V of some channel blocks of the block's i-th band */
+static void input_task(const struct pass *p, int i, int c)
+{
+    const struct layout *l = p->l;
+    const int band = p->first + i;
+    int row;
+    struct nn_tiling t = tiling_of(l, band, &row);
+    struct nn_products v = l->v;
+
+    t.top -= row * l->step;
+    v.at = p->v + (size_t)(i * l->tiles) * v.tile + (size_t)c * 8;
+    l->form->input(&t, least(CHANNELS, l->i8 - c),
+                   p->x + (size_t)(band / l->bands * l->i8 + c) * plane(t.h, t.w), v);
+}
+
+/* M (T,GROUP) = V (T,I) * U [I][GROUP] at every position */
+static void multiply(const struct pass *p, int group)
+{
+    const struct layout *l = p->l;
+    const int depth = l->i8 * 8, positions = l->form->positions;
+    const int panels = least(NN_PANELS, l->o8 - group * NN_PANELS);
+    const float *u = p->u + (size_t)(group * positions) * (size_t)depth * GROUP;
+
+    for (int position = 0; position < positions; position++)
+        for (int at = 0; at < depth; at += NN_DEPTH) {
+            const int slice = least(NN_DEPTH, depth - at);
+
+            nn_gemm_packed((struct nn_tile){.a = p->v + (size_t)position * l->v.position + at,
+                                            .b = u,
+                                            .c = p->m + (size_t)position * l->m.position,
+                                            .a_row = l->v.tile,
+                                            .a_step = 1,
+                                            .b_step = GROUP,
+                                            .b_panel = 8,
+                                            .c_row = GROUP,
+                                            .c_panel = 8,
+                                            .depth = slice,
+                                            .add = at > 0},
+                           p->count * l->tiles, panels);
+            u += (size_t)slice * GROUP;
+        }
+}
+
+/* M -> y of the block's i-th band */
+static void output(const struct pass *p, int group, int i)
+{
+    const struct layout *l = p->l;
+    const int band = p->first + i, c = group * NN_PANELS;
+    int row;
+    struct nn_tiling t = tiling_of(l, band, &row);
+    const size_t image = (size_t)(band / l->bands * l->o8 + c) * plane(t.ho, t.wo);
+    const size_t above = plane(row * l->form->m, t.wo);
+    struct nn_conv_tail tail = *p->tail;
+    struct nn_products m = l->m;
+
+    m.at = p->m + (size_t)(i * l->tiles) * m.tile;
+    if (tail.add)
+        tail.add += image + above;
+    l->form->answer(&t, row, least(NN_PANELS, l->o8 - c), m, p->b ? p->b + (size_t)c * 8 : NULL,
+                    &tail, p->y + (tail.pool ? image / 4 + above / 4 : image + above));
+}
+
+static void group_task(const struct pass *p, int group)
+{
+    multiply(p, group);
+    for (int i = 0; i < p->count; i++)
+        output(p, group, i);
+}
+
+/* One thread and its own block. */
+static void block_task(const struct pass *p)
+{
+    for (int i = 0; i < p->count; i++)
+        for (int c = 0; c < p->l->i8; c += CHANNELS)
+            input_task(p, i, c);
+    for (int group = 0; group < p->l->groups; group++)
+        group_task(p, group);
+}
+
+/* The block that begins with band `first`, and this thread's memory. */
+static struct pass pass_at(const struct pass *whole, int first, int threads, float *scratch)
+{
+    const struct layout *l = whole->l;
+    const size_t thread = (size_t)nn_thread(), blocks = l->shared ? 1 : (size_t)threads;
+    struct pass p = *whole;
+
+    p.first = first;
+    p.count = least(l->block, l->all - first);
+    p.v = scratch + (l->shared ? 0 : thread) * l->v_floats;
+    p.m = scratch + blocks * l->v_floats + thread * l->m_floats;
     return p;
 }
 
-static void input_task(const struct pass *p, int image, int c)
+static void answer_shared(const struct pass *whole, int threads, float *scratch)
 {
-    const struct layout *l = p->l;
+    const struct layout *l = whole->l;
 
-    l->form->input(&l->tiling, least(CHANNELS, l->i8 - c),
-                   p->x + image_floats((p->first + image) * l->i8 + c, l->tiling.h, l->tiling.w),
-                   part(l, l->v, image, c));
-}
+#pragma omp parallel num_threads(threads)
+    for (int first = 0; first < l->all; first += l->block) {
+        const struct pass p = pass_at(whole, first, threads, scratch);
 
-/* M (T,GROUP) = V (T,I) * U [I][GROUP] at one position */
-static void product_task(const struct pass *p, int position, int group)
-{
-    const struct layout *l = p->l;
-    const int panels = least(NN_PANELS, l->o8 - group * NN_PANELS);
-    const int depth = l->i8 * 8;
-    struct nn_tile t = {.a = l->v.at + (size_t)position * l->v.position,
-                        .b = p->u + (size_t)(position * l->groups + group) * (size_t)depth * GROUP,
-                        .c = l->m.at + (size_t)position * l->m.position + (size_t)group * GROUP,
-                        .a_row = l->v.tile,
-                        .a_step = 1,
-                        .b_step = GROUP,
-                        .b_panel = 8,
-                        .c_row = l->m.tile,
-                        .c_panel = 8};
-
-    for (int at = 0; at < depth; at += NN_DEPTH) {
-        t.depth = least(NN_DEPTH, depth - at);
-        t.add = at > 0;
-        nn_gemm_packed(t, p->images * l->tiles, panels);
-        t.a += NN_DEPTH;
-        t.b += (size_t)NN_DEPTH * GROUP;
+#pragma omp for collapse(2) schedule(static)
+        for (int i = 0; i < p.count; i++)
+            for (int c = 0; c < l->i8; c += CHANNELS)
+                input_task(&p, i, c);
+#pragma omp for schedule(static)
+        for (int group = 0; group < l->groups; group++)
+            group_task(&p, group);
     }
-}
-
-static void output_task(const struct pass *p, int image, int c)
-{
-    const struct layout *l = p->l;
-    const struct nn_tiling *t = &l->tiling;
-    const size_t at = image_floats((p->first + image) * l->o8 + c, t->ho, t->wo);
-    struct nn_conv_tail tail = *p->tail;
-
-    if (tail.add)
-        tail.add += at;
-    l->form->answer(t, least(CHANNELS, l->o8 - c), part(l, l->m, image, c),
-                    p->b ? p->b + (size_t)c * 8 : NULL, &tail, p->y + (tail.pool ? at / 4 : at));
 }
 
 /* x (n,I8,H,W,8), b (O) -> y (n,O8,HO,WO,8), or half of HO and WO */
@@ -206,25 +294,17 @@ void NN_LEVEL(winograd_answer)(const struct nn_winograd_form *form,
                                const float *x, const float *prepared, const float *b,
                                const struct nn_conv_tail *tail, float *y, float *scratch)
 {
-    struct layout l = layout_of(form, shape, n);
+    const struct layout l = layout_of(form, shape, n, threads);
+    const struct pass whole = {.l = &l, .x = x, .u = prepared, .b = b, .tail = tail, .y = y};
 
-    l.v.at = scratch;
-    l.m.at = scratch + l.v_floats;
-#pragma omp parallel num_threads(threads)
-    for (int first = 0; first < n; first += l.images) {
-        const struct pass p = {&l, first, least(l.images, n - first), x, prepared, b, tail, y};
+    if (l.shared) {
+        answer_shared(&whole, threads, scratch);
+        return;
+    }
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    for (int first = 0; first < l.all; first += l.block) {
+        const struct pass p = pass_at(&whole, first, threads, scratch);
 
-#pragma omp for collapse(2) schedule(static)
-        for (int i = 0; i < p.images; i++)
-            for (int c = 0; c < l.i8; c += CHANNELS)
-                input_task(&p, i, c);
-#pragma omp for collapse(2) schedule(static)
-        for (int position = 0; position < form->positions; position++)
-            for (int group = 0; group < l.groups; group++)
-                product_task(&p, position, group);
-#pragma omp for collapse(2) schedule(static)
-        for (int i = 0; i < p.images; i++)
-            for (int c = 0; c < l.o8; c += CHANNELS)
-                output_task(&p, i, c);
+        block_task(&p);
     }
 }

@@ -270,8 +270,8 @@ static void output(const struct nn_tiling *t, int c8, struct nn_products m, cons
 }
 
 /* products (POINTS²) -> Aᵀ m A + b, through the tail */
-static void answer_tiles(const struct nn_tiling *t, int c8, struct nn_products m, const float *b,
-                         const struct nn_conv_tail *tail, float *y)
+static void answer_tiles(const struct nn_tiling *t, int above, int c8, struct nn_products m,
+                         const float *b, const struct nn_conv_tail *tail, float *y)
 {
     const size_t width = (size_t)t->wo * 8, plane = (size_t)t->ho * width;
     const int pool = tail->pool ? 2 : 1;
@@ -281,7 +281,7 @@ static void answer_tiles(const struct nn_tiling *t, int c8, struct nn_products m
         const int row = tile / t->columns * M, column = tile % t->columns * M;
         const size_t at = (size_t)row * width + (size_t)column * 8;
         const float *from = m.at + (size_t)tile * m.tile;
-        struct nn_rectangle r = {.h = inside(row, M, t->ho).end,
+        struct nn_rectangle r = {.h = inside(row, M, t->ho - above * M).end,
                                  .w = inside(column, M, t->wo).end,
                                  .from = values,
                                  .from_row = M * 8,
@@ -369,7 +369,7 @@ static const struct nn_winograd_form form = {
 
 static size_t scratch_bytes(const struct nn_conv_shape *shape, int threads)
 {
-    return shape->prepared ? NN_LEVEL(winograd_answer_scratch)(&form, shape)
+    return shape->prepared ? NN_LEVEL(winograd_answer_scratch)(&form, shape, threads)
                            : NN_LEVEL(winograd_scratch)(&form, shape, threads);
 }
 
