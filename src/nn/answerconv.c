@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/registry.h"
 #include "nn/pool.h"
 #include "nn/prefer.h"
 #include "nn/simd/simd.h"
@@ -196,6 +197,22 @@ static void choose(struct nn_answerconv *c, const struct nn_conv_shape *shape)
             (struct nn_answer_choice){.conv = large, .from = changes_at(small, large, shape)};
 }
 
+/* What a kernel plan gives the layer. One name for all layers counts where it serves. */
+static base_status obey(struct nn_answerconv *c, const struct nn_conv_shape *shape,
+                        const char *kernels, const char *wish)
+{
+    const struct nn_conv *conv = strchr(kernels, '=') == NULL
+                                     ? base_registry_get(wish, nn_conv_registry, nn_conv_count)
+                                     : NULL;
+
+    if (conv != NULL && !conv->serves(shape)) {
+        choose(c, shape);
+        return BASE_OK;
+    }
+    c->choice[0].from = c->choices = 1;
+    return nn_conv_choose(wish, shape, &c->choice[0].conv);
+}
+
 base_status nn_answerconv_make(struct nn_node *nodes, int i, int room, int n_max,
                                const float *weights, const char *kernels,
                                struct nn_answerconv **conv_p)
@@ -208,12 +225,10 @@ base_status nn_answerconv_make(struct nn_node *nodes, int i, int room, int n_max
 
     *conv_p = NULL;
     c->config = *(const struct nn_convlayer_config *)node->config;
-    if (wish != NULL) {
-        c->choice[0].from = c->choices = 1;
-        TRY(nn_conv_choose(wish, &shape, &c->choice[0].conv));
-    } else {
+    if (wish != NULL)
+        TRY(obey(c, &shape, kernels, wish));
+    else
         choose(c, &shape);
-    }
     for (int k = 0; k < c->choices; k++)
         TRY(prepare(&c->choice[k], &shape, weights + node->param[0].offset));
     hide(nodes, i, take_tail(nodes, i, i + room, c));

@@ -8,8 +8,8 @@
 
 #include "nn/conv.h"
 
-/* What a batch of n costs with a candidate that serves, in multiplications: those it does, or the
- * fetching of its prepared weights where that takes longer, and the passes over its inputs. */
+/* What a batch of n costs with a candidate that serves, in multiplications: those it does, the
+ * fetching of its prepared weights, and the passes over its inputs. */
 double nn_prefer_cost(const struct nn_conv *conv, const struct nn_conv_shape *shape, int n);
 
 /* The cheapest candidate for batches of n. */

@@ -29,7 +29,7 @@ const struct nn_graph *train_measure_graph(const struct train_measure *measure);
 struct nn_net *train_measure_net(struct train_measure *measure);
 int train_measure_threads(const struct train_measure *measure);
 
-/* FMA peak of the threads in force, in flop/s, measured now. */
-double train_measure_peak(const struct train_measure *measure);
+/* FMA peak of that many threads, in flop/s, measured now. */
+double train_measure_peak(int threads);
 
 #endif

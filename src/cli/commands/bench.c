@@ -2,6 +2,7 @@
  *
  * paceline bench layers|step MODEL: where the time of a training step goes, on random numbers.
  * paceline bench kernels MODEL: how fast each candidate computes each convolution.
+ * paceline bench infer MODEL: how fast it answers.
  * paceline bench collectives: how fast workers combine buffers.
  */
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/bench_collectives.h"
+#include "cli/bench_infer.h"
 #include "cli/bench_kernels.h"
 #include "cli/cli.h"
 #include "cli/shape.h"
@@ -20,7 +22,7 @@
 #include "train/pace.h"
 
 struct args {
-    const char *input, *kernels;
+    const char *input, *kernels, *weights;
     int64_t classes, batch, threads, steps;
     bool tune, forward, paced, json;
     struct cli_bench_collectives collectives;
@@ -136,7 +138,7 @@ static base_status step(struct train_measure *m, const struct args *a)
         train_pace_add(&pace, seconds, a->batch);
     }
     t = train_pace_summary(&pace);
-    peak = train_measure_peak(m);
+    peak = train_measure_peak(train_measure_threads(m));
     json =
         json_pack("{s:i, s:I, s:i, s:s, s:{s:f, s:f, s:f}, s:f, s:f, s:f, s:f, s:I}", "schema", 1,
                   "batch", (json_int_t)a->batch, "threads", train_measure_threads(m), "kernels",
@@ -158,7 +160,27 @@ out:
     return st;
 }
 
-static const char *const verbs[] = {"layers", "step", "kernels", "collectives", NULL};
+static base_status infer(const struct args *a, const char *model)
+{
+    base_status st = BASE_OK;
+    struct cli_bench_infer b = {.model = model,
+                                .weights = a->weights,
+                                .classes = (int)a->classes,
+                                .batch = (int)a->batch,
+                                .threads = (int)a->threads,
+                                .steps = a->steps,
+                                .paced = a->paced,
+                                .json = a->json};
+
+    if (strcmp(a->kernels, "auto") != 0)
+        b.kernels = a->kernels;
+    TRY(cli_shape(a->input, &b.input));
+    TRY(cli_bench_infer(&b));
+out:
+    return st;
+}
+
+static const char *const verbs[] = {"layers", "step", "kernels", "infer", "collectives", NULL};
 
 static base_status model(const struct args *a, const struct cli_positional *positional)
 {
@@ -218,9 +240,11 @@ static base_status run(void *args, const struct cli_positional *positional)
         return base_fail(BASE_ERR_USAGE, "bench %s takes one model", verb);
     if (strcmp(verb, "kernels") == 0)
         return kernels(a, positional->at[1]);
+    if (strcmp(verb, "infer") == 0)
+        return infer(a, positional->at[1]);
     if (strcmp(verb, "layers") == 0 || strcmp(verb, "step") == 0)
         return model(a, positional);
-    return base_unknown(BASE_ERR_USAGE, "verb", verb, verbs, 4);
+    return base_unknown(BASE_ERR_USAGE, "verb", verb, verbs, 5);
 }
 
 #define AT(field) offsetof(struct args, field)
@@ -246,7 +270,9 @@ static const struct base_option options[] = {
     {.name = "classes", .argument = "N", .kind = BASE_INT, .offset = AT(classes), .max = 65536,
      .help = "classes; 0: the model's own", .local = true},
     {.name = "paced", .kind = BASE_FLAG, .offset = AT(paced),
-     .help = "step: one step and one JSON line for each line of standard input", .local = true},
+     .help = "step, infer: one and a JSON line for each line of standard input", .local = true},
+    {.name = "weights", .argument = "FILE", .kind = BASE_TEXT, .offset = AT(weights),
+     .help = "infer: a safetensors file [those of a start]", .local = true},
     {.name = "collective", .argument = "C", .kind = BASE_TEXT, .offset = AT(collectives.collective),
      .help = "collectives: kinds, algorithms, or both, as in all-reduce=ring [every kind]",
      .local = true},
@@ -267,13 +293,14 @@ static const struct base_option options[] = {
 
 const struct cli_command cli_command_bench = {
     .name = "bench",
-    .help = "measure a training step, whole or layer by layer, or collectives",
-    .usage = "paceline bench layers|step|kernels MODEL [options]\n"
+    .help = "measure a training step, whole or layer by layer, kernels, answers, or collectives",
+    .usage = "paceline bench layers|step|kernels|infer MODEL [options]\n"
              "       paceline bench collectives [options]",
     .examples = "  paceline bench layers vgg11 --batch 64\n"
                 "  paceline bench step mnist-cnn --threads 1 --json\n"
                 "  paceline bench step vgg11 --kernels onednn\n"
                 "  paceline bench kernels resnet18 --batch 16 --threads 1\n"
+                "  paceline bench infer vgg11 --batch 1 --threads 1 --steps 200\n"
                 "  paceline bench collectives --workers 2 --collective all-reduce\n",
     .verbs = verbs,
     .completes = "M",
