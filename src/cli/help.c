@@ -169,7 +169,7 @@ void cli_help_man(FILE *out)
           ".SH ENVIRONMENT\n.TP\n.B PACELINE_DATA\nwhere data sets are kept "
           "(default: the user's cache directory).\n"
           ".TP\n.B PACELINE_TOKEN\nthe job's token, where there is no \\-\\-token\\-file.\n"
-          ".TP\n.B PACELINE_CPU\nkernel level to use: portable or avx2.\n"
+          ".TP\n.B PACELINE_CPU\nkernel level to use: portable, avx2 or avx512.\n"
           ".TP\n.B NO_COLOR\nno colours.\n",
           out);
 }

@@ -92,7 +92,7 @@ static base_status answerconv_forward(struct nn_pass *p)
 
     if (choice->prepared == NULL)
         return forward_plain(p, choice->conv, conv);
-    return choice->conv->answer(conv, p->n, p->x, choice->prepared, p->param[1], &tail, p->y,
+    return choice->conv->answer(conv, p->n, p->x, choice->prepared, c->bias, &tail, p->y,
                                 p->scratch);
 }
 
@@ -175,6 +175,21 @@ out:
     return st;
 }
 
+static base_status take_tensors(struct nn_answerconv *c, struct nn_node *node, const float *weights)
+{
+    base_status st = BASE_OK;
+
+    if (node->params > 1) {
+        const struct nn_tensor *bias = &node->param[1];
+
+        TRY(base_tensor(bias->floats, sizeof(float), "a bias", &c->bias));
+        memcpy(c->bias, weights + bias->offset, bias->floats * sizeof(float));
+    }
+    node->params = 0;
+out:
+    return st;
+}
+
 /* The smallest batch for which `large` costs less than `small`. */
 static int changes_at(const struct nn_conv *small, const struct nn_conv *large,
                       const struct nn_conv_shape *shape)
@@ -231,6 +246,8 @@ base_status nn_answerconv_make(struct nn_node *nodes, int i, int room, int n_max
         choose(c, &shape);
     for (int k = 0; k < c->choices; k++)
         TRY(prepare(&c->choice[k], &shape, weights + node->param[0].offset));
+    if (c->choice[0].prepared != NULL)
+        TRY(take_tensors(c, node, weights));
     hide(nodes, i, take_tail(nodes, i, i + room, c));
     node->layer = c->add ? &adding_layer : &plain_layer;
     node->config = c;
@@ -255,5 +272,6 @@ void nn_answerconv_free(struct nn_answerconv *conv)
 {
     for (int i = 0; conv != NULL && i < conv->choices; i++)
         base_free(conv->choice[i].prepared);
+    base_free(conv != NULL ? conv->bias : NULL);
     base_free(conv);
 }

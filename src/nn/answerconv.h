@@ -27,11 +27,12 @@ struct nn_answerconv {
     bool add, relu, pool;
     struct nn_answer_choice choice[NN_ANSWER_CHOICES]; /* smallest `from` first */
     int choices;
+    float *bias; /* (O), padded; NULL: none, or no kernel has prepared weights */
 };
 
 /* Makes nodes[i], a convolution, such a node, and those behind it that it does identities. `room`
- * nodes are there from i on. weights: the graph's. kernels: a kernel plan (nn/net.h), or NULL for
- * the rule. */
+ * nodes are there from i on. weights: the graph's; a node whose kernels have prepared theirs has no
+ * tensors any more. kernels: a kernel plan (nn/net.h), or NULL for the rule. */
 base_status nn_answerconv_make(struct nn_node *nodes, int i, int room, int n_max,
                                const float *weights, const char *kernels,
                                struct nn_answerconv **conv_p);

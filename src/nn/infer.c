@@ -18,6 +18,7 @@ struct nn_infer {
     struct nn_fold fold;
     struct nn_graph *graph;       /* a view of the folded one */
     struct nn_answerconv **convs; /* (layers); NULL for other layers */
+    float *weights;               /* of the layers whose kernels prepare nothing */
     int n_max;
     char *kernels;
 };
@@ -48,6 +49,28 @@ static base_status make_nodes(struct nn_infer *infer, struct nn_node *nodes, con
         if (nodes[i].layer->convolution != NULL)
             TRY(nn_answerconv_make(nodes, i, layers - i, infer->n_max, infer->fold.weights, kernels,
                                    &infer->convs[i]));
+out:
+    return st;
+}
+
+/* The weights that are still read as they are; the rest goes. */
+static base_status keep_weights(struct nn_infer *infer)
+{
+    base_status st = BASE_OK;
+
+    nn_graph_place(infer->graph);
+    TRY(base_tensor(nn_graph_weight_floats(infer->graph), sizeof(float), "weights",
+                    &infer->weights));
+    for (int i = 0; i < nn_graph_layers(infer->graph); i++) {
+        const struct nn_node *is = nn_graph_node(infer->graph, i);
+        const struct nn_node *was = nn_graph_node(infer->fold.graph, i);
+
+        for (int t = 0; t < is->params; t++)
+            memcpy(infer->weights + is->param[t].offset, infer->fold.weights + was->param[t].offset,
+                   is->param[t].floats * sizeof(float));
+    }
+    base_free(infer->fold.weights);
+    infer->fold.weights = NULL;
 out:
     return st;
 }
@@ -84,6 +107,7 @@ base_status nn_infer_new(const struct nn_graph *graph, const struct nn_infer_set
     infer->graph = nn_graph_view(infer->fold.graph, &nodes);
     infer->convs = base_calloc((size_t)nn_graph_layers(graph), sizeof(void *));
     TRY(make_nodes(infer, nodes, setup->kernels));
+    TRY(keep_weights(infer));
     infer->kernels = name_kernels(infer);
     *infer_p = infer;
     infer = NULL;
@@ -100,6 +124,7 @@ void nn_infer_free(struct nn_infer *infer)
         nn_answerconv_free(infer->convs[i]);
     base_free(infer->convs);
     base_free(infer->kernels);
+    base_free(infer->weights);
     nn_graph_free(infer->graph);
     nn_fold_fini(&infer->fold);
     base_free(infer);
@@ -144,7 +169,7 @@ base_status nn_lane_new(const struct nn_infer *infer, struct nn_lane **lane_p)
     lane->outputs = nn_graph_node(infer->graph, lane->loss)->out.c;
     TRY(nn_net_new(infer->graph,
                    &(struct nn_setup){.n_max = infer->n_max,
-                                      .weights = infer->fold.weights,
+                                      .weights = infer->weights,
                                       .statistics = infer->fold.statistics},
                    &lane->net));
     *lane_p = lane;

@@ -40,18 +40,19 @@ NN_INLINE nn_v8 wide_part(nn_widest value, int part)
 enum { WIDES = NN_PANELS / WIDE, SPAN = 3 /* rows that one pointer reaches */ };
 
 /* Vectors of b at one contracted element: packed, or where each panel has them. */
-NN_INLINE void load_b(const float *b, const size_t *panel, bool packed, nn_widest w[WIDES])
+NN_INLINE void load_b(const float *b, int wides, const size_t *panel, bool packed,
+                      nn_widest w[WIDES])
 {
 #pragma GCC unroll 4
-    for (int p = 0; p < WIDES; p++)
+    for (int p = 0; p < wides; p++)
         if (packed)
             w[p] = *(const nn_widest_at *)(b + (size_t)p * WIDE * 8);
         else
             w[p] = wide_load(b + panel[p * WIDE], b + panel[p * WIDE + WIDE - 1]);
 }
 
-NN_INLINE void contract(const struct nn_tile *t, int rows, const size_t *panel, bool packed,
-                        const float *a, const float *b, nn_widest sum[NN_ROWS][WIDES])
+NN_INLINE void contract(const struct nn_tile *t, int rows, int wides, const size_t *panel,
+                        bool packed, const float *a, const float *b, nn_widest sum[NN_ROWS][WIDES])
 {
     const size_t a_row = t->a_row, a_step = t->a_step, b_step = t->b_step;
     const float *at[NN_ROWS / SPAN];
@@ -63,7 +64,7 @@ NN_INLINE void contract(const struct nn_tile *t, int rows, const size_t *panel, 
     for (int i = 0; i < t->depth; i++, b += b_step) {
         nn_widest w[WIDES];
 
-        load_b(b, panel, packed, w);
+        load_b(b, wides, panel, packed, w);
         if (packed) { /* into L2 */
             __builtin_prefetch(b + t->fetch[0], 0, 2);
             __builtin_prefetch(b + t->fetch[1], 0, 2);
@@ -71,7 +72,7 @@ NN_INLINE void contract(const struct nn_tile *t, int rows, const size_t *panel, 
 #pragma GCC unroll 12
         for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
-            for (int p = 0; p < WIDES; p++)
+            for (int p = 0; p < wides; p++)
                 sum[r][p] += at[r / SPAN][(size_t)(r % SPAN) * a_row] * w[p];
 #pragma GCC unroll 4
         for (int r = 0; r < NN_ROWS / SPAN; r++)
@@ -80,13 +81,13 @@ NN_INLINE void contract(const struct nn_tile *t, int rows, const size_t *panel, 
 }
 
 /* The tile's first `panels` panels; those behind are computed from what is there, and dropped. */
-NN_INLINE void tile_store(const struct nn_tile *t, int rows, int panels,
+NN_INLINE void tile_store(const struct nn_tile *t, int rows, int panels, int wides,
                           nn_widest sum[NN_ROWS][WIDES])
 {
 #pragma GCC unroll 12
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
-        for (int p = 0; p < NN_PANELS; p++) {
+        for (int p = 0; p < wides * WIDE; p++) {
             float *c = t->c + (size_t)r * t->c_row + (size_t)p * t->c_panel;
             nn_v8 value = wide_part(sum[r][p / WIDE], p % WIDE);
 
@@ -100,7 +101,7 @@ NN_INLINE void tile_store(const struct nn_tile *t, int rows, int panels,
         }
 }
 
-NN_INLINE void tile_of(const struct nn_tile *t, int rows, int panels, bool packed)
+NN_INLINE void tile_of(const struct nn_tile *t, int rows, int panels, int wides, bool packed)
 {
     nn_widest sum[NN_ROWS][WIDES];
     size_t panel[NN_PANELS];
@@ -113,22 +114,21 @@ NN_INLINE void tile_of(const struct nn_tile *t, int rows, int panels, bool packe
 #pragma GCC unroll 12
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
-        for (int p = 0; p < WIDES; p++)
+        for (int p = 0; p < wides; p++)
             sum[r][p] = (nn_widest){0};
     do {
-        contract(t, rows, panel, packed, a, b, sum);
+        contract(t, rows, wides, panel, packed, a, b, sum);
         a += t->a_block;
         b += t->b_block;
     } while (++block < t->blocks);
-    tile_store(t, rows, panels, sum);
+    tile_store(t, rows, panels, wides, sum);
 }
 
-NN_INLINE void tile_run(const struct nn_tile *t, int rows, int panels, bool packed)
+NN_INLINE void tile_run(const struct nn_tile *t, int rows, int panels, int wides, bool packed)
 {
-#define CASE(number)                                                    \
-    case number:                                                        \
-        if (number <= NN_ROWS)                                          \
-            tile_of(t, number <= NN_ROWS ? number : 1, panels, packed); \
+#define CASE(number)                                                             \
+    case number:                                                                 \
+        tile_of(t, number <= NN_ROWS ? number : NN_ROWS, panels, wides, packed); \
         break;
     switch (rows) {
         CASE(1)
@@ -137,12 +137,14 @@ NN_INLINE void tile_run(const struct nn_tile *t, int rows, int panels, bool pack
         CASE(4)
         CASE(5)
         CASE(6)
+#if defined(__AVX512F__)
         CASE(7)
         CASE(8)
         CASE(9)
         CASE(10)
         CASE(11)
         CASE(12)
+#endif
     }
 #undef CASE
 }
@@ -153,56 +155,58 @@ NN_INLINE int tile_rows(int rows)
     return rows <= NN_ROWS ? rows : rows < 2 * NN_ROWS ? (rows + 1) / 2 : NN_ROWS;
 }
 
-NN_INLINE void run_rows(struct nn_tile t, int rows, int panels, bool packed)
+NN_INLINE void run_rows(struct nn_tile t, int rows, int panels, int wides, bool packed)
 {
     /* Inlined: the strides stay in registers from tile to tile, 5 % at a depth of 64. */
     for (; rows >= 2 * NN_ROWS && panels == NN_PANELS; rows -= NN_ROWS) {
-        tile_of(&t, NN_ROWS, NN_PANELS, packed);
+        tile_of(&t, NN_ROWS, NN_PANELS, WIDES, packed);
         t.a += NN_ROWS * t.a_row;
         t.c += NN_ROWS * t.c_row;
     }
     while (rows > 0) {
         const int count = tile_rows(rows);
 
-        tile_run(&t, count, panels, packed);
+        tile_run(&t, count, panels, wides, packed);
         t.a += (size_t)count * t.a_row;
         t.c += (size_t)count * t.c_row;
         rows -= count;
     }
+}
+
+static void run_packed(struct nn_tile t, int rows, int panels)
+{
+    run_rows(t, rows, panels, WIDES, true);
 }
 
 void nn_gemm_rows(struct nn_tile t, int rows, int panels)
 {
-    run_rows(t, rows, panels, false);
+    if (panels <= WIDE)
+        run_rows(t, rows, panels, 1, false);
+    else
+        run_rows(t, rows, panels, WIDES, false);
 }
 
-/* The slice that follows this one comes from far: the first tiles ask for it, each for some of its
- * lines, while they compute. The others ask for what they have. */
+/* The slice that follows this one comes from far: the first two tiles ask for its lines while they
+ * compute, a single one for all of them. Tiles behind these ask again, which costs nothing. */
 void nn_gemm_packed(struct nn_tile t, int rows, int panels)
 {
-    const size_t next = (size_t)t.depth * t.b_step, line = 16;
-    const bool two = NN_PANELS * 8 > line;
-    int count = rows;
+    const size_t next = (size_t)t.depth * t.b_step, line = NN_PANELS > 2 ? 16 : 0;
 
-    if (rows > NN_ROWS) {
-        count = tile_rows(rows);
+    if (rows <= NN_ROWS) {
         t.fetch[0] = next;
-        run_rows(t, count, panels, true);
-        t.a += (size_t)count * t.a_row;
-        t.c += (size_t)count * t.c_row;
-        rows -= count;
-        count = tile_rows(rows);
-        t.fetch[0] = two ? next + line : 0;
-        run_rows(t, count, panels, true);
-        t.a += (size_t)count * t.a_row;
-        t.c += (size_t)count * t.c_row;
-        rows -= count;
-        t.fetch[0] = 0;
-    } else {
-        t.fetch[0] = next;
-        t.fetch[1] = two ? next + line : 0;
+        t.fetch[1] = next + line;
     }
-    run_rows(t, rows, panels, true);
+    for (int tile = 0; tile < 2 && rows > NN_ROWS; tile++) {
+        const int count = tile_rows(rows);
+
+        t.fetch[0] = tile == 0 ? next : next + line;
+        run_packed(t, count, panels);
+        t.a += (size_t)count * t.a_row;
+        t.c += (size_t)count * t.c_row;
+        t.fetch[0] = next + line;
+        rows -= count;
+    }
+    run_packed(t, rows, panels);
 }
 
 void nn_gemm(struct nn_tile t, int rows, int panels)

@@ -3,7 +3,8 @@
  * Every convolution candidate of the registry against a plain fp64 loop, over a grid of awkward
  * shapes: values as exact as oneDNN's (L2, relative; F(4x4) within 1e-5), zeros in all padding,
  * nothing written outside the scratch it asked for, and the same bits for the same batch.
- * conv_portable_test.c includes this file to run it at the portable level.
+ * The same of what only answers, through every tail. conv_portable_test.c and conv_avx2_test.c
+ * include this file to run it at their levels.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -250,20 +251,33 @@ static void reference(const struct nn_conv_shape *s, int j, struct buffers *b)
             reference_value(s, b, j, o, at);
 }
 
-/* L2 error relative to the reference, over all memory: its padding is zero and is asked to be
- * exactly that. */
-static double compare(size_t count, const float *got, const double *want)
+static double norm(size_t count, const double *values)
 {
-    double error = 0, norm = 0;
+    double squares = 0;
+
+    for (size_t i = 0; i < count; i++)
+        squares += values[i] * values[i];
+    return sqrt(squares);
+}
+
+static double distance(size_t count, const float *got, const double *want)
+{
+    double squares = 0;
 
     for (size_t i = 0; i < count; i++) {
         const double d = (double)got[i] - want[i];
 
-        error += d * d;
-        norm += want[i] * want[i];
+        squares += d * d;
     }
-    assert_true(norm > 0);
-    return sqrt(error / norm);
+    return sqrt(squares);
+}
+
+/* L2 error relative to the reference, over all memory: its padding is zero and is asked to be
+ * exactly that. */
+static double compare(size_t count, const float *got, const double *want)
+{
+    assert_true(norm(count, want) > 0);
+    return distance(count, got, want) / norm(count, want);
 }
 
 /* Padding channels (c … pad8) of n samples are exactly zero. */
@@ -629,6 +643,115 @@ static void inference(void **unused)
     }
 }
 
+/* ---- forward only, with prepared weights and a tail ---- */
+
+/* y_ref of n samples through the tail -> want (n,O,HO,WO), or half of HO and WO */
+static void tail_reference(const struct nn_conv_shape *s, int n, const struct buffers *b,
+                           const struct nn_conv_tail *tail, double *want)
+{
+    const int step = tail->pool ? 2 : 1;
+    const struct nn_shape out = {s->out.c, s->out.h / step, s->out.w / step, false, false};
+
+    for (int j = 0; j < n; j++)
+        for (int c = 0; c < s->out.c; c++)
+            for (int at = 0; at < s->out.h * s->out.w; at++) {
+                const int h = at / s->out.w, w = at % s->out.w;
+                const size_t y = (size_t)j * nn_shape_floats(s->out) + nn_shape_at(s->out, c, h, w);
+                const size_t to =
+                    (size_t)j * nn_shape_floats(out) + nn_shape_at(out, c, h / step, w / step);
+                double value = b->y_ref[y] + (tail->add ? (double)tail->add[y] : 0);
+
+                value = tail->relu ? fmax(value, 0) : value;
+                want[to] = h % step == 0 && w % step == 0 ? value : fmax(want[to], value);
+            }
+}
+
+static void one_answer(const struct work *w, const struct nn_conv_shape *s, int n,
+                       struct buffers *b, const float *prepared, struct nn_conv_tail tail)
+{
+    const int step = tail.pool ? 2 : 1;
+    const struct nn_shape out = {s->out.c, s->out.h / step, s->out.w / step, false, false};
+    const size_t ys = (size_t)n * nn_shape_floats(out);
+    double *want = zeros(b->ys, sizeof *want);
+
+    spoil(b->ys, b->y);
+    memset(b->scratch, 0x5a, b->scratch_bytes + GUARD);
+    assert_int_equal(w->conv->answer(w->state, n, b->x, prepared, s->bias ? b->b : NULL, &tail,
+                                     b->y, b->scratch),
+                     BASE_OK);
+    for (size_t i = 0; i < GUARD; i++)
+        assert_int_equal(b->scratch[b->scratch_bytes + i], 0x5a);
+    tail_reference(s, n, b, &tail, want);
+    assert_true(distance(ys, b->y, want) <=
+                tolerance * norm((size_t)n * nn_shape_floats(s->out), b->y_ref));
+    padding_zero(&out, n, b->y);
+    for (size_t i = ys; i < b->ys; i++)
+        assert_true(b->y[i] == 7);
+    base_free(want);
+}
+
+static void all_tails(const struct work *w, const struct nn_conv_shape *s, int n, struct buffers *b,
+                      const float *prepared)
+{
+    for (int bits = 0; bits < 8; bits++) {
+        const struct nn_conv_tail tail = {
+            .add = bits & 1 ? b->dy : NULL, .relu = bits & 2, .pool = bits & 4};
+
+        if (!tail.pool || (s->out.h % 2 == 0 && s->out.w % 2 == 0))
+            one_answer(w, s, n, b, prepared, tail);
+    }
+}
+
+static void answers_of(const struct grid *g, int threads)
+{
+    struct nn_conv_shape s = shape_of(g);
+    struct buffers b = buffers_new(&s);
+    struct work work[MAX_CANDIDATES];
+    size_t count;
+
+    s.training = s.want_dx = false;
+    s.prepared = true;
+    nn_threads_set(threads);
+    count = open_all(&s, work);
+    for (int j = 0; j < s.n_max; j++)
+        reference(&s, j, &b);
+    for (struct work *w = work; w < work + count; w++) {
+        float *prepared;
+
+        if (w->conv->answer != NULL) {
+            prepared = zeros(w->conv->prepared_floats(&s), sizeof *prepared);
+            w->conv->prepare(&s, b.w, prepared);
+            take_scratch(&b, w->bytes);
+            for (int n = 1; n <= s.n_max; n++)
+                if (n < 5 || n == s.n_max)
+                    all_tails(w, &s, n, &b, prepared);
+            base_free(prepared);
+        }
+        w->conv->close(w->state);
+    }
+    buffers_free(&b);
+    nn_threads_set(0);
+}
+
+static void every_answer_every_shape(void **unused)
+{
+    static const struct grid large[] = {
+        /* several blocks and bands: shared by the threads, and one for each */
+        {64, 16, 16, 32, {3, 3}, {1, 1}, {1, 1}, 1, 9, false, true},
+        {16, 70, 66, 8, {3, 3}, {1, 1}, {1, 1}, 1, 2, false, true},
+        {16, 70, 66, 8, {3, 3}, {2, 2}, {1, 1}, 1, 2, false, true},
+    };
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof grid / sizeof *grid; i++)
+        answers_of(&grid[i], 1 + (int)i % 3);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        answers_of(&known[i], 1 + (int)i % 3);
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++)
+        for (int threads = 1; threads <= 3; threads++)
+            answers_of(&large[i], threads);
+}
+
 #ifndef LEVEL
 #    define LEVEL ""
 #endif
@@ -643,6 +766,7 @@ int main(void)
         cmocka_unit_test(no_reference_code),
         cmocka_unit_test(choosing),
         cmocka_unit_test(inference),
+        cmocka_unit_test(every_answer_every_shape),
     };
 
     setenv("PACELINE_CPU", LEVEL, 1); /* "": the best */
