@@ -90,9 +90,9 @@ static void pad_image(const struct layout *l, const float *x, float *padded)
 
 /* One group of outputs at `count` pixels of a row. */
 struct tile {
-    const float *x, *w, *b; /* b NULL: none */
+    const float *x, *w;
     const int *offsets;
-    int taps, panels;
+    int taps;
     size_t step;
     float *to; /* (count,GROUP) */
 };
@@ -125,9 +125,9 @@ NN_INLINE void tile_of(const struct tile *t, int count)
 
 static void tile_run(const struct tile *t, int count)
 {
-#define CASE(number)                                      \
-    case number:                                          \
-        tile_of(t, number <= NN_ROWS ? number : NN_ROWS); \
+#define CASE(number)          \
+    case number:              \
+        tile_of(t, (number)); \
         break;
     switch (count) {
         CASE(1)
@@ -136,12 +136,14 @@ static void tile_run(const struct tile *t, int count)
         CASE(4)
         CASE(5)
         CASE(6)
+#if defined(__AVX512F__)
         CASE(7)
         CASE(8)
         CASE(9)
         CASE(10)
         CASE(11)
         CASE(12)
+#endif
     }
 #undef CASE
 }

@@ -126,9 +126,9 @@ NN_INLINE void tile_of(const struct nn_tile *t, int rows, int panels, int wides,
 
 NN_INLINE void tile_run(const struct nn_tile *t, int rows, int panels, int wides, bool packed)
 {
-#define CASE(number)                                                             \
-    case number:                                                                 \
-        tile_of(t, number <= NN_ROWS ? number : NN_ROWS, panels, wides, packed); \
+#define CASE(number)                                 \
+    case number:                                     \
+        tile_of(t, (number), panels, wides, packed); \
         break;
     switch (rows) {
         CASE(1)

@@ -96,7 +96,7 @@ static struct layout layout_of(const struct nn_winograd_form *form, const struct
     l.v.tile = row_of(l.i8);
     l.m.tile = GROUP;
     cut_blocks(&l, n, threads);
-    tiles = (size_t)(l.block * l.tiles);
+    tiles = (size_t)l.block * (size_t)l.tiles;
     l.v.position = tiles * l.v.tile + SKEW;
     l.m.position = tiles * l.m.tile + SKEW;
     l.v_floats = whole_lines(positions * l.v.position);
