@@ -10,10 +10,10 @@
 
 #include "base/mem.h"
 #include "base/registry.h"
+#include "nn/kernelplan.h"
 #include "nn/pool.h"
 #include "nn/prefer.h"
 #include "nn/simd/simd.h"
-#include "nn/tune.h"
 
 /* ---- the layer, as a lane's network sees it ---- */
 
@@ -236,7 +236,7 @@ base_status nn_answerconv_make(struct nn_node *nodes, int i, int room, int n_max
     struct nn_node *node = &nodes[i];
     const struct nn_conv_shape shape = shape_of(node, n_max);
     struct nn_answerconv *c = base_calloc(1, sizeof *c);
-    char *wish = nn_tune_kernel(kernels, node);
+    char *wish = nn_kernelplan_kernel(kernels, node);
 
     *conv_p = NULL;
     c->config = *(const struct nn_convlayer_config *)node->config;

@@ -13,12 +13,14 @@ static struct {
     struct nn_onednn dnnl;
 } process = {.once = PTHREAD_ONCE_INIT};
 
-/* The kernels of the portable level are those of a CPU without AVX2, and oneDNN's are, too: the
- * level decides which bits come out. Elsewhere than on x86 there is nothing to hold back. */
+/* oneDNN's kernels are those of our level: the level decides which bits come out. Elsewhere than on
+ * x86 there is nothing to hold back. */
 static void hold_back(void)
 {
     if (nn_simd()->level == NN_LEVEL_portable)
         dnnl_set_max_cpu_isa(dnnl_cpu_isa_sse41);
+    if (nn_simd()->level == NN_LEVEL_avx2)
+        dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);
 }
 
 static void start(void)
