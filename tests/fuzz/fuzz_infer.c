@@ -18,9 +18,9 @@ static const struct model_about about = {
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
     struct serve_samples samples = {0};
-    json_t *document = NULL;
+    json_t *id = NULL;
 
-    if (serve_v2_parse(&about, (const char *)bytes, count, &document, &samples) == BASE_OK) {
+    if (serve_v2_parse(&about, (const char *)bytes, count, &id, &samples) == BASE_OK) {
         if (samples.n < 1)
             abort();
         for (int i = 0; i < 4 * samples.n; i++)
@@ -28,6 +28,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
                 abort();
     }
     base_free(samples.x);
-    json_decref(document);
+    json_decref(id);
     return 0;
 }
