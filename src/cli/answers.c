@@ -43,12 +43,33 @@ static void put_line_text(const char *text, FILE *out)
         fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
 }
 
+static bool predicts_number(const struct cli_answers *a)
+{
+    return model_about_is_regression(&a->model->about);
+}
+
+/* "t.csv/test/3: price 231.5 (is 240.1, error -8.6)" */
+static void text_number(const struct cli_answers *a, const struct model_answer *answer)
+{
+    put_line_text(answer->name, a->out);
+    fputs(": ", a->out);
+    put_line_text(label_of(a, 0), a->out);
+    fprintf(a->out, " %.6g", answer->number);
+    if (!isnan(answer->truth))
+        fprintf(a->out, " (is %.6g, error %.6g)", answer->truth, answer->number - answer->truth);
+    fputc('\n', a->out);
+}
+
 static void text_write(const struct cli_answers *a, const struct model_answer *answer)
 {
     bool probabilities = model_gives_probabilities(a->model);
 
     if (answer->bad != NULL) /* told as a message */
         return;
+    if (predicts_number(a)) {
+        text_number(a, answer);
+        return;
+    }
     put_line_text(answer->name, a->out);
     for (int i = 0; i < answer->top; i++) {
         fputs(i == 0 ? ": " : ", ", a->out);
@@ -90,6 +111,10 @@ static void csv_begin(const struct cli_answers *a, const json_t *head)
     const char *score = model_gives_probabilities(a->model) ? "probability" : "score";
 
     (void)head;
+    if (predicts_number(a)) {
+        fputs("file,label,loss,prediction\n", a->out);
+        return;
+    }
     fprintf(a->out, "file,label,loss,class,%s", score);
     for (int i = 2; i <= a->top; i++)
         fprintf(a->out, ",class_%d,%s_%d", i, score, i);
@@ -104,9 +129,13 @@ static void csv_write(const struct cli_answers *a, const struct model_answer *an
     fputc(',', a->out);
     if (answer->label != DATA_NO_LABEL)
         put_field(label_of(a, answer->label), a->out);
+    if (predicts_number(a) && !isnan(answer->truth))
+        fprintf(a->out, "%.9g", answer->truth);
     fputc(',', a->out);
     if (!isnan(answer->loss))
         fprintf(a->out, "%.9g", answer->loss);
+    if (predicts_number(a))
+        fprintf(a->out, ",%.9g", answer->number);
     for (int i = 0; i < answer->top; i++) {
         fputc(',', a->out);
         put_field(label_of(a, answer->classes[i]), a->out);
@@ -144,6 +173,8 @@ static void json_write(const struct cli_answers *a, const struct model_answer *a
 
     if (answer->label != DATA_NO_LABEL)
         json_object_set_new(row, "label", json_string(label_of(a, answer->label)));
+    if (predicts_number(a) && !isnan(answer->truth))
+        json_object_set_new(row, "label", json_real(answer->truth));
     if (answer->bad != NULL)
         json_object_set_new(row, "error", base_json_text(answer->bad));
     if (!isnan(answer->loss))
@@ -152,7 +183,9 @@ static void json_write(const struct cli_answers *a, const struct model_answer *a
         json_array_append_new(classes,
                               json_pack("{s:s, s:o}", "class", label_of(a, answer->classes[i]),
                                         score, base_json_number((double)answer->scores[i])));
-    if (answer->bad == NULL)
+    if (predicts_number(a))
+        json_object_set_new(row, "prediction", base_json_number(answer->number));
+    else if (answer->bad == NULL)
         json_object_set(row, "classes", classes);
     if (a->written > 0)
         fputc(',', a->out);

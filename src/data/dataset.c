@@ -103,12 +103,16 @@ void data_features(const struct data_set *set, enum data_part part, uint32_t ind
     data_table_features(set->info.table, data_cells(set, part, index), x);
 }
 
+double data_target(const struct data_set *set, enum data_part part, uint32_t index)
+{
+    return data_cells(set, part, index)[set->info.table->column_count];
+}
+
 float data_number(const struct data_set *set, enum data_part part, uint32_t index)
 {
-    const struct data_table *table = set->info.table;
-    double number = data_cells(set, part, index)[table->column_count];
+    const struct data_column *target = &set->info.table->target;
 
-    return (float)((number - table->target.mean) / table->target.deviation);
+    return (float)((data_target(set, part, index) - target->mean) / target->deviation);
 }
 
 bool data_is_regression(const struct data_info *info)

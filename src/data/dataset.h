@@ -109,13 +109,14 @@ const struct data_info *data_describe(const struct data_set *set);
 bool data_is_regression(const struct data_info *info);
 
 /* Sample `index` of a part: its file (NULL: it is none), its label, and its pixels (C,H,W),
- * 0 … 255, or of a table its features (C), standardised, and the number to be predicted,
- * standardised, NAN where it is not known. */
+ * 0 … 255, or of a table its features (C), standardised, and the number to be predicted, as it is
+ * and standardised, NAN where it is not known. */
 const char *data_file(const struct data_set *set, enum data_part part, uint32_t index);
 int32_t data_label(const struct data_set *set, enum data_part part, uint32_t index);
 base_status data_pixels(const struct data_set *set, enum data_part part, uint32_t index,
                         uint8_t *pixels);
 void data_features(const struct data_set *set, enum data_part part, uint32_t index, float *x);
+double data_target(const struct data_set *set, enum data_part part, uint32_t index);
 float data_number(const struct data_set *set, enum data_part part, uint32_t index);
 
 #endif

@@ -8,6 +8,7 @@
 #include "data/loader.h"
 
 struct model_predictor {
+    const struct model_about *about;
     const struct nn_layer *loss;
     struct nn_infer *infer;
     struct nn_lane *lane;
@@ -35,10 +36,13 @@ base_status model_predictor_new(const struct model *model, int batch, int top,
     size_t values = 0;
 
     *predictor_p = NULL;
+    p->about = &model->about;
     p->loss = last_node(model)->layer;
     p->batch = batch;
     p->outputs = last_node(model)->out.c;
     p->top = top < p->outputs ? top : p->outputs;
+    if (model_about_is_regression(p->about))
+        p->top = 0;
     p->classes = base_calloc((size_t)p->top, sizeof *p->classes);
     p->scores = base_calloc((size_t)p->top, sizeof *p->scores);
     TRY(base_mul((size_t)batch, (size_t)p->outputs, &values));
@@ -84,6 +88,18 @@ void model_choose_top(const float *y, int outputs, int top, int *classes, float 
 
 static const char *const part_names[DATA_PARTS] = {"train", "test", "validation"};
 
+/* Of y, a single output. */
+static void tell_number(const struct model_predictor *p, const struct data_set *set,
+                        enum data_part part, uint32_t id, float y, struct model_answer *answer)
+{
+    double error = (double)y - (double)data_number(set, part, id);
+
+    answer->label = DATA_NO_LABEL;
+    answer->number = model_about_number(p->about, y);
+    answer->truth = data_target(set, part, id);
+    answer->loss = error * error;
+}
+
 static base_status hand_over(struct model_predictor *p, const struct data_set *set,
                              enum data_part part, const struct data_batch *b, uint32_t i,
                              struct model_answers answers)
@@ -102,7 +118,9 @@ static base_status hand_over(struct model_predictor *p, const struct data_set *s
                                   .scores = p->scores};
     base_status st;
 
-    if (answer.bad == NULL) {
+    if (model_about_is_regression(p->about)) {
+        tell_number(p, set, part, b->ids[i], *y, &answer);
+    } else if (answer.bad == NULL) {
         model_choose_top(y, p->outputs, p->top, p->classes, p->scores);
         if (answer.label != DATA_NO_LABEL && p->loss->sample_loss != NULL)
             answer.loss = p->loss->sample_loss(p->outputs, y, answer.label);

@@ -14,6 +14,9 @@ struct model_answer {
     const char *bad;  /* why it cannot be read; NULL: it can, and the rest is there */
     int32_t label;    /* DATA_NO_LABEL: not known */
     double loss;      /* NAN: not known */
+    /* Where a number is predicted, in its own units: it, and what it should be (NAN: not known).
+     * There are no classes then, and no label. */
+    double number, truth;
     int top;
     const int *classes;  /* (top) the likeliest first */
     const float *scores; /* (top) their probabilities, or the outputs of a model that has none */

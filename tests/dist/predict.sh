@@ -157,6 +157,7 @@ says 'cannot write to standard output: Broken pipe'
 # Ctrl-C, once some rows are there: complete JSON, a CSV of whole lines, exit code 130.
 interrupted() { # FORM
     local pid code=0 i
+    : >out # the rows of an earlier call are not what is waited for
     "$paceline" predict colour $synthetic,test=2000000 "$1" --top 1 >out 2>err &
     pid=$!
     for ((i = 0; i < 2400; i++)); do

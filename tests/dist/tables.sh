@@ -150,3 +150,23 @@ says 'more than --skip-bad 3 lines cannot be used'
 expect 0 "$paceline" train "${mlp[@]}" --data broken.csv --skip-bad 4 --epochs 2
 says '4 lines left out'
 expect 0 "$paceline" data check shop.csv
+
+# Predictions: classes and numbers of rows, with and without the target.
+cut -d';' -f2- shuffled.csv >unknown.csv
+expect 0 "$paceline" predict lda-iris unknown.csv --json
+json "o['samples'] == 38 and o['labelled'] == 0 and o['accuracy'] is None"
+cp "$work/out" without
+expect 0 "$paceline" predict lda-iris shuffled.csv --json
+json "[p['classes'] for p in o['predictions']] == [p['classes'] for p in __import__('json').load(open('without'))['predictions']]"
+json "o['labelled'] == 38 and o['accuracy'] > 0.9"
+expect 0 "$paceline" predict shop new.csv --csv
+[ "$(head -n 2 "$work/out" | cut -d, -f1,2)" = $'file,label\nnew.csv/test/0,25' ] || fail "$(cat "$work/out")"
+expect 0 "$paceline" predict shop new.csv --json
+json "abs(o['predictions'][0]['prediction'] - 25) < 3 and o['labelled'] == 3 and 'accuracy' not in o"
+expect 0 "$paceline" eval shop --data new.csv --json
+cp "$work/out" evaluated
+expect 0 "$paceline" predict shop new.csv --json
+json "abs(o['mae'] - __import__('json').load(open('evaluated'))['test']['mae']) < 1e-4"
+expect 1 "$paceline" predict shop broken.csv
+says 'line 402: 2 fields'
+expect 0 "$paceline" predict shop broken.csv --skip-bad 4

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * paceline predict: what a trained model says about images, one or a million.
+ * paceline predict: what a trained model says about images or rows of a table, one or a million.
  */
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -37,9 +38,9 @@ struct prediction {
     struct cli_worst worst;
     double begin;
     uint64_t done, bad, labelled, correct; /* of samples so far */
-    double loss_sum;
-    bool begun;    /* something is on standard output */
-    bool progress; /* lines that go to a terminal are progress themselves */
+    double loss_sum, error_sum;            /* error: of numbers, absolute */
+    bool begun;                            /* something is on standard output */
+    bool progress;                         /* lines that go to a terminal are progress themselves */
 };
 
 /* ---- what to predict ---- */
@@ -52,6 +53,9 @@ static base_status open_source(struct prediction *p, const char *const *places, 
     struct source s = {.part = DATA_TEST};
 
     options.any_class = options.whole = true;
+    if (options.table != NULL) /* lines that cannot be used are found when the table is opened */
+        options.skip_bad =
+            (uint32_t)(p->args->skip_bad < UINT32_MAX ? p->args->skip_bad : UINT32_MAX);
     if (files) {
         TRY(data_open_files(places, count, &options, &s.set));
     } else {
@@ -90,8 +94,11 @@ out:
 
 static bool has_label(const struct source *s)
 {
-    for (uint32_t i = 0; i < data_describe(s->set)->count[s->part]; i++)
-        if (data_label(s->set, s->part, i) != DATA_NO_LABEL)
+    const struct data_info *info = data_describe(s->set);
+
+    for (uint32_t i = 0; i < info->count[s->part]; i++)
+        if (data_is_regression(info) ? !isnan(data_target(s->set, s->part, i))
+                                     : data_label(s->set, s->part, i) != DATA_NO_LABEL)
             return true;
     return false;
 }
@@ -120,6 +127,16 @@ static void show_progress(const struct prediction *p)
                       (double)left / pace);
 }
 
+static void count_label(struct prediction *p, const struct model_answer *answer)
+{
+    p->labelled++;
+    p->loss_sum += answer->loss;
+    if (model_about_is_regression(&p->model.about))
+        p->error_sum += fabs(answer->number - answer->truth);
+    else
+        p->correct += answer->classes[0] == answer->label;
+}
+
 static base_status take(void *context, const struct model_answer *answer)
 {
     struct prediction *p = context;
@@ -128,11 +145,8 @@ static base_status take(void *context, const struct model_answer *answer)
     p->bad += answer->bad != NULL;
     if (answer->bad != NULL)
         base_warn("%s", answer->bad);
-    if (answer->bad == NULL && answer->label != DATA_NO_LABEL) {
-        p->labelled++;
-        p->correct += answer->classes[0] == answer->label;
-        p->loss_sum += answer->loss;
-    }
+    if (answer->bad == NULL && !isnan(answer->loss))
+        count_label(p, answer);
     if (p->args->errors > 0)
         cli_worst_add(&p->worst, answer);
     if (p->args->errors == 0 || (answer->bad != NULL && p->args->json))
@@ -171,6 +185,10 @@ static json_t *tail_of(const struct prediction *p, base_status st)
         "seconds", seconds, "samples_per_second", (double)p->done / seconds, "peak_memory_bytes",
         (json_int_t)base_peak_memory(), "interrupted", base_stop_signal() != 0);
 
+    if (model_about_is_regression(&p->model.about)) {
+        json_object_del(tail, "accuracy");
+        json_object_set_new(tail, "mae", base_json_number(share(p->error_sum, p->labelled)));
+    }
     if (st != BASE_OK && st != BASE_ERR_INTERRUPTED)
         json_object_set_new(tail, "error",
                             json_pack("{s:s, s:o}", "code", base_code_name(st), "message",
@@ -184,7 +202,11 @@ static void tell(const struct prediction *p)
 
     base_str_add(&s, "%llu of %llu predicted, %.0f/s", (unsigned long long)(p->done - p->bad),
                  (unsigned long long)p->total, (double)p->done / (base_now() - p->begin));
-    if (p->labelled > 0)
+    if (p->labelled > 0 && model_about_is_regression(&p->model.about))
+        base_str_add(&s, "; MAE %.5g, loss %.4f of %llu with a label",
+                     share(p->error_sum, p->labelled), share(p->loss_sum, p->labelled),
+                     (unsigned long long)p->labelled);
+    else if (p->labelled > 0)
         base_str_add(&s, "; accuracy %.2f %%, loss %.4f of %llu with a label",
                      100 * share((double)p->correct, p->labelled), share(p->loss_sum, p->labelled),
                      (unsigned long long)p->labelled);
@@ -300,7 +322,7 @@ static const struct base_option options[] = {
     {.name = "best", .kind = BASE_FLAG, .offset = AT(best),
      .help = "the checkpoint with the best validation loss instead of the newest", .local = true},
     {.name = "skip-bad", .argument = "N", .kind = BASE_INT, .offset = AT(skip_bad), .max = 1e12,
-     .help = "up to N images that cannot be read are no failure; they are always told", .local = true},
+     .help = "up to N images or lines that cannot be read are no failure; they are always told", .local = true},
     {.name = "batch", .alias = "batch-size", .argument = "N", .kind = BASE_INT, .offset = AT(batch), .min = 1,
      .max = 1e5, .help = "samples computed at once", .local = true},
     {.name = "threads", .argument = "N", .kind = BASE_INT, .offset = AT(threads), .max = 1024,
@@ -319,11 +341,12 @@ static const struct base_option options[] = {
 
 const struct cli_command cli_command_predict = {
     .name = "predict",
-    .help = "classes and probabilities of images, by a trained model",
+    .help = "classes and probabilities of images or rows of a table, by a trained model",
     .usage = "paceline predict RUN|CHECKPOINT FILE|FOLDER|DATASET… [options]",
     .examples = "  paceline predict vgg11-cifar10-1 cat.jpg dog.png\n"
                 "  paceline predict vgg11-cifar10-1 photos --top 1 --csv > photos.csv\n"
-                "  paceline predict vgg11-cifar10-1 cifar10 --errors 20\n",
+                "  paceline predict vgg11-cifar10-1 cifar10 --errors 20\n"
+                "  paceline predict houses new-houses.csv --csv      # rows of a table\n",
     .completes = "RUN",
     .options = options,
     .args_size = sizeof(struct args),
