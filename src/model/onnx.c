@@ -2,19 +2,18 @@
  *
  * Writes ONNX by hand: its protocol buffers are few (github.com/onnx/onnx, onnx.proto), and the
  * lengths of all messages follow from shapes, so that the weights are streamed and never held a
- * second time. What the layers are in ONNX is theirs to say (nn/ops.h); this file knows none of
- * them. The arithmetic of a folded batch norm is here.
+ * second time, unless batch norms are folded (nn/fold.h). What the layers are in ONNX is theirs to
+ * say (nn/ops.h); this file knows none of them.
  */
 #include "model/onnx.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/mem.h"
 #include "model/protobuf.h"
-#include "nn/batchnorm.h"
+#include "nn/fold.h"
 #include "nn/ops.h"
 
 /* Numbers of fields, by message. */
@@ -51,14 +50,15 @@ struct constant {
     int rank;
     int64_t dims[4];
     size_t values;
-    const struct nn_tensor *tensor; /* canonical(memory), times scale where there is one … */
+    const struct nn_tensor *tensor; /* canonical(memory) … */
     const float *memory;
-    float *scale; /* (dims[0]), of a folded batch norm */
-    float *own;   /* … or these values; tensor is NULL */
+    float *own; /* … or these values; tensor is NULL */
 };
 
 struct onnx {
     const struct model *model;
+    const float *weights, *statistics; /* the model's, or the folded ones */
+    struct nn_fold fold;
     struct nn_ops ops;
     struct constant *constants;
     size_t count;
@@ -70,13 +70,13 @@ static void onnx_fini(struct onnx *o)
 {
     for (size_t i = 0; i < o->count; i++) {
         base_free(o->constants[i].name);
-        base_free(o->constants[i].scale);
         base_free(o->constants[i].own);
     }
     base_free(o->constants);
     base_str_fini(&o->nodes);
     base_str_fini(&o->values);
     nn_ops_fini(&o->ops);
+    nn_fold_fini(&o->fold);
 }
 
 /* ---- constants ---- */
@@ -88,14 +88,7 @@ static struct constant *add_constant(struct onnx *o, char *name)
     return &o->constants[o->count++];
 }
 
-static const float *memory_of(const struct onnx *o, const struct nn_tensor *tensor, bool statistic)
-{
-    const struct model_weights *w = &o->model->weights;
-
-    return (statistic ? w->statistics : w->weights) + tensor->offset;
-}
-
-static struct constant *add_tensor(struct onnx *o, const struct nn_op_input *input)
+static void add_tensor(struct onnx *o, const struct nn_op_input *input)
 {
     const struct nn_tensor *t = input->tensor;
     struct constant *c = add_constant(o, base_strdup(t->name));
@@ -103,12 +96,11 @@ static struct constant *add_tensor(struct onnx *o, const struct nn_op_input *inp
     c->rank = t->rank;
     c->values = t->values;
     c->tensor = t;
-    c->memory = memory_of(o, t, input->statistic);
+    c->memory = (input->statistic ? o->statistics : o->weights) + t->offset;
     for (int i = 0; i < t->rank; i++)
         c->dims[i] = t->dims[i];
     if (t->rank == 2) /* a dense weight is (O,C,H,W) in memory */
         c->dims[1] = (int64_t)(t->values / (size_t)t->dims[0]);
-    return c;
 }
 
 static float *add_vector(struct onnx *o, char *name, int count)
@@ -120,42 +112,6 @@ static float *add_vector(struct onnx *o, char *name, int count)
     c->values = (size_t)count;
     c->own = base_calloc(c->values, sizeof *c->own);
     return c->own;
-}
-
-/* What a batch norm does to channel i outside training: x * scale + shift. Vectors are stored as
- * they are, padding behind them. */
-static void norm_of(const struct onnx *o, const struct nn_node *norm, int i, double *scale_p,
-                    double *shift_p)
-{
-    const struct nn_bn_config *c = norm->config;
-    double weight = (double)memory_of(o, &norm->param[0], false)[i];
-    double bias = (double)memory_of(o, &norm->param[1], false)[i];
-    double mean = (double)memory_of(o, &norm->stat[0], true)[i];
-    double variance = (double)memory_of(o, &norm->stat[1], true)[i];
-
-    *scale_p = weight / sqrt(variance + c->eps);
-    *shift_p = bias - mean * *scale_p;
-}
-
-/* The weight, scaled, and a bias, of an operator that took in a batch norm. */
-static void add_folded(struct onnx *o, const struct nn_op *op, struct base_str *node)
-{
-    int outputs = op->norm->in.c;
-    const float *bias = op->inputs > 2 ? memory_of(o, op->input[2].tensor, false) : NULL;
-    float *scales = base_calloc((size_t)outputs, sizeof *scales), *biases;
-    char *name = base_format("%s.bias", op->node->name);
-
-    model_pb_text(node, NODE_INPUT, op->input[1].tensor->name);
-    model_pb_text(node, NODE_INPUT, name);
-    add_tensor(o, &op->input[1])->scale = scales;
-    biases = add_vector(o, name, outputs);
-    for (int i = 0; i < outputs; i++) {
-        double scale, shift;
-
-        norm_of(o, op->norm, i, &scale, &shift);
-        scales[i] = (float)scale;
-        biases[i] = (float)(shift + (bias != NULL ? (double)bias[i] * scale : 0));
-    }
 }
 
 /* ---- the graph ---- */
@@ -190,9 +146,7 @@ static void add_op(struct onnx *o, const struct nn_op *op, bool last)
     struct base_str node = {0};
 
     model_pb_text(&node, NODE_INPUT, op->input[0].value);
-    if (op->norm != NULL)
-        add_folded(o, op, &node);
-    for (int i = 1; i < op->inputs && op->norm == NULL; i++) {
+    for (int i = 1; i < op->inputs; i++) {
         const struct nn_op_input *input = &op->input[i];
 
         model_pb_text(&node, NODE_INPUT, input->value != NULL ? input->value : input->tensor->name);
@@ -348,8 +302,6 @@ static base_status write_constant(struct base_replacement *file, const struct co
         nn_tensor_export(c->tensor, c->memory, room);
         values = room;
     }
-    for (size_t i = 0; c->scale != NULL && i < c->values; i++)
-        room[i] *= c->scale[i / (c->values / (size_t)c->dims[0])];
     TRY(base_replace_write(file, head.text, head.length));
     TRY(base_replace_write(file, values, c->values * sizeof *values));
 out:
@@ -413,17 +365,47 @@ out:
     return st;
 }
 
+/* Batch norms that the folded graph has no tensors of. */
+static size_t count_folded(const struct nn_graph *was, const struct nn_graph *is)
+{
+    size_t count = 0;
+
+    for (int i = 0; i < nn_graph_layers(was); i++)
+        count += nn_graph_node(is, i)->identity && !nn_graph_node(was, i)->identity;
+    return count;
+}
+
+/* The graph to write, and where its tensors are. */
+static base_status choose_graph(struct onnx *o, bool fold, const struct nn_graph **graph_p)
+{
+    const struct model_weights *w = &o->model->weights;
+    base_status st = BASE_OK;
+
+    *graph_p = o->model->graph;
+    o->weights = w->weights;
+    o->statistics = w->statistics;
+    if (!fold)
+        return BASE_OK;
+    TRY(nn_fold_init(&o->fold, o->model->graph, w->weights, w->statistics));
+    *graph_p = o->fold.graph;
+    o->weights = o->fold.weights;
+    o->statistics = o->fold.statistics;
+out:
+    return st;
+}
+
 base_status model_onnx_write(const struct model *model, const struct model_onnx_options *options,
                              const char *path, struct model_onnx_summary *summary_p)
 {
     base_status st = BASE_OK;
     struct onnx o = {.model = model};
+    const struct nn_graph *graph;
 
     *summary_p = (struct model_onnx_summary){0};
-    TRY(nn_ops_init(&o.ops, model->graph));
-    if (options->fold)
-        summary_p->folded = nn_ops_fold(&o.ops);
+    TRY(choose_graph(&o, options->fold, &graph));
+    TRY(nn_ops_init(&o.ops, graph));
     describe_graph(&o, options->normalise);
+    summary_p->folded = count_folded(model->graph, graph);
     summary_p->nodes = o.node_count;
     TRY(write_file(&o, options->normalise, path, &summary_p->bytes));
 out:

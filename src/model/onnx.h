@@ -21,7 +21,7 @@ struct model_onnx_summary {
     uint64_t bytes;
 };
 
-/* Replaces the file atomically. Copies one tensor at a time. */
+/* Replaces the file atomically. Copies one tensor at a time, with `fold` all of them. */
 base_status model_onnx_write(const struct model *model, const struct model_onnx_options *options,
                              const char *path, struct model_onnx_summary *summary_p);
 

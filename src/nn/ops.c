@@ -120,63 +120,12 @@ out:
     return st;
 }
 
-static void free_op(struct nn_op *op)
-{
-    base_free(op->output);
-    base_free(op);
-}
-
 void nn_ops_fini(struct nn_ops *ops)
 {
-    for (size_t i = 0; i < ops->count; i++)
-        free_op(ops->at[i]);
+    for (size_t i = 0; i < ops->count; i++) {
+        base_free(ops->at[i]->output);
+        base_free(ops->at[i]);
+    }
     base_free(ops->at);
     *ops = (struct nn_ops){0};
-}
-
-/* ---- folding ---- */
-
-static bool is_read(const struct nn_ops *ops, const char *value)
-{
-    for (size_t i = 0; i < ops->count; i++)
-        for (int k = 0; ops->at[i] != NULL && k < ops->at[i]->inputs; k++)
-            if (ops->at[i]->input[k].value == value)
-                return true;
-    return false;
-}
-
-static void rename_input(struct nn_ops *ops, const char *from, const char *to)
-{
-    for (size_t i = 0; i < ops->count; i++)
-        for (int k = 0; ops->at[i] != NULL && k < ops->at[i]->inputs; k++)
-            if (ops->at[i]->input[k].value == from)
-                ops->at[i]->input[k].value = to;
-}
-
-/* `norm` is not in the list at this moment, so that any reader is another one. */
-static bool folds(const struct nn_ops *ops, const struct nn_op *op, const struct nn_op *norm)
-{
-    return (strcmp(op->type, "Conv") == 0 || strcmp(op->type, "Gemm") == 0) && op->norm == NULL &&
-           strcmp(norm->type, "BatchNormalization") == 0 && norm->input[0].value == op->output &&
-           !is_read(ops, op->output);
-}
-
-size_t nn_ops_fold(struct nn_ops *ops)
-{
-    size_t kept = 0, count = ops->count;
-
-    for (size_t i = 0; i < count; i++) {
-        struct nn_op *op = ops->at[i], *before = kept > 0 ? ops->at[kept - 1] : NULL;
-
-        ops->at[i] = NULL;
-        if (before == NULL || !folds(ops, before, op)) {
-            ops->at[kept++] = op;
-            continue;
-        }
-        before->norm = op->node;
-        rename_input(ops, op->output, before->output);
-        free_op(op);
-    }
-    ops->count = kept;
-    return count - kept;
 }

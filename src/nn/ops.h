@@ -36,7 +36,6 @@ struct nn_op {
     int inputs, attributes;
     struct nn_op_input input[NN_OP_INPUTS];
     struct nn_op_attribute attribute[NN_OP_ATTRIBUTES];
-    const struct nn_node *norm; /* the batch norm that is folded into it (nn_ops_fold), or NULL */
 };
 
 #define NN_OPS_INPUT "input"
@@ -55,10 +54,6 @@ struct nn_ops {
  * outlive it. */
 base_status nn_ops_init(struct nn_ops *ops, const struct nn_graph *graph);
 void nn_ops_fini(struct nn_ops *ops); /* accepts zeros */
-
-/* Takes out every batch norm that alone reads what a convolution or a dense layer gives; that
- * operator's `norm` says so. Its reader of weights does the arithmetic. How many there were. */
-size_t nn_ops_fold(struct nn_ops *ops);
 
 /* For nn_layer.express: an operator that reads the current tensor and makes it anew; then its
  * other inputs and its attributes, in order. */

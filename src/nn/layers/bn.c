@@ -61,8 +61,11 @@ static base_status backward(struct nn_pass *p)
 static base_status bn_express(const struct nn_node *node, struct nn_ops *ops)
 {
     const struct nn_bn_config *c = node->config;
-    struct nn_op *op = nn_ops_add(ops, "BatchNormalization");
+    struct nn_op *op;
 
+    if (node->identity) /* folded (nn/fold.h) */
+        return BASE_OK;
+    op = nn_ops_add(ops, "BatchNormalization");
     nn_op_param(op, 0);
     nn_op_param(op, 1);
     nn_op_stat(op, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Models as lists of operators: what reads what, where vectors and images meet, which batch norms
- * are folded and which are not; and every example of every layer.
+ * Models as lists of operators: what reads what, where vectors and images meet, what
+ * is left of folded batch norms; and every example of every layer.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "nn/fold.h"
 #include "nn/ops.h"
 #include "support/nets.h"
 
@@ -24,7 +25,7 @@ static char *list_text(const struct nn_ops *ops)
     for (size_t i = 0; i < ops->count; i++) {
         const struct nn_op *op = ops->at[i];
 
-        base_str_add(&s, "%s%s%s(", i > 0 ? " " : "", op->type, op->norm != NULL ? "*" : "");
+        base_str_add(&s, "%s%s(", i > 0 ? " " : "", op->type);
         for (int k = 0; k < op->inputs; k++)
             base_str_add(&s, "%s%s", k > 0 ? "," : "",
                          op->input[k].value != NULL ? op->input[k].value
@@ -34,7 +35,7 @@ static char *list_text(const struct nn_ops *ops)
     return base_str_take(&s);
 }
 
-static void assert_list(const char *model, size_t folded, const char *expected)
+static void assert_list(const char *model, const char *expected)
 {
     struct nn_graph *graph = support_graph(model);
     struct nn_ops ops;
@@ -42,8 +43,6 @@ static void assert_list(const char *model, size_t folded, const char *expected)
 
     if (nn_ops_init(&ops, graph) != BASE_OK)
         fail_msg("%s", base_message());
-    if (folded != SIZE_MAX)
-        assert_int_equal(nn_ops_fold(&ops), folded);
     text = list_text(&ops);
     assert_string_equal(text, expected);
     base_free(text);
@@ -52,49 +51,50 @@ static void assert_list(const char *model, size_t folded, const char *expected)
     nn_graph_free(graph);
 }
 
-enum { NOT = -1 }; /* fold nothing */
-
 static void test_lists(void **state)
 {
     (void)state;
     assert_list("input 3x4x4\nconv 8 3x3 name=a\ndropout 0.5\nrelu name=b\ndense 2 name=c\n",
-                (size_t)NOT,
                 "Conv(input,a.weight,a.bias) Relu(a/Conv) Flatten(b/Relu) "
                 "Gemm(c/Flatten,c.weight,c.bias) Softmax(c/Gemm)");
     /* a flattened tensor is flattened once, and a score of one pixel is a vector */
-    assert_list("input 9x1x1\nflatten\nflatten\nmse\n", (size_t)NOT,
-                "Flatten(input) Identity(0/Flatten)");
-    assert_list("input 3x4x4\ngavgpool name=g\n", (size_t)NOT,
+    assert_list("input 9x1x1\nflatten\nflatten\nmse\n", "Flatten(input) Identity(0/Flatten)");
+    assert_list("input 3x4x4\ngavgpool name=g\n",
                 "GlobalAveragePool(input) Flatten(g/GlobalAveragePool) Softmax(1/Flatten)");
     /* what add reads is made a vector where the other one is */
-    assert_list("input 4x1x1\nsave a\ndense 4 bias=off name=d\nadd a name=s\n", (size_t)NOT,
+    assert_list("input 4x1x1\nsave a\ndense 4 bias=off name=d\nadd a name=s\n",
                 "Flatten(input) Gemm(d/Flatten,d.weight) Flatten(input) Add(d/Gemm,s/Flatten) "
                 "Softmax(s/Add)");
     assert_list("input 3x2x2\nrelu name=r\nsave a\nrelu name=q\nsave b\nload a\nadd b name=s\n"
                 "gavgpool name=g\n",
-                (size_t)NOT,
                 "Relu(input) Relu(r/Relu) Add(r/Relu,q/Relu) GlobalAveragePool(s/Add) "
                 "Flatten(g/GlobalAveragePool) Softmax(7/Flatten)");
 }
 
-static void test_folds(void **state)
+static void test_folded(void **state)
 {
+    struct nn_graph *graph = support_graph("input 3x4x4\nconv 8 3x3 bias=off name=a\nbn name=n\n"
+                                           "bn name=m\ndense 2 name=c\n");
+    float *weights = base_calloc(nn_graph_weight_floats(graph), sizeof *weights);
+    float *statistics = base_calloc(nn_graph_stat_floats(graph), sizeof *statistics);
+    struct nn_fold fold;
+    struct nn_ops ops;
+    char *text;
+
     (void)state;
-    assert_list("input 3x4x4\nconv 8 3x3 name=a\nbn name=n\nrelu name=r\ndense 2 name=c\nbn\n", 2,
-                "Conv*(input,a.weight,a.bias) Relu(a/Conv) Flatten(r/Relu) "
-                "Gemm*(c/Flatten,c.weight,c.bias) Softmax(c/Gemm)");
-    /* only the first of two, none after something else, none where another layer reads, too */
-    assert_list("input 3x1x1\nconv 2 1x1 name=a\nbn name=n\nbn name=m\nmse\n", 1,
-                "Conv*(input,a.weight,a.bias) "
-                "BatchNormalization(a/Conv,m.weight,m.bias,m.running_mean,m.running_var) "
-                "Flatten(m/BatchNormalization) Identity(3/Flatten)");
-    assert_list("input 3x1x1\nbn name=n\nflatten\nmse\n", 0,
-                "BatchNormalization(input,n.weight,n.bias,n.running_mean,n.running_var) "
-                "Flatten(n/BatchNormalization) Identity(1/Flatten)");
-    assert_list("input 2x1x1\nconv 2 1x1 name=a\nsave s\nbn name=n\nadd s name=t\nmse\n", 0,
-                "Conv(input,a.weight,a.bias) "
-                "BatchNormalization(a/Conv,n.weight,n.bias,n.running_mean,n.running_var) "
-                "Add(n/BatchNormalization,a/Conv) Flatten(t/Add) Identity(4/Flatten)");
+    assert_int_equal(nn_fold_init(&fold, graph, weights, statistics), BASE_OK);
+    assert_int_equal(nn_ops_init(&ops, fold.graph), BASE_OK);
+    text = list_text(&ops);
+    assert_string_equal(
+        text, "Conv(input,a.weight,a.bias) "
+              "BatchNormalization(a/Conv,m.weight,m.bias,m.running_mean,m.running_var) "
+              "Flatten(m/BatchNormalization) Gemm(c/Flatten,c.weight,c.bias) Softmax(c/Gemm)");
+    base_free(text);
+    nn_ops_fini(&ops);
+    nn_fold_fini(&fold);
+    base_free(weights);
+    base_free(statistics);
+    nn_graph_free(graph);
 }
 
 static const int64_t *attribute(const struct nn_op *op, const char *name, int count)
@@ -167,7 +167,6 @@ static void assert_expressible(const char *model)
     for (size_t i = 0; i < ops.count; i++)
         for (size_t j = 0; j < i; j++)
             assert_string_not_equal(ops.at[i]->output, ops.at[j]->output);
-    nn_ops_fold(&ops);
     nn_ops_fini(&ops);
     nn_graph_free(graph);
 }
@@ -185,7 +184,7 @@ static void test_every_layer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lists),       cmocka_unit_test(test_folds),
+        cmocka_unit_test(test_lists),       cmocka_unit_test(test_folded),
         cmocka_unit_test(test_attributes),  cmocka_unit_test(test_refused),
         cmocka_unit_test(test_every_layer),
     };
