@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -87,11 +88,14 @@ static int connect_anew(void)
     struct sockaddr_in to = {.sin_family = AF_INET,
                              .sin_port = htons((uint16_t)port),
                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
 
+    setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof yes);
     if (fd < 0 || bind(fd, (struct sockaddr *)&from, sizeof from) != 0 ||
-        connect(fd, (struct sockaddr *)&to, sizeof to) != 0)
+        connect(fd, (struct sockaddr *)&to, sizeof to) != 0) {
+        perror("fuzz_http: no connection to the server");
         abort();
+    }
     return fd;
 }
 
