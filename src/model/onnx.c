@@ -230,24 +230,35 @@ static void add_property(struct base_str *s, const char *key, const char *value)
     model_pb_message(s, MODEL_PROPS, &entry);
 }
 
+const char *model_onnx_input(const struct model_about *about, bool normalise)
+{
+    if (about->table != NULL)
+        return "features of a row, made as `table` says";
+    return normalise ? "pixels from 0 to 255" : "(pixel / 255 - mean) / deviation";
+}
+
+/* Means of pixels are floats, those of a table doubles. */
+static size_t precision_of(const char *key)
+{
+    return JSON_REAL_PRECISION(strcmp(key, "table") == 0 ? 17 : 9);
+}
+
 /* Fields of model_about_to_json as texts: what a program needs to feed the model. */
 static void add_metadata(struct base_str *s, const struct model_about *about, bool normalise)
 {
-    static const char *const keys[] = {"labels", "mean", "deviation", "crop"};
+    static const char *const keys[] = {"labels", "mean", "deviation", "crop", "table"};
     json_t *all = model_about_to_json(about);
 
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         const json_t *value = json_object_get(all, keys[i]);
-        char *text =
-            value != NULL ? json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+        char *text = value != NULL ? json_dumps(value, JSON_COMPACT | precision_of(keys[i])) : NULL;
 
         if (text == NULL)
             continue;
         add_property(s, keys[i], text);
         free(text);
     }
-    add_property(s, "input",
-                 normalise ? "pixels from 0 to 255" : "(pixel / 255 - mean) / deviation");
+    add_property(s, "input", model_onnx_input(about, normalise));
     add_property(s, "model", about->model);
     json_decref(all);
 }
@@ -402,6 +413,9 @@ base_status model_onnx_write(const struct model *model, const struct model_onnx_
     const struct nn_graph *graph;
 
     *summary_p = (struct model_onnx_summary){0};
+    if (options->normalise && model->about.table != NULL)
+        TRY(base_fail(BASE_ERR_USAGE, "--normalise is for pixels; the model takes rows of a table, "
+                                      "whose columns are in the file's metadata"));
     TRY(choose_graph(&o, options->fold, &graph));
     TRY(nn_ops_init(&o.ops, graph));
     describe_graph(&o, options->normalise);

@@ -25,4 +25,7 @@ struct model_onnx_summary {
 base_status model_onnx_write(const struct model *model, const struct model_onnx_options *options,
                              const char *path, struct model_onnx_summary *summary_p);
 
+/* What the file's input takes: pixels, normalised or not, or the features of a table's row. */
+const char *model_onnx_input(const struct model_about *about, bool normalise);
+
 #endif

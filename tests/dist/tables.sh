@@ -167,6 +167,14 @@ expect 0 "$paceline" eval shop --data new.csv --json
 cp "$work/out" evaluated
 expect 0 "$paceline" predict shop new.csv --json
 json "abs(o['mae'] - __import__('json').load(open('evaluated'))['test']['mae']) < 1e-4"
+
+# Exports: the columns go with the file; rows are not normalised by it.
+expect 0 "$paceline" export shop -o shop.onnx
+grep -q 'features of a row, made as `table` says, which its metadata has' "$work/out" || fail "$(cat "$work/out")"
+grep -aq '"name":"colour","kind":"category","categories":\["","blue"' shop.onnx || fail 'shop.onnx lacks its columns'
+expect 2 "$paceline" export shop -o shop.onnx --normalise
+says '--normalise is for pixels'
+
 expect 1 "$paceline" predict shop broken.csv
 says 'line 402: 2 fields'
 expect 0 "$paceline" predict shop broken.csv --skip-bad 4

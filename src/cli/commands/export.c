@@ -48,9 +48,9 @@ static void print_text(const struct args *a, const struct model *model,
 
     printf("%s: ONNX operator set %d, %zu operators, %sB\n", a->out, MODEL_ONNX_OPSET,
            summary->nodes, base_scaled((double)summary->bytes).text);
-    printf("  input   float32 (batch, %d, %d, %d), %s\n", input.c, input.h, input.w,
-           a->onnx.normalise ? "pixels from 0 to 255"
-                             : "(pixel / 255 - mean) / deviation; both are in its metadata");
+    printf("  input   float32 (batch, %d, %d, %d), %s%s\n", input.c, input.h, input.w,
+           model_onnx_input(&model->about, a->onnx.normalise),
+           a->onnx.normalise ? "" : ", which its metadata has");
     printf("  output  float32 (batch, %d), labels in its metadata\n", model->about.classes);
     if (a->onnx.fold)
         printf("  %zu batch norm%s folded\n", summary->folded,
