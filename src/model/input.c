@@ -18,6 +18,8 @@ base_status model_input_image(const struct model_about *about, const void *bytes
     struct data_image image = {0};
     uint8_t *pixels = NULL;
 
+    if (about->table != NULL)
+        return base_fail(BASE_ERR_DATA, "the model takes rows of a table, not images");
     TRY(base_tensor(plane, (size_t)in.c, "an image", &pixels));
     TRY(data_image_decode(bytes, count, &image));
     data_image_crop(&image, about->crop, in.h, in.w, NULL);

@@ -76,6 +76,15 @@ static void test_wrong_fields(void **state)
     assert_string_equal(base_message(), "the model takes images of 3x4x5, not rows of a table");
 }
 
+static void test_image(void **state)
+{
+    float x[4];
+
+    (void)state;
+    assert_int_equal(model_input_image(&about, "GIF", 3, x), BASE_ERR_DATA);
+    assert_string_equal(base_message(), "the model takes rows of a table, not images");
+}
+
 static base_status from_json(const char *text, float *x, int *unknown_p)
 {
     json_t *row = json_loads(text, JSON_DECODE_ANY, NULL);
@@ -109,6 +118,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fields),
         cmocka_unit_test(test_wrong_fields),
+        cmocka_unit_test(test_image),
         cmocka_unit_test(test_json),
     };
 
