@@ -152,11 +152,40 @@ static void test_refused(void **state)
     support_scratch_free(folder);
 }
 
+/* A model of rows says how they become features; it has no pixels to normalise. */
+static void test_table(void **state)
+{
+    static char name[] = "size", target[] = "kind";
+    static struct data_column column = {.name = name, .mean = 1.0 / 3, .deviation = 1};
+    static struct data_table table = {
+        .columns = &column, .column_count = 1, .features = 1, .target = {.name = target}};
+    struct model model;
+    struct model_onnx_summary s;
+    struct file f;
+    char *folder = support_scratch(), *path = base_format("%s/m.onnx", folder);
+
+    (void)state;
+    open_model(&model);
+    model.about.table = &table;
+    write_one(&model, path, (struct model_onnx_options){0}, &f);
+    assert_true(has(&f, "features of a row, made as `table` says"));
+    assert_true(has(&f, "\"name\":\"size\"") && has(&f, "\"mean\":0.33333333333333331"));
+    assert_int_equal(
+        model_onnx_write(&model, &(struct model_onnx_options){.normalise = true}, path, &s),
+        BASE_ERR_USAGE);
+    assert_non_null(strstr(base_message(), "takes rows of a table"));
+    close_model(&model);
+    base_free(f.bytes);
+    base_free(path);
+    support_scratch_free(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_table),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
