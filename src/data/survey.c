@@ -36,47 +36,53 @@ struct found {
 
 /* ---- the header ---- */
 
-static bool is_header(const struct data_csv *csv)
+/* names: of its fields, as a header's. */
+static bool is_header(const struct data_csv *csv, char *const *names)
 {
     double number;
 
     for (size_t i = 0; i < csv->count; i++) {
-        const char *field = data_csv_field(csv, i);
-
-        if (data_is_number(field, &number))
+        if (data_is_number(data_csv_field(csv, i), &number))
             return false;
-        for (size_t j = 0; j < i && field[0] != '\0'; j++)
-            if (strcmp(field, data_csv_field(csv, j)) == 0)
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(names[i], names[j]) == 0)
                 return false;
     }
     return true;
+}
+
+/* A field of a header without its blanks, or what a column without a name is called; base_free. */
+static char *name_of(const char *field, size_t index)
+{
+    size_t length;
+
+    field = data_trim(field, &length);
+    return length > 0 ? base_strndup(field, length) : base_format("column%zu", index + 1);
 }
 
 base_status data_survey_header(struct data_csv *csv, char ***names_p, size_t *count_p)
 {
     base_status st = BASE_OK;
     struct base_cursor begin = csv->at;
-    bool more = false, header;
+    bool more = false;
 
     *names_p = NULL;
     *count_p = 0;
     TRY(data_csv_next(csv, &more));
     if (!more)
         TRY(base_fail(BASE_ERR_DATA, "holds no rows"));
-    header = is_header(csv);
     *names_p = base_calloc(csv->count, sizeof **names_p);
-    for (size_t i = 0; i < csv->count; i++) {
-        size_t length;
-        const char *name = data_trim(data_csv_field(csv, i), &length);
-
-        (*names_p)[i] =
-            header && length > 0 ? base_strndup(name, length) : base_format("column%zu", i + 1);
-    }
     *count_p = csv->count;
-    if (!header) {
-        csv->at = begin;
-        csv->next_line = 1;
+    for (size_t i = 0; i < csv->count; i++)
+        (*names_p)[i] = name_of(data_csv_field(csv, i), i);
+    if (is_header(csv, *names_p))
+        goto out;
+    for (size_t i = 0; i < csv->count; i++) {
+        base_free((*names_p)[i]);
+        (*names_p)[i] = name_of("", i);
     }
+    csv->at = begin;
+    csv->next_line = 1;
 out:
     return st;
 }
@@ -205,6 +211,12 @@ static void take_categories(struct found *f, bool with_missing, struct data_colu
     }
 }
 
+/* As an input: a missing value is a category, too. */
+static bool has_too_many(const struct found *f)
+{
+    return f->many || f->distinct_count + (f->missing > 0) > DATA_MAX_CATEGORIES;
+}
+
 /* Why an input is left out; NULL: it is not. */
 static const char *why_not(const struct found *f)
 {
@@ -214,7 +226,7 @@ static const char *why_not(const struct found *f)
         return "it has no values";
     if (is_numbers(f) || f->wish == WISH_CATEGORY)
         return NULL;
-    if (f->many || (present >= FEW_ROWS && 2 * (size_t)f->distinct_count > present))
+    if (has_too_many(f) || (present >= FEW_ROWS && 2 * (size_t)f->distinct_count > present))
         return "its texts are too many and too different to be categories";
     return NULL;
 }
@@ -232,7 +244,7 @@ static base_status add_input(struct found *f, struct base_str *notes, struct dat
     }
     *column =
         (struct data_column){.kind = is_numbers(f) ? DATA_NUMBER : DATA_CATEGORY, .deviation = 1};
-    if (column->kind == DATA_CATEGORY && f->many)
+    if (column->kind == DATA_CATEGORY && has_too_many(f))
         return base_fail(BASE_ERR_DATA, "column '%s' has more than %d categories", f->name,
                          DATA_MAX_CATEGORIES);
     column->name = base_strdup(f->name);

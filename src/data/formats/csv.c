@@ -249,15 +249,17 @@ static base_status leave_out(struct csv *s, const struct rows *rows, uint32_t mo
                      most, s->bad[0]);
 }
 
-/* More than the file has rows: lines, and the last may lack its end. */
-static base_status make_room(struct csv *s, struct rows *rows)
+/* At least as many as the file has rows of `fields` fields: lines, of which the last may lack its
+ * end, but no more than bytes suffice for. Blank lines of a wide table take no memory. */
+static base_status make_room(struct csv *s, struct rows *rows, size_t fields)
 {
     base_status st = BASE_OK;
     const char *at = rows->bytes, *end = at + rows->size;
-    size_t lines = 1, cells;
+    size_t lines = 1, most = rows->size / fields + 1, cells;
 
     for (; at < end && (at = memchr(at, '\n', (size_t)(end - at))) != NULL; at++)
         lines++;
+    lines = lines < most ? lines : most;
     if (lines > UINT32_MAX)
         TRY(base_fail(BASE_ERR_DATA, "%s holds too many rows", rows->path));
     TRY(base_mul(lines, (size_t)s->table.column_count + 1, &cells));
@@ -276,11 +278,11 @@ static base_status read_rows(struct csv *s, struct rows *rows, const struct data
     size_t count = 0;
     int *places = NULL;
 
-    TRY(make_room(s, rows));
     data_csv_init(&reader, rows->bytes, rows->size);
     TRY(base_prefix(data_survey_header(&reader, &names, &count), "%s", rows->path));
     places = base_calloc(count, sizeof *places);
     TRY(base_prefix(place_columns(names, count, options->any_class, s, places), "%s", rows->path));
+    TRY(make_room(s, rows, count));
     for (bool more = true; more;) {
         st = data_csv_next(&reader, &more);
         if (st == BASE_OK && more)

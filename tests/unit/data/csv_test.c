@@ -292,6 +292,59 @@ static void test_no_header(void **state)
     data_close(set);
 }
 
+/* Names are the same whatever blanks are around them, and a column without one has the name of its
+ * place: such a line is no header. */
+static void test_names_twice(void **state)
+{
+    (void)state;
+    fails_with("a, a,y\n1,2,p\n3,4,q\n5,6,p\n7,8,q\n9,1,p\n2,3,q\n4,5,p\n6,7,q\n8,9,p\n",
+               &(struct data_options){0}, "line 1: 'a' in column 'column1' is not a number");
+    fails_with("column2,,y\n1,2,p\n3,4,q\n5,6,p\n7,8,q\n9,1,p\n2,3,q\n4,5,p\n6,7,q\n8,9,p\n",
+               &(struct data_options){0}, "line 1: 'column2' in column 'column1'");
+}
+
+/* Blank lines take no memory: eight million of them times 4,000 columns would be 256 GB. */
+static void test_blank_lines(void **state)
+{
+    enum { COLUMNS = 4000, BLANKS = 8000000 };
+    struct base_str s = {0};
+    char *blanks = base_calloc(BLANKS + 1, 1);
+    struct data_set *set;
+
+    (void)state;
+    for (int row = 0; row < 3; row++)
+        for (int i = 0; i < COLUMNS; i++)
+            base_str_add(&s, row == 0 ? "c%d%s" : "%d%s", row == 0 ? i : row + i,
+                         i + 1 < COLUMNS ? "," : "\n");
+    memset(blanks, '\n', BLANKS);
+    base_str_append(&s, blanks, BLANKS);
+    set = open_text(s.text, &(struct data_options){0});
+    assert_int_equal(data_describe(set)->count[DATA_TRAIN], 2);
+    data_close(set);
+    base_str_fini(&s);
+    base_free(blanks);
+}
+
+/* As many categories as there may be, and a missing value as one more, which no manifest takes. */
+static void test_most_categories(void **state)
+{
+    struct base_str s = {0};
+    struct data_set *set;
+    const char *const wish = "k=category";
+
+    (void)state;
+    base_str_add(&s, "k,x,y\n");
+    for (int i = 0; i < DATA_MAX_CATEGORIES; i++)
+        base_str_add(&s, "n%d,%d,%c\n", i, i, "pq"[i % 2]);
+    set = open_text(s.text, &(struct data_options){.wishes = &wish, .wish_count = 1});
+    assert_int_equal(data_describe(set)->table->columns[0].category_count, DATA_MAX_CATEGORIES);
+    data_close(set);
+    base_str_add(&s, ",1,p\n");
+    fails_with(s.text, &(struct data_options){.wishes = &wish, .wish_count = 1},
+               "column 'k' has more than 1000 categories");
+    base_str_fini(&s);
+}
+
 static void test_bad_lines(void **state)
 {
     char *good = rows_of("x,y", 40, "#,c@");
@@ -456,13 +509,15 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_records),       cmocka_unit_test(test_bad_records),
-        cmocka_unit_test(test_line_numbers),  cmocka_unit_test(test_fields),
-        cmocka_unit_test(test_kinds),         cmocka_unit_test(test_targets),
-        cmocka_unit_test(test_wrong_wishes),  cmocka_unit_test(test_left_out),
-        cmocka_unit_test(test_no_header),     cmocka_unit_test(test_bad_lines),
-        cmocka_unit_test(test_split),         cmocka_unit_test(test_files_of_parts),
-        cmocka_unit_test(test_trained_table), cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_records),         cmocka_unit_test(test_bad_records),
+        cmocka_unit_test(test_line_numbers),    cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_kinds),           cmocka_unit_test(test_targets),
+        cmocka_unit_test(test_wrong_wishes),    cmocka_unit_test(test_left_out),
+        cmocka_unit_test(test_no_header),       cmocka_unit_test(test_bad_lines),
+        cmocka_unit_test(test_names_twice),     cmocka_unit_test(test_blank_lines),
+        cmocka_unit_test(test_most_categories), cmocka_unit_test(test_split),
+        cmocka_unit_test(test_files_of_parts),  cmocka_unit_test(test_trained_table),
+        cmocka_unit_test(test_batches),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
