@@ -35,6 +35,15 @@ json_t *model_table_to_json(const struct data_table *table)
 
 /* ---- reading ---- */
 
+/* Adds a name to those that are there; an error where it is one of them. */
+static base_status add_name(json_t *names, const char *name)
+{
+    if (json_object_get(names, name) != NULL)
+        return base_fail(BASE_ERR_DATA, "'%s' is there twice", name);
+    json_object_set_new(names, name, json_true());
+    return BASE_OK;
+}
+
 static base_status read_scale(const json_t *object, struct data_column *column)
 {
     base_status st = BASE_OK;
@@ -53,7 +62,7 @@ out:
 static base_status read_categories(const json_t *object, struct data_column *column)
 {
     base_status st = BASE_OK;
-    json_t *list = NULL;
+    json_t *list = NULL, *names = json_object();
     size_t count;
 
     TRY(base_json_array(object, "categories", &list));
@@ -67,9 +76,11 @@ static base_status read_categories(const json_t *object, struct data_column *col
 
         if (name == NULL)
             TRY(base_fail(BASE_ERR_DATA, "entry %zu of \"categories\" is not a string", i));
+        TRY(base_prefix(add_name(names, name), "\"categories\""));
         column->categories[column->category_count++] = base_strdup(name);
     }
 out:
+    json_decref(names);
     return st;
 }
 
@@ -103,6 +114,8 @@ static base_status read_target(const json_t *object, char *const *labels, int cl
         TRY(base_fail(BASE_ERR_DATA, "the target is a number, but there are %d classes", classes));
     if (target->kind == DATA_NUMBER)
         goto out;
+    if (classes < 2)
+        TRY(base_fail(BASE_ERR_DATA, "the target is a category, but there is 1 class"));
     target->categories = base_calloc((size_t)classes, sizeof *target->categories);
     for (int i = 0; i < classes; i++)
         target->categories[target->category_count++] = base_strdup(labels[i]);
@@ -114,13 +127,14 @@ base_status model_table_from_json(const json_t *object, char *const *labels, int
                                   struct data_table *table)
 {
     base_status st = BASE_OK;
-    json_t *columns = NULL;
+    json_t *columns = NULL, *names = json_object();
     size_t count;
 
     *table = (struct data_table){0};
     if (!json_is_object(object))
         TRY(base_fail(BASE_ERR_DATA, "is not an object"));
     TRY(read_target(object, labels, classes, &table->target));
+    TRY(add_name(names, table->target.name));
     TRY(base_json_array(object, "columns", &columns));
     count = json_array_size(columns);
     if (count < 1 || count > DATA_MAX_COLUMNS)
@@ -132,10 +146,12 @@ base_status model_table_from_json(const json_t *object, char *const *labels, int
         struct data_column *to = &table->columns[table->column_count++];
 
         TRY(base_prefix(read_kind(column, to), "entry %zu of \"columns\"", i));
+        TRY(base_prefix(add_name(names, to->name), "entry %zu of \"columns\"", i));
         if (to->kind == DATA_CATEGORY)
             TRY(base_prefix(read_categories(column, to), "column '%s'", to->name));
     }
     TRY(data_table_count(table));
 out:
+    json_decref(names);
     return st;
 }

@@ -179,6 +179,7 @@ static void test_refuses(void **state)
 /* ---- tables ---- */
 
 #define NUMBER "{'name':'age','kind':'number','fill':30,'mean':30.5,'deviation':12}"
+#define PRICE "{'name':'price','kind':'number','fill':30,'mean':30.5,'deviation':12}"
 #define COLOUR "{'name':'colour','kind':'category','categories':['','red']}"
 static const char of_table[] =
     "{'model':'dense 2\\n','classes':2,'labels':['cat','dog'],'input':[3,1,1],'kernels':'',"
@@ -212,8 +213,8 @@ static void test_regression(void **state)
 {
     struct model_about about;
     json_t *json = parse(of_table),
-           *fields = parse("{'classes':1,'labels':['age'],'table':{"
-                           "'columns':[" NUMBER "," COLOUR "],'target':" NUMBER "}}");
+           *fields = parse("{'classes':1,'labels':['price'],'table':{"
+                           "'columns':[" NUMBER "," COLOUR "],'target':" PRICE "}}");
 
     (void)state;
     json_object_update(json, fields);
@@ -255,6 +256,27 @@ static void test_refuses_tables(void **state)
     refuse_table("{'columns':[{'name':'x','kind':'category','categories':[1]}],"
                  "'target':{'name':'k','kind':'category'}}",
                  "entry 0 of \"categories\"");
+    refuse_table("{'columns':[{'name':'x','kind':'category','categories':['a','b','a']}],"
+                 "'target':{'name':'k','kind':'category'}}",
+                 "'a' is there twice");
+    refuse_table("{'columns':[" COLOUR "," COLOUR "],'target':{'name':'k','kind':'category'}}",
+                 "entry 1 of \"columns\": 'colour' is there twice");
+    refuse_table("{'columns':[" COLOUR "],'target':{'name':'colour','kind':'category'}}",
+                 "'colour' is there twice");
+}
+
+/* A class that stands alone: what is told of a wrong label names two of them. */
+static void test_one_class(void **state)
+{
+    json_t *json = parse(of_table), *fields = parse("{'classes':1,'labels':['cat']}");
+    struct model_about about;
+
+    (void)state;
+    json_object_update(json, fields);
+    assert_int_equal(model_about_from_json(json, &about), BASE_ERR_DATA);
+    assert_non_null(strstr(base_message(), "the target is a category, but there is 1 class"));
+    json_decref(fields);
+    json_decref(json);
 }
 
 int main(void)
@@ -263,7 +285,7 @@ int main(void)
         cmocka_unit_test(test_reads),          cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_missing),        cmocka_unit_test(test_refuses),
         cmocka_unit_test(test_table),          cmocka_unit_test(test_regression),
-        cmocka_unit_test(test_refuses_tables),
+        cmocka_unit_test(test_refuses_tables), cmocka_unit_test(test_one_class),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
