@@ -25,8 +25,11 @@
 
 enum { MOST_FEATURES = 4096, UNROLLED = 4 };
 static const double DEFAULT_SHRINKAGE = 0.001;
-/* The score of a class without samples: its probability is 0, and its loss still a number. */
-static const double ABSENT = -1e4;
+/* How much more a class that has samples scores than one without any, wherever x is: the latter's
+ * probability is 0, and its loss still a number. */
+static const double ABSENT = 1e4;
+/* Of the features' squares: less than that within the classes is rounding. */
+static const double LEAST_VARIANCE = 1e-12;
 
 /* The parts of the sums. */
 struct parts {
@@ -56,6 +59,8 @@ static base_status lda_count(const struct nn_graph *graph, size_t *count_p)
     size_t classes = (size_t)nn_graph_classes(graph);
 
     *count_p = 0;
+    if (nn_graph_params(graph) != 2 || nn_graph_param(graph, 0)->values != classes * features)
+        return base_fail(BASE_ERR_MODEL, "lda is one `dense classes`, but the model is another");
     if (features > MOST_FEATURES)
         return base_fail(BASE_ERR_MODEL,
                          "lda takes up to %d features, since it inverts their covariance; there "
@@ -112,8 +117,10 @@ out:
 /* The triangle becomes the shrunk covariance within the classes, the sums their means. */
 static base_status find_covariance(const struct parts *p, double shrinkage)
 {
-    double total = 0, trace = 0;
+    double total = 0, trace = 0, squares = 0;
 
+    for (size_t i = 0; i < p->features; i++)
+        squares += row_of(p->triangle, i)[i];
     for (size_t k = 0; k < p->classes; k++)
         total += p->counts[k];
     for (size_t k = 0; k < p->classes; k++)
@@ -134,7 +141,7 @@ static base_status find_covariance(const struct parts *p, double shrinkage)
     }
     for (size_t i = 0; i < p->features; i++)
         trace += row_of(p->triangle, i)[i] / (1 - shrinkage);
-    if (!(trace > 0))
+    if (!(trace > LEAST_VARIANCE * squares / total))
         return base_fail(BASE_ERR_DATA, "no feature varies within a class, so lda has no "
                                         "covariance");
     for (size_t i = 0; i < p->features; i++)
@@ -192,21 +199,25 @@ static void solve_one(const struct parts *p, const double *mean, double *w)
     }
 }
 
+/* A class without samples scores ABSENT less than the first that has some. */
 static void find_weights(const struct parts *p, float *weight, float *bias)
 {
     double total = 0, *w = base_calloc(p->features, sizeof *w);
+    size_t present = 0;
 
     for (size_t k = 0; k < p->classes; k++)
         total += p->counts[k];
+    while (p->counts[present] <= 0)
+        present++;
     for (size_t k = 0; k < p->classes; k++) {
-        const double *mean = p->sums + k * p->features;
+        const size_t of = p->counts[k] > 0 ? k : present;
+        const double *mean = p->sums + of * p->features;
 
         solve_one(p, mean, w);
         for (size_t j = 0; j < p->features; j++)
             weight[k * p->features + j] = (float)w[j];
-        bias[k] =
-            (float)(p->counts[k] > 0 ? log(p->counts[k] / total) - 0.5 * dot(mean, w, p->features)
-                                     : ABSENT);
+        bias[k] = (float)(log(p->counts[of] / total) - 0.5 * dot(mean, w, p->features) -
+                          (of == k ? 0 : ABSENT));
     }
     base_free(w);
 }
