@@ -176,6 +176,37 @@ static void awkward_models(void **unused)
     check_model(support_graph(grouped), 7, NULL);
 }
 
+/* Convolutions of small sizes, of every kernel, stride and padding, with channels that fill no
+ * block of 8 or 16, and all tails: a ReLU, a pool of two that halves or leaves a rest, both. */
+static void odd_shapes(void **unused)
+{
+    static const char *const tails[] = {"", "relu\n", "maxpool 2\n", "relu\nmaxpool 2\n"};
+    static const int sides[] = {1, 2, 3, 5, 6, 9}, channels[] = {3, 5, 17};
+    int turn = 0;
+
+    (void)unused;
+    for (size_t s = 0; s < sizeof sides / sizeof *sides; s++)
+        for (int kernel = 1; kernel <= 5; kernel += 2)
+            for (int stride = 1; stride <= 2; stride++)
+                for (int pad = 0; pad <= kernel / 2; pad++, turn++) {
+                    const int side = sides[s], out = (side + 2 * pad - kernel) / stride + 1;
+                    const int mix = turn + (int)s; /* so that sizes do not keep their tail */
+                    char *text;
+
+                    if (side + 2 * pad < kernel || (out < 2 && mix % 4 > 1))
+                        continue;
+                    text = base_format("input %dx%dx%d\nconv %d %dx%d stride=%d pad=%d\n%s"
+                                       "conv 10 %dx%d pad=%d\nrelu\ndense 3\nmse",
+                                       channels[mix % 3], side, side + turn % 2,
+                                       channels[turn / 3 % 3], kernel, kernel, stride, pad,
+                                       tails[mix % 4], kernel, kernel, kernel / 2);
+                    check_model(support_graph(text), 1 + turn % 3, NULL);
+                    for (size_t i = 0; i < nn_conv_count; i++)
+                        check_model(support_graph(text), 3, nn_conv_registry[i]->name);
+                    base_free(text);
+                }
+}
+
 static void zoo(void **unused)
 {
     (void)unused;
@@ -414,6 +445,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_layer),
+        cmocka_unit_test(odd_shapes),
         cmocka_unit_test(awkward_models),
         cmocka_unit_test(zoo),
         cmocka_unit_test(every_kernel),
