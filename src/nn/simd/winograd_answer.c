@@ -49,14 +49,6 @@ static int divide_up(int a, int b)
     return (a + b - 1) / b;
 }
 
-/* Row length of c8 channel blocks: no long power of two, whose rows would fall into one set. */
-static size_t row_of(int c8)
-{
-    const size_t row = (size_t)c8 * 8;
-
-    return row % 128 == 0 ? row + 16 : row;
-}
-
 static size_t whole_lines(size_t floats)
 {
     return (floats + 15) / 16 * 16;
@@ -93,7 +85,7 @@ static struct layout layout_of(const struct nn_winograd_form *form, const struct
     size_t tiles;
 
     l.groups = divide_up(l.o8, NN_PANELS);
-    l.v.tile = row_of(l.i8);
+    l.v.tile = nn_winograd_row(l.i8);
     l.m.tile = GROUP;
     cut_blocks(&l, n, threads);
     tiles = (size_t)l.block * (size_t)l.tiles;
