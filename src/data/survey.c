@@ -254,12 +254,30 @@ static base_status add_input(struct found *f, struct base_str *notes, struct dat
     return BASE_OK;
 }
 
+/* Of a column of numbers: mistakes are no classes. */
+static void drop_texts(struct found *f)
+{
+    int kept = 0;
+    double number;
+
+    for (int i = 0; i < f->distinct_count; i++)
+        if (data_is_number(f->distinct[i], &number))
+            f->distinct[kept++] = f->distinct[i];
+        else
+            base_free(f->distinct[i]);
+    f->distinct_count = kept;
+    f->texts = 0;
+}
+
 static base_status add_target(struct found *f, struct data_column *target)
 {
     size_t present = f->numbers + f->texts;
-    bool codes = f->whole && !f->many && f->distinct_count <= MOST_CODES &&
-                 present >= LEAST_OF_A_CODE * (size_t)f->distinct_count;
+    bool codes;
 
+    if (is_numbers(f))
+        drop_texts(f);
+    codes = f->whole && !f->many && f->distinct_count <= MOST_CODES &&
+            f->numbers >= LEAST_OF_A_CODE * (size_t)f->distinct_count;
     *target = (struct data_column){.name = base_strdup(f->name), .deviation = 1};
     if (f->wish == WISH_IGNORE)
         return base_fail(BASE_ERR_USAGE,

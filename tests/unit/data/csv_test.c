@@ -265,6 +265,21 @@ static void test_wrong_wishes(void **state)
                "it is the target");
 }
 
+/* A text among codes is a mistake, not a class of its own. */
+static void test_mistaken_code(void **state)
+{
+    char *codes = rows_of("x,y", 30, "#,@"), *text = base_format("%s7,err\n", codes);
+    struct data_set *set = open_text(text, &(struct data_options){.skip_bad = 1});
+
+    (void)state;
+    assert_int_equal(data_describe(set)->classes, 3);
+    assert_int_equal(data_describe(set)->count[DATA_TRAIN], 30);
+    data_close(set);
+    fails_with(text, &(struct data_options){0}, "line 32: 'err' is none of the 3 classes of 'y'");
+    base_free(codes);
+    base_free(text);
+}
+
 /* Texts that hardly occur twice are names; a column without values says nothing. */
 static void test_left_out(void **state)
 {
@@ -515,9 +530,9 @@ int main(void)
         cmocka_unit_test(test_wrong_wishes),    cmocka_unit_test(test_left_out),
         cmocka_unit_test(test_no_header),       cmocka_unit_test(test_bad_lines),
         cmocka_unit_test(test_names_twice),     cmocka_unit_test(test_blank_lines),
-        cmocka_unit_test(test_most_categories), cmocka_unit_test(test_split),
-        cmocka_unit_test(test_files_of_parts),  cmocka_unit_test(test_trained_table),
-        cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_most_categories), cmocka_unit_test(test_mistaken_code),
+        cmocka_unit_test(test_split),           cmocka_unit_test(test_files_of_parts),
+        cmocka_unit_test(test_trained_table),   cmocka_unit_test(test_batches),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
