@@ -12,8 +12,17 @@
 #include "base/mem.h"
 #include "serve/answer.h"
 
+static base_status read_input(const struct serve_worker *w, struct serve_job *job)
+{
+    if (http_is_over(job->request))
+        return base_fail(BASE_ERR_TIMEOUT, "the request has been answered");
+    if (w->loaded == NULL)
+        return base_fail(BASE_ERR_MEMORY, "the model's worker could not get its memory");
+    return job->protocol->read(w->loaded, job);
+}
+
 /* Of the jobs, those that are to be computed stay in the list; the others are answered. */
-static int read_inputs(const struct serve_loaded *loaded, struct serve_job **jobs, int count)
+static int read_inputs(const struct serve_worker *w, struct serve_job **jobs, int count)
 {
     int kept = 0;
 
@@ -21,7 +30,7 @@ static int read_inputs(const struct serve_loaded *loaded, struct serve_job **job
     for (int i = 0; i < count; i++) {
         struct serve_job *job = jobs[i];
 
-        job->st = http_is_over(job->request) ? BASE_ERR_TIMEOUT : job->protocol->read(loaded, job);
+        job->st = read_input(w, job);
         if (job->st != BASE_OK)
             job->why = base_strdup(base_message());
     }
@@ -40,8 +49,6 @@ static base_status compute(struct serve_worker *w, int piece, int n, const float
     base_status st = BASE_OK;
     size_t values = nn_shape_values(w->loaded->model.about.input);
 
-    if (w->lane == NULL)
-        TRY(base_fail(BASE_ERR_MEMORY, "the model's worker could not get its memory"));
     for (int at = 0; at < n; at += piece)
         TRY(nn_lane_run(w->lane, n - at < piece ? n - at : piece, x + (size_t)at * values,
                         y + (size_t)at * (size_t)w->loaded->outputs));
@@ -97,7 +104,7 @@ void serve_batch_run(struct serve_version *v, struct serve_worker *w, struct ser
     jobs = base_calloc((size_t)count, sizeof *jobs);
     for (int i = 0; i < count; i++, batch = batch->next)
         jobs[i] = batch;
-    count = read_inputs(w->loaded, jobs, count);
+    count = read_inputs(w, jobs, count);
     st = count > 0 ? compute_jobs(v, w, jobs, count, &y) : BASE_OK;
     ended = base_now();
     for (int i = 0; i < count; i++) {

@@ -115,6 +115,8 @@ static struct serve_job *take_batch(struct serve_version *v, const struct serve_
         v->last = &v->first;
     else
         pthread_cond_signal(&v->work);
+    if (v->wanted == 0) /* the other workers leave once the queue is empty */
+        pthread_cond_broadcast(&v->work);
     return batch;
 }
 
@@ -184,6 +186,8 @@ static void *work(void *argument)
         } else if (v->first != NULL && !v->collecting) {
             struct serve_job *batch = take_batch(v, w);
 
+            if (w->generation != v->generation) /* they came while the batch filled */
+                look_at_weights(v, w);
             pthread_mutex_unlock(&v->lock);
             serve_batch_run(v, w, batch);
             pthread_mutex_lock(&v->lock);

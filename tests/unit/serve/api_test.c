@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "serve/answer.h"
+#include "serve/batch.h"
 #include "serve/register.h"
 #include "support/client.h"
 #include "support/datafiles.h"
@@ -296,6 +297,74 @@ static void test_no_worker(void **state)
     expect(f, SERVE_INFERENCE, "POST /predictions/one", sample, 503, "has no worker");
 }
 
+/* The last request is answered and both workers leave, whichever of them waits for what. */
+static void test_unregister(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int i = 0; i < 20; i++) {
+        struct asking asking = {.fixture = f};
+
+        manage(f,
+               "POST /models?url=one&batch_size=2&max_batch_delay=500000&initial_workers=2"
+               "&synchronous=true",
+               200, "");
+        assert_int_equal(pthread_create(&asking.thread, NULL, ask_one, &asking), 0);
+        while (queued(f) == 0)
+            usleep(1000);
+        manage(f, "DELETE /models/one", 200, "unregistered");
+        pthread_join(asking.thread, NULL);
+        assert_int_equal(asking.status, 200);
+        base_free(asking.answer);
+    }
+}
+
+/* ---- a worker without weights ---- */
+
+static base_status never_read(const struct serve_loaded *loaded, struct serve_job *job)
+{
+    (void)loaded;
+    (void)job;
+    return base_fail(BASE_ERR_INTERNAL, "read");
+}
+
+/* What a worker does that could not get the memory for its first weights. */
+static void run_without_weights(void *context, struct http_request *request)
+{
+    static const struct serve_protocol protocol = {.read = never_read};
+    struct serve_job *job = base_calloc(1, sizeof *job);
+    struct serve_worker worker = {.owner = context};
+
+    job->request = request;
+    job->protocol = &protocol;
+    serve_batch_run(context, &worker, job);
+}
+
+static void test_without_weights(void **state)
+{
+    static const struct http_route routes[] = {{"POST", "/", run_without_weights}, {0}};
+    struct serve_version *version =
+        serve_version_new("m", "1.0", "m", (struct serve_settings){0}, NULL, 1, 1);
+    struct http_setup setup = http_setup_defaults;
+    struct http_server *server;
+    char *answer;
+
+    (void)state;
+    setup.routes = routes;
+    setup.context = version;
+    setup.error_body = serve_error_body;
+    assert_int_equal(http_server_open(&setup, &server), BASE_OK);
+    assert_int_equal(support_ask(http_server_port(server),
+                                 "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                                 "Content-Length: 0\r\n\r\n",
+                                 &answer),
+                     507);
+    assert_non_null(strstr(answer, "could not get its memory"));
+    base_free(answer);
+    http_server_close(server);
+    serve_version_free(version);
+}
+
 /* ---- weights that are replaced ---- */
 
 struct hammering {
@@ -326,7 +395,8 @@ static void replace(struct fixture *f, const char *model)
     struct serve_version *v = serve_models_find(f->serve.models, "one", NULL, &known);
     struct serve_loaded *loaded;
 
-    assert_int_equal(serve_store_load(f->serve.store, model, 1, &loaded), SERVE_STORE_FINE);
+    assert_int_equal(serve_store_load(f->serve.store, model, v->settings.batch_size, &loaded),
+                     SERVE_STORE_FINE);
     serve_version_replace(v, loaded);
     serve_models_release(f->serve.models, v);
 }
@@ -353,6 +423,29 @@ static void test_replace(void **state)
     assert_int_equal(ask(f, SERVE_INFERENCE, "POST /predictions/one", sample, &answer), 200);
     assert_true(is_answer_of(f, answer, "two"));
     base_free(answer);
+}
+
+/* A batch is computed with the weights of the moment when it is full. */
+static void test_replace_while_filling(void **state)
+{
+    struct fixture *f = *state;
+    struct asking asking = {.fixture = f};
+    char *answer;
+
+    manage(f,
+           "POST /models?url=one&batch_size=2&max_batch_delay=500000&initial_workers=1"
+           "&synchronous=true",
+           200, "");
+    assert_int_equal(pthread_create(&asking.thread, NULL, ask_one, &asking), 0);
+    while (queued(f) == 0)
+        usleep(1000);
+    replace(f, "two");
+    assert_int_equal(ask(f, SERVE_INFERENCE, "POST /predictions/one", sample, &answer), 200);
+    pthread_join(asking.thread, NULL);
+    assert_true(is_answer_of(f, answer, "two"));
+    assert_true(is_answer_of(f, asking.answer, "two"));
+    base_free(answer);
+    base_free(asking.answer);
 }
 
 /* ---- management ---- */
@@ -464,7 +557,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_batch, start, stop),
         cmocka_unit_test_setup_teardown(test_full_and_late, start, stop),
         cmocka_unit_test_setup_teardown(test_no_worker, start, stop),
+        cmocka_unit_test_setup_teardown(test_unregister, start, stop),
+        cmocka_unit_test(test_without_weights),
         cmocka_unit_test_setup_teardown(test_replace, start, stop),
+        cmocka_unit_test_setup_teardown(test_replace_while_filling, start, stop),
         cmocka_unit_test_setup_teardown(test_manage, start, stop),
         cmocka_unit_test_setup_teardown(test_register_refused, start, stop),
         cmocka_unit_test_setup_teardown(test_state, start, stop),
