@@ -59,8 +59,8 @@ struct http_request {
     char *late_message; /* what to say at the deadline */
     struct MHD_Response *response;
     int status;
-    size_t response_count;
-    struct http_stream *stream; /* NULL: the answer is whole */
+    _Atomic size_t response_count; /* a late answer may still be made beside the one that counts */
+    struct http_stream *stream;    /* NULL: the answer is whole */
     const char *header_names[HTTP_MAX_HEADERS];
     char *header_values[HTTP_MAX_HEADERS];
     int headers;

@@ -2,6 +2,7 @@
  *
  * What handlers see of a request, and its answer.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -166,6 +167,7 @@ bool http_request_settle(struct http_request *request, int status, struct MHD_Re
         return false;
     }
     request->answered = true;
+    request->link->deadline = INFINITY; /* sending it sets the next */
     request->status = status;
     request->response = response;
     request->suspended = false;

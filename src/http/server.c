@@ -350,7 +350,8 @@ int http_server_port(const struct http_server *server)
     return server->port;
 }
 
-/* libmicrohttpd cannot be stopped while connections are suspended. `all`: not streams alone. */
+/* Ends streams and, with `all`, refuses what a handler has still to answer: libmicrohttpd cannot be
+ * stopped while connections are suspended. */
 static void resume(struct http_server *server, bool all)
 {
     struct MHD_Connection *connection;
@@ -361,12 +362,20 @@ static void resume(struct http_server *server, bool all)
         for (struct http_link *l = server->links.next; connection == NULL && l != &server->links;
              l = l->next) {
             struct http_request *r = l->request;
+            int status = MHD_HTTP_SERVICE_UNAVAILABLE;
 
-            if (r != NULL && r->stream != NULL)
+            if (r == NULL)
+                continue;
+            if (r->stream != NULL)
                 r->stream->ended = true;
-            if (r != NULL && ((all && http_request_settle(r, 0, NULL)) ||
-                              (r->stream != NULL && http_stream_wake(r->stream))))
+            if (r->stream != NULL && http_stream_wake(r->stream))
                 connection = r->connection;
+            if (all && r->suspended) {
+                struct MHD_Response *refusal = http_refusal(r, &status, NULL);
+
+                http_request_settle(r, status, refusal);
+                connection = r->connection;
+            }
         }
         pthread_mutex_unlock(&server->lock);
         if (connection != NULL)
@@ -392,6 +401,7 @@ bool http_server_drain(struct http_server *server, double seconds)
     while (server->handling)
         pthread_cond_wait(&server->idle, &server->lock);
     pthread_mutex_unlock(&server->lock);
+    resume(server, true);
     return idle;
 }
 
@@ -402,7 +412,6 @@ void http_server_close(struct http_server *server)
     http_watch_stop(server);
     if (server->daemon != NULL) {
         http_server_drain(server, 0);
-        resume(server, true);
         MHD_stop_daemon(server->daemon);
     }
     if (server->listening >= 0)

@@ -67,10 +67,10 @@ base_status http_server_open(const struct http_setup *setup, struct http_server 
 /* The port it listens on. */
 int http_server_port(const struct http_server *server);
 /* Takes no new connections and waits until every request has its answer, or for `seconds`; false:
- * some have none. Answers say that the connection closes. On return no handler runs and none will:
- * requests of connections that are still open are refused. */
+ * some had none, and got 503. Answers say that the connection closes. On return no handler runs and
+ * none will: requests of connections that are still open are refused. */
 bool http_server_drain(struct http_server *server, double seconds);
-/* Requests without an answer get none. No handler may be about to answer: what answers later must
+/* Drains for no time. No handler may be about to answer: what answers later must
  * have ended before. Accepts NULL. */
 void http_server_close(struct http_server *server);
 

@@ -83,7 +83,10 @@ struct http_stream *http_stream_begin(struct http_request *request, const char *
         s->has_client = false;
     else
         http_response_headers(request, response, 200, type);
+    pthread_mutex_lock(&s->server->lock);
     request->stream = s;
+    s->ended = s->server->draining; /* a server that ends has told the streams that were there */
+    pthread_mutex_unlock(&s->server->lock);
     http_request_answer(request, 200, response);
     return s;
 }

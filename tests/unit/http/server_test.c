@@ -262,23 +262,50 @@ static void test_stream_ends(void **state)
 
 static void *drain(void *argument)
 {
-    return http_server_drain(argument, 30) ? argument : NULL;
+    return http_server_drain(argument, 300) ? argument : NULL;
 }
 
+/* Asks on a connection that stays open until an answer says that it closes. */
+static void until_draining(int fd)
+{
+    bool draining = false;
+
+    while (!draining) {
+        char *heard;
+
+        support_say_text(fd, "GET /things/x HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        heard = support_hear_until(fd, "<x|-|->");
+        draining = strstr(heard, "Connection: close") != NULL;
+        base_free(heard);
+    }
+}
+
+/* What is under way is waited for; a stream that begins meanwhile ends at once. */
 static void test_drain(void **state)
 {
     struct http_server *server = start(http_setup_defaults);
-    int fd = support_connect(http_server_port(server));
+    int port = http_server_port(server), fd = support_connect(port);
+    int asking = support_connect(port), late = support_connect(port);
     struct http_request *request;
     pthread_t thread;
     void *idle;
     char *heard;
 
     (void)state;
+    support_say_text(late, "GET /things/y HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    base_free(support_hear_until(late, "<y|-|->"));
     support_say_text(fd, "GET /keep HTTP/1.1\r\nHost: localhost\r\n\r\n");
     request = take_kept();
-    assert_false(http_server_drain(server, 0)); /* it has no answer yet */
     assert_int_equal(pthread_create(&thread, NULL, drain, server), 0);
+    until_draining(asking);
+    support_say_text(late, "GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    heard = support_hear(late); /* until the server closes */
+    assert_int_equal(support_status(heard), 200);
+    assert_non_null(strstr(heard, "\r\n0\r\n")); /* the whole of a body without bytes */
+    base_free(heard);
+    assert_false(http_stream_send(stream, "data: x\n\n", 9));
+    http_stream_end(stream);
+    stream = NULL;
     http_answer(request, 200, "text/plain", base_strdup("done"), 4);
     heard = support_hear(fd); /* until the server closes */
     assert_int_equal(support_status(heard), 200);
@@ -286,6 +313,30 @@ static void test_drain(void **state)
     base_free(heard);
     pthread_join(thread, &idle);
     assert_non_null(idle);
+    close(fd);
+    close(asking);
+    close(late);
+    http_server_close(server);
+}
+
+/* Of what is not done in time no more is computed: its handler learns that it is over. */
+static void test_drain_ends(void **state)
+{
+    struct http_server *server = start(http_setup_defaults);
+    int fd = support_connect(http_server_port(server));
+    struct http_request *request;
+    char *heard;
+
+    (void)state;
+    support_say_text(fd, "GET /keep HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    request = take_kept();
+    assert_false(http_is_over(request));
+    assert_false(http_server_drain(server, 0));
+    assert_true(http_is_over(request));
+    heard = support_hear(fd);
+    assert_int_equal(support_status(heard), 503);
+    base_free(heard);
+    http_answer(request, 200, "text/plain", base_strdup("late"), 4);
     close(fd);
     http_server_close(server);
 }
@@ -498,13 +549,14 @@ static void test_open_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_routes),      cmocka_unit_test(test_bodies),
-        cmocka_unit_test(test_later),       cmocka_unit_test(test_expire),
-        cmocka_unit_test(test_stream),      cmocka_unit_test(test_stream_ends),
-        cmocka_unit_test(test_drain),       cmocka_unit_test(test_framing),
-        cmocka_unit_test(test_long_bodies), cmocka_unit_test(test_token),
-        cmocka_unit_test(test_foreign),     cmocka_unit_test(test_slow),
-        cmocka_unit_test(test_per_address), cmocka_unit_test(test_open_refused),
+        cmocka_unit_test(test_routes),       cmocka_unit_test(test_bodies),
+        cmocka_unit_test(test_later),        cmocka_unit_test(test_expire),
+        cmocka_unit_test(test_stream),       cmocka_unit_test(test_stream_ends),
+        cmocka_unit_test(test_drain),        cmocka_unit_test(test_drain_ends),
+        cmocka_unit_test(test_framing),      cmocka_unit_test(test_long_bodies),
+        cmocka_unit_test(test_token),        cmocka_unit_test(test_foreign),
+        cmocka_unit_test(test_slow),         cmocka_unit_test(test_per_address),
+        cmocka_unit_test(test_open_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
