@@ -124,6 +124,18 @@ json "o['schema'] == 1 and o['predictions'] == 1 and o['answers']['2xx'] >= 2"
 serve --model tiny --threads 1
 stop INT 130
 
+# ---- a second Ctrl-C does not wait for what is under way: here a body that takes hours ----
+serve --model tiny --max-body 1073741824 --body-seconds 36000 --drain-seconds 36000
+curl -sv --limit-rate 100k -T - "$inference/predictions/tiny" </dev/zero >/dev/null 2>asked &
+asking=$!
+eventually grep -q '100 Continue' asked
+kill -INT "$server"
+eventually grep -q 'Ctrl-C again quits at once' serve.err
+kill -0 "$server" 2>/dev/null || fail "the request under way was not waited for"
+stop INT 130
+kill "$asking" 2>/dev/null
+wait "$asking"
+
 # ---- management, and a restart after kill -9 ----
 serve --store store --threads 1
 answers 200 "$management/models"
