@@ -9,6 +9,13 @@
 #include "base/str.h"
 #include "data/image.h"
 
+static base_status needs_images(const struct model_about *about)
+{
+    return about->table == NULL ? BASE_OK
+                                : base_fail(BASE_ERR_MODEL, "the model takes rows of a table, "
+                                                            "not images");
+}
+
 base_status model_input_image(const struct model_about *about, const void *bytes, size_t count,
                               float *x)
 {
@@ -18,8 +25,7 @@ base_status model_input_image(const struct model_about *about, const void *bytes
     struct data_image image = {0};
     uint8_t *pixels = NULL;
 
-    if (about->table != NULL)
-        return base_fail(BASE_ERR_DATA, "the model takes rows of a table, not images");
+    TRY(needs_images(about));
     TRY(base_tensor(plane, (size_t)in.c, "an image", &pixels));
     TRY(data_image_decode(bytes, count, &image));
     data_image_crop(&image, about->crop, in.h, in.w, NULL);

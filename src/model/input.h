@@ -9,7 +9,8 @@
 #include "model/about.h"
 
 /* A PNG or JPEG file in memory becomes x (C,H,W) of `about->input`, cropped, scaled and normalised
- * as the test images of the training were: the same bits as if it lay in a folder. Thread-safe. */
+ * as the test images of the training were: the same bits as if it lay in a folder. An error of a
+ * model that takes rows. */
 base_status model_input_image(const struct model_about *about, const void *bytes, size_t count,
                               float *x);
 

@@ -35,8 +35,8 @@ static base_status normalise_pixels(const struct model_about *about, struct serv
     float tables[DATA_MAX_CHANNELS][256];
 
     if (about->table != NULL)
-        return base_fail(BASE_ERR_DATA, "inputs of type UINT8 are pixels, but the model takes the "
-                                        "features of a table's rows, as FP32");
+        return base_fail(BASE_ERR_DATA, "the model takes rows of a table, as FP32; inputs of type "
+                                        "UINT8 are pixels");
     for (int c = 0; c < in.c; c++)
         data_level_table(about->mean[c], about->deviation[c], tables[c]);
     for (size_t i = 0; i < total; i++) {
