@@ -138,7 +138,12 @@ void serve_answer_job(const struct serve_loaded *loaded, struct serve_job *job, 
     serve_job_free(job);
 }
 
-static json_t *one_answer(const struct serve_loaded *loaded, const float *y)
+static json_t *target_answer(const struct model_about *about, const float *y)
+{
+    return json_pack("{s:o}", about->labels[0], base_json_number(model_about_number(about, y[0])));
+}
+
+static json_t *class_answer(const struct serve_loaded *loaded, const float *y)
 {
     int best[BEST], count = loaded->outputs < BEST ? loaded->outputs : BEST;
     float scores[BEST];
@@ -154,6 +159,13 @@ static json_t *one_answer(const struct serve_loaded *loaded, const float *y)
         json_object_set_new(answer, loaded->model.about.labels[best[i]],
                             base_json_number((double)scores[i]));
     return answer;
+}
+
+static json_t *one_answer(const struct serve_loaded *loaded, const float *y)
+{
+    const struct model_about *about = &loaded->model.about;
+
+    return model_about_is_regression(about) ? target_answer(about, y) : class_answer(loaded, y);
 }
 
 json_t *serve_classes(const struct serve_loaded *loaded, const struct serve_job *job,

@@ -25,8 +25,8 @@ char *serve_error_body(void *context, const struct http_request *request, int *s
 void serve_answer_job(const struct serve_loaded *loaded, struct serve_job *job, const float *y);
 void serve_refuse_job(struct serve_job *job);
 
-/* y (n,outputs) as the body of a prediction: of every sample the five best classes, best first,
- * or the values where they are no classes'. */
+/* y (n,outputs) as the body of a prediction: of every sample the five best classes, best first, the
+ * target of a regression, or the values where they are neither. */
 json_t *serve_classes(const struct serve_loaded *loaded, const struct serve_job *job,
                       const float *y);
 

@@ -39,14 +39,33 @@ static base_status no_handler(const struct serve_body *body)
     return st;
 }
 
-static base_status choose(const char *name, const struct serve_body *body,
-                          const struct serve_handler **handler_p)
+bool serve_is_octets(const struct serve_body *body)
+{
+    return strncasecmp(body->type, "application/octet-stream", 24) == 0;
+}
+
+bool serve_is_json(const struct serve_body *body)
+{
+    const char *bytes = body->bytes;
+    size_t at = 0;
+
+    if (strncasecmp(body->type, "application/json", 16) == 0)
+        return true;
+    if (serve_is_octets(body) && !body->in_form)
+        return false;
+    while (at < body->count && strchr(" \t\r\n", bytes[at]) != NULL && bytes[at] != '\0')
+        at++;
+    return at < body->count && (bytes[at] == '[' || bytes[at] == '{');
+}
+
+static base_status choose(const char *name, const struct model_about *about,
+                          const struct serve_body *body, const struct serve_handler **handler_p)
 {
     size_t i = 0;
 
     if (name != NULL)
         return serve_handler_find(name, handler_p);
-    while (i < serve_handler_count && !serve_handler_registry[i]->takes(body))
+    while (i < serve_handler_count && !serve_handler_registry[i]->takes(about, body))
         i++;
     if (i == serve_handler_count)
         return no_handler(body);
@@ -61,7 +80,7 @@ base_status serve_read(const char *handler, const struct model_about *about,
     const struct serve_handler *found;
 
     *samples_p = (struct serve_samples){0};
-    TRY(choose(handler, body, &found));
+    TRY(choose(handler, about, body, &found));
     TRY(found->read(about, body, samples_p));
 out:
     if (st != BASE_OK) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * A kind of input that models take: what a file in serve/handlers/ provides, `const struct
- * serve_handler serve_handler_NAME`. Handlers are asked in order of file name whether a body is
- * theirs; a model that was registered with `handler=NAME` asks that one alone. Keeps no state;
- * called from several threads at once.
+ * serve_handler serve_handler_NAME`. Handlers are asked in order of file name whether a body for
+ * such a model is theirs; a model that was registered with `handler=NAME` asks that one alone.
+ * Keeps no state; called from several threads at once.
  */
 #ifndef SERVE_HANDLER_H
 #define SERVE_HANDLER_H
@@ -20,6 +20,7 @@ struct serve_body {
     const void *bytes;
     size_t count;
     size_t max_pixels; /* that an image may have */
+    bool in_form;      /* its type is a client's guess by the name of a file */
 };
 
 struct serve_samples {
@@ -31,7 +32,7 @@ struct serve_samples {
 struct serve_handler {
     const char *name, *help;
     const char *alias; /* what TorchServe calls it, or NULL */
-    bool (*takes)(const struct serve_body *body);
+    bool (*takes)(const struct model_about *about, const struct serve_body *body);
     /* A failure is the client's fault and its message is told to it. */
     base_status (*read)(const struct model_about *about, const struct serve_body *body,
                         struct serve_samples *samples_p);
@@ -46,6 +47,11 @@ base_status serve_handler_find(const char *name, const struct serve_handler **ha
 /* Reads a body with the handler of that name (NULL: with the first that takes it). */
 base_status serve_read(const char *handler, const struct model_about *about,
                        const struct serve_body *body, struct serve_samples *samples_p);
+
+/* Does its type or its first letter say that it is JSON? Bytes of type application/octet-stream may
+ * begin with any letter. */
+bool serve_is_json(const struct serve_body *body);
+bool serve_is_octets(const struct serve_body *body);
 
 /* n samples of the model's shape, all zeros; n x values overflows or is too much: an error. */
 base_status serve_samples_new(const struct model_about *about, size_t values,

@@ -21,7 +21,7 @@ static base_status read_prediction(const struct serve_loaded *loaded, struct ser
     body.bytes = http_body(job->request, &body.count);
     if (http_is_multipart(job->type)) {
         TRY(http_multipart_find(job->type, body.bytes, body.count, "data", &part));
-        body = (struct serve_body){part.type, part.bytes, part.count, job->max_pixels};
+        body = (struct serve_body){part.type, part.bytes, part.count, job->max_pixels, true};
     }
     TRY(serve_read(job->handler, &loaded->model.about, &body, &job->samples));
 out:

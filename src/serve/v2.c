@@ -103,11 +103,14 @@ static base_status v2_read(const struct serve_loaded *loaded, struct serve_job *
 static json_t *v2_write(const struct serve_loaded *loaded, const struct serve_job *job,
                         const float *y)
 {
+    const struct model_about *about = &loaded->model.about;
+    bool number = model_about_is_regression(about);
     json_t *data = json_array(), *answer;
     size_t total = (size_t)job->samples.n * (size_t)loaded->outputs;
 
     for (size_t i = 0; i < total; i++)
-        json_array_append_new(data, base_json_number((double)y[i]));
+        json_array_append_new(
+            data, base_json_number(number ? model_about_number(about, y[i]) : (double)y[i]));
     answer = json_pack("{s:s, s:s, s:[{s:s, s:s, s:[i,i], s:o}]}", "model_name", job->name,
                        "model_version", job->version, "outputs", "name", output_name, "datatype",
                        "FP32", "shape", job->samples.n, loaded->outputs, "data", data);

@@ -20,6 +20,16 @@ base_status serve_values_parse(const char *bytes, size_t count, json_t **documen
     return base_json_parse(bytes, count, document_p);
 }
 
+const json_t *serve_values_of(const json_t *document)
+{
+    static const char *const keys[] = {"instances", "inputs", "data"};
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (json_object_get(document, keys[i]) != NULL)
+            return json_object_get(document, keys[i]);
+    return document;
+}
+
 static base_status count_in(const json_t *value, int depth, size_t *count)
 {
     base_status st = BASE_OK;

@@ -11,6 +11,9 @@
  * a value of two bytes is one of forty once it is parsed. */
 base_status serve_values_parse(const char *bytes, size_t count, json_t **document_p);
 
+/* What the document is about: the value of its "instances", "inputs" or "data", else the whole. */
+const json_t *serve_values_of(const json_t *document);
+
 /* How many there are; anything but numbers in arrays is an error. */
 base_status serve_values_count(const json_t *value, size_t *count_p);
 /* In order, to memory for that many. */

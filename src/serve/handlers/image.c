@@ -10,8 +10,9 @@
 #include "model/input.h"
 #include "serve/handler.h"
 
-static bool image_takes(const struct serve_body *body)
+static bool image_takes(const struct model_about *about, const struct serve_body *body)
 {
+    (void)about;
     return (body->count >= 8 && memcmp(body->bytes, "\x89PNG\r\n\x1a\n", 8) == 0) ||
            (body->count >= 3 && memcmp(body->bytes, "\xff\xd8\xff", 3) == 0);
 }

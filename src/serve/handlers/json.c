@@ -4,32 +4,13 @@
  * several, as the network takes them; or an object with such an array under "instances", "inputs"
  * or "data".
  */
-#include <string.h>
-
 #include "base/json.h"
 #include "serve/handler.h"
 #include "serve/values.h"
 
-static bool json_takes(const struct serve_body *body)
+static bool json_takes(const struct model_about *about, const struct serve_body *body)
 {
-    const char *bytes = body->bytes;
-    size_t at = 0;
-
-    if (strncasecmp(body->type, "application/json", 16) == 0)
-        return true;
-    while (at < body->count && strchr(" \t\r\n", bytes[at]) != NULL && bytes[at] != '\0')
-        at++;
-    return at < body->count && (bytes[at] == '[' || bytes[at] == '{');
-}
-
-static const json_t *values_of(const json_t *document)
-{
-    static const char *const keys[] = {"instances", "inputs", "data"};
-
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (json_object_get(document, keys[i]) != NULL)
-            return json_object_get(document, keys[i]);
-    return document;
+    return about->table == NULL && serve_is_json(body);
 }
 
 static base_status json_read(const struct model_about *about, const struct serve_body *body,
@@ -41,7 +22,7 @@ static base_status json_read(const struct model_about *about, const struct serve
     size_t count;
 
     TRY(serve_values_parse(body->bytes, body->count, &document));
-    values = values_of(document);
+    values = serve_values_of(document);
     TRY(serve_values_count(values, &count));
     TRY(serve_samples_new(about, count, samples_p));
     samples_p->list |= values == json_object_get(document, "instances");

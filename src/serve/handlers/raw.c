@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The values of one sample (C,H,W) or of several as little-endian float32, as the network takes
- * them. Only with its Content-Type: any bytes could be such numbers.
+ * them. Only with its Content-Type: any bytes could be such numbers. In a form that is the type of
+ * every file that a client does not know, JSON among them.
  */
 #include <math.h>
 #include <string.h>
@@ -10,9 +11,10 @@
 #include "base/mem.h"
 #include "serve/handler.h"
 
-static bool raw_takes(const struct serve_body *body)
+static bool raw_takes(const struct model_about *about, const struct serve_body *body)
 {
-    return strncasecmp(body->type, "application/octet-stream", 24) == 0;
+    (void)about;
+    return serve_is_octets(body) && !serve_is_json(body);
 }
 
 static base_status raw_read(const struct model_about *about, const struct serve_body *body,
