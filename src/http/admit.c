@@ -54,13 +54,15 @@ static const char *framing_fault(const struct http_request *request)
 /* "127.0.0.1:8080", "[::1]:8080", "localhost" */
 static bool is_here(const char *host)
 {
-    static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
+    static const char *const names[] = {"localhost", "[::1]"};
+    static const char port[] = ":0123456789";
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t length = strlen(names[i]);
 
         if (strncasecmp(host, names[i], length) == 0 &&
-            (host[length] == '\0' || host[length] == ':'))
+            (host[length] == '\0' || host[length] == ':') &&
+            host[length + strspn(host + length, port)] == '\0')
             return true;
     }
     return strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.:") == strlen(host);

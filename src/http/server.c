@@ -331,6 +331,8 @@ base_status http_server_open(const struct http_setup *setup, struct http_server 
 
     *server_p = NULL;
     server->setup = *setup;
+    if (setup->bodies_limit < setup->body_limit) /* a body that may come must fit */
+        server->setup.bodies_limit = setup->body_limit;
     TRY(init_server(server));
     TRY(http_listen(setup->host, setup->port, &fd, &server->port, &server->loopback));
     TRY(http_watch_start(server));

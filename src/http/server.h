@@ -54,7 +54,7 @@ struct http_setup {
     const char *token;             /* "Authorization: Bearer TOKEN"; NULL: none is asked for */
     const char *certificate, *key; /* PEM texts: HTTPS; NULL: plain HTTP */
 
-    size_t body_limit, bodies_limit; /* bytes of one body, and of all at a time */
+    size_t body_limit, bodies_limit; /* bytes of one body, and of all at a time (at least one) */
     unsigned connections, connections_per_address;
     double head_seconds, body_seconds, send_seconds, idle_seconds;
     double least_rate; /* bytes a second, of bodies and of answers */

@@ -365,6 +365,21 @@ static void test_framing(void **state)
     http_server_close(server);
 }
 
+/* One body may always be as long as bodies may be. */
+static void test_one_long_body(void **state)
+{
+    struct http_setup setup = http_setup_defaults;
+    struct http_server *server;
+
+    (void)state;
+    setup.body_limit = 5;
+    setup.bodies_limit = 4;
+    server = start(setup);
+    expect(server, "POST /echo" HEAD "Content-Length: 5\r\n\r\nhello", 200, "hello");
+    expect(server, "POST /echo" HEAD "Content-Length: 6\r\n\r\nhello!", 413, "");
+    http_server_close(server);
+}
+
 static void test_long_bodies(void **state)
 {
     struct http_setup setup = http_setup_defaults;
@@ -440,6 +455,8 @@ static void test_foreign(void **state)
     static const char *const bad[] = {"Host: evil.example\r\n",
                                       "Host: 127.0.0.1.evil.example\r\n",
                                       "Host: localhostevil\r\n",
+                                      "Host: localhost:80.evil.example\r\n",
+                                      "Host: [::1]:80@evil.example\r\n",
                                       "Host: localhost\r\nOrigin: http://evil.example\r\n",
                                       "Host: localhost\r\nOrigin: null\r\n",
                                       "Host: localhost:80\r\nOrigin: http://localhost:81\r\n"};
@@ -549,14 +566,14 @@ static void test_open_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_routes),       cmocka_unit_test(test_bodies),
-        cmocka_unit_test(test_later),        cmocka_unit_test(test_expire),
-        cmocka_unit_test(test_stream),       cmocka_unit_test(test_stream_ends),
-        cmocka_unit_test(test_drain),        cmocka_unit_test(test_drain_ends),
-        cmocka_unit_test(test_framing),      cmocka_unit_test(test_long_bodies),
-        cmocka_unit_test(test_token),        cmocka_unit_test(test_foreign),
-        cmocka_unit_test(test_slow),         cmocka_unit_test(test_per_address),
-        cmocka_unit_test(test_open_refused),
+        cmocka_unit_test(test_routes),        cmocka_unit_test(test_bodies),
+        cmocka_unit_test(test_later),         cmocka_unit_test(test_expire),
+        cmocka_unit_test(test_stream),        cmocka_unit_test(test_stream_ends),
+        cmocka_unit_test(test_drain),         cmocka_unit_test(test_drain_ends),
+        cmocka_unit_test(test_framing),       cmocka_unit_test(test_long_bodies),
+        cmocka_unit_test(test_one_long_body), cmocka_unit_test(test_token),
+        cmocka_unit_test(test_foreign),       cmocka_unit_test(test_slow),
+        cmocka_unit_test(test_per_address),   cmocka_unit_test(test_open_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
