@@ -33,9 +33,9 @@ base_status serve_register(struct serve *serve, const struct serve_order *order,
 
 /* state.c: the file that remembers registrations. No file, or none asked for: nothing to do. */
 base_status serve_state_open(struct serve *serve);
-/* What it says of this version, put over `settings`; its texts are the state's. */
-void serve_state_settings(const struct serve *serve, const char *name, const char *version,
-                          struct serve_settings *settings);
+/* The number of workers that it has for this version, put over those of `settings`. */
+void serve_state_workers(const struct serve *serve, const char *name, const char *version,
+                         struct serve_settings *settings);
 /* Registers what came from the store, and makes the versions default that were. */
 base_status serve_state_restore(struct serve *serve);
 base_status serve_state_save(struct serve *serve);

@@ -44,7 +44,7 @@ static base_status add_model(struct serve *serve, const char *text, bool follows
                                 .settings = serve_default_settings(serve->setup)};
     struct serve_verdict verdict;
 
-    serve_state_settings(serve, name, order.version, &order.settings);
+    serve_state_workers(serve, name, order.version, &order.settings);
     TRY(serve_register(serve, &order, &verdict));
     if (follows)
         TRY(serve_follower_add(serve->follower, name, place));

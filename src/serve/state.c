@@ -87,21 +87,25 @@ static const char *text_of(const json_t *entry, const char *key)
     return json_string_value(json_object_get(entry, key));
 }
 
-void serve_state_settings(const struct serve *serve, const char *name, const char *version,
-                          struct serve_settings *settings)
+void serve_state_workers(const struct serve *serve, const char *name, const char *version,
+                         struct serve_settings *settings)
 {
+    struct serve_settings kept;
     size_t i;
     json_t *entry;
 
     json_array_foreach(json_object_get(serve->state, "models"), i, entry)
     {
         if (strcmp(text_of(entry, "name"), name) == 0 &&
-            strcmp(text_of(entry, "version"), version) == 0)
-            base_ignore(read_settings(entry, settings));
+            strcmp(text_of(entry, "version"), version) == 0 &&
+            read_settings(entry, &kept) == BASE_OK) {
+            settings->min_workers = kept.min_workers;
+            settings->max_workers = kept.max_workers;
+        }
     }
 }
 
-static void restore(struct serve *serve, const json_t *entry)
+static bool restore(struct serve *serve, const json_t *entry)
 {
     struct serve_order order = {.name = text_of(entry, "name"),
                                 .version = text_of(entry, "version"),
@@ -115,23 +119,26 @@ static void restore(struct serve *serve, const json_t *entry)
 
     serve_models_release(serve->models, there);
     if (there != NULL) /* the command line has another of that name */
-        return;
+        return true;
     base_ignore(read_settings(entry, &order.settings));
-    if (serve_register(serve, &order, &verdict) != BASE_OK)
-        base_warn("model %s %s of %s is not served again: %s", order.name, order.version,
-                  serve->state_path, base_message());
+    if (serve_register(serve, &order, &verdict) == BASE_OK)
+        return true;
+    base_warn("model %s %s of %s is not served: %s", order.name, order.version, serve->state_path,
+              base_message());
+    return false;
 }
 
 base_status serve_state_restore(struct serve *serve)
 {
     const json_t *models = json_object_get(serve->state, "models");
+    bool all = true;
     size_t i;
     json_t *entry;
 
     json_array_foreach(models, i, entry)
     {
         if (json_is_true(json_object_get(entry, "from_store")))
-            restore(serve, entry);
+            all &= restore(serve, entry);
     }
     json_array_foreach(models, i, entry)
     {
@@ -141,7 +148,18 @@ base_status serve_state_restore(struct serve *serve)
     }
     json_decref(serve->state);
     serve->state = NULL;
+    if (!all) /* the next start may find what this one did not */
+        return BASE_OK;
     return serve_state_save(serve); /* says now, and not at the first change, that it cannot */
+}
+
+/* A model of the command line is there again without it, unless a request has scaled it. */
+static bool is_kept(const struct serve *serve, const struct serve_version *version)
+{
+    const struct serve_settings *s = &version->settings;
+
+    return !version->at_startup || s->min_workers != serve->setup->workers ||
+           s->max_workers != serve->setup->workers;
 }
 
 base_status serve_state_save(struct serve *serve)
@@ -155,14 +173,16 @@ base_status serve_state_save(struct serve *serve)
     for (size_t i = 0; i < count; i++) {
         const struct serve_settings *s = &all[i]->settings;
 
-        json_array_append_new(
-            models, json_pack("{s:s, s:s, s:o, s:b, s:b, s:i, s:i, s:i, s:i, s:i, s:s?}", "name",
-                              all[i]->name, "version", all[i]->version, "url",
-                              base_json_text(all[i]->url), "from_store", all[i]->from_store,
-                              "default", serve_models_is_default(serve->models, all[i]),
-                              "min_workers", s->min_workers, "max_workers", s->max_workers,
-                              "batch_size", s->batch_size, "max_batch_delay", s->max_batch_delay,
-                              "response_timeout", s->response_timeout, "handler", s->handler));
+        if (is_kept(serve, all[i]))
+            json_array_append_new(
+                models,
+                json_pack("{s:s, s:s, s:o, s:b, s:b, s:i, s:i, s:i, s:i, s:i, s:s?}", "name",
+                          all[i]->name, "version", all[i]->version, "url",
+                          base_json_text(all[i]->url), "from_store", all[i]->from_store, "default",
+                          serve_models_is_default(serve->models, all[i]), "min_workers",
+                          s->min_workers, "max_workers", s->max_workers, "batch_size",
+                          s->batch_size, "max_batch_delay", s->max_batch_delay, "response_timeout",
+                          s->response_timeout, "handler", s->handler));
         serve_models_release(serve->models, all[i]);
     }
     base_free(all);

@@ -176,6 +176,29 @@ answers 200 "$inference/predictions/one" -T image.png
 cmp -s out before || fail "after the restart: $(cat out) instead of $(cat before)"
 stop
 
+# ---- a model that is missing at one start is there at the next ----
+mv store/two hidden
+serve --store store --threads 1
+grep -q 'model two 1.0 of store/.paceline-serve.json is not served: Model not found' serve.err || fail "$(cat serve.err)"
+stop
+mv hidden store/two
+serve --store store --threads 1
+answers 200 "$management/models/two"
+stop
+
+# ---- options count at every start; of a model that was scaled by a request its workers stay ----
+serve --model tiny --state state.json --threads 1
+stop
+serve --model tiny --state state.json --threads 1 --batch-size 8 --workers 2
+answers 200 "$management/models/tiny"
+body "o[0]['batchSize'] == 8 and o[0]['minWorkers'] == 2"
+answers 200 -X PUT "$management/models/tiny?min_worker=3&synchronous=true"
+stop
+serve --model tiny --state state.json --threads 1 --batch-size 4 --workers 2
+answers 200 "$management/models/tiny"
+body "o[0]['batchSize'] == 4 and o[0]['minWorkers'] == 3"
+stop
+
 # ---- tokens: apart for inference and management; /ping needs none ----
 expect 0 "$paceline" token a.token
 expect 0 "$paceline" token b.token
