@@ -161,10 +161,10 @@ static base_status fail_name(const char *what)
         names[i] = known[i];
     names[count] = "synthetic";
     if (strchr(what, '/') != NULL)
-        st = base_fail(BASE_ERR_IO, "folder not found: there is no file or folder %s", what);
+        st = base_fail(BASE_ERR_IO, "file or folder not found: %s", what);
     else
-        st = base_prefix(base_unknown(BASE_ERR_USAGE, "data set", what, names, count + 1),
-                         "folder not found");
+        st = base_unknown(BASE_ERR_USAGE, "data set (no such file or folder either)", what, names,
+                          count + 1);
     base_free(names);
     return st;
 }

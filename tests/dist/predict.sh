@@ -128,7 +128,9 @@ predict 2 own a.png --json --csv
 json "'take one' in o['error']['message']"
 predict 2 own a.png --top 0
 predict 2 own nosuchset
-says "unknown data set 'nosuchset'"
+says "unknown data set \(no such file or folder either\) 'nosuchset'"
+predict 1 own no/such/set
+says 'file or folder not found: no/such/set'
 predict 1 own synthetic:shape=3x8x8
 says 'is 3x8x8 with 10 classes, the model was trained on 1x4x4 with 3'
 mkdir empty
