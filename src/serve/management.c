@@ -361,6 +361,8 @@ static void unregister(void *context, struct http_request *request)
     if (v == NULL)
         return;
     goes = may_go(serve, v);
+    if (goes)
+        base_info("%s %s is served no more", v->name, v->version);
     serve_models_release(serve->models, v);
     if (!goes) {
         serve_refuse(request, 403, "InvalidModelVersionException",
@@ -369,7 +371,6 @@ static void unregister(void *context, struct http_request *request)
     }
     serve_models_remove(serve->models, v);
     save_state(serve);
-    base_info("%s is served no more", name);
     serve_answer_status(request, 200, "Model \"%s\" unregistered", name);
 }
 

@@ -160,6 +160,7 @@ for attack in '../runs/tiny' "$work/runs/tiny" 'one/../../runs/tiny' '..%2fruns%
 done
 answers 404 "$management/models/evil"
 answers 200 -X DELETE "$management/models/one/1.0"
+grep -q '^one 1.0 is served no more$' serve.err || fail 'which version is served no more?'
 answers 200 "$inference/predictions/one" -T image.png
 cp out before
 kill -KILL "$server"
