@@ -199,9 +199,13 @@ base_status train_session_report(const struct train_session *s)
     base_str_add(&text, "%s on %s: %" PRId64 " step%s, %" PRId64 " epoch%s in ", s->job->model,
                  s->job->data, p->step, base_plural(p->step), p->epoch, base_plural(p->epoch));
     add_time(&text, train_clock_times(&s->clock).total);
-    base_str_add(&text,
-                 "seconds a step: first %.4f, then mean %.4f, median %.4f; %.0f samples a second\n",
-                 pace.first, pace.mean, pace.median, pace.samples_per_second);
+    if (pace.first > 0)
+        base_str_add(&text, "seconds a step: first %.4f", pace.first);
+    if (pace.mean > 0) /* there were more steps */
+        base_str_add(&text, ", then mean %.4f, median %.4f; %.0f samples a second", pace.mean,
+                     pace.median, pace.samples_per_second);
+    if (pace.first > 0)
+        base_str_add(&text, "\n");
     if (!isnan(train.loss))
         base_str_add(&text, "train loss %.4f", train.loss);
     if (!isnan(train.accuracy)) {

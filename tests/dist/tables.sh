@@ -20,6 +20,7 @@ for name in iris wine breast_cancer digits; do
     json "o['test']['accuracy'] >= $(tables score $name) - 0.04"
 done
 expect 0 "$paceline" train --model lda:0.2 --data wine --run shrunk
+grep -qE '^seconds a step: first [0-9.]+$' runs/shrunk/report.txt || fail 'one step has a mean of the others'
 tables lda wine "$(newest runs/shrunk)" 0.2
 
 # Numbers: errors in the target's own units, R² in the range of least squares, no accuracy anywhere.
