@@ -112,6 +112,10 @@ csv "[x['file'] for x in r] == ['a.png', 'c.jpg']"
 says 'broken.png: not a sound PNG'
 says 'cannot open missing.png'
 says '2 of 4 could not be read'
+predict 1 own broken.png
+says '0 of 1 predicted$'
+expect 0 bash -c '"$0" predict own a.png b.png 2>&1 | tail -n 1' "$paceline"
+grep -q '^2 of 2 predicted, [0-9]*/s$' out || fail "the answers are not before what is said of them: $(cat out)"
 predict 1 own a.png broken.png --json
 json "o['bad'] == 1 and o['samples'] == 1 and o['predictions'][1]['error'].startswith('broken.png: not a sound PNG') and o['error']['code'] == 'data'"
 predict 0 own a.png broken.png --skip-bad 1

@@ -103,6 +103,11 @@ expect 1 "$paceline" eval images --data iris.csv
 says 'iris.csv: it is a table, but the model was trained on images'
 expect 1 "$paceline" eval mlp-iris --data $images
 says 'it is images, but the model was trained on a table'
+cut -d, -f1-4 iris.csv >unlabelled.csv
+expect 2 "$paceline" predict mlp-iris unlabelled.csv --errors 1
+says 'there are none: give rows with the column that is predicted'
+expect 1 "$paceline" predict mlp-iris straight
+says 'straight is no table, but the model was trained on one'
 
 # The target, and what columns are.
 expect 2 "$paceline" train "${mlp[@]}" --data iris.csv --target knid

@@ -56,6 +56,11 @@ static base_status open_source(struct prediction *p, const char *const *places, 
     if (options.table != NULL) /* lines that cannot be used are found when the table is opened */
         options.skip_bad =
             (uint32_t)(p->args->skip_bad < UINT32_MAX ? p->args->skip_bad : UINT32_MAX);
+    if (files && options.table != NULL)
+        TRY(base_fail(BASE_ERR_DATA,
+                      "%s is no table, but the model was trained on one; give rows "
+                      "in a .csv or .tsv file",
+                      places[0]));
     if (files) {
         TRY(data_open_files(places, count, &options, &s.set));
     } else {
@@ -109,9 +114,10 @@ static base_status check_labels(const struct prediction *p)
     for (size_t i = 0; i < p->count; i++)
         if (has_label(&p->sources[i]))
             return BASE_OK;
-    return base_fail(BASE_ERR_USAGE,
-                     "--errors compares with labels, and there are none: give a data set, or a "
-                     "folder with a folder of images for each class");
+    return base_fail(BASE_ERR_USAGE, "--errors compares with labels, and there are none: give %s",
+                     p->model.about.table != NULL
+                         ? "rows with the column that is predicted"
+                         : "a data set, or a folder with a folder of images for each class");
 }
 
 /* ---- answers ---- */
@@ -200,8 +206,10 @@ static void tell(const struct prediction *p)
 {
     struct base_str s = {0};
 
-    base_str_add(&s, "%llu of %llu predicted, %.0f/s", (unsigned long long)(p->done - p->bad),
-                 (unsigned long long)p->total, (double)p->done / (base_now() - p->begin));
+    base_str_add(&s, "%llu of %llu predicted", (unsigned long long)(p->done - p->bad),
+                 (unsigned long long)p->total);
+    if (p->done > p->bad)
+        base_str_add(&s, ", %.0f/s", (double)p->done / (base_now() - p->begin));
     if (p->labelled > 0 && model_about_is_regression(&p->model.about))
         base_str_add(&s, "; MAE %.5g, loss %.4f of %llu with a label",
                      share(p->error_sum, p->labelled), share(p->loss_sum, p->labelled),
@@ -237,9 +245,9 @@ static base_status finish(struct prediction *p, base_status st)
     tail = tail_of(p, st);
     cli_answers_end(&p->answers, tail);
     json_decref(tail);
-    tell(p);
-    if (st == BASE_OK && (fflush(stdout) != 0 || ferror(stdout)))
+    if ((fflush(stdout) != 0 || ferror(stdout)) && st == BASE_OK)
         st = base_fail(BASE_ERR_IO, "cannot write to standard output: %m");
+    tell(p); /* behind the answers, also where both go to one file */
     if (st != BASE_OK && p->args->json) {
         base_warn("%s", base_message());
         st = base_fail(st, "%s", "");
