@@ -17,7 +17,7 @@ static bool serves(const struct nn_conv_shape *s)
 static const struct nn_cost_rates rates[NN_LEVELS] = {
     [NN_LEVEL_portable] = {{89.3, 294, 1}, {151.3, 1, 1}},
     [NN_LEVEL_avx2] = {{28.8, 57, 2}, {22.3, 99, 1}},
-    [NN_LEVEL_avx512] = {{23.5, 254, 1}, {34.5, 136, 1}},
+    [NN_LEVEL_avx512] = {{28.8, 57, 2}, {22.3, 99, 1}},
 };
 
 static double cost(const struct nn_conv_shape *shape, enum nn_level level)

@@ -15,7 +15,7 @@ static bool serves(const struct nn_conv_shape *s)
 static const struct nn_cost_rates rates[NN_LEVELS] = {
     [NN_LEVEL_portable] = {{93.7, 85, 1}, {97, 983, 2457}},
     [NN_LEVEL_avx2] = {{28.6, 1, 2}, {36.8, 175, 4740}},
-    [NN_LEVEL_avx512] = {{20, 33.6, 1}, {43.8, 24.4, 194}},
+    [NN_LEVEL_avx512] = {{28.6, 1, 2}, {36.8, 175, 4740}},
 };
 
 static double cost(const struct nn_conv_shape *shape, enum nn_level level)

@@ -15,9 +15,9 @@ static const struct nn_cost_rates rates[NN_LEVELS][KINDS] = {
     [NN_LEVEL_avx2] = {[PLANAR] = {{18.2, 79, 7}, {24.1, 234, 1}},
                        [ONE] = {{20.9, 93, 1}, {23.2, 120, 1}},
                        [OTHER] = {{22.6, 1, 1}, {25.5, 1, 322}}},
-    [NN_LEVEL_avx512] = {[PLANAR] = {{15.4, 212, 13.7}, {17, 566, 13.7}},
-                         [ONE] = {{22.1, 111, 1}, {25.8, 270, 1}},
-                         [OTHER] = {{22.7, 64.8, 60.1}, {24.9, 1, 275}}},
+    [NN_LEVEL_avx512] = {[PLANAR] = {{18.2, 79, 7}, {24.1, 234, 1}},
+                         [ONE] = {{20.9, 93, 1}, {23.2, 120, 1}},
+                         [OTHER] = {{22.6, 1, 1}, {25.5, 1, 322}}},
 };
 
 static double cost(const struct nn_conv_shape *shape, enum nn_level level)

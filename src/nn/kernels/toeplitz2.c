@@ -15,7 +15,7 @@ static bool serves(const struct nn_conv_shape *s)
 static const struct nn_cost_rates rates[NN_LEVELS] = {
     [NN_LEVEL_portable] = {{99.6, 56, 177}, {97.8, 1, 424}},
     [NN_LEVEL_avx2] = {{29.2, 3, 93}, {32.6, 1, 237}},
-    [NN_LEVEL_avx512] = {{17.8, 1, 187}, {23.1, 1, 216}},
+    [NN_LEVEL_avx512] = {{29.2, 3, 93}, {32.6, 1, 237}},
 };
 
 static double cost(const struct nn_conv_shape *shape, enum nn_level level)

@@ -14,7 +14,7 @@ static bool serves(const struct nn_conv_shape *s)
 static const struct nn_cost_rates rates[NN_LEVELS] = {
     [NN_LEVEL_portable] = {{103.9, 354, 5}, {104.5, 249, 280}},
     [NN_LEVEL_avx2] = {{24.7, 148, 150}, {28.3, 137, 180}},
-    [NN_LEVEL_avx512] = {{17.3, 214, 187}, {23.3, 175, 168}},
+    [NN_LEVEL_avx512] = {{24.7, 148, 150}, {28.3, 137, 180}},
 };
 
 static double cost(const struct nn_conv_shape *shape, enum nn_level level)

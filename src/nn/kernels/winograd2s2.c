@@ -14,7 +14,7 @@ static bool serves(const struct nn_conv_shape *s)
 static const struct nn_cost_rates rates[NN_LEVELS] = {
     [NN_LEVEL_portable] = {{100.5, 368, 1}, {110.2, 304, 5}},
     [NN_LEVEL_avx2] = {{25.5, 170, 63}, {26.3, 291, 107}},
-    [NN_LEVEL_avx512] = {{17.1, 332, 82.2}, {16.2, 278, 197}},
+    [NN_LEVEL_avx512] = {{25.5, 170, 63}, {26.3, 291, 107}},
 };
 
 static double cost(const struct nn_conv_shape *shape, enum nn_level level)

@@ -14,7 +14,7 @@ static bool serves(const struct nn_conv_shape *s)
 static const struct nn_cost_rates rates[NN_LEVELS] = {
     [NN_LEVEL_portable] = {{105.9, 557, 47}, {106.8, 260, 235}},
     [NN_LEVEL_avx2] = {{26.9, 209, 133}, {27, 206, 195}},
-    [NN_LEVEL_avx512] = {{17.6, 281, 151}, {21.8, 187, 249}},
+    [NN_LEVEL_avx512] = {{26.9, 209, 133}, {27, 206, 195}},
 };
 
 static double cost(const struct nn_conv_shape *shape, enum nn_level level)

@@ -14,7 +14,7 @@ static bool serves(const struct nn_conv_shape *s)
 static const struct nn_cost_rates rates[NN_LEVELS] = {
     [NN_LEVEL_portable] = {{105.2, 414, 1}, {110.6, 134, 22}},
     [NN_LEVEL_avx2] = {{26.3, 201, 130}, {30.8, 255, 181}},
-    [NN_LEVEL_avx512] = {{26.6, 215, 145}, {27.9, 321, 148}},
+    [NN_LEVEL_avx512] = {{26.3, 201, 130}, {30.8, 255, 181}},
 };
 
 static double cost(const struct nn_conv_shape *shape, enum nn_level level)

@@ -189,7 +189,7 @@ static void test_known_shapes(void **state)
 {
     static const struct {
         int in, side, out, kernel, stride, n;
-        const char *fast, *portable; /* fast: avx2 and avx512 */
+        const char *avx2, *portable;
     } known[] = {
         {1, 28, 32, 3, 1, 64, "direct", "direct"},
         {64, 16, 128, 3, 1, 1, "winograd4", "winograd4"},
@@ -208,13 +208,11 @@ static void test_known_shapes(void **state)
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         struct nn_conv_shape s = shape_of(known[i].in, known[i].side, known[i].out, known[i].kernel,
                                           known[i].stride, known[i].n);
+        const char *avx2 = nn_conv_cheapest(&s, NN_LEVEL_avx2)->name;
+        const char *portable = nn_conv_cheapest(&s, NN_LEVEL_portable)->name;
 
-        for (int level = 0; level < NN_LEVELS; level++) {
-            const char *name = nn_conv_cheapest(&s, (enum nn_level)level)->name;
-
-            if (strcmp(name, level == NN_LEVEL_portable ? known[i].portable : known[i].fast) != 0)
-                fail_msg("level %d, %s: %s", level, nn_conv_shape_text(&s), name);
-        }
+        if (strcmp(avx2, known[i].avx2) != 0 || strcmp(portable, known[i].portable) != 0)
+            fail_msg("%s: %s and %s", nn_conv_shape_text(&s), avx2, portable);
     }
 }
 
@@ -253,8 +251,8 @@ static void test_groups(void **state)
 
     (void)state;
     s.groups = 4;
-    for (int level = 0; level < NN_LEVELS; level++)
-        assert_ptr_equal(nn_conv_cheapest(&s, (enum nn_level)level), nn_conv_reference());
+    assert_ptr_equal(nn_conv_cheapest(&s, NN_LEVEL_avx2), nn_conv_reference());
+    assert_ptr_equal(nn_conv_cheapest(&s, NN_LEVEL_portable), nn_conv_reference());
 }
 
 int main(void)
