@@ -33,7 +33,7 @@ static void test_unknown(void **state)
     (void)state;
     fails_with("mnits", &options, BASE_ERR_USAGE, "did you mean 'mnist'");
     fails_with("no-such-set-at-all", &options, BASE_ERR_USAGE, "synthetic");
-    fails_with("no/such/folder", &options, BASE_ERR_IO, "there is no file or folder");
+    fails_with("no/such/folder", &options, BASE_ERR_IO, "file or folder not found");
     fails_with(folder, &options, BASE_ERR_DATA, "idx: MNIST's files"); /* lists the formats */
     support_write(folder, "notes.txt", "hello", 5);
     fails_with(folder, &options, BASE_ERR_DATA, "in no format");

@@ -81,7 +81,7 @@ static void test_image(void **state)
     float x[4];
 
     (void)state;
-    assert_int_equal(model_input_image(&about, "GIF", 3, x), BASE_ERR_DATA);
+    assert_int_equal(model_input_image(&about, "GIF", 3, x), BASE_ERR_MODEL);
     assert_string_equal(base_message(), "the model takes rows of a table, not images");
 }
 
