@@ -21,6 +21,7 @@
 struct followed {
     char *name, *run, *checkpoints;
     int run_watch, watch; /* of the run's folder until `checkpoints` is there; then of that */
+    bool gone;            /* neither is there any more, and the person was told */
 };
 
 struct serve_follower {
@@ -129,7 +130,19 @@ static void renew(struct serve_follower *f, const struct followed *r)
     serve_models_release(models, v);
 }
 
-/* Did a checkpoint come, or the folder of checkpoints? Other files come and go beside them. */
+/* A folder that was removed is watched no more. */
+static void forget_watch(struct serve_follower *f, int watch)
+{
+    for (int i = 0; i < f->count; i++) {
+        if (f->runs[i].watch == watch)
+            f->runs[i].watch = -1;
+        if (f->runs[i].run_watch == watch)
+            f->runs[i].run_watch = -1;
+    }
+}
+
+/* Did a checkpoint come, or the folder of checkpoints, or is a folder gone? Other files come and go
+ * beside them. */
 static bool hear_changes(struct serve_follower *f)
 {
     char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
@@ -142,7 +155,9 @@ static bool hear_changes(struct serve_follower *f)
 
             heard |= event->len > 0 && (strncmp(event->name, "step-", 5) == 0 ||
                                         strcmp(event->name, "checkpoints") == 0);
-            heard |= (event->mask & IN_Q_OVERFLOW) != 0;
+            heard |= (event->mask & (IN_Q_OVERFLOW | IN_IGNORED)) != 0;
+            if ((event->mask & IN_IGNORED) != 0)
+                forget_watch(f, event->wd);
             at += sizeof *event + event->len;
         }
     return heard;
@@ -151,9 +166,17 @@ static bool hear_changes(struct serve_follower *f)
 static void look_at_runs(struct serve_follower *f)
 {
     for (int i = 0; i < f->count; i++) {
-        watch(f, &f->runs[i]);
-        if (store_has_checkpoint(f->runs[i].checkpoints))
-            renew(f, &f->runs[i]);
+        struct followed *r = &f->runs[i];
+
+        watch(f, r);
+        if (!r->gone && r->watch < 0 && r->run_watch < 0) {
+            r->gone = true;
+            base_warn("%s is gone; %s goes on with its weights, and a run that takes its place is "
+                      "followed after a restart",
+                      r->run, r->name);
+        }
+        if (store_has_checkpoint(r->checkpoints))
+            renew(f, r);
     }
 }
 

@@ -105,5 +105,11 @@ serve --follow live --threads 1
 wait $training || fail "$(cat train.err)"
 eventually serves_step live 60
 answers 200 "$inference/predictions/live" -T image.png
+
+# The run is removed: the person is told, once, and the weights stay.
+rm -rf runs/live
+eventually grep -q 'runs/live is gone; live goes on with its weights' serve.err
+answers 200 "$inference/predictions/live" -T image.png
 stop
+[ "$(grep -c 'is gone' serve.err)" = 1 ] || fail "told more than once: $(cat serve.err)"
 exit 0
