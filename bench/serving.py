@@ -7,7 +7,7 @@
 Load comes from Debian's wrk on the same host. Three tables:
 
 - What serving costs: one client, one compute thread, a PNG image of the model's size. In every round
-  the server and the bare forward (bench/peers/forward.c, the same weights and kernels) take turns.
+  the server and the bare forward (`paceline bench infer --paced`) take turns.
   Overhead is wrk's median minus the forward's; CPU is what all threads of the server used for each
   request, over what the forward used for each sample at the same batch. With batches, as many
   clients as two batches have.
@@ -62,9 +62,6 @@ class Place:
 
     def __init__(self, program, folder):
         self.program, self.folder = program, pathlib.Path(folder)
-        self.forward = pathlib.Path(program).resolve().parent / "forward"
-        subprocess.run(["cmake", "--build", str(self.forward.parent), "--target", "forward"], check=True,
-                       stdout=subprocess.DEVNULL)
 
     def model(self, name):
         if not (self.folder / name).exists():
@@ -96,16 +93,21 @@ class Forward:
     """Bursts of the bare forward."""
 
     def __init__(self, place, name, batch, threads):
-        self.batch = batch
-        self.process = subprocess.Popen([place.forward, place.model(name), str(batch), str(threads)],
+        width, height, colour = SIDES[name]
+        self.process = subprocess.Popen([place.program, "bench", "infer", name, "--paced", "--batch", str(batch),
+                                         "--threads", str(threads), "--input", f"{3 if colour else 1}x{height}x{width}"],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process.stdout.readline()  # it is ready
         self.count = 5
         self.count = max(5, min(5000, round(1 / self.burst()["seconds"])))  # about a second
 
     def burst(self):
-        self.process.stdin.write(f"{self.count}\n")
+        """The median of the seconds, the mean of the CPU seconds."""
+        self.process.stdin.write("\n" * self.count)
         self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
+        answers = [json.loads(self.process.stdout.readline()) for _ in range(self.count)]
+        return {"seconds": statistics.median(a["seconds"] for a in answers),
+                "cpu": statistics.mean(a["cpu_seconds"] for a in answers)}
 
     def close(self):
         self.process.stdin.close()

@@ -128,8 +128,11 @@ static base_status paced(struct bench *t)
     TRY(answer(t, &seconds));
     TRY(print_line(json_pack("{s:b, s:o}", "ready", 1, "outputs", outputs(t))));
     while (fgets(line, sizeof line, stdin) != NULL) {
+        double cpu = base_process_cpu();
+
         TRY(answer(t, &seconds));
-        TRY(print_line(json_pack("{s:f}", "seconds", seconds)));
+        TRY(print_line(
+            json_pack("{s:f, s:f}", "seconds", seconds, "cpu_seconds", base_process_cpu() - cpu)));
     }
 out:
     return st;

@@ -195,11 +195,11 @@ static void test_table(void **state)
         assert_memory_equal(samples.x, want, sizeof want);
         base_free(samples.x);
     }
-    columns[0].name = (char[]){"data"}; /* a column may have a name that rows may be under */
+    columns[0].name = "data"; /* a column may have a name that rows may be under */
     assert_int_equal(read_rows("{\"data\":3,\"colour\":\"red\"}", &samples), BASE_OK);
     assert_memory_equal(samples.x, want, 3 * sizeof *want);
     base_free(samples.x);
-    columns[0].name = (char[]){"size"};
+    columns[0].name = "size";
 }
 
 static void test_table_refused(void **state)
