@@ -4,7 +4,10 @@
  */
 #include "nn/simd/simd_private.h"
 
-enum { CHAINS = 12 }; /* more than latency times units of any CPU with 16 vector registers */
+enum {
+    CHAINS = 12, /* more than latency times units of any CPU with 16 vector registers */
+    WIDTH = sizeof(nn_widest) / sizeof(float),
+};
 
 /* Each thread does `rounds` times CHAINS vector multiply-adds; returns the flops of all. */
 double NN_LEVEL(fma)(long rounds, int threads)
@@ -26,6 +29,5 @@ double NN_LEVEL(fma)(long rounds, int threads)
         for (int i = 0; i < CHAINS; i++)
             sink += (double)sum[i][0];
     }
-    return sink >= 0 ? 2.0 * (sizeof(nn_widest) / sizeof(float)) * CHAINS * (double)rounds * threads
-                     : 0;
+    return sink >= 0 ? 2.0 * WIDTH * CHAINS * (double)rounds * threads : 0;
 }
