@@ -46,10 +46,28 @@ static void link_open(struct http_server *server, struct MHD_Connection *connect
     pthread_mutex_unlock(&server->lock);
 }
 
+/* The library has done with the request. */
+static void end_request(struct http_server *server, struct http_request *request)
+{
+    pthread_mutex_lock(&server->lock);
+    request->link->request = NULL;
+    if (request->stream != NULL)
+        request->stream->request = NULL;
+    http_watch_set(server, request->link, base_now() + server->setup.idle_seconds);
+    server->under_way -= request->counted;
+    if (server->under_way == 0)
+        pthread_cond_broadcast(&server->idle);
+    pthread_mutex_unlock(&server->lock);
+    http_request_unref(request);
+}
+
 /* The socket is closed after this call, so the watcher, which holds the lock, never sees another
  * connection under its number. */
 static void link_close(struct http_server *server, struct http_link *link)
 {
+    /* libmicrohttpd does not complete what it refuses by itself, such as too many parameters. */
+    if (link->request != NULL)
+        end_request(server, link->request);
     pthread_mutex_lock(&server->lock);
     link->previous->next = link->next;
     link->next->previous = link->previous;
@@ -253,23 +271,10 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 static void on_end(void *context, struct MHD_Connection *connection, void **slot,
                    enum MHD_RequestTerminationCode why)
 {
-    struct http_server *server = context;
-    struct http_request *request = *slot;
-
     (void)connection;
     (void)why;
-    if (request == NULL)
-        return;
-    pthread_mutex_lock(&server->lock);
-    request->link->request = NULL;
-    if (request->stream != NULL)
-        request->stream->request = NULL;
-    http_watch_set(server, request->link, base_now() + server->setup.idle_seconds);
-    server->under_way -= request->counted;
-    if (server->under_way == 0)
-        pthread_cond_broadcast(&server->idle);
-    pthread_mutex_unlock(&server->lock);
-    http_request_unref(request);
+    if (*slot != NULL)
+        end_request(context, *slot);
     *slot = NULL;
 }
 
