@@ -247,7 +247,7 @@ static base_status finish(struct prediction *p, base_status st)
     json_decref(tail);
     if ((fflush(stdout) != 0 || ferror(stdout)) && st == BASE_OK)
         st = base_fail(BASE_ERR_IO, "cannot write to standard output: %m");
-    tell(p); /* behind the answers, also where both go to one file */
+    tell(p); /* after the answers, also where both go to one file */
     if (st != BASE_OK && p->args->json) {
         base_warn("%s", base_message());
         st = base_fail(st, "%s", "");
