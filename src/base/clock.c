@@ -4,6 +4,8 @@
 #include <math.h>
 #include <time.h>
 
+#include "base/thread.h"
+
 static double read_clock(clockid_t id)
 {
     struct timespec t;
@@ -14,7 +16,7 @@ static double read_clock(clockid_t id)
 
 double base_now(void)
 {
-    return read_clock(CLOCK_MONOTONIC);
+    return base_world == NULL ? read_clock(CLOCK_MONOTONIC) : base_world->now();
 }
 
 double base_thread_cpu(void)
