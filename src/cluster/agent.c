@@ -23,9 +23,7 @@
 #include "cluster/agent_private.h"
 
 enum { MAX_FDS = 640 };
-/* STALL: an agent that was asleep for longer (Ctrl-Z, a frozen machine) blames nobody. */
-static const double TURN = 0.1, STALL = 1.0, CONNECT_SECONDS = 6, REFUSED_SECONDS = 2,
-                    TELL_EVERY = 10;
+static const double TURN = 0.1, CONNECT_SECONDS = 6, REFUSED_SECONDS = 2, TELL_EVERY = 10;
 
 /* ---- the watching thread ---- */
 
@@ -167,7 +165,7 @@ static void say_join(struct agent *a, const struct cluster_setup *setup)
     memcpy(m.address, a->address, sizeof m.address);
     if (setup != NULL)
         m.body = json_pack("{s:s, s:O?}", "program", setup->program, "job", setup->job);
-    cluster_agent_say(a, &m);
+    cluster_message_send(a->up, &m, -1);
     cluster_message_fini(&m);
 }
 
@@ -195,12 +193,12 @@ static base_status set_up(struct agent *a, const struct cluster_setup *setup)
         a->threads = 1;
     a->environment = cluster_environment_new(l->workers, a->threads);
     a->one_speaks = setup != NULL && setup->one_speaks;
-    a->silence = l->silence;
-    a->heard = a->last_turn = base_now();
     a->oom_kills = cluster_monitor_oom_kills();
     TRY(start_watching(a));
     TRY(open_up(a, setup));
-    a->heard = base_now();
+    cluster_steward_init(&a->steward, &cluster_agent_hands, a, l->silence, base_now());
+    snprintf(a->steward.coordinator, sizeof a->steward.coordinator, "host 0 (%s:%u)", l->master,
+             l->port);
     say_join(a, setup);
 out:
     return st;
@@ -224,7 +222,6 @@ static void tear_down(struct agent *a)
     comm_host_close(a->words);
     cluster_regions_fini(&a->regions);
     cluster_environment_free(a->environment);
-    json_decref(a->order);
     if (a->bell >= 0)
         close(a->bell);
 }
@@ -252,7 +249,8 @@ static int watch_all(struct agent *a, struct pollfd *fds)
 }
 
 /* Hears every message that has come into `box`: those of worker `p`; NULL: the coordinator's. */
-static base_status read_box(struct agent *a, struct comm_mailbox *box, struct cluster_process *p)
+static base_status read_box(struct agent *a, struct comm_mailbox *box, struct cluster_process *p,
+                            double now)
 {
     base_status st = BASE_OK;
     struct cluster_message m;
@@ -262,8 +260,8 @@ static base_status read_box(struct agent *a, struct comm_mailbox *box, struct cl
         TRY(cluster_message_receive(box, &m, &any));
         if (!any)
             break;
-        st =
-            p != NULL ? cluster_agent_hear_worker(a, p, &m) : cluster_agent_hear_coordinator(a, &m);
+        st = p != NULL ? cluster_steward_hear_worker(&a->steward, p->slot, &m, now)
+                       : cluster_steward_hear_coordinator(&a->steward, &m, now);
         cluster_message_fini(&m);
         TRY(st);
     }
@@ -274,7 +272,7 @@ out:
 /* What died since the last turn; the alarm has freed the workers that waited for it. It may have
  * been reaped before the watching thread said so, and its slot be another's now. What it has said
  * before is told first: that may be why it ends. */
-static void hear_deaths(struct agent *a)
+static void hear_deaths(struct agent *a, double now)
 {
     uint64_t dead = atomic_exchange(&a->dead, 0);
     eventfd_t rung;
@@ -284,8 +282,8 @@ static void hear_deaths(struct agent *a)
         if ((dead >> p->slot & 1) == 0 || !comm_host_died(a->words, p->slot))
             continue;
         if (p->box != NULL)
-            base_ignore(read_box(a, p->box, p)); /* that it is closed, step_worker sees, too */
-        cluster_agent_lose(a, p, "died");
+            base_ignore(read_box(a, p->box, p, now)); /* that it is closed, step_worker sees, too */
+        cluster_steward_lose(&a->steward, p->slot, "died");
     }
 }
 
@@ -293,52 +291,20 @@ static void step_worker(struct agent *a, struct cluster_process *p, double now)
 {
     base_status st = BASE_OK;
     bool ended = cluster_process_reap(p); /* first: all that it has said can be read then */
-    char why[64];
 
     if (p->output >= 0)
         cluster_process_read(p);
     if (p->box != NULL)
-        st = read_box(a, p->box, p);
-    if (st != BASE_OK) { /* it ends, or it talks nonsense, which ends it, too */
-        hear_deaths(a);  /* the one that died first is told first: it may be why this one ends */
+        st = read_box(a, p->box, p, now);
+    if (st != BASE_OK) {     /* it ends, or it talks nonsense, which ends it, too */
+        hear_deaths(a, now); /* the one that died first is told first: it may be why this ends */
         comm_mailbox_free(p->box);
         p->box = NULL;
-        p->heard = now;
-        cluster_agent_lose(a, p, st == BASE_ERR_PEER_LOST ? "died" : "sent nonsense");
+        cluster_steward_cut(&a->steward, p->slot,
+                            st == BASE_ERR_PEER_LOST ? "died" : "sent nonsense", now);
     }
-    if (ended) {
+    if (ended)
         cluster_agent_bury(a, p);
-        return;
-    }
-    if (now - p->heard > a->silence) {
-        snprintf(why, sizeof why, "was silent for %.1f s", now - p->heard);
-        cluster_agent_lose(a, p, why);
-        cluster_process_kill(p);
-    }
-}
-
-static void send_heartbeats(struct agent *a, double now)
-{
-    struct cluster_message m = {.type = CLUSTER_HEARTBEAT};
-
-    if (now < a->next_beat)
-        return;
-    a->next_beat = now + cluster_heartbeat_interval(a->silence);
-    for_each_worker(a, p) {
-        if (p->pid <= 0)
-            continue;
-        cluster_monitor_process(&p->monitor, p->pid, now, &p->load);
-        cluster_monitor_step(&p->monitor, p->load.step, now, &p->load);
-        m.id = p->id;
-        m.view = p->view;
-        m.load = p->load;
-        cluster_agent_say(a, &m);
-    }
-    m.id = 0;
-    m.view = a->view.number;
-    m.load = (struct cluster_load){.step = -1};
-    cluster_monitor_host(&a->monitor, &m.load);
-    cluster_agent_say(a, &m);
 }
 
 static void hear_signals(struct agent *a)
@@ -351,23 +317,17 @@ static void hear_signals(struct agent *a)
     a->told_stop = true;
     if (a->guest) {
         base_info("leaving the job: SIG%s", sigabbrev_np(number));
-        a->ended = true;
+        a->steward.ended = true;
         return;
     }
-    snprintf(m.text, sizeof m.text, "SIG%s on host %u", sigabbrev_np(number), a->host);
-    cluster_agent_say(a, &m);
+    snprintf(m.text, sizeof m.text, "SIG%s on host %u", sigabbrev_np(number), a->steward.host);
+    cluster_message_send(a->up, &m, -1);
 }
 
-static void forgive(struct agent *a, double now)
+static void read_coordinator(struct agent *a, double now)
 {
-    double asleep = now - a->last_turn - STALL;
-
-    a->last_turn = now;
-    if (asleep <= 0)
-        return;
-    a->heard += asleep;
-    for_each_worker(a, p)
-        p->heard += asleep;
+    if (a->up != NULL && read_box(a, a->up, NULL, now) != BASE_OK && !a->steward.ended)
+        cluster_steward_lose_coordinator(&a->steward, base_message(), now);
 }
 
 static base_status turn(struct agent *a)
@@ -375,20 +335,20 @@ static base_status turn(struct agent *a)
     base_status st = BASE_OK;
     double now = base_now();
 
-    forgive(a, now);
-    hear_deaths(a);
+    cluster_steward_wake(&a->steward, now);
+    hear_deaths(a, now);
     hear_signals(a);
     for_each_worker(a, p)
         step_worker(a, p, now);
-    send_heartbeats(a, now);
-    if (a->up != NULL && read_box(a, a->up, NULL) != BASE_OK && !a->ended)
-        cluster_agent_lose_coordinator(a, base_message());
-    if (a->up != NULL && a->order != NULL && now - a->heard > a->silence)
-        cluster_agent_lose_coordinator(a, "it is silent");
+    read_coordinator(a, now);
+    cluster_steward_tick(&a->steward, now);
     if (a->server != NULL) {
         TRY(cluster_server_step(a->server));
-        if (a->up != NULL && read_box(a, a->up, NULL) != BASE_OK && !a->ended)
-            cluster_agent_lose_coordinator(a, base_message());
+        read_coordinator(a, now);
+    }
+    if (a->steward.alone) {
+        comm_mailbox_free(a->up);
+        a->up = NULL;
     }
     for_each_worker(a, p) /* what was queued is on its way */
         if (p->box != NULL)
@@ -397,15 +357,6 @@ static base_status turn(struct agent *a)
         base_ignore(comm_mailbox_flush(a->up, 0));
 out:
     return st;
-}
-
-static bool is_over(const struct agent *a)
-{
-    if (a->ended || (a->alone && base_now() > a->alone_until))
-        return true;
-    for_each_worker(a, p)
-        return false;
-    return a->alone;
 }
 
 static base_status run(const struct cluster_launch *launch, const struct cluster_setup *setup,
@@ -420,15 +371,15 @@ static base_status run(const struct cluster_launch *launch, const struct cluster
     a->guest = setup == NULL;
     a->bell = -1;
     TRY(set_up(a, setup));
-    while (!is_over(a)) {
+    while (!cluster_steward_over(&a->steward, base_now())) {
         TRY(turn(a));
-        if (!is_over(a))
+        if (!cluster_steward_over(&a->steward, base_now()))
             poll(fds, (nfds_t)watch_all(a, fds), (int)(1e3 * TURN));
     }
-    if (a->server != NULL && a->code == BASE_OK)
+    if (a->server != NULL && a->steward.code == BASE_OK)
         *result_p = json_deep_copy(cluster_server_result(a->server));
-    if (a->code != BASE_OK)
-        TRY(base_blame(base_fail(a->code, "%s", a->words_of_end), a->blamed));
+    if (a->steward.code != BASE_OK)
+        TRY(base_blame(base_fail(a->steward.code, "%s", a->steward.words), a->steward.blamed));
 out:
     tear_down(a);
     base_free(a);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The agent's state, shared by agent.c (set-up, loop, end) and agent_hear.c (what it is told and
- * what it does about it). Everything belongs to the main thread but what is marked.
+ * The agent's state, shared by agent.c (set-up, loop, end) and agent_hands.c (what its steward has
+ * it do). Everything belongs to the main thread but what is marked.
  */
 #ifndef CLUSTER_AGENT_PRIVATE_H
 #define CLUSTER_AGENT_PRIVATE_H
@@ -13,33 +13,25 @@
 #include "cluster/process.h"
 #include "cluster/regions.h"
 #include "cluster/server.h"
+#include "cluster/steward.h"
 #include "comm/host.h"
 
 struct agent {
     const struct cluster_launch *launch;
-    struct cluster_server *server; /* host 0 */
-    struct comm_mailbox *up;       /* to the coordinator; NULL: lost */
+    struct cluster_steward steward; /* decides */
+    struct cluster_server *server;  /* host 0 */
+    struct comm_mailbox *up;        /* to the coordinator; NULL: lost */
     struct comm_host *words;
     struct cluster_regions regions;
     struct cluster_process *workers[COMM_MAX_WORKERS]; /* by slot */
     struct cluster_monitor monitor;
     int64_t oom_kills; /* that are accounted for */
-    json_t *order;     /* body of CLUSTER_JOB */
     char **environment;
-    uint32_t host;
     int threads;
     char address[COMM_ADDRESS_TEXT]; /* workers listen here */
-    struct comm_view view;
-    double silence, next_beat, last_turn, heard; /* heard: the coordinator */
-    bool one_speaks;                             /* rank 0, for the job */
-    bool guest; /* it joined a running job, which goes on without it */
+    bool one_speaks;                 /* rank 0, for the job */
+    bool guest;                      /* it joined a running job, which goes on without it */
     bool told_stop;
-    bool alone; /* the coordinator is gone */
-    double alone_until;
-    bool ended;
-    base_code code;
-    uint32_t blamed; /* the first failed worker */
-    char words_of_end[1024];
     /* Shared with the watching thread: */
     pthread_t watcher;
     bool watched;
@@ -52,7 +44,7 @@ struct agent {
     _Atomic uint64_t dead;    /* slots whose word died */
 };
 
-/* Every process that is not reaped yet; the body may bury it. */
+/* Every process that is not reaped yet; the body may free it. */
 /* NOLINTBEGIN(bugprone-macro-parentheses): what the macro declares is a plain name */
 #define for_each_worker(a, p)                                  \
     for (struct cluster_process *const *at = (a)->workers, *p; \
@@ -62,16 +54,9 @@ struct agent {
         else
 /* NOLINTEND(bugprone-macro-parentheses) */
 
-/* Sends `m` to the coordinator, if there is one. */
-void cluster_agent_say(struct agent *a, const struct cluster_message *m);
-base_status cluster_agent_hear_coordinator(struct agent *a, const struct cluster_message *m);
-base_status cluster_agent_hear_worker(struct agent *a, struct cluster_process *p,
-                                      const struct cluster_message *m);
-/* Tells workers of this host and the coordinator that `p` is no more to be counted on. */
-void cluster_agent_lose(struct agent *a, struct cluster_process *p, const char *why);
-/* `p` has ended: tells it, frees it and its slot. */
+extern const struct cluster_hands cluster_agent_hands; /* of a struct agent */
+
+/* The process has ended: its steward is told how, and its slot becomes free. */
 void cluster_agent_bury(struct agent *a, struct cluster_process *p);
-/* The coordinator is gone: workers may save, then this host ends. */
-void cluster_agent_lose_coordinator(struct agent *a, const char *why);
 
 #endif

@@ -117,8 +117,7 @@ base_status cluster_process_start(uint32_t id, int slot, char *const *environmen
     int control[2] = {-1, -1}, output[2] = {-1, -1};
 
     *process_p = NULL;
-    *p = (struct cluster_process){
-        .id = id, .slot = slot, .alive = -1, .output = -1, .load.step = -1};
+    *p = (struct cluster_process){.id = id, .slot = slot, .alive = -1, .output = -1};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) != 0 ||
         pipe2(output, O_CLOEXEC) != 0 || fcntl(output[0], F_SETFL, O_NONBLOCK) != 0)
         TRY(base_fail(BASE_ERR_IO, "cannot connect with worker %u: %m", id));

@@ -24,17 +24,11 @@ struct cluster_process {
     int output; /* what it prints */
     char line[1024], tail[CLUSTER_TAIL];
     size_t line_used, tail_used;
-    bool speaks;        /* for the job: its lines carry no label */
-    bool stopped;       /* by SIGSTOP and the like */
-    int code, signal;   /* once reaped */
-    double peak_memory; /* bytes, once reaped */
-    /* Kept for the agent: */
-    struct cluster_monitor monitor;
-    struct cluster_load load;
-    double heard;  /* last sign of life */
-    uint32_t view; /* it works in */
-    bool lost;     /* the coordinator was told that it is */
-    bool done;     /* has given its result */
+    bool speaks;                    /* for the job: its lines carry no label */
+    bool stopped;                   /* by SIGSTOP and the like */
+    int code, signal;               /* once reaped */
+    double peak_memory;             /* bytes, once reaped */
+    struct cluster_monitor monitor; /* kept for the agent */
 };
 
 /* `environment`: of the child, NULL-ended. */

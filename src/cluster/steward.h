@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The agent's decisions as a state machine: what its workers and the coordinator say and the
+ * passing of time in, orders to its hands out. It knows which workers this host has, which of them
+ * are lost, silent or done, what the coordinator is told of them, and what happens without one. No
+ * processes, sockets, threads or clock: cluster/agent.c gives it those, a simulation its own.
+ */
+#ifndef CLUSTER_STEWARD_H
+#define CLUSTER_STEWARD_H
+
+#include "cluster/message.h"
+
+/* What the steward cannot do itself. Every function is there; `agent` is the caller's. Workers are
+ * named by their slot. Messages stay the steward's. */
+struct cluster_hands {
+    void (*say)(void *agent, const struct cluster_message *message); /* to the coordinator */
+    void (*tell)(void *agent, int slot, const struct cluster_message *message); /* to a worker */
+    /* Starts worker `id` and tells it the coordinator's order. */
+    base_status (*start)(void *agent, int slot, uint32_t id, const json_t *order);
+    void (*kill)(void *agent, int slot); /* cluster_steward_bury follows, once it is reaped */
+    /* The workers of these slots (bits) work in `view` now: the death of one ends the waits of the
+     * others at once, even before the steward hears of it. */
+    void (*watch)(void *agent, const struct comm_view *view, uint64_t slots);
+    void (*lost)(void *agent, int slot); /* of the watched ones: the waits of the others end */
+    void (*alarm)(void *agent, uint32_t view, uint32_t id); /* the same for another host's worker */
+    void (*give_region)(void *agent, int slot, const struct cluster_message *request);
+    void (*forget_regions)(void *agent, uint32_t oldest_view);
+    /* cpu, memory and step rate of a worker whose step is in `load`, or load of the host (slot -1).
+     * False: there is no such process any more. */
+    bool (*measure)(void *agent, int slot, double now, struct cluster_load *load);
+};
+
+struct cluster_ward { /* a worker of this host */
+    uint32_t id;      /* 0: the slot is free */
+    uint32_t view;    /* it works in */
+    double heard;     /* last sign of life */
+    int64_t step;
+    bool lost; /* the coordinator was told that it is */
+    bool done; /* has given its result */
+};
+
+struct cluster_steward {
+    const struct cluster_hands *hands;
+    void *agent;
+    struct cluster_ward wards[COMM_MAX_WORKERS]; /* by slot */
+    uint64_t working;                            /* slots that are watched */
+    uint32_t host;
+    struct comm_view view;
+    bool ordered; /* there was a job */
+    double silence, next_beat, last_turn;
+    double heard; /* the coordinator */
+    bool alone;   /* the coordinator is gone */
+    double alone_until;
+    bool ended;
+    base_code code;        /* how the job ended for this host */
+    uint32_t blamed;       /* the first failed worker */
+    char words[1024];      /* why it ended */
+    char coordinator[128]; /* where it is, for those words */
+};
+
+void cluster_steward_init(struct cluster_steward *s, const struct cluster_hands *hands, void *agent,
+                          double silence, double now);
+
+base_status cluster_steward_hear_coordinator(struct cluster_steward *s,
+                                             const struct cluster_message *message, double now);
+/* A failure means that this worker talks nonsense (cluster_steward_cut). */
+base_status cluster_steward_hear_worker(struct cluster_steward *s, int slot,
+                                        const struct cluster_message *message, double now);
+/* The worker's control connection is closed, or was of no use: it has `silence` seconds to end. */
+void cluster_steward_cut(struct cluster_steward *s, int slot, const char *why, double now);
+/* The worker is no more to be counted on: its host and the coordinator are told. */
+void cluster_steward_lose(struct cluster_steward *s, int slot, const char *why);
+/* The worker has ended and was reaped; `exited` tells how. Its slot is free. */
+void cluster_steward_bury(struct cluster_steward *s, int slot,
+                          const struct cluster_message *exited);
+/* The connection to the coordinator is gone: workers may save, then this host ends. */
+void cluster_steward_lose_coordinator(struct cluster_steward *s, const char *why, double now);
+
+/* First in every turn: a steward that was itself asleep (Ctrl-Z, a frozen machine) blames no worker
+ * and no coordinator for that time. */
+void cluster_steward_wake(struct cluster_steward *s, double now);
+/* Last in every turn, a few times a second: who is silent, which heartbeats are due. */
+void cluster_steward_tick(struct cluster_steward *s, double now);
+
+bool cluster_steward_over(const struct cluster_steward *s, double now);
+
+#endif

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * An agent's decisions with hands that only write down what they are told.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "cluster/steward.h"
+
+static char did[4096]; /* one word after the other */
+static bool refuse_start;
+
+static void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void note(const char *format, ...)
+{
+    size_t used = strlen(did);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(did + used, sizeof did - used, format, args);
+    va_end(args);
+    strncat(did, " ", sizeof did - strlen(did) - 1);
+}
+
+/* What was done since the last call. */
+static void expect_done(const char *words)
+{
+    size_t length = strlen(did);
+
+    if (length > 0)
+        did[length - 1] = '\0';
+    assert_string_equal(did, words);
+    did[0] = '\0';
+}
+
+static void say(void *agent, const struct cluster_message *m)
+{
+    (void)agent;
+    note("say:%s:%u", cluster_type_name(m->type), m->type == CLUSTER_LOST ? m->peer : m->id);
+}
+
+static void tell(void *agent, int slot, const struct cluster_message *m)
+{
+    (void)agent;
+    note("tell:%d:%s", slot, cluster_type_name(m->type));
+}
+
+static base_status start(void *agent, int slot, uint32_t id, const json_t *order)
+{
+    (void)agent;
+    assert_true(json_is_object(order));
+    if (refuse_start)
+        return base_fail(BASE_ERR_IO, "no more processes");
+    note("start:%d:%u", slot, id);
+    return BASE_OK;
+}
+
+static void kill_worker(void *agent, int slot)
+{
+    (void)agent;
+    note("kill:%d", slot);
+}
+
+static void watch(void *agent, const struct comm_view *view, uint64_t slots)
+{
+    (void)agent;
+    note("watch:%u:%llx", view->number, (unsigned long long)slots);
+}
+
+static void lost(void *agent, int slot)
+{
+    (void)agent;
+    note("lost:%d", slot);
+}
+
+static void alarm_host(void *agent, uint32_t view, uint32_t id)
+{
+    (void)agent;
+    note("alarm:%u:%u", view, id);
+}
+
+static void give_region(void *agent, int slot, const struct cluster_message *m)
+{
+    (void)agent;
+    note("region:%d:%s", slot, m->key);
+}
+
+static void forget_regions(void *agent, uint32_t oldest_view)
+{
+    (void)agent;
+    note("forget:%u", oldest_view);
+}
+
+static bool measure(void *agent, int slot, double now, struct cluster_load *load)
+{
+    (void)agent;
+    (void)now;
+    load->cpu = slot < 0 ? 0.5 : 1;
+    return true;
+}
+
+static const struct cluster_hands hands = {say,  tell,       start,       kill_worker,    watch,
+                                           lost, alarm_host, give_region, forget_regions, measure};
+
+static struct cluster_steward s;
+
+static void hear(struct cluster_message m, double now)
+{
+    assert_int_equal(cluster_steward_hear_coordinator(&s, &m, now), BASE_OK);
+    cluster_message_fini(&m);
+}
+
+static void hear_from(int slot, struct cluster_message m, double now)
+{
+    assert_int_equal(cluster_steward_hear_worker(&s, slot, &m, now), BASE_OK);
+}
+
+/* Two workers, 5 and 6, on host 1, in view 1 with worker 1 of host 0. No heartbeat is due. */
+static void begin(void)
+{
+    struct cluster_message view = {
+        .type = CLUSTER_VIEW,
+        .members = {.number = 1, .size = 3, .members = {{.id = 1}, {.id = 5}, {.id = 6}}}};
+
+    did[0] = '\0';
+    refuse_start = false;
+    cluster_steward_init(&s, &hands, NULL, 4, 0);
+    snprintf(s.coordinator, sizeof s.coordinator, "host 0 (there)");
+    s.next_beat = 1e9;
+    hear((struct cluster_message){.type = CLUSTER_JOB,
+                                  .id = 5,
+                                  .host = 1,
+                                  .workers = 2,
+                                  .body = json_pack("{s:f}", "silence", 2.0)},
+         0);
+    expect_done("start:0:5 start:1:6");
+    hear_from(0, (struct cluster_message){.type = CLUSTER_READY, .id = 5}, 0);
+    hear_from(1, (struct cluster_message){.type = CLUSTER_READY, .id = 6, .slot = 1}, 0);
+    hear(view, 0);
+    expect_done("say:ready:5 say:ready:6 watch:1:3 tell:0:view tell:1:view");
+}
+
+static void test_losses(void **state)
+{
+    struct cluster_message exited = {.type = CLUSTER_EXITED, .id = 6};
+
+    (void)state;
+    begin();
+    cluster_steward_cut(&s, 1, "died", 0.5);
+    expect_done("lost:1 say:lost:6");
+    cluster_steward_lose(&s, 1, "died"); /* once is enough */
+    expect_done("");
+    cluster_steward_bury(&s, 1, &exited);
+    expect_done("say:exited:6");
+    hear((struct cluster_message){.type = CLUSTER_LOST, .peer = 1, .view = 1}, 0.5);
+    expect_done("alarm:1:1 tell:0:lost");
+    hear((struct cluster_message){.type = CLUSTER_KILL, .id = 5}, 0.5);
+    hear((struct cluster_message){.type = CLUSTER_KILL, .id = 6}, 0.5); /* gone already */
+    expect_done("kill:0");
+}
+
+static void test_done_is_not_lost(void **state)
+{
+    struct cluster_message exited = {.type = CLUSTER_EXITED, .id = 5};
+
+    (void)state;
+    begin();
+    hear_from(0, (struct cluster_message){.type = CLUSTER_RESULT, .id = 5, .view = 1}, 0);
+    expect_done("watch:1:2 say:result:5");
+    cluster_steward_bury(&s, 0, &exited);
+    expect_done("say:exited:5");
+}
+
+static void test_silence(void **state)
+{
+    (void)state;
+    begin();
+    hear((struct cluster_message){.type = CLUSTER_HEARTBEAT}, 1.5);
+    hear_from(
+        1, (struct cluster_message){.type = CLUSTER_HEARTBEAT, .id = 6, .view = 1, .load.step = 3},
+        1.5);
+    expect_done("forget:1");
+    cluster_steward_wake(&s, 0.9);
+    cluster_steward_wake(&s, 1.8);
+    cluster_steward_wake(&s, 2.5);
+    cluster_steward_tick(&s, 2.5);
+    expect_done("lost:0 say:lost:5 kill:0");
+    s.next_beat = 0;
+    cluster_steward_tick(&s, 2.6);
+    expect_done("kill:0 say:heartbeat:5 say:heartbeat:6 say:heartbeat:0");
+    cluster_steward_tick(&s, 2.7); /* not due again */
+    expect_done("kill:0");
+}
+
+/* Nobody is blamed for the time that the agent itself slept. */
+static void test_asleep(void **state)
+{
+    (void)state;
+    begin();
+    cluster_steward_wake(&s, 100);
+    cluster_steward_tick(&s, 100);
+    expect_done("");
+    assert_false(cluster_steward_over(&s, 100));
+}
+
+static void test_coordinator_is_lost(void **state)
+{
+    (void)state;
+    begin();
+    hear_from(0, (struct cluster_message){.type = CLUSTER_HEARTBEAT, .id = 5, .view = 1}, 2);
+    hear_from(1, (struct cluster_message){.type = CLUSTER_HEARTBEAT, .id = 6, .view = 1}, 2);
+    expect_done("forget:1 forget:1");
+    cluster_steward_tick(&s, 2.5);
+    expect_done("tell:0:stop tell:1:stop");
+    assert_int_equal(s.code, BASE_ERR_PEER_LOST);
+    assert_non_null(strstr(s.words, "host 0 (there) is gone"));
+    assert_false(cluster_steward_over(&s, 3));
+    assert_true(cluster_steward_over(&s, 60)); /* they had time to save */
+}
+
+static void test_nonsense(void **state)
+{
+    struct cluster_message m = {.type = CLUSTER_READY, .id = 6};
+
+    (void)state;
+    begin();
+    assert_int_equal(cluster_steward_hear_worker(&s, 0, &m, 0), BASE_ERR_DATA); /* as another */
+    m.type = CLUSTER_JOIN;
+    assert_int_equal(cluster_steward_hear_worker(&s, 0, &m, 0), BASE_ERR_DATA);
+    assert_int_equal(cluster_steward_hear_coordinator(&s, &m, 0), BASE_ERR_DATA);
+    m.type = CLUSTER_JOB; /* without a body */
+    assert_int_equal(cluster_steward_hear_coordinator(&s, &m, 0), BASE_ERR_DATA);
+    expect_done("");
+}
+
+static void test_start_fails(void **state)
+{
+    (void)state;
+    begin();
+    refuse_start = true;
+    hear((struct cluster_message){.type = CLUSTER_JOB,
+                                  .id = 9,
+                                  .host = 1,
+                                  .workers = 1,
+                                  .body = json_pack("{s:f}", "silence", 2.0)},
+         0);
+    expect_done("say:exited:9");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_done_is_not_lost),
+        cmocka_unit_test(test_silence),
+        cmocka_unit_test(test_asleep),
+        cmocka_unit_test(test_coordinator_is_lost),
+        cmocka_unit_test(test_nonsense),
+        cmocka_unit_test(test_start_fails),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
