@@ -145,6 +145,8 @@ static base_status open_up(struct agent *a, const struct cluster_setup *setup)
     }
     a->up = comm_mailbox_new(stream);
     TRY(own_address(a));
+    if (!first)
+        TRY(cluster_peers_open(a->launch, a->address, &a->peers));
 out:
     if (pair[0] >= 0)
         close(pair[0]);
@@ -153,12 +155,13 @@ out:
 
 static void say_join(struct agent *a, const struct cluster_setup *setup)
 {
-    struct cluster_message m = {.type = CLUSTER_JOIN,
-                                .version = CLUSTER_PROTOCOL,
-                                .host =
-                                    setup != NULL ? (uint32_t)a->launch->host : CLUSTER_ANY_HOST,
-                                .workers = a->launch->workers,
-                                .pid = getpid()};
+    struct cluster_message m = {
+        .type = CLUSTER_JOIN,
+        .version = CLUSTER_PROTOCOL,
+        .host = setup != NULL ? (uint32_t)a->launch->host : CLUSTER_ANY_HOST,
+        .workers = a->launch->workers,
+        .port = a->peers != NULL ? cluster_peers_port(a->peers) : cluster_server_port(a->server),
+        .pid = getpid()};
 
     gethostname(m.text, 64);
     m.text[63] = '\0';
@@ -199,6 +202,7 @@ static base_status set_up(struct agent *a, const struct cluster_setup *setup)
     cluster_steward_init(&a->steward, &cluster_agent_hands, a, l->silence, base_now());
     snprintf(a->steward.coordinator, sizeof a->steward.coordinator, "host 0 (%s:%u)", l->master,
              l->port);
+    a->steward.succeeds = a->peers != NULL;
     say_join(a, setup);
 out:
     return st;
@@ -218,7 +222,9 @@ static void tear_down(struct agent *a)
     if (a->up != NULL)
         base_ignore(comm_mailbox_flush(a->up, base_now() + 1));
     comm_mailbox_free(a->up);
+    cluster_peers_close(a->peers);
     cluster_server_close(a->server);
+    cluster_steward_fini(&a->steward);
     comm_host_close(a->words);
     cluster_regions_fini(&a->regions);
     cluster_environment_free(a->environment);
@@ -245,6 +251,8 @@ static int watch_all(struct agent *a, struct pollfd *fds)
     }
     if (a->server != NULL)
         count += cluster_server_watch(a->server, fds + count, MAX_FDS - count);
+    if (a->peers != NULL)
+        count += cluster_peers_watch(a->peers, fds + count, MAX_FDS - count);
     return count;
 }
 
@@ -312,10 +320,10 @@ static void hear_signals(struct agent *a)
     struct cluster_message m = {.type = CLUSTER_STOP};
     int number = base_stop_signal();
 
-    if (number == 0 || a->told_stop)
+    if (number == 0 || a->told_stop || (cluster_steward_looks(&a->steward) && a->setup != NULL))
         return;
     a->told_stop = true;
-    if (a->guest) {
+    if (a->setup == NULL) {
         base_info("leaving the job: SIG%s", sigabbrev_np(number));
         a->steward.ended = true;
         return;
@@ -341,14 +349,16 @@ static base_status turn(struct agent *a)
     for_each_worker(a, p)
         step_worker(a, p, now);
     read_coordinator(a, now);
+    if (a->peers != NULL)
+        cluster_peers_step(a->peers, &a->steward, now);
     cluster_steward_tick(&a->steward, now);
+    if (a->server != NULL && a->peers != NULL) { /* it coordinates now */
+        cluster_peers_close(a->peers);
+        a->peers = NULL;
+    }
     if (a->server != NULL) {
         TRY(cluster_server_step(a->server));
         read_coordinator(a, now);
-    }
-    if (a->steward.alone) {
-        comm_mailbox_free(a->up);
-        a->up = NULL;
     }
     for_each_worker(a, p) /* what was queued is on its way */
         if (p->box != NULL)
@@ -368,7 +378,7 @@ static base_status run(const struct cluster_launch *launch, const struct cluster
 
     *result_p = NULL;
     a->launch = launch;
-    a->guest = setup == NULL;
+    a->setup = setup;
     a->bell = -1;
     TRY(set_up(a, setup));
     while (!cluster_steward_over(&a->steward, base_now())) {

@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -183,6 +185,69 @@ static bool measure(void *agent, int slot, double now, struct cluster_load *load
     return true;
 }
 
+/* ---- other agents ---- */
+
+static void send_agent(void *agent, uint32_t host, bool answer, const struct cluster_message *m)
+{
+    struct agent *a = agent;
+
+    if (a->peers != NULL)
+        cluster_peers_send(a->peers, host, answer, m);
+}
+
+static void drop(void *agent)
+{
+    struct agent *a = agent;
+
+    comm_mailbox_free(a->up);
+    a->up = NULL;
+}
+
+/* The connections to the agents that voted become the coordinator's. */
+static base_status lead(struct agent *a)
+{
+    base_status st = BASE_OK;
+    const struct cluster_succession *s = &a->steward.succession;
+    struct cluster_server_heir heir = {
+        .succession = s, .launch = a->launch, .setup = a->setup, .address = a->address};
+    struct comm_stream *stream = NULL;
+    int pair[2] = {-1, -1};
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+        TRY(base_fail(BASE_ERR_IO, "cannot make a pair of sockets: %m"));
+    heir.door = cluster_peers_take_listener(a->peers);
+    TRY(cluster_server_succeed(&heir, pair[1], &a->server));
+    TRY(comm_stream_of(pair[0], &stream));
+    pair[0] = -1;
+    a->up = comm_mailbox_new(stream);
+    for (uint32_t i = 0; i < (uint32_t)s->state.host_count; i++) {
+        struct comm_mailbox *box = cluster_peers_take(a->peers, i, false);
+
+        if (box != NULL)
+            cluster_server_adopt(a->server, (int)i, box);
+    }
+out:
+    if (pair[0] >= 0)
+        close(pair[0]);
+    return st;
+}
+
+static base_status follow(void *agent, uint32_t host, double now)
+{
+    struct agent *a = agent;
+    const struct cluster_state_host *h = &a->steward.succession.state.hosts[host];
+
+    (void)now;
+    drop(a);
+    snprintf(a->steward.coordinator, sizeof a->steward.coordinator, "host %u (%s)", host,
+             h->address);
+    if (host == a->steward.host)
+        return lead(a);
+    a->up = cluster_peers_take(a->peers, host, true);
+    base_info("host %u at %s coordinates now", host, h->address);
+    return a->up != NULL ? BASE_OK : base_fail(BASE_ERR_PEER_LOST, "host %u is gone", host);
+}
+
 const struct cluster_hands cluster_agent_hands = {
     .say = say,
     .tell = tell,
@@ -194,4 +259,7 @@ const struct cluster_hands cluster_agent_hands = {
     .give_region = give_region,
     .forget_regions = forget_regions,
     .measure = measure,
+    .send = send_agent,
+    .drop = drop,
+    .follow = follow,
 };

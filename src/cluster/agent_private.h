@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "cluster/agent.h"
+#include "cluster/peers.h"
 #include "cluster/process.h"
 #include "cluster/regions.h"
 #include "cluster/server.h"
@@ -18,9 +19,11 @@
 
 struct agent {
     const struct cluster_launch *launch;
-    struct cluster_steward steward; /* decides */
-    struct cluster_server *server;  /* host 0 */
-    struct comm_mailbox *up;        /* to the coordinator; NULL: lost */
+    const struct cluster_setup *setup; /* NULL: it joined a running job, which goes on without it */
+    struct cluster_steward steward;    /* decides */
+    struct cluster_server *server;     /* of the host that coordinates */
+    struct comm_mailbox *up;           /* to the coordinator; NULL: lost */
+    struct cluster_peers *peers;       /* other agents; NULL: this host coordinates */
     struct comm_host *words;
     struct cluster_regions regions;
     struct cluster_process *workers[COMM_MAX_WORKERS]; /* by slot */
@@ -30,7 +33,6 @@ struct agent {
     int threads;
     char address[COMM_ADDRESS_TEXT]; /* workers listen here */
     bool one_speaks;                 /* rank 0, for the job */
-    bool guest;                      /* it joined a running job, which goes on without it */
     bool told_stop;
     /* Shared with the watching thread: */
     pthread_t watcher;

@@ -51,6 +51,7 @@ void cluster_coordinator_free(struct cluster_coordinator *c)
     json_decref(c->job);
     json_decref(c->result);
     json_decref(c->events);
+    json_decref(c->state);
     base_free(c->program);
     base_free(c->transport);
     base_free(c->folder);
@@ -179,8 +180,12 @@ static base_status hear_join(struct cluster_coordinator *c, int link,
     if (index == c->host_count)
         c->host_count++;
     h = &c->hosts[index];
-    *h = (struct host){
-        .here = true, .link = link, .workers = m->workers, .pid = m->pid, .heard = now};
+    *h = (struct host){.here = true,
+                       .link = link,
+                       .port = m->port,
+                       .workers = m->workers,
+                       .pid = m->pid,
+                       .heard = now};
     snprintf(h->name, sizeof h->name, "%.63s", m->text);
     snprintf(h->address, sizeof h->address, "%s", m->address);
     cluster_coordinator_tell(c, now,
@@ -339,6 +344,8 @@ static void hear_result(struct cluster_coordinator *c, struct worker *w,
     if (w->state != WORKER_READY)
         return;
     w->state = WORKER_DONE;
+    if (w->member)
+        c->done |= UINT64_C(1) << comm_view_rank(&c->view, w->id);
     if (m->view < c->view.number)
         leave_view(c, w);
     if (m->view > c->done_view)
@@ -363,7 +370,7 @@ static base_status hear_failure(struct worker *w, const struct cluster_message *
 /* Other hosts' folders are on other disks. */
 static void hear_folder(struct cluster_coordinator *c, int host, const char *path)
 {
-    if (host == 0 && c->folder == NULL)
+    if (host == c->own && c->folder == NULL)
         c->folder = base_strdup(path);
 }
 
@@ -371,6 +378,8 @@ static void hear_stop(struct cluster_coordinator *c, const struct cluster_messag
 {
     if (c->phase == GATHERING || c->phase == STARTING_UP)
         cluster_coordinator_fail(c, BASE_ERR_INTERRUPTED, now, "%s", m->text);
+    if (c->phase == RESUMING)
+        snprintf(c->stop_text, sizeof c->stop_text, "%.255s", m->text);
     if (c->phase != RUNNING)
         return;
     c->phase = STOPPING;
@@ -430,28 +439,53 @@ bool cluster_coordinator_knows(const struct cluster_coordinator *c, int link)
     return host_of(c, link) >= 0;
 }
 
+/* Of the agents of hosts that are not here: they join, report, or know of another coordinator. */
+static base_status hear_stranger(struct cluster_coordinator *c, int link,
+                                 const struct cluster_message *m, double now)
+{
+    struct cluster_message no = {
+        .type = CLUSTER_VOTE, .host = (uint32_t)c->own, .term = c->term, .code = 1};
+
+    switch (m->type) {
+    case CLUSTER_JOIN:
+        return hear_join(c, link, m, now);
+    case CLUSTER_REPORT:
+        return cluster_coordinator_hear_report(c, link, m, now);
+    case CLUSTER_ASK: /* it has lost this coordinator, which is there */
+        cluster_coordinator_say(c, link, &no);
+        return BASE_OK;
+    case CLUSTER_LEAD:
+        if (m->term > c->term)
+            cluster_coordinator_fail(c, BASE_ERR_PEER_LOST, now,
+                                     "the other hosts go on without this one: host %u coordinates",
+                                     m->host);
+        return BASE_OK;
+    case CLUSTER_VOTE:      /* late, or an agent that does not want to be led */
+    case CLUSTER_HEARTBEAT: /* one that was refused and has not read it yet */
+        return BASE_OK;
+    default:
+        return base_fail(BASE_ERR_DATA, "it says '%s' before it has joined",
+                         cluster_type_name(m->type));
+    }
+}
+
 base_status cluster_coordinator_hear(struct cluster_coordinator *c, int link,
                                      const struct cluster_message *m, double now)
 {
     base_status st = BASE_OK;
     int host = host_of(c, link);
 
-    if (host < 0 && m->type == CLUSTER_HEARTBEAT)
-        return BASE_OK; /* one that was refused and has not read it yet */
-    if (host < 0 && m->type != CLUSTER_JOIN)
-        return base_fail(BASE_ERR_DATA, "it says '%s' before it has joined",
-                         cluster_type_name(m->type));
     if (host >= 0)
         c->hosts[host].heard = now;
-    if (m->type == CLUSTER_JOIN && host >= 0)
+    if (host < 0)
+        st = hear_stranger(c, link, m, now);
+    else if (m->type == CLUSTER_JOIN || m->type == CLUSTER_REPORT)
         st = base_fail(BASE_ERR_DATA, "host %d joins twice", host);
-    else if (m->type == CLUSTER_JOIN)
-        st = hear_join(c, link, m, now);
     else if (m->type == CLUSTER_STOP)
         hear_stop(c, m, now);
     else if (m->type == CLUSTER_HEARTBEAT && m->id == 0)
         hear_heartbeat(c, host, NULL, m, now);
-    else
+    else if (m->type != CLUSTER_VOTE) /* late */
         st = hear_worker(c, host, m, now);
     cluster_coordinator_consider(c, now);
     return st;

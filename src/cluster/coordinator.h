@@ -11,6 +11,7 @@
 #define CLUSTER_COORDINATOR_H
 
 #include "cluster/message.h"
+#include "cluster/state.h"
 
 struct cluster_coordinator;
 
@@ -24,11 +25,16 @@ struct cluster_coordinator_setup {
     int least;              /* fewer cannot go on; 0: the program needs all that were there first */
     bool joins;             /* hosts may come later */
     bool restarts;          /* a member that dies is replaced, on its host, under a new id */
+    bool folder;            /* its server waits for the program's folder; kept for successors */
     double silence, gather; /* seconds; cluster/launch.h */
 };
 
 struct cluster_coordinator *cluster_coordinator_new(const struct cluster_coordinator_setup *setup,
                                                     double now);
+/* The successor of a lost one, on host `own`, in `term`. It waits for the reports of the hosts
+ * whose agents it leads (cluster_coordinator_lead), for a moment, and goes on with those. */
+struct cluster_coordinator *cluster_coordinator_succeed(const struct cluster_state *state,
+                                                        uint32_t own, uint32_t term, double now);
 void cluster_coordinator_free(struct cluster_coordinator *c); /* accepts NULL */
 
 /* A message of the agent on connection `link`, a number of the caller's choice. A failure means
@@ -37,6 +43,19 @@ base_status cluster_coordinator_hear(struct cluster_coordinator *c, int link,
                                      const struct cluster_message *message, double now);
 void cluster_coordinator_gone(struct cluster_coordinator *c, int link, const char *why, double now);
 void cluster_coordinator_tick(struct cluster_coordinator *c, double now); /* a few times a second */
+
+/* It is connected with that host's agent: a successor leads it. False: there is nothing to say. */
+bool cluster_coordinator_lead(struct cluster_coordinator *c, int host, int link);
+/* It wants to know whether that host's agent is alive: it should be connected with, and led, or be
+ * told dead. */
+bool cluster_coordinator_seeks(const struct cluster_coordinator *c, int host);
+/* That host itself answers, and says that no agent listens at its port. */
+void cluster_coordinator_dead(struct cluster_coordinator *c, int host, double now);
+/* Where that host's agent listens. */
+const char *cluster_coordinator_address(const struct cluster_coordinator *c, int host,
+                                        uint16_t *port_p);
+int cluster_coordinator_hosts(const struct cluster_coordinator *c);
+const char *cluster_coordinator_name(const struct cluster_coordinator *c); /* the job's */
 
 /* A host that has joined and was not lost is behind this connection. */
 bool cluster_coordinator_knows(const struct cluster_coordinator *c, int link);
@@ -48,7 +67,7 @@ json_t *cluster_coordinator_event(struct cluster_coordinator *c); /* the caller'
 
 bool cluster_coordinator_over(const struct cluster_coordinator *c);
 const json_t *cluster_coordinator_result(const struct cluster_coordinator *c); /* or NULL */
-/* Where the program has its files on host 0; NULL: nobody has told. */
+/* Where the program has its files on the coordinator's host; NULL: nobody has told. */
 const char *cluster_coordinator_folder(const struct cluster_coordinator *c);
 json_t *cluster_coordinator_status(const struct cluster_coordinator *c, double now);
 

@@ -203,8 +203,8 @@ void cluster_coordinator_lose_host(struct cluster_coordinator *c, int index, con
     if (c->phase == GATHERING && index < c->setup.hosts)
         cluster_coordinator_fail(c, BASE_ERR_PEER_LOST, now, "host %d (%s) %s", index, h->name,
                                  why);
-    else if (index == 0 && c->phase != OVER)
-        cluster_coordinator_fail(c, BASE_ERR_PEER_LOST, now, "host 0 %s", why);
+    else if (index == c->own && c->phase != OVER)
+        cluster_coordinator_fail(c, BASE_ERR_PEER_LOST, now, "host %d %s", index, why);
 }
 
 /* ---- views ---- */
@@ -223,7 +223,10 @@ static void publish(struct cluster_coordinator *c, double now)
     json_t *ids = json_array();
 
     view->number++;
+    if (view->number <= c->term * CLUSTER_VIEWS_OF_A_TERM)
+        view->number = c->term * CLUSTER_VIEWS_OF_A_TERM + 1;
     view->size = 0;
+    c->done = 0;
     for_each_worker(c, w) {
         struct comm_member *member = &view->members[view->size];
 
@@ -247,6 +250,7 @@ static void publish(struct cluster_coordinator *c, double now)
     c->gaps = false;
     c->failure = (struct failure){0}; /* the job got over it: a later end has another cause */
     m.members = *view;
+    cluster_coordinator_replicate(c); /* first: every agent that has the view has its state */
     cluster_coordinator_say_all(c, &m);
     cluster_coordinator_tell(c, now,
                              json_pack("{s:s, s:I, s:o}", "event", "view", "view",
@@ -337,15 +341,19 @@ static void dismiss_latecomers(struct cluster_coordinator *c, double now)
     }
 }
 
-void cluster_coordinator_consider(struct cluster_coordinator *c, double now)
+static void move_on(struct cluster_coordinator *c, double now)
 {
     if (c->phase == GATHERING)
         start(c, now);
+    if (c->phase == RESUMING)
+        cluster_coordinator_resume(c, now);
     if (c->phase == STARTING_UP && count(c, WORKER_STARTING) == 0)
         c->phase = RUNNING;
     if (c->phase == FAILING && alive(c) == 0)
         cluster_coordinator_end(c);
     if (c->phase != RUNNING && c->phase != STOPPING)
+        return;
+    if (alive(c) > 0 && !cluster_coordinator_may_go_on(c, now))
         return;
     if (c->done_view != 0)
         dismiss_latecomers(c, now);
@@ -360,4 +368,10 @@ void cluster_coordinator_consider(struct cluster_coordinator *c, double now)
         cluster_coordinator_fail(c, BASE_ERR_PEER_LOST, now,
                                  "no worker is left, and there is no result");
     cluster_coordinator_end(c);
+}
+
+void cluster_coordinator_consider(struct cluster_coordinator *c, double now)
+{
+    move_on(c, now);
+    cluster_coordinator_replicate(c);
 }

@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
  * The coordinator's state, shared by its files: coordinator.c hears, coordinator_members.c decides
- * who is in, coordinator_say.c words messages, events and status.
+ * who is in, coordinator_succeed.c hands over to a successor and takes over as one,
+ * coordinator_say.c words messages, events and status.
  */
 #ifndef CLUSTER_COORDINATOR_PRIVATE_H
 #define CLUSTER_COORDINATOR_PRIVATE_H
 
 #include "cluster/coordinator.h"
 
-enum phase { GATHERING, STARTING_UP, RUNNING, STOPPING, FAILING, OVER };
+enum phase {
+    GATHERING,
+    STARTING_UP,
+    RESUMING, /* a successor waits for the hosts' reports */
+    RUNNING,
+    STOPPING,
+    FAILING,
+    OVER
+};
 
 enum worker_state {
     WORKER_STARTING, /* its process was ordered */
@@ -22,6 +31,7 @@ struct worker {
     int host;
     enum worker_state state;
     bool member;    /* of the current view */
+    bool missing;   /* RESUMING: its agent has not reported it */
     bool evicted;   /* its agent was told to kill it */
     bool dismissed; /* … because it came when the work was done: no loss */
     uint32_t view;  /* it works in */
@@ -40,6 +50,10 @@ struct worker {
 
 struct host {
     bool here;
+    bool awaited;  /* RESUMING: its report */
+    bool led;      /* RESUMING: it was asked for it */
+    bool dead;     /* it is not here, and its kernel says that its agent is gone */
+    uint16_t port; /* its agent listens there; 0: nowhere */
     int link;
     int workers;
     int64_t pid;
@@ -73,8 +87,12 @@ struct cluster_coordinator {
     char *program, *transport;
     json_t *job;
     enum phase phase;
+    int own;               /* index of the coordinator's host */
+    uint32_t term, serial; /* serial: of the state that was sent last */
+    json_t *state;         /* … but for its serial; NULL: none was */
     double born, last_tick, next_beat;
-    double deadline; /* of gathering, starting, failing */
+    double deadline; /* of gathering, starting, resuming, failing */
+    double doubtful; /* since when it hears too few hosts; 0: it hears enough */
     struct host hosts[CLUSTER_MAX_HOSTS];
     int host_count;
     struct worker workers[COMM_MAX_WORKERS];
@@ -83,6 +101,8 @@ struct cluster_coordinator {
     int of_each;               /* workers each host started with; 0: not all the same */
     int stillborn;             /* died before they were in a view, since the last that was */
     struct comm_view view;
+    uint64_t done;          /* bits: ranks of the view whose workers have given a result */
+    char stop_text[256];    /* RESUMING: a person has asked to stop; "": not */
     bool gaps;              /* a member of the view is gone: the next one is due */
     struct failure failure; /* the first since the view began; id 0: none */
     base_code end_code;
@@ -139,6 +159,18 @@ void cluster_coordinator_end(struct cluster_coordinator *c);
 
 /* Moves on whatever can move. */
 void cluster_coordinator_consider(struct cluster_coordinator *c, double now);
+
+/* ---- coordinator_succeed.c ---- */
+
+/* Sends the state to the other hosts' agents if it has changed. */
+void cluster_coordinator_replicate(struct cluster_coordinator *c);
+base_status cluster_coordinator_hear_report(struct cluster_coordinator *c, int link,
+                                            const struct cluster_message *m, double now);
+/* RESUMING: goes on once all hosts have reported, or are not waited for any more. */
+void cluster_coordinator_resume(struct cluster_coordinator *c, double now);
+/* It hears at least half of the last view's hosts, of those that are not dead. Where not, it waits
+ * a moment for news of deaths, and fails. */
+bool cluster_coordinator_may_go_on(struct cluster_coordinator *c, double now);
 
 /* ---- coordinator_say.c ---- */
 

@@ -10,8 +10,9 @@
 #include "cluster/coordinator_private.h"
 
 static const char *const phase_names[] = {
-    [GATHERING] = "gathering", [STARTING_UP] = "starting", [RUNNING] = "running",
-    [STOPPING] = "stopping",   [FAILING] = "failing",      [OVER] = "over",
+    [GATHERING] = "gathering", [STARTING_UP] = "starting", [RESUMING] = "resuming",
+    [RUNNING] = "running",     [STOPPING] = "stopping",    [FAILING] = "failing",
+    [OVER] = "over",
 };
 
 static const char *const state_names[] = {

@@ -27,6 +27,9 @@ enum has { /* beside the numbers of `fields` */
            LOAD = 1 << 15,
            MEMBERS = 1 << 16,
            BODY = 1 << 17,
+           TERM = 1 << 18,
+           STATE_TERM = 1 << 19,
+           SERIAL = 1 << 20,
 };
 
 static const struct {
@@ -41,11 +44,16 @@ static const struct {
     [CLUSTER_FOLDER] = {"folder", ID | TEXT},
     [CLUSTER_REGION] = {"region", KEY | BYTES | CODE | TEXT},
     [CLUSTER_EXITED] = {"exited", ID | PID | CODE | SIGNAL | TEXT},
-    [CLUSTER_JOIN] = {"join", HOST | WORKERS | VERSION | ADDRESS | PID | TEXT | BODY},
+    [CLUSTER_JOIN] = {"join", HOST | WORKERS | VERSION | ADDRESS | PORT | PID | TEXT | BODY},
     [CLUSTER_JOB] = {"job", ID | HOST | SLOT | WORKERS | BODY},
     [CLUSTER_VIEW] = {"view", MEMBERS},
     [CLUSTER_KILL] = {"kill", ID | TEXT},
     [CLUSTER_END] = {"end", ID | CODE | TEXT},
+    [CLUSTER_REPORT] = {"report", HOST | TERM | BODY},
+    [CLUSTER_STATE] = {"state", BODY},
+    [CLUSTER_LEAD] = {"lead", HOST | TERM},
+    [CLUSTER_ASK] = {"ask", HOST | TERM | STATE_TERM | SERIAL},
+    [CLUSTER_VOTE] = {"vote", HOST | TERM | CODE | BODY},
     [CLUSTER_LOST] = {"lost", PEER | VIEW | TEXT},
     [CLUSTER_STOP] = {"stop", CODE | TEXT},
 };
@@ -65,6 +73,9 @@ static const struct number {
     {"host", HOST, AT(host), U32, 0, CLUSTER_ANY_HOST},
     {"peer", PEER, AT(peer), U32, 1, UINT32_MAX},
     {"view", VIEW, AT(view), U32, 0, UINT32_MAX},
+    {"term", TERM, AT(term), U32, 0, CLUSTER_MAX_TERM},
+    {"state_term", STATE_TERM, AT(state_term), U32, 0, CLUSTER_MAX_TERM},
+    {"serial", SERIAL, AT(serial), U32, 0, UINT32_MAX},
     {"version", VERSION, AT(version), U32, 0, UINT32_MAX},
     {"port", PORT, AT(port), U16, 0, UINT16_MAX},
     {"slot", SLOT, AT(slot), U16, 0, COMM_MAX_WORKERS - 1},

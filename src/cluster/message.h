@@ -13,10 +13,12 @@
 #include "comm/view.h"
 
 enum {
-    CLUSTER_PROTOCOL = 3, /* of control messages; agents of another number are refused */
+    CLUSTER_PROTOCOL = 4, /* of control messages; agents of another number are refused */
     CLUSTER_MAX_HOSTS = 256,
     CLUSTER_ANY_HOST = 65535, /* JOIN: the coordinator numbers the host */
     CLUSTER_KEY_TEXT = 64,
+    CLUSTER_MAX_TERM = 4000,
+    CLUSTER_VIEWS_OF_A_TERM = 1000000, /* views of term T have numbers from T times this + 1 */
 };
 
 enum cluster_type {
@@ -30,11 +32,17 @@ enum cluster_type {
     CLUSTER_REGION,    /* worker → agent and back: shared memory by key */
     CLUSTER_EXITED,    /* agent: worker was reaped: exit code or signal, last lines of its log */
     CLUSTER_JOIN,      /* agent: wants in, with so many workers; `body`: its idea of the job */
+    CLUSTER_REPORT,    /* agent, to a new coordinator: the workers it has; `body` */
     /* down: coordinator → agent → worker */
-    CLUSTER_JOB,  /* who you are, and the job's description: `body` */
-    CLUSTER_VIEW, /* the next view */
-    CLUSTER_KILL, /* agent: end worker `id`, reap it, report CLUSTER_EXITED */
-    CLUSTER_END,  /* agent: the job is over, or you were refused; `code` (base_code), `text` */
+    CLUSTER_JOB,   /* who you are, and the job's description: `body` */
+    CLUSTER_VIEW,  /* the next view */
+    CLUSTER_KILL,  /* agent: end worker `id`, reap it, report CLUSTER_EXITED */
+    CLUSTER_END,   /* agent: the job is over, or you were refused; `code` (base_code), `text` */
+    CLUSTER_STATE, /* agent: what a successor needs to know; `body` (cluster/state.h) */
+    CLUSTER_LEAD,  /* agent: host `host` coordinates the job in `term`; answer with REPORT */
+    /* agent to agent, when the coordinator is lost (cluster/succession.h) */
+    CLUSTER_ASK,  /* host `host` would coordinate in `term`, and has this state */
+    CLUSTER_VOTE, /* `code` 0: agreed; else not. `body`: a newer state, or null */
     /* both ways */
     CLUSTER_LOST, /* up: worker `peer` is dead or silent; down: it left view `view` */
     CLUSTER_STOP, /* up: a person asked; down: save and end. code 0: finish the step; else: groups
@@ -57,6 +65,8 @@ struct cluster_message {
     uint32_t peer; /* SUSPECT, LOST */
     uint32_t view; /* number */
     uint32_t version; /* JOIN: CLUSTER_PROTOCOL */
+    uint32_t term;    /* of a coordinator: 0 the first, its successors have higher ones */
+    uint32_t state_term, serial; /* ASK: of the newest state that the asking host has */
     uint16_t port, slot;
     int64_t pid;
     int code, signal;

@@ -11,10 +11,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cluster/coordinator.h"
+#include "cluster/dials.h"
 #include "cluster/status.h"
+#include "cluster/succession.h"
 #include "comm/mailbox.h"
 
-enum { LINKS = 2 * COMM_MAX_WORKERS };
+enum { LINKS = 2 * COMM_MAX_WORKERS, DOORS = 2 };
 static const double TICK = 0.1, JOIN_SECONDS = 10, WELCOME_SECONDS = 1, LAST_WORDS_SECONDS = 2;
 
 struct link {
@@ -24,7 +26,9 @@ struct link {
 
 struct cluster_server {
     struct cluster_coordinator *coordinator;
-    struct comm_listener *listener; /* NULL: nobody else may come */
+    int own;                            /* its host */
+    struct comm_listener *doors[DOORS]; /* NULL: nobody else may come */
+    struct cluster_dials dials;
     struct link links[LINKS];
     bool folder; /* … is yet to be told, with what follows */
     struct base_events *events;
@@ -48,11 +52,38 @@ static base_status listen_for_hosts(struct cluster_server *s, const struct clust
 {
     base_status st = BASE_OK;
 
-    TRY(comm_listen(l->bind, l->port, l->has_secret ? &l->secret : NULL, &s->listener));
-    base_info("host 0 listens on %s:%u%s", l->bind, comm_listener_port(s->listener),
+    TRY(comm_listen(l->bind, l->port, l->has_secret ? &l->secret : NULL, &s->doors[0]));
+    base_info("host 0 listens on %s:%u%s", l->bind, comm_listener_port(s->doors[0]),
               l->has_secret ? "" : ", without a token: for processes of this machine only");
 out:
     return st;
+}
+
+/* Connects with this host's own agent; fd is taken over. */
+static base_status begin(struct cluster_server *s, const struct cluster_launch *l, int fd)
+{
+    base_status st = BASE_OK;
+    struct comm_stream *stream = NULL;
+
+    s->status = -1;
+    st = comm_stream_of(fd, &stream);
+    if (st != BASE_OK)
+        close(fd);
+    TRY(st);
+    s->links[0] = (struct link){comm_mailbox_new(stream), base_now()};
+    TRY(cluster_dials_init(&s->dials, l->has_secret ? &l->secret : NULL));
+out:
+    return st;
+}
+
+/* Where the job's events go, and who asks for its status. */
+static base_status open_outlets(struct cluster_server *s, const struct cluster_setup *setup)
+{
+    s->events = setup->events;
+    if (setup->status == NULL)
+        return BASE_OK;
+    s->status_path = base_strdup(setup->status);
+    return cluster_status_listen(setup->status, &s->status);
 }
 
 base_status cluster_server_open(const struct cluster_setup *setup, int fd,
@@ -61,7 +92,6 @@ base_status cluster_server_open(const struct cluster_setup *setup, int fd,
     base_status st = BASE_OK;
     struct cluster_server *s = base_calloc(1, sizeof *s);
     const struct cluster_launch *l = &setup->launch;
-    struct comm_stream *stream = NULL;
     char name[33];
     struct cluster_coordinator_setup about = {.name = name,
                                               .program = setup->program,
@@ -72,26 +102,57 @@ base_status cluster_server_open(const struct cluster_setup *setup, int fd,
                                               .least = setup->least,
                                               .joins = setup->joins,
                                               .restarts = setup->restarts,
+                                              .folder = setup->folder,
                                               .silence = l->silence,
                                               .gather = l->gather};
 
     *server_p = NULL;
-    s->status = -1;
     s->folder = setup->folder;
-    s->events = setup->events;
     make_name(name);
     s->coordinator = cluster_coordinator_new(&about, base_now());
-    st = comm_stream_of(fd, &stream);
-    if (st != BASE_OK)
-        close(fd);
-    TRY(st);
-    s->links[0] = (struct link){comm_mailbox_new(stream), base_now()};
+    TRY(begin(s, l, fd));
     if (l->listens)
         TRY(listen_for_hosts(s, l));
-    if (setup->status != NULL) {
-        s->status_path = base_strdup(setup->status);
-        TRY(cluster_status_listen(setup->status, &s->status));
-    }
+    TRY(open_outlets(s, setup));
+    *server_p = s;
+    s = NULL;
+out:
+    cluster_server_close(s);
+    return st;
+}
+
+/* Joiners find it at the job's port, where that is free here, else at its agent's. */
+static void tell_where(struct cluster_server *s, const struct cluster_launch *l,
+                       const char *address)
+{
+    const struct comm_secret *secret = l->has_secret ? &l->secret : NULL;
+
+    if (l->port != 0)
+        base_ignore(comm_listen(address, l->port, secret, &s->doors[1]));
+    base_warn("host %d at %s:%u coordinates now", s->own, address,
+              comm_listener_port(s->doors[1] != NULL ? s->doors[1] : s->doors[0]));
+}
+
+base_status cluster_server_succeed(const struct cluster_server_heir *heir, int fd,
+                                   struct cluster_server **server_p)
+{
+    base_status st = BASE_OK;
+    struct cluster_server *s = base_calloc(1, sizeof *s);
+    const struct cluster_succession *from = heir->succession;
+    double now = base_now();
+
+    *server_p = NULL;
+    s->own = (int)from->self;
+    s->doors[0] = heir->door;
+    s->folder = from->state.folder;
+    s->coordinator = cluster_coordinator_succeed(&from->state, from->self, from->term, now);
+    TRY(begin(s, heir->launch, fd));
+    if (heir->setup != NULL)
+        TRY(open_outlets(s, heir->setup));
+    for (int i = 0; i < from->state.host_count; i++)
+        if (from->hosts[i].dead)
+            cluster_coordinator_dead(s->coordinator, i, now);
+    tell_where(s, heir->launch, heir->address);
     *server_p = s;
     s = NULL;
 out:
@@ -110,7 +171,9 @@ void cluster_server_close(struct cluster_server *s)
             base_ignore(comm_mailbox_flush(s->links[i].box, deadline));
         comm_mailbox_free(s->links[i].box);
     }
-    comm_listener_close(s->listener);
+    for (int i = 0; i < DOORS; i++)
+        comm_listener_close(s->doors[i]);
+    cluster_dials_fini(&s->dials);
     cluster_status_close(s->status_path, s->status);
     if (s->own_events && base_events_close(s->events) != BASE_OK)
         base_warn("%s", base_message());
@@ -139,19 +202,33 @@ int cluster_server_watch(struct cluster_server *s, struct pollfd *fds, int room)
                                            comm_mailbox_events(s->links[i].box), 0};
     if (s->status >= 0 && count < room)
         fds[count++] = (struct pollfd){s->status, POLLIN, 0};
-    if (s->listener != NULL)
-        count += comm_listener_watch(s->listener, fds + count, room - count);
-    return count;
+    for (int i = 0; i < DOORS; i++)
+        if (s->doors[i] != NULL)
+            count += comm_listener_watch(s->doors[i], fds + count, room - count);
+    return count + cluster_dials_watch(&s->dials, fds + count, room - count);
 }
 
-static void take_in(struct cluster_server *s, struct comm_stream *stream, double now)
+uint16_t cluster_server_port(const struct cluster_server *s)
+{
+    return s->doors[0] != NULL ? comm_listener_port(s->doors[0]) : 0;
+}
+
+static int free_link(const struct cluster_server *s) /* or LINKS */
 {
     int free = 0;
 
     while (free < LINKS && s->links[free].box != NULL)
         free++;
+    return free;
+}
+
+static void take_in(struct cluster_server *s, struct comm_listener *door,
+                    struct comm_stream *stream, double now)
+{
+    int free = free_link(s);
+
     if (free == LINKS) {
-        comm_refuse(s->listener, stream, "too many hosts");
+        comm_refuse(door, stream, "too many hosts");
     } else if (comm_welcome(stream, now + WELCOME_SECONDS) != BASE_OK) {
         comm_stream_close(stream);
     } else {
@@ -159,23 +236,63 @@ static void take_in(struct cluster_server *s, struct comm_stream *stream, double
     }
 }
 
-static base_status accept_hosts(struct cluster_server *s, double now)
+static base_status accept_hosts(struct cluster_server *s, struct comm_listener *door, double now)
 {
     base_status st = BASE_OK;
     struct comm_stream *stream = NULL;
     struct comm_hello hello;
 
-    while (s->listener != NULL) {
-        TRY(comm_accept(s->listener, &hello, &stream));
+    while (door != NULL) {
+        TRY(comm_accept(door, &hello, &stream));
         if (stream == NULL)
             break;
         if (strcmp(hello.role, "agent") == 0)
-            take_in(s, stream, now);
+            take_in(s, door, stream, now);
         else
-            comm_refuse(s->listener, stream, "this port is for agents");
+            comm_refuse(door, stream, "this port is for agents");
     }
 out:
     return st;
+}
+
+void cluster_server_adopt(struct cluster_server *s, int host, struct comm_mailbox *box)
+{
+    int link = free_link(s);
+
+    if (link == LINKS || !cluster_coordinator_lead(s->coordinator, host, link)) {
+        comm_mailbox_free(box);
+        return;
+    }
+    s->links[link] = (struct link){box, base_now()};
+}
+
+/* Agents that the coordinator is not connected with and would hear of. */
+static void seek_hosts(struct cluster_server *s, double now)
+{
+    struct comm_hello hello = {.role = "agent", .from = (uint32_t)s->own};
+    struct comm_stream *stream;
+    const char *address;
+    uint16_t port;
+
+    snprintf(hello.job, sizeof hello.job, "%s", cluster_coordinator_name(s->coordinator));
+    for (int i = 0; i < cluster_coordinator_hosts(s->coordinator); i++) {
+        if (!cluster_coordinator_seeks(s->coordinator, i)) {
+            cluster_dials_drop(&s->dials, i);
+            continue;
+        }
+        hello.to = (uint32_t)i;
+        address = cluster_coordinator_address(s->coordinator, i, &port);
+        switch (cluster_dials_try(&s->dials, address, port, &hello, now, &stream)) {
+        case CLUSTER_CONNECTED:
+            cluster_server_adopt(s, i, comm_mailbox_new(stream));
+            break;
+        case CLUSTER_REFUSED:
+            cluster_coordinator_dead(s->coordinator, i, now);
+            break;
+        default:
+            break;
+        }
+    }
 }
 
 static base_status read_link(struct cluster_server *s, int index, double now)
@@ -261,7 +378,8 @@ base_status cluster_server_step(struct cluster_server *s)
     base_status st = BASE_OK;
     double now = base_now();
 
-    TRY(accept_hosts(s, now));
+    for (int i = 0; i < DOORS; i++)
+        TRY(accept_hosts(s, s->doors[i], now));
     for (int i = 0; i < LINKS; i++)
         if (s->links[i].box != NULL && read_link(s, i, now) != BASE_OK)
             cut(s, i, now);
@@ -269,6 +387,7 @@ base_status cluster_server_step(struct cluster_server *s)
         cluster_coordinator_tick(s->coordinator, now);
         s->next_tick = now + TICK;
     }
+    seek_hosts(s, now);
     if (s->folder)
         enter_folder(s);
     if (s->status >= 0) {

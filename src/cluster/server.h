@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The coordinator's connections, in the poll loop of host 0's agent: the listener for other hosts'
- * agents, a mailbox each, the status socket, the events. Decides nothing.
+ * The coordinator's connections, in the poll loop of its host's agent: the listener for other
+ * hosts' agents, a mailbox each, the status socket, the events. Decides nothing.
  */
 #ifndef CLUSTER_SERVER_H
 #define CLUSTER_SERVER_H
@@ -9,15 +9,30 @@
 #include <poll.h>
 
 #include "cluster/agent.h"
+#include "comm/mailbox.h"
 
 struct cluster_server;
 
 /* fd: host 0's own agent is at the other end of it; taken over. */
 base_status cluster_server_open(const struct cluster_setup *setup, int fd,
                                 struct cluster_server **server_p);
+/* The same on the host that has succeeded to coordinate (CLUSTER_LEADING). */
+struct cluster_succession;
+struct cluster_server_heir {
+    const struct cluster_succession *succession;
+    const struct cluster_launch *launch;
+    const struct cluster_setup *setup; /* NULL: the host has joined the job */
+    const char *address;               /* of this host */
+    struct comm_listener *door; /* its agent's, for other agents; taken over, also by a failure */
+};
+base_status cluster_server_succeed(const struct cluster_server_heir *heir, int fd,
+                                   struct cluster_server **server_p);
+/* A connection to that host's agent; taken over. */
+void cluster_server_adopt(struct cluster_server *server, int host, struct comm_mailbox *box);
 /* What is still to be said is said, for two seconds at most. Accepts NULL. */
 void cluster_server_close(struct cluster_server *server);
 
+uint16_t cluster_server_port(const struct cluster_server *server); /* 0: it does not listen */
 int cluster_server_watch(struct cluster_server *server, struct pollfd *fds, int room);
 base_status cluster_server_step(struct cluster_server *server);
 

@@ -36,9 +36,22 @@ void cluster_steward_init(struct cluster_steward *s, const struct cluster_hands 
         .hands = hands, .agent = agent, .silence = silence, .heard = now, .last_turn = now};
 }
 
+void cluster_steward_fini(struct cluster_steward *s)
+{
+    cluster_succession_fini(&s->succession);
+    cluster_report_fini(&s->given);
+}
+
+bool cluster_steward_looks(const struct cluster_steward *s)
+{
+    return s->succession.stage == CLUSTER_LOOKING;
+}
+
+/* While there is no coordinator nothing is said: the next one gets a report. */
 static void say(struct cluster_steward *s, const struct cluster_message *m)
 {
-    s->hands->say(s->agent, m);
+    if (!cluster_steward_looks(s))
+        s->hands->say(s->agent, m);
 }
 
 static void tell_workers(struct cluster_steward *s, const struct cluster_message *m)
@@ -71,22 +84,134 @@ void cluster_steward_cut(struct cluster_steward *s, int slot, const char *why, d
 
 void cluster_steward_bury(struct cluster_steward *s, int slot, const struct cluster_message *exited)
 {
+    struct cluster_ward *w = &s->wards[slot];
+    struct cluster_report *given = &s->given;
+
     cluster_steward_lose(s, slot, "died");
     say(s, exited);
-    s->wards[slot] = (struct cluster_ward){0};
+    if (w->done && given->count < COMM_MAX_WORKERS)
+        given->workers[given->count++] =
+            (struct cluster_reported){.id = w->id, .view = w->view, .done = true};
+    *w = (struct cluster_ward){0};
 }
 
-void cluster_steward_lose_coordinator(struct cluster_steward *s, const char *why, double now)
+/* ---- without a coordinator ---- */
+
+static void end_alone(struct cluster_steward *s, double now)
 {
     struct cluster_message m = {.type = CLUSTER_STOP, .code = 1};
+    const char *why = s->succession.why;
 
     s->alone = true;
     s->alone_until = now + SAVING;
     s->code = BASE_ERR_PEER_LOST;
-    snprintf(s->words, sizeof s->words, "the coordinator on %s is gone, the job cannot go on: %s",
-             s->coordinator, why);
+    snprintf(s->words, sizeof s->words,
+             "the coordinator on %s is gone, the job cannot go on%s%s: %s", s->coordinator,
+             why[0] != '\0' ? ", " : "", why, s->lost_why);
     cluster_message_text(&m, s->words);
     tell_workers(s, &m);
+}
+
+/* What the new coordinator has to know of this host. */
+static void say_report(struct cluster_steward *s)
+{
+    struct cluster_report r = s->given;
+    struct cluster_message m = {
+        .type = CLUSTER_REPORT, .host = s->host, .term = s->succession.term};
+
+    for_each_ward(s, w) r.workers[r.count++] =
+        (struct cluster_reported){.id = w->id,
+                                  .view = w->view,
+                                  .pid = w->pid,
+                                  .slot = (uint16_t)slot_of(s, w),
+                                  .port = w->port,
+                                  .live = true,
+                                  .ready = w->ready,
+                                  .done = w->done,
+                                  .lost = w->lost};
+    m.body = cluster_report_to_json(&r);
+    say(s, &m);
+    cluster_message_fini(&m);
+    if (s->folder.id != 0)
+        say(s, &s->folder);
+}
+
+/* Sends what the succession has to say, and does what it has decided. */
+static void pursue(struct cluster_steward *s, enum cluster_stage before, double now)
+{
+    struct cluster_succession *u = &s->succession;
+    struct cluster_message m;
+    uint32_t host;
+    bool answer;
+
+    while (cluster_succession_next(u, &host, &answer, &m)) {
+        s->hands->send(s->agent, host, answer, &m);
+        cluster_message_fini(&m);
+    }
+    if (before == u->stage)
+        return;
+    if (u->stage == CLUSTER_GIVEN_UP) {
+        end_alone(s, now);
+    } else if (u->stage == CLUSTER_LEADING || u->stage == CLUSTER_FOLLOWING) {
+        s->heard = now;
+        if (s->hands->follow(s->agent, u->leader, now) == BASE_OK) {
+            say_report(s);
+        } else {
+            u->stage = CLUSTER_GIVEN_UP;
+            snprintf(u->why, sizeof u->why, "%.250s", base_message());
+            end_alone(s, now);
+        }
+    }
+}
+
+void cluster_steward_lose_coordinator(struct cluster_steward *s, const char *why, double now)
+{
+    enum cluster_stage before = s->succession.stage;
+
+    if (s->alone || cluster_steward_looks(s))
+        return;
+    snprintf(s->lost_why, sizeof s->lost_why, "%.255s", why);
+    s->hands->drop(s->agent);
+    if (!s->succeeds || before != CLUSTER_FOLLOWING) {
+        end_alone(s, now);
+        return;
+    }
+    base_warn("the coordinator on %s is lost: %s", s->coordinator, why);
+    cluster_succession_begin(&s->succession, now);
+    pursue(s, before, now);
+}
+
+base_status cluster_steward_hear_agent(struct cluster_steward *s, uint32_t host,
+                                       const struct cluster_message *m, double now)
+{
+    enum cluster_stage before = s->succession.stage;
+    uint32_t term = s->succession.term;
+    base_status st = cluster_succession_hear(&s->succession, host, m, now);
+
+    /* Led away from a coordinator that it still hears. */
+    if (before == CLUSTER_FOLLOWING && m->type == CLUSTER_LEAD && s->succession.term > term)
+        before = CLUSTER_LOOKING;
+    pursue(s, before, now);
+    return st;
+}
+
+void cluster_steward_opened(struct cluster_steward *s, uint32_t host, double now)
+{
+    cluster_succession_opened(&s->succession, host, now);
+    pursue(s, s->succession.stage, now);
+}
+
+void cluster_steward_closed(struct cluster_steward *s, uint32_t host)
+{
+    cluster_succession_closed(&s->succession, host);
+}
+
+void cluster_steward_dead(struct cluster_steward *s, uint32_t host, double now)
+{
+    enum cluster_stage before = s->succession.stage;
+
+    cluster_succession_dead(&s->succession, host, now);
+    pursue(s, before, now);
 }
 
 /* ---- workers ---- */
@@ -98,6 +223,16 @@ static void forget_regions(struct cluster_steward *s)
 
     for_each_ward(s, w) if (w->view != 0 && w->view < oldest) oldest = w->view;
     s->hands->forget_regions(s->agent, oldest);
+}
+
+/* For a coordinator that comes later: the result of the lowest worker counts. */
+static void keep_result(struct cluster_steward *s, const struct cluster_message *m)
+{
+    if (s->given.result_id != 0 && s->given.result_id < m->id)
+        return;
+    json_decref(s->given.result);
+    s->given.result = json_incref(m->body);
+    s->given.result_id = m->id;
 }
 
 base_status cluster_steward_hear_worker(struct cluster_steward *s, int slot,
@@ -117,6 +252,8 @@ base_status cluster_steward_hear_worker(struct cluster_steward *s, int slot,
         return BASE_OK;
     case CLUSTER_RESULT:
         w->done = true;
+        w->view = m->view;
+        keep_result(s, m);
         s->working &= ~bit_of(slot);
         s->hands->watch(s->agent, &s->view, s->working);
         break;
@@ -125,8 +262,14 @@ base_status cluster_steward_hear_worker(struct cluster_steward *s, int slot,
             base_relay("worker %u: %s", w->id, m->text);
         break;
     case CLUSTER_READY:
-    case CLUSTER_SUSPECT:
+        w->ready = true;
+        w->port = m->port;
+        w->pid = m->pid;
+        break;
     case CLUSTER_FOLDER:
+        s->folder = *m;
+        break;
+    case CLUSTER_SUSPECT:
         break;
     default:
         return base_fail(BASE_ERR_DATA, "a worker does not say '%s'", cluster_type_name(m->type));
@@ -225,6 +368,11 @@ base_status cluster_steward_hear_coordinator(struct cluster_steward *s,
     case CLUSTER_END:
         hear_end(s, m);
         return BASE_OK;
+    case CLUSTER_STATE:
+        return cluster_succession_learn(&s->succession, s->host, m->body);
+    case CLUSTER_VOTE: /* late */
+    case CLUSTER_LEAD: /* it does already */
+        return BASE_OK;
     default:
         return base_fail(BASE_ERR_DATA, "a coordinator does not say '%s'",
                          cluster_type_name(m->type));
@@ -282,10 +430,15 @@ static void send_heartbeats(struct cluster_steward *s, double now)
 
 void cluster_steward_tick(struct cluster_steward *s, double now)
 {
+    enum cluster_stage before;
+
     end_silent(s, now);
     send_heartbeats(s, now);
     if (!s->alone && s->ordered && now - s->heard > s->silence)
         cluster_steward_lose_coordinator(s, "it is silent", now);
+    before = s->succession.stage;
+    cluster_succession_tick(&s->succession, now);
+    pursue(s, before, now);
 }
 
 bool cluster_steward_over(const struct cluster_steward *s, double now)

@@ -2,13 +2,16 @@
  *
  * The agent's decisions as a state machine: what its workers and the coordinator say and the
  * passing of time in, orders to its hands out. It knows which workers this host has, which of them
- * are lost, silent or done, what the coordinator is told of them, and what happens without one. No
- * processes, sockets, threads or clock: cluster/agent.c gives it those, a simulation its own.
+ * are lost, silent or done, what the coordinator is told of them, and how another coordinator is
+ * found (cluster/succession.h). No processes, sockets, threads or clock: cluster/agent.c gives it
+ * those, a simulation its own.
  */
 #ifndef CLUSTER_STEWARD_H
 #define CLUSTER_STEWARD_H
 
 #include "cluster/message.h"
+#include "cluster/report.h"
+#include "cluster/succession.h"
 
 /* What the steward cannot do itself. Every function is there; `agent` is the caller's. Workers are
  * named by their slot. Messages stay the steward's. */
@@ -28,15 +31,23 @@ struct cluster_hands {
     /* cpu, memory and step rate of a worker whose step is in `load`, or load of the host (slot -1).
      * False: there is no such process any more. */
     bool (*measure)(void *agent, int slot, double now, struct cluster_load *load);
+    /* To another host's agent; `answer`: cluster_succession_next tells. */
+    void (*send)(void *agent, uint32_t host, bool answer, const struct cluster_message *message);
+    void (*drop)(void *agent); /* the connection to the coordinator, which is lost */
+    /* The agent of `host` coordinates now: what it sent last came from there, and `say` goes there.
+     * Where that is this host, it begins to coordinate, from the succession's state. */
+    base_status (*follow)(void *agent, uint32_t host, double now);
 };
 
 struct cluster_ward { /* a worker of this host */
     uint32_t id;      /* 0: the slot is free */
     uint32_t view;    /* it works in */
     double heard;     /* last sign of life */
-    int64_t step;
-    bool lost; /* the coordinator was told that it is */
-    bool done; /* has given its result */
+    int64_t step, pid;
+    uint16_t port;
+    bool ready; /* can be in a view */
+    bool lost;  /* the coordinator was told that it is */
+    bool done;  /* has given its result */
 };
 
 struct cluster_steward {
@@ -48,8 +59,13 @@ struct cluster_steward {
     struct comm_view view;
     bool ordered; /* there was a job */
     double silence, next_beat, last_turn;
-    double heard; /* the coordinator */
-    bool alone;   /* the coordinator is gone */
+    double heard;  /* the coordinator */
+    bool succeeds; /* it may look for another coordinator: not host 0, whose own it is */
+    struct cluster_succession succession;
+    struct cluster_report given;   /* results of workers that are gone */
+    struct cluster_message folder; /* the last that was told; id 0: none */
+    char lost_why[256];            /* … the coordinator was */
+    bool alone;                    /* the coordinator is gone, and there is no other */
     double alone_until;
     bool ended;
     base_code code;        /* how the job ended for this host */
@@ -60,6 +76,7 @@ struct cluster_steward {
 
 void cluster_steward_init(struct cluster_steward *s, const struct cluster_hands *hands, void *agent,
                           double silence, double now);
+void cluster_steward_fini(struct cluster_steward *s);
 
 base_status cluster_steward_hear_coordinator(struct cluster_steward *s,
                                              const struct cluster_message *message, double now);
@@ -73,8 +90,18 @@ void cluster_steward_lose(struct cluster_steward *s, int slot, const char *why);
 /* The worker has ended and was reaped; `exited` tells how. Its slot is free. */
 void cluster_steward_bury(struct cluster_steward *s, int slot,
                           const struct cluster_message *exited);
-/* The connection to the coordinator is gone: workers may save, then this host ends. */
+/* The connection to the coordinator is gone: another one is looked for. Where there is none,
+ * workers may save, then this host ends. */
 void cluster_steward_lose_coordinator(struct cluster_steward *s, const char *why, double now);
+
+/* Of other hosts' agents; cluster/succession.h has what they mean. */
+base_status cluster_steward_hear_agent(struct cluster_steward *s, uint32_t host,
+                                       const struct cluster_message *message, double now);
+void cluster_steward_opened(struct cluster_steward *s, uint32_t host, double now);
+void cluster_steward_closed(struct cluster_steward *s, uint32_t host);
+void cluster_steward_dead(struct cluster_steward *s, uint32_t host, double now);
+/* There is none at the moment; what it should hear waits. */
+bool cluster_steward_looks(const struct cluster_steward *s);
 
 /* First in every turn: a steward that was itself asleep (Ctrl-Z, a frozen machine) blames no worker
  * and no coordinator for that time. */

@@ -41,27 +41,13 @@ base_status comm_address_allowed(const struct comm_address *address, const char 
 base_status comm_socket_new(const struct comm_address *address, int *fd_p);
 void comm_socket_tune(int fd); /* of a connection */
 
-/* comm/tls.c: what connections of one side share. */
-struct comm_tls;
-base_status comm_tls_new(const struct comm_secret *secret, bool accepts, struct comm_tls **tls_p);
-void comm_tls_free(struct comm_tls *tls); /* accepts NULL; its streams live on */
+/* comm/tls.c */
 base_status comm_tls_begin(struct comm_tls *tls, struct comm_stream *stream);
 base_status comm_tls_handshake(struct comm_stream *stream, bool *done_p);
 void comm_tls_end(struct comm_stream *stream); /* accepts a plain one */
 base_status comm_tls_read(struct comm_stream *stream, void *bytes, size_t count, size_t *moved_p);
 base_status comm_tls_write(struct comm_stream *stream, const void *head, size_t head_count,
                            const void *bytes, size_t count, size_t *moved_p);
-
-/* comm/connect.c: comm_connect for several at a time, in somebody's poll loop. tls NULL: plain; it
- * must outlive them. A step moves it on (the first one comes before the first poll); *stream_p: it
- * is done, or NULL. */
-struct comm_connecting;
-base_status comm_connecting_new(const char *address, uint16_t port, struct comm_tls *tls,
-                                const struct comm_hello *hello,
-                                struct comm_connecting **connecting_p);
-void comm_connecting_free(struct comm_connecting *connecting); /* accepts NULL */
-base_status comm_connecting_step(struct comm_connecting *connecting, struct comm_stream **stream_p);
-struct pollfd comm_connecting_watch(const struct comm_connecting *connecting);
 
 /* comm/hello.c: one frame that comes or goes before a connection is in use, moved byte by byte;
  * never a byte more is read than belongs to it. Begin with moved = 0. */

@@ -19,6 +19,7 @@ struct comm_connecting {
     struct comm_stream *stream; /* NULL: TCP is not connected yet */
     struct comm_hello hello;
     struct comm_greeting greeting;
+    bool refused;
     enum { TO_CONNECT, TO_SHAKE, TO_GREET, TO_HEAR } next;
 };
 
@@ -75,7 +76,13 @@ static base_status finish_connect(struct comm_connecting *c, bool *done_p)
         return comm_stream_of(c->fd, &c->stream);
     if (errno == EINPROGRESS || errno == EALREADY || errno == EINTR)
         return BASE_OK;
+    c->refused = errno == ECONNREFUSED;
     return base_fail(BASE_ERR_IO, "cannot connect to %s: %m", c->peer);
+}
+
+bool comm_connecting_refused(const struct comm_connecting *connecting)
+{
+    return connecting->refused;
 }
 
 static base_status step(struct comm_connecting *c, bool *done_p)

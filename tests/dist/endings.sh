@@ -59,18 +59,20 @@ assert told == sorted(told) and set(told) == set(range(1, 121)), told
 PY
 done
 
-# Host 0 is killed: the other host has the run's state and saves it, in a folder there.
+# Host 0 is silent: the other one cannot know that it is dead. It has the run's state, and saves it in a
+# folder there.
 port=$(free_port)
 mkdir killed-0 killed-1
 for rank in 0 1; do
     (cd "killed-$rank" && exec "$paceline" train "${job[@]}" --epochs 1000000 --no-test --checkpoint-every 1000000 \
-        --run killed --num-nodes 2 --rank $rank --master-ip 127.0.0.1 --port "$port") >"err-$rank" 2>&1 &
+        --run killed --silence 2 --num-nodes 2 --rank $rank --master-ip 127.0.0.1 --port "$port") >"err-$rank" 2>&1 &
     agents[$rank]=$!
 done
 eventually grep -qs '"event":"step"' killed-0/runs/killed/events.jsonl
-kill -KILL "${agents[0]}"
+kill -STOP "${agents[0]}"
 code=0
 wait "${agents[1]}" || code=$?
+kill -KILL "${agents[0]}"
 wait "${agents[0]}"
 unset 'agents[0]' 'agents[1]'
 [ $code = 1 ] || fail "the other host of a lost coordinator ended with $code: $(cat err-1)"

@@ -100,7 +100,7 @@ for pid in $(of a "*(w['pid'] for w in s['workers']), sep=' '"); do
     grep -qF "$(cut -c5- job.token)" "/proc/$pid/"{environ,cmdline} && fail "the token shows in a child"
 done
 
-# A host dies as a whole: agent and workers. The others go on, and host 0's end ends them.
+# A host dies as a whole: agent and workers. The others go on, and so does the last one without host 0.
 workers=$(of a "*(w['pid'] for w in s['workers'] if w['host'] == 1), sep=' '")
 kill -KILL "${agents[b]}"
 wait "${agents[b]}" 2>/dev/null
@@ -112,10 +112,14 @@ workers=$(of a "*(w['pid'] for w in s['workers']), sep=' '")
 kill -KILL "${agents[a]}"
 wait "${agents[a]}" 2>/dev/null
 unset 'agents[a]'
-ends c 1
-json "o['error']['code'] == 'peer-lost' and 'coordinator on host 0' in o['error']['message']"
 # shellcheck disable=SC2086
-eventually gone $workers
+eventually gone $(head -n 1 <<<"$workers" | cut -d' ' -f1)
+eventually has c "e['event'] == 'view' and e['members'] == [3]"
+has c "e['event'] == 'succession' and e['host'] == 2 and e['term'] > 0" || fail "$(cat c.events)"
+grep -q 'host 2 at 127.0.0.1:[0-9]* coordinates now' c.err || fail "it does not say so: $(cat c.err)"
+kill -INT "${agents[c]}"
+ends c 130
+json "o['workers'] == 1 and o['lost'] == 2"
 
 # Beyond loopback nothing listens without a token; hosts that do not come end the wait.
 expect 2 "$paceline" ping --num-nodes 2 --rank 0 --master-ip 192.0.2.1

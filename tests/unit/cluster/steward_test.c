@@ -107,8 +107,41 @@ static bool measure(void *agent, int slot, double now, struct cluster_load *load
     return true;
 }
 
-static const struct cluster_hands hands = {say,  tell,       start,       kill_worker,    watch,
-                                           lost, alarm_host, give_region, forget_regions, measure};
+static void send_agent(void *agent, uint32_t host, bool answer, const struct cluster_message *m)
+{
+    (void)agent;
+    note("send:%u:%s%s", host, answer ? "answer:" : "", cluster_type_name(m->type));
+}
+
+static void drop(void *agent)
+{
+    (void)agent;
+    note("drop");
+}
+
+static base_status follow(void *agent, uint32_t host, double now)
+{
+    (void)agent;
+    (void)now;
+    note("follow:%u", host);
+    return BASE_OK;
+}
+
+static const struct cluster_hands hands = {
+    .say = say,
+    .tell = tell,
+    .start = start,
+    .kill = kill_worker,
+    .watch = watch,
+    .lost = lost,
+    .alarm = alarm_host,
+    .give_region = give_region,
+    .forget_regions = forget_regions,
+    .measure = measure,
+    .send = send_agent,
+    .drop = drop,
+    .follow = follow,
+};
 
 static struct cluster_steward s;
 
@@ -219,11 +252,97 @@ static void test_coordinator_is_lost(void **state)
     hear_from(1, (struct cluster_message){.type = CLUSTER_HEARTBEAT, .id = 6, .view = 1}, 2);
     expect_done("forget:1 forget:1");
     cluster_steward_tick(&s, 2.5);
-    expect_done("tell:0:stop tell:1:stop");
+    expect_done("drop tell:0:stop tell:1:stop");
     assert_int_equal(s.code, BASE_ERR_PEER_LOST);
     assert_non_null(strstr(s.words, "host 0 (there) is gone"));
     assert_false(cluster_steward_over(&s, 3));
     assert_true(cluster_steward_over(&s, 60)); /* they had time to save */
+}
+
+/* Hosts 0, 1 (this one) and 2, whose workers 1, 5, 6 and 7 are in view 1. */
+static void learn_state(void)
+{
+    struct cluster_state state = {
+        .serial = 1,
+        .name = "job",
+        .program = "ping",
+        .job = json_object(),
+        .silence = 2,
+        .gather = 30,
+        .going_on = true,
+        .last_id = 7,
+        .view = {.number = 1,
+                 .size = 4,
+                 .members = {{.id = 1},
+                             {.id = 5, .host = 1},
+                             {.id = 6, .host = 1, .slot = 1},
+                             {.id = 7, .host = 2}}},
+        .host_count = 3,
+    };
+
+    for (int i = 0; i < 3; i++)
+        state.hosts[i] =
+            (struct cluster_state_host){.here = true, .port = 7, .address = "127.0.0.1"};
+    s.succeeds = true;
+    hear((struct cluster_message){.type = CLUSTER_STATE, .body = cluster_state_to_json(&state)}, 0);
+    cluster_state_fini(&state);
+}
+
+static void test_leads(void **state)
+{
+    struct cluster_message yes = {.type = CLUSTER_VOTE, .host = 2, .term = 1};
+
+    (void)state;
+    begin();
+    learn_state();
+    cluster_steward_lose_coordinator(&s, "closed", 1);
+    expect_done("drop");
+    assert_true(cluster_steward_looks(&s));
+    hear_from(0, (struct cluster_message){.type = CLUSTER_SUSPECT, .id = 5, .peer = 1}, 1);
+    hear_from(0, (struct cluster_message){.type = CLUSTER_FOLDER, .id = 5, .text = "x"}, 1);
+    expect_done(""); /* there is no coordinator to hear it */
+    cluster_steward_dead(&s, 0, 1);
+    cluster_steward_opened(&s, 2, 1);
+    expect_done("send:2:ask");
+    assert_int_equal(cluster_steward_hear_agent(&s, 2, &yes, 1), BASE_OK);
+    expect_done("follow:1 say:report:0 say:folder:5");
+    assert_false(cluster_steward_over(&s, 60));
+    cluster_steward_fini(&s);
+}
+
+static void test_is_led(void **state)
+{
+    struct cluster_message lead = {.type = CLUSTER_LEAD, .host = 2, .term = 1};
+
+    (void)state;
+    begin();
+    learn_state();
+    assert_int_equal(cluster_steward_hear_agent(&s, 2, &lead, 1), BASE_OK);
+    expect_done("follow:2 say:report:0"); /* away from a coordinator that it still hears */
+    lead = (struct cluster_message){.type = CLUSTER_LEAD, .host = 0, .term = 0};
+    assert_int_equal(cluster_steward_hear_agent(&s, 0, &lead, 1), BASE_OK);
+    expect_done("send:0:answer:vote"); /* the old one has come back */
+    cluster_steward_fini(&s);
+}
+
+static void test_gives_up(void **state)
+{
+    (void)state;
+    begin();
+    learn_state();
+    cluster_steward_lose_coordinator(&s, "closed", 1);
+    expect_done("drop");
+    for (double now = 1; now < 6; now += 0.1) {
+        hear_from(0, (struct cluster_message){.type = CLUSTER_HEARTBEAT, .id = 5, .view = 1}, now);
+        hear_from(1, (struct cluster_message){.type = CLUSTER_HEARTBEAT, .id = 6, .view = 1}, now);
+        cluster_steward_tick(&s, now);
+    }
+    did[0] = '\0';
+    cluster_steward_tick(&s, 6.1);
+    expect_done("tell:0:stop tell:1:stop");
+    assert_non_null(strstr(s.words, "more than half"));
+    assert_int_equal(s.code, BASE_ERR_PEER_LOST);
+    cluster_steward_fini(&s);
 }
 
 static void test_nonsense(void **state)
@@ -263,6 +382,9 @@ int main(void)
         cmocka_unit_test(test_silence),
         cmocka_unit_test(test_asleep),
         cmocka_unit_test(test_coordinator_is_lost),
+        cmocka_unit_test(test_leads),
+        cmocka_unit_test(test_is_led),
+        cmocka_unit_test(test_gives_up),
         cmocka_unit_test(test_nonsense),
         cmocka_unit_test(test_start_fails),
     };

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a successor of the coordinator needs to know: the job and how it was started, the hosts with
+ * the ports of their agents, the last view, what is done. The coordinator sends it to every agent
+ * whenever it changes (CLUSTER_STATE); which workers there are, the agents tell a successor
+ * themselves. Plain data; the JSON inside is owned.
+ */
+#ifndef CLUSTER_STATE_H
+#define CLUSTER_STATE_H
+
+#include "cluster/message.h"
+
+struct cluster_state_host {
+    bool here;
+    uint16_t port; /* its agent listens here for other agents; 0: nowhere */
+    int workers;
+    char name[64], address[COMM_ADDRESS_TEXT];
+};
+
+struct cluster_state {
+    uint32_t term, serial;           /* the newer of two states has the higher term, then serial */
+    char name[40];                   /* of the job */
+    char program[64], transport[32]; /* transport "": automatic */
+    json_t *job;
+    int first_hosts, of_each;      /* the job was started with so many, so many workers on each */
+    int asked, least, min_workers; /* asked: by --min-workers, or 0 */
+    bool joins, restarts, folder;  /* of struct cluster_setup */
+    double silence, gather;
+    bool going_on; /* false: before the first view, or the job fails: there is no successor */
+    bool stopping;
+    uint32_t last_id;   /* of a worker */
+    uint32_t leader;    /* the coordinator's host */
+    int finished;       /* workers that have given a result and are in no view any more */
+    uint64_t done;      /* bits: ranks of the view whose workers have given a result */
+    uint32_t done_view; /* the last in which a result was given */
+    uint32_t result_id; /* 0: there is none yet */
+    json_t *result;
+    struct comm_view view; /* number 0: there is none yet */
+    int host_count;
+    struct cluster_state_host hosts[CLUSTER_MAX_HOSTS];
+};
+
+json_t *cluster_state_to_json(const struct cluster_state *state);
+/* Exactly the fields, each within its bounds; after a failure the state is empty. */
+base_status cluster_state_from_json(const json_t *object, struct cluster_state *state_p);
+void cluster_state_fini(struct cluster_state *state);
+
+bool cluster_state_newer(const struct cluster_state *state, uint32_t term, uint32_t serial);
+/* Workers of this host are in the last view: it has a say in who goes on. */
+bool cluster_state_counts(const struct cluster_state *state, uint32_t host);
+
+#endif
