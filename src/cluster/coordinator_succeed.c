@@ -417,10 +417,12 @@ bool cluster_coordinator_may_go_on(struct cluster_coordinator *c, double now)
     }
     if (c->doubtful <= 0)
         c->doubtful = now;
-    if (now - c->doubtful > DOUBT)
+    if (now - c->doubtful > DOUBT) {
+        c->failure = (struct failure){0}; /* no worker is to blame */
         cluster_coordinator_fail(c, BASE_ERR_PEER_LOST, now,
                                  "this host hears %d of the %d hosts that were in view %u: the "
                                  "others may go on without it",
                                  here, all, c->view.number);
+    }
     return false;
 }

@@ -8,7 +8,7 @@ of an undisturbed training. The pause is what passes between the kill and the ne
   succession.py PACELINE HOSTS CASE…       the cases, each once
   succession.py PACELINE HOSTS --times N   host 0 killed N times: p50 and p90 of the pause
 """
-import contextlib, json, os, pathlib, re, signal, statistics, subprocess, sys, time
+import json, os, pathlib, re, signal, statistics, subprocess, sys, time
 
 tool = pathlib.Path(__file__).resolve().parents[2] / "tools/cluster"
 paceline, hosts = str(pathlib.Path(sys.argv[1]).resolve()), int(sys.argv[2])
@@ -46,17 +46,18 @@ def events(folder, kind):
 
 
 class Host:
-    def __init__(self, case, index, *options, fault=None, command="train", silence=10):
+    def __init__(self, case, index, *options, fault=None, command="train", silence=10, of=hosts):
         self.index, self.folder = index, pathlib.Path(f"{case}-{index}")
         self.folder.mkdir()
         self.run = self.folder / "runs/x"
         environment = dict(os.environ, PACELINE_TOKEN=token)
         if fault is not None:
             environment["PACELINE_FAULT"] = fault
-        words = [paceline, command, *options]
+        words = [paceline, command]
         if command == "train":
-            words += [*job, "--run", "x", "--json", "--silence", str(silence), "--num-nodes", str(hosts), "--rank",
+            words += [*job, "--run", "x", "--json", "--silence", str(silence), "--num-nodes", str(of), "--rank",
                       str(index), "--master-ip", address(0), "--port", str(port)]
+        words += options
         self.process = subprocess.Popen([tool, "exec", str(index), *words], cwd=self.folder, env=environment,
                                         stdout=(self.folder / "out").open("w"), stderr=(self.folder / "err").open("w"))
 
@@ -131,12 +132,11 @@ def lose(whole, case, fault, also=(), leader=1):
 
 def cut(whole, case, victim, leader):
     """`victim` hears no other host any more: it saves and stops, the others go on."""
-    slow = [Host(case, i, fault="2:data:5:STOP", silence=2) for i in range(hosts)]
-    eventually("worker 2 stops", lambda: "was stopped" in slow[1].says(), slow[1].process)
+    slow = [Host(case, i, fault=f"{victim + 1}:data:5:STOP", silence=2) for i in range(hosts)]
+    stopped = eventually("its worker stops", lambda: re.search(r"worker \d+ \(pid (\d+)\) was stopped", slow[victim].says()),
+                         slow[victim].process)
     subprocess.run([tool, "cut", str(victim)], check=True)
-    # The stopped one is continued once the cut was noticed.
-    pid = int(re.search(r"worker 2 \(pid (\d+)\) was stopped", slow[1].says())[1])
-    os.kill(pid, signal.SIGCONT)
+    os.kill(int(stopped[1]), signal.SIGCONT)
     slow[victim].ends(1)
     subprocess.run([tool, "mend", str(victim)], check=True)
     said = slow[victim].says()
@@ -152,7 +152,7 @@ def cut(whole, case, victim, leader):
 def joins(whole, case):
     """A host that joins at the new address."""
     long = ["--epochs", "100000", "--no-test", "--no-checkpoint", "--log-every", "0"]
-    all_hosts = [Host(case, i, *long) for i in range(hosts - 1)]
+    all_hosts = [Host(case, i, *long, of=hosts - 1) for i in range(hosts - 1)]
     eventually("steps", lambda: events(all_hosts[0].run, "step"), all_hosts[0].process)
     all_hosts[0].kill()
     found = eventually("a new coordinator", lambda: re.search(r"host 1 at (\S+) coordinates now", all_hosts[1].says()),
