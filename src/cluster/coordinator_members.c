@@ -138,7 +138,7 @@ void cluster_coordinator_lose(struct cluster_coordinator *c, struct worker *w, c
     if (w->state == WORKER_LEAVING)
         return;
     snprintf(w->why, sizeof w->why, "%s", why);
-    if (c->failure.id == 0)
+    if (c->failure.id == 0 && c->phase != FAILING) /* then all leave, for a cause that is known */
         c->failure = cluster_coordinator_failure(c, w);
     w->state = WORKER_LEAVING;
     w->accuses = 0;
@@ -250,6 +250,8 @@ static void publish(struct cluster_coordinator *c, double now)
     c->gaps = false;
     c->failure = (struct failure){0}; /* the job got over it: a later end has another cause */
     m.members = *view;
+    if (view->number == 1) /* there was no other that could be in use */
+        cluster_coordinator_settle(c);
     cluster_coordinator_replicate(c); /* first: every agent that has the view has its state */
     cluster_coordinator_say_all(c, &m);
     cluster_coordinator_tell(c, now,
@@ -353,6 +355,8 @@ static void move_on(struct cluster_coordinator *c, double now)
         cluster_coordinator_end(c);
     if (c->phase != RUNNING && c->phase != STOPPING)
         return;
+    if (c->view.number != 0 && settled(c))
+        cluster_coordinator_settle(c);
     if (alive(c) > 0 && !cluster_coordinator_may_go_on(c, now))
         return;
     if (c->done_view != 0)

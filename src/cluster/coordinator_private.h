@@ -101,10 +101,11 @@ struct cluster_coordinator {
     int of_each;               /* workers each host started with; 0: not all the same */
     int stillborn;             /* died before they were in a view, since the last that was */
     struct comm_view view;
-    uint64_t done;          /* bits: ranks of the view whose workers have given a result */
-    char stop_text[256];    /* RESUMING: a person has asked to stop; "": not */
-    bool gaps;              /* a member of the view is gone: the next one is due */
-    struct failure failure; /* the first since the view began; id 0: none */
+    bool quorum[CLUSTER_MAX_HOSTS]; /* hosts of the last view in which all members have worked */
+    uint64_t done;                  /* bits: ranks of the view whose workers have given a result */
+    char stop_text[256];            /* RESUMING: a person has asked to stop; "": not */
+    bool gaps;                      /* a member of the view is gone: the next one is due */
+    struct failure failure;         /* the first since the view began; id 0: none */
     base_code end_code;
     char end_text[1024];
     json_t *result;
@@ -168,8 +169,10 @@ base_status cluster_coordinator_hear_report(struct cluster_coordinator *c, int l
                                             const struct cluster_message *m, double now);
 /* RESUMING: goes on once all hosts have reported, or are not waited for any more. */
 void cluster_coordinator_resume(struct cluster_coordinator *c, double now);
-/* It hears at least half of the last view's hosts, of those that are not dead. Where not, it waits
- * a moment for news of deaths, and fails. */
+/* Every member works in the current view: its hosts decide from now on who goes on. */
+void cluster_coordinator_settle(struct cluster_coordinator *c);
+/* It hears at least half of the hosts of the view, and of the last one that was in use, of those
+ * that are not dead. Where not, it waits a moment for news of deaths, and fails. */
 bool cluster_coordinator_may_go_on(struct cluster_coordinator *c, double now);
 
 /* ---- coordinator_say.c ---- */

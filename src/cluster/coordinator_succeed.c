@@ -4,6 +4,7 @@
  * it and with what the agents report, and the rule who may go on.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -65,6 +66,7 @@ static void fill_state(const struct cluster_coordinator *c, struct cluster_state
                                                 c->view.members[i].id) == NULL;
     if (s->finished < 0)
         s->finished = 0;
+    memcpy(s->quorum, c->quorum, sizeof s->quorum);
     snprintf(s->name, sizeof s->name, "%s", c->name);
     snprintf(s->program, sizeof s->program, "%s", c->program);
     snprintf(s->transport, sizeof s->transport, "%s", c->transport != NULL ? c->transport : "");
@@ -167,6 +169,7 @@ struct cluster_coordinator *cluster_coordinator_succeed(const struct cluster_sta
     c->min_workers = s->min_workers;
     c->last_id = s->last_id;
     c->view = s->view;
+    memcpy(c->quorum, s->quorum, sizeof c->quorum);
     c->done = s->done;
     c->finished = s->finished;
     c->done_view = s->done_view;
@@ -403,26 +406,37 @@ static bool in_view(const struct cluster_coordinator *c, int host)
     return false;
 }
 
+void cluster_coordinator_settle(struct cluster_coordinator *c)
+{
+    for (int i = 0; i < c->host_count; i++)
+        c->quorum[i] = in_view(c, i);
+}
+
 bool cluster_coordinator_may_go_on(struct cluster_coordinator *c, double now)
 {
-    int all = 0, here = 0;
+    int in_quorum = 0, of_quorum = 0, in_newest = 0, of_newest = 0;
 
     for (int i = 0; i < c->host_count; i++) {
-        all += !c->hosts[i].dead && in_view(c, i);
-        here += c->hosts[i].here && in_view(c, i);
+        bool newest = in_view(c, i);
+
+        in_quorum += c->quorum[i] && !c->hosts[i].dead;
+        of_quorum += c->quorum[i] && c->hosts[i].here;
+        in_newest += newest && !c->hosts[i].dead;
+        of_newest += newest && c->hosts[i].here;
     }
-    if (2 * here >= all) {
+    if (2 * of_quorum >= in_quorum && 2 * of_newest >= in_newest) {
         c->doubtful = 0;
         return true;
     }
     if (c->doubtful <= 0)
         c->doubtful = now;
     if (now - c->doubtful > DOUBT) {
+        bool newest = 2 * of_newest < in_newest;
+
         c->failure = (struct failure){0}; /* no worker is to blame */
         cluster_coordinator_fail(c, BASE_ERR_PEER_LOST, now,
-                                 "this host hears %d of the %d hosts that were in view %u: the "
-                                 "others may go on without it",
-                                 here, all, c->view.number);
+                                 "this host hears %d of %d hosts: the others may go on without it",
+                                 newest ? of_newest : of_quorum, newest ? in_newest : in_quorum);
     }
     return false;
 }

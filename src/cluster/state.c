@@ -47,7 +47,7 @@ enum {
     NUMBERS = sizeof numbers / sizeof numbers[0],
     TEXTS = sizeof texts / sizeof texts[0],
     FLAGS = sizeof flags / sizeof flags[0],
-    OTHERS = 7, /* silence, gather, done, job, result, view, hosts */
+    OTHERS = 8, /* silence, gather, done, job, result, view, quorum, hosts */
     HOST_FIELDS = 5,
 };
 
@@ -64,6 +64,16 @@ static json_t *hosts_to_json(const struct cluster_state *s)
                                               "port", (int)h->port, "workers", h->workers, "name",
                                               base_json_text(h->name), "address", h->address));
     }
+    return list;
+}
+
+static json_t *quorum_to_json(const struct cluster_state *s)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < s->host_count; i++)
+        if (s->quorum[i])
+            json_array_append_new(list, json_integer(i));
     return list;
 }
 
@@ -102,6 +112,7 @@ json_t *cluster_state_to_json(const struct cluster_state *s)
     json_object_set_new(object, "result", s->result != NULL ? json_incref(s->result) : json_null());
     json_object_set_new(object, "view",
                         s->view.number != 0 ? comm_view_to_json(&s->view) : json_null());
+    json_object_set_new(object, "quorum", quorum_to_json(s));
     json_object_set_new(object, "hosts", hosts_to_json(s));
     return object;
 }
@@ -166,6 +177,24 @@ out:
     return st;
 }
 
+static base_status read_quorum(const json_t *object, struct cluster_state *s)
+{
+    base_status st = BASE_OK;
+    json_t *list;
+
+    TRY(base_json_array(object, "quorum", &list));
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *host = json_array_get(list, i);
+        json_int_t index = json_is_integer(host) ? json_integer_value(host) : -1;
+
+        if (index < 0 || index >= s->host_count || s->quorum[index])
+            TRY(base_fail(BASE_ERR_DATA, "\"quorum\" names no host, or one twice"));
+        s->quorum[index] = true;
+    }
+out:
+    return st;
+}
+
 static base_status read_hosts(const json_t *object, struct cluster_state *s)
 {
     base_status st = BASE_OK;
@@ -180,6 +209,7 @@ static base_status read_hosts(const json_t *object, struct cluster_state *s)
     for (uint32_t i = 0; i < s->view.size; i++)
         if (s->view.members[i].host >= s->host_count)
             TRY(base_fail(BASE_ERR_DATA, "the view has a host that is not listed"));
+    TRY(read_quorum(object, s));
 out:
     return st;
 }
@@ -277,7 +307,7 @@ bool cluster_state_newer(const struct cluster_state *s, uint32_t term, uint32_t 
     return s->term > term || (s->term == term && s->serial > serial);
 }
 
-bool cluster_state_counts(const struct cluster_state *s, uint32_t host)
+bool cluster_state_in_view(const struct cluster_state *s, uint32_t host)
 {
     for (uint32_t i = 0; i < s->view.size; i++)
         if (s->view.members[i].host == host)

@@ -35,7 +35,8 @@ struct cluster_state {
     uint32_t done_view; /* the last in which a result was given */
     uint32_t result_id; /* 0: there is none yet */
     json_t *result;
-    struct comm_view view; /* number 0: there is none yet */
+    struct comm_view view;          /* the newest; number 0: there is none yet */
+    bool quorum[CLUSTER_MAX_HOSTS]; /* hosts of the last view in which all members have worked */
     int host_count;
     struct cluster_state_host hosts[CLUSTER_MAX_HOSTS];
 };
@@ -46,7 +47,7 @@ base_status cluster_state_from_json(const json_t *object, struct cluster_state *
 void cluster_state_fini(struct cluster_state *state);
 
 bool cluster_state_newer(const struct cluster_state *state, uint32_t term, uint32_t serial);
-/* Workers of this host are in the last view: it has a say in who goes on. */
-bool cluster_state_counts(const struct cluster_state *state, uint32_t host);
+/* Workers of this host are in the newest view. */
+bool cluster_state_in_view(const struct cluster_state *state, uint32_t host);
 
 #endif

@@ -103,19 +103,28 @@ out:
 
 static bool counts(const struct cluster_succession *s, uint32_t host)
 {
-    return cluster_state_counts(&s->state, host) && !s->hosts[host].dead;
+    return (s->state.quorum[host] || cluster_state_in_view(&s->state, host)) &&
+           !s->hosts[host].dead;
 }
 
-/* More than half of the last view's hosts that are not dead have voted for this one. */
+/* More than half of the hosts that are not dead have voted for this one: of those of the newest
+ * view, and of those of the last one that is known to have been in use. Where the two differ, other
+ * hosts may know only one of them. */
 static bool has_majority(const struct cluster_succession *s)
 {
-    int votes = 0, all = 0;
+    int in_view = 0, view_votes = 0, in_quorum = 0, quorum_votes = 0;
 
     for (uint32_t i = 0; i < (uint32_t)s->state.host_count; i++) {
-        all += counts(s, i);
-        votes += counts(s, i) && s->hosts[i].granted;
+        bool view = cluster_state_in_view(&s->state, i), quorum = s->state.quorum[i];
+
+        if (s->hosts[i].dead)
+            continue;
+        in_view += view;
+        in_quorum += quorum;
+        view_votes += view && s->hosts[i].granted;
+        quorum_votes += quorum && s->hosts[i].granted;
     }
-    return 2 * votes > all;
+    return 2 * view_votes > in_view && 2 * quorum_votes > in_quorum;
 }
 
 /* Lower hosts of the view that may still ask. */
@@ -327,7 +336,7 @@ void cluster_succession_tick(struct cluster_succession *s, double now)
         give_up(s, "more than half of the hosts are needed to go on without it");
         return;
     }
-    if (!counts(s, s->self)) /* it has no worker in the view: it can only wait */
+    if (!cluster_state_in_view(&s->state, s->self)) /* it can only wait for another one */
         return;
     if (s->asking && now - s->round_at > ROUND) {
         s->asking = false;

@@ -7,9 +7,10 @@
  * An agent that has lost the coordinator looks for another one. The lowest host of the last view
  * asks first, in a new term; an agent that has lost the coordinator, too, gives one vote a term,
  * and sends its state where that is newer. With the votes of more than half of the last view's
- * hosts it leads, from the newest state among those voters. Hosts whose agent is known to be dead
- * do not count; silent ones do. A host that finds no majority gives up: its workers save.
- * docs/protocol.md has the reasons.
+ * hosts it leads, from the newest state among those voters. (While a newer view is not yet in use
+ * by all its members, it needs more than half of the hosts of each of the two.) Hosts whose agent
+ * is known to be dead do not count; silent ones do. A host that finds no majority gives up: its
+ * workers save. docs/protocol.md has the reasons.
  */
 #ifndef CLUSTER_SUCCESSION_H
 #define CLUSTER_SUCCESSION_H

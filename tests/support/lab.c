@@ -18,6 +18,10 @@ void lab_collect(void)
     struct cluster_message m;
 
     while (cluster_coordinator_next(lab.c, &link, &m)) {
+        if (m.type == CLUSTER_STATE) {
+            json_decref(lab.state);
+            lab.state = json_incref(m.body);
+        }
         cluster_message_fini(&m);
         if (m.type == CLUSTER_HEARTBEAT)
             continue;
@@ -45,6 +49,7 @@ void lab_begin(int hosts, int min_workers, bool joins)
 
     lab.now = 1000;
     lab.count = 0;
+    lab.own = 0;
     lab.c = cluster_coordinator_new(&setup, lab.now);
     json_decref(job);
 }
@@ -54,6 +59,8 @@ int lab_finish(void **state)
     (void)state;
     cluster_coordinator_free(lab.c);
     lab.c = NULL;
+    json_decref(lab.state);
+    lab.state = NULL;
     lab.restarts = false;
     lab.least = 0;
     lab.transport = NULL;
@@ -81,6 +88,7 @@ void lab_join_with(int link, uint32_t host, int workers, json_t *body)
                                 .workers = workers,
                                 .version = CLUSTER_PROTOCOL,
                                 .address = "127.0.0.1",
+                                .port = 4711,
                                 .body = body};
 
     snprintf(m.text, sizeof m.text, "host-%d", link);
@@ -182,7 +190,7 @@ void lab_assert_view(uint32_t number, int size, ...)
     struct cluster_message m;
     va_list ids;
 
-    assert_true(lab_said(CLUSTER_VIEW, 0, &m) > 0);
+    assert_true(lab_said(CLUSTER_VIEW, lab.own, &m) > 0);
     assert_int_equal(m.members.number, number);
     assert_int_equal(m.members.size, size);
     va_start(ids, size);
@@ -195,7 +203,7 @@ void lab_assert_end(base_code code, const char *text)
 {
     struct cluster_message m;
 
-    assert_int_equal(lab_said(CLUSTER_END, 0, &m), 1);
+    assert_int_equal(lab_said(CLUSTER_END, lab.own, &m), 1);
     assert_int_equal(m.code, code);
     if (strstr(m.text, text) == NULL)
         fail_msg("'%s' does not say '%s'", m.text, text);

@@ -22,6 +22,8 @@ struct lab {
         struct cluster_message m;
     } said[LAB_MAX_SAID];
     int count;
+    int own;       /* link of the coordinator's host */
+    json_t *state; /* the last that was sent to agents; NULL: none */
 };
 
 extern struct lab lab;

@@ -277,6 +277,7 @@ static void learn_state(void)
                              {.id = 5, .host = 1},
                              {.id = 6, .host = 1, .slot = 1},
                              {.id = 7, .host = 2}}},
+        .quorum = {true, true, true},
         .host_count = 3,
     };
 

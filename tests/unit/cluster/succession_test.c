@@ -24,9 +24,9 @@ static struct {
     int hosts;
     double now;
     struct cluster_succession s[HOSTS];
-    bool dead[HOSTS];       /* its agent; refuses connections */
+    bool dead[HOSTS];         /* its agent; refuses connections */
     bool apart[HOSTS][HOSTS]; /* nothing passes between these two */
-    int lose;               /* so many of a hundred messages are lost */
+    int lose;                 /* so many of a hundred messages are lost */
     struct base_rng rng;
     uint32_t draws;
     struct {
@@ -48,7 +48,8 @@ static uint32_t draw(void)
     return base_rng_u32(&lab.rng, lab.draws++);
 }
 
-static json_t *state_of(int hosts, uint32_t term, uint32_t serial, int in_view)
+/* Hosts 0 … in_view - 1 are in the view, 0 … quorum - 1 in the last that was in use. */
+static json_t *state_of(int hosts, uint32_t term, uint32_t serial, int in_view, int quorum)
 {
     struct cluster_state *state = calloc(1, sizeof *state);
     json_t *json;
@@ -66,21 +67,27 @@ static json_t *state_of(int hosts, uint32_t term, uint32_t serial, int in_view)
     for (int i = 0; i < hosts; i++)
         state->hosts[i] =
             (struct cluster_state_host){.here = true, .port = 7, .address = "127.0.0.1"};
+    for (int i = 0; i < quorum; i++)
+        state->quorum[i] = true;
     for (int i = 0; i < in_view; i++)
-        state->view.members[i] =
-            (struct comm_member){.id = (uint32_t)i + 1, .host = (uint16_t)i};
+        state->view.members[i] = (struct comm_member){.id = (uint32_t)i + 1, .host = (uint16_t)i};
     json = cluster_state_to_json(state);
     cluster_state_fini(state);
     free(state);
     return json;
 }
 
-static void learn(int host, uint32_t term, uint32_t serial, int in_view)
+static void learn_both(int host, uint32_t serial, int in_view, int quorum)
 {
-    json_t *state = state_of(lab.hosts, term, serial, in_view);
+    json_t *state = state_of(lab.hosts, 0, serial, in_view, quorum);
 
     assert_int_equal(cluster_succession_learn(&lab.s[host], (uint32_t)host, state), BASE_OK);
     json_decref(state);
+}
+
+static void learn(int host, uint32_t serial, int in_view)
+{
+    learn_both(host, serial, in_view, in_view);
 }
 
 /* All follow host 0 in view 1, which has all hosts. */
@@ -90,7 +97,7 @@ static void begin(int hosts)
     lab.hosts = hosts;
     for (int i = 0; i < hosts; i++) {
         cluster_succession_init(&lab.s[i]);
-        learn(i, 0, 1, hosts);
+        learn(i, 1, hosts);
     }
 }
 
@@ -297,8 +304,8 @@ static void test_cut(void **state)
     assert_leads(2, 0x18);
 }
 
-/* All ask at the same time, each in terms of its own, and vote for themselves: a later term decides,
- * and the lowest asks first in it. */
+/* All ask at the same time, each in terms of its own, and vote for themselves: a later term
+ * decides, and the lowest asks first in it. */
 static void test_split_vote(void **state)
 {
     (void)state;
@@ -324,7 +331,7 @@ static void test_newer_state(void **state)
     (void)state;
     begin(4);
     lab.dead[0] = true;
-    learn(3, 0, 5, 4);
+    learn(3, 5, 4);
     for (int i = 1; i < 4; i++)
         lose_coordinator(i);
     lab.apart[1][2] = lab.apart[2][1] = true; /* so that host 3's vote is needed */
@@ -334,12 +341,53 @@ static void test_newer_state(void **state)
     finish(state);
     begin(3);
     lab.dead[0] = true;
-    learn(2, 0, 5, 2); /* host 2 is in the view no more, and knows it */
+    learn(2, 5, 2); /* host 2 is in the view no more, and knows it */
     lab.apart[0][1] = lab.apart[1][0] = true;
     lose_coordinator(1);
     lose_coordinator(2);
     pass(3);
     assert_int_equal(lab.s[1].stage, CLUSTER_LOOKING); /* one of hosts 0 and 1 is no majority */
+}
+
+/* A view with hosts 0 to 3 of seven was published; whether all of them came to it, not all know. A
+ * majority of that view alone is not enough, nor one of the hosts before it. */
+static void test_two_views(void **state)
+{
+    (void)state;
+    for (int side = 0; side < 2; side++) {
+        begin(7);
+        lab.dead[0] = true;
+        for (int i = 1; i < 7; i++)
+            lab.apart[0][i] = lab.apart[i][0] = true; /* its machine is off */
+        for (int i = 1; i < 4; i++)
+            learn_both(i, 2, 4, 7);
+        for (int a = 1; a < 7; a++) /* 1 2 3 | 4 5 6, then 1 2 | 3 4 5 6 */
+            for (int b = 1; b < 7; b++)
+                if ((a < 4 - side) != (b < 4 - side))
+                    lab.apart[a][b] = true;
+        for (int i = 1; i < 7; i++)
+            lose_coordinator(i);
+        pass(6);
+        for (int i = 1; i < 7; i++)
+            assert_int_equal(lab.s[i].stage, CLUSTER_GIVEN_UP);
+        finish(state);
+    }
+    begin(7); /* all came to it, and host 1 knows */
+    lab.dead[0] = true;
+    for (int i = 1; i < 7; i++)
+        lab.apart[0][i] = lab.apart[i][0] = true;
+    learn_both(1, 3, 4, 4);
+    for (int i = 2; i < 4; i++)
+        learn_both(i, 2, 4, 7);
+    for (int a = 1; a < 7; a++)
+        for (int b = 1; b < 7; b++)
+            if ((a < 4) != (b < 4))
+                lab.apart[a][b] = true;
+    for (int i = 1; i < 7; i++)
+        lose_coordinator(i);
+    pass(6);
+    assert_leads(1, 0xc);
+    assert_int_equal(lab.s[5].stage, CLUSTER_GIVEN_UP);
 }
 
 /* Asks and votes that are lost on the way are repeated. */
@@ -427,6 +475,7 @@ int main(void)
         cmocka_unit_test_teardown(test_cut, finish),
         cmocka_unit_test_teardown(test_split_vote, finish),
         cmocka_unit_test_teardown(test_newer_state, finish),
+        cmocka_unit_test_teardown(test_two_views, finish),
         cmocka_unit_test_teardown(test_lost_acknowledgement, finish),
         cmocka_unit_test_teardown(test_nothing_to_succeed, finish),
         cmocka_unit_test_teardown(test_nonsense, finish),
