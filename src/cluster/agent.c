@@ -222,6 +222,7 @@ static void tear_down(struct agent *a)
     if (a->up != NULL)
         base_ignore(comm_mailbox_flush(a->up, base_now() + 1));
     comm_mailbox_free(a->up);
+    comm_mailbox_free(a->old);
     cluster_peers_close(a->peers);
     cluster_server_close(a->server);
     cluster_steward_fini(&a->steward);

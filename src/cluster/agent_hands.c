@@ -199,8 +199,23 @@ static void drop(void *agent)
 {
     struct agent *a = agent;
 
-    comm_mailbox_free(a->up);
+    comm_mailbox_free(a->old);
+    a->old = a->up;
     a->up = NULL;
+}
+
+/* A coordinator that was only asleep finds this when it awakes, and coordinates no more. */
+static void tell_old(struct agent *a, uint32_t host)
+{
+    const struct cluster_message m = {
+        .type = CLUSTER_LEAD, .host = host, .term = a->steward.succession.term};
+
+    if (a->old == NULL)
+        return;
+    cluster_message_send(a->old, &m, -1);
+    base_ignore(comm_mailbox_flush(a->old, 0));
+    comm_mailbox_free(a->old);
+    a->old = NULL;
 }
 
 /* The connections to the agents that voted become the coordinator's. */
@@ -238,7 +253,9 @@ static base_status follow(void *agent, uint32_t host, double now)
     const struct cluster_state_host *h = &a->steward.succession.state.hosts[host];
 
     (void)now;
-    drop(a);
+    if (a->up != NULL)
+        drop(a);
+    tell_old(a, host);
     snprintf(a->steward.coordinator, sizeof a->steward.coordinator, "host %u (%s)", host,
              h->address);
     if (host == a->steward.host)

@@ -23,6 +23,7 @@ struct agent {
     struct cluster_steward steward;    /* decides */
     struct cluster_server *server;     /* of the host that coordinates */
     struct comm_mailbox *up;           /* to the coordinator; NULL: lost */
+    struct comm_mailbox *old;          /* to the one that was lost; it may come back */
     struct cluster_peers *peers;       /* other agents; NULL: this host coordinates */
     struct comm_host *words;
     struct cluster_regions regions;

@@ -439,6 +439,17 @@ bool cluster_coordinator_knows(const struct cluster_coordinator *c, int link)
     return host_of(c, link) >= 0;
 }
 
+/* From a successor, or from an agent that has left this coordinator for it. */
+static void hear_lead(struct cluster_coordinator *c, const struct cluster_message *m, double now)
+{
+    if (m->term <= c->term)
+        return;
+    c->failure = (struct failure){0}; /* no worker is to blame */
+    cluster_coordinator_fail(c, BASE_ERR_PEER_LOST, now,
+                             "the other hosts go on without this one: host %u coordinates",
+                             m->host);
+}
+
 /* Of the agents of hosts that are not here: they join, report, or know of another coordinator. */
 static base_status hear_stranger(struct cluster_coordinator *c, int link,
                                  const struct cluster_message *m, double now)
@@ -453,12 +464,6 @@ static base_status hear_stranger(struct cluster_coordinator *c, int link,
         return cluster_coordinator_hear_report(c, link, m, now);
     case CLUSTER_ASK: /* it has lost this coordinator, which is there */
         cluster_coordinator_say(c, link, &no);
-        return BASE_OK;
-    case CLUSTER_LEAD:
-        if (m->term > c->term)
-            cluster_coordinator_fail(c, BASE_ERR_PEER_LOST, now,
-                                     "the other hosts go on without this one: host %u coordinates",
-                                     m->host);
         return BASE_OK;
     case CLUSTER_VOTE:      /* late, or an agent that does not want to be led */
     case CLUSTER_HEARTBEAT: /* one that was refused and has not read it yet */
@@ -477,7 +482,9 @@ base_status cluster_coordinator_hear(struct cluster_coordinator *c, int link,
 
     if (host >= 0)
         c->hosts[host].heard = now;
-    if (host < 0)
+    if (m->type == CLUSTER_LEAD)
+        hear_lead(c, m, now);
+    else if (host < 0)
         st = hear_stranger(c, link, m, now);
     else if (m->type == CLUSTER_JOIN || m->type == CLUSTER_REPORT)
         st = base_fail(BASE_ERR_DATA, "host %d joins twice", host);
@@ -495,8 +502,10 @@ void cluster_coordinator_gone(struct cluster_coordinator *c, int link, const cha
 {
     int host = host_of(c, link);
 
-    if (host >= 0)
+    if (host >= 0) {
+        c->hosts[host].link = -1;
         cluster_coordinator_lose_host(c, host, why, now);
+    }
     cluster_coordinator_consider(c, now);
 }
 

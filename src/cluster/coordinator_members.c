@@ -178,6 +178,14 @@ void cluster_coordinator_forget(struct cluster_coordinator *c, struct worker *w)
     *w = (struct worker){0};
 }
 
+static void tell_lost_host(struct cluster_coordinator *c, int link)
+{
+    struct cluster_message m = {.type = CLUSTER_STOP, .code = BASE_ERR_PEER_LOST};
+
+    cluster_message_text(&m, "the other hosts have lost this one, and go on without it");
+    cluster_coordinator_say(c, link, &m);
+}
+
 void cluster_coordinator_lose_host(struct cluster_coordinator *c, int index, const char *why,
                                    double now)
 {
@@ -185,6 +193,8 @@ void cluster_coordinator_lose_host(struct cluster_coordinator *c, int index, con
     char text[256];
 
     snprintf(text, sizeof text, "is lost with host %d (%s), which %s", index, h->name, why);
+    if (h->here && h->link >= 0 && c->phase < FAILING) /* it may only have been asleep */
+        tell_lost_host(c, h->link);
     h->here = false;
     for_each_worker(c, w)
         if (w->host == index && w->state != WORKER_DONE)

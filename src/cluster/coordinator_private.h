@@ -54,7 +54,7 @@ struct host {
     bool led;      /* RESUMING: it was asked for it */
     bool dead;     /* it is not here, and its kernel says that its agent is gone */
     uint16_t port; /* its agent listens there; 0: nowhere */
-    int link;
+    int link;      /* -1: it is closed */
     int workers;
     int64_t pid;
     char name[64], address[COMM_ADDRESS_TEXT];

@@ -172,7 +172,7 @@ void cluster_steward_lose_coordinator(struct cluster_steward *s, const char *why
         return;
     snprintf(s->lost_why, sizeof s->lost_why, "%.255s", why);
     s->hands->drop(s->agent);
-    if (!s->succeeds || before != CLUSTER_FOLLOWING) {
+    if (!s->succeeds || s->failing || before != CLUSTER_FOLLOWING) {
         end_alone(s, now);
         return;
     }
@@ -363,6 +363,7 @@ base_status cluster_steward_hear_coordinator(struct cluster_steward *s,
     case CLUSTER_STOP:
         if (m->code == 0 || m->code == BASE_ERR_PEER_LOST) /* END tells of other failures */
             base_info("%s: %s", m->code == 0 ? "stopping" : "the job has failed", m->text);
+        s->failing |= m->code != 0;
         tell_workers(s, m);
         return BASE_OK;
     case CLUSTER_END:

@@ -60,6 +60,7 @@ struct cluster_steward {
     bool ordered; /* there was a job */
     double silence, next_beat, last_turn;
     double heard;  /* the coordinator */
+    bool failing;  /* the coordinator has had the workers save and end */
     bool succeeds; /* it may look for another coordinator: not host 0, whose own it is */
     struct cluster_succession succession;
     struct cluster_report given;   /* results of workers that are gone */

@@ -13,5 +13,5 @@ cases() { # HOSTS CASE…
 }
 
 cases 2 forward
-cases 3 start forward combine validation checkpoint cut-last
+cases 3 start forward combine validation checkpoint cut-last sleeps dozes
 cases 4 forward another cut-first join

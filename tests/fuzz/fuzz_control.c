@@ -1,4 +1,5 @@
-/* covers: src/comm/mailbox.c src/cluster/message.c src/comm/view.c */
+/* covers: src/comm/mailbox.c src/cluster/message.c src/comm/view.c src/cluster/state.c
+ * src/cluster/report.c */
 /* SPDX-License-Identifier: MIT
  *
  * What comes on a control connection, through a mailbox and the reading of control messages;
@@ -12,6 +13,8 @@
 
 #include "base/clock.h"
 #include "cluster/message.h"
+#include "cluster/report.h"
+#include "cluster/state.h"
 #include "comm/mailbox.h"
 
 static struct comm_mailbox *open_pair(int *raw)
@@ -50,6 +53,31 @@ static void send_again(json_t *object)
     comm_mailbox_free(b);
 }
 
+/* What is accepted must survive being written and read again. */
+static void check_body(const json_t *body)
+{
+    struct cluster_state state;
+    struct cluster_report report;
+    json_t *text;
+
+    if (cluster_state_from_json(body, &state) == BASE_OK) {
+        text = cluster_state_to_json(&state);
+        cluster_state_fini(&state);
+        if (cluster_state_from_json(text, &state) != BASE_OK)
+            abort();
+        cluster_state_fini(&state);
+        json_decref(text);
+    }
+    if (cluster_report_from_json(body, &report) == BASE_OK) {
+        text = cluster_report_to_json(&report);
+        cluster_report_fini(&report);
+        if (cluster_report_from_json(text, &report) != BASE_OK)
+            abort();
+        cluster_report_fini(&report);
+        json_decref(text);
+    }
+}
+
 static void check(const json_t *object)
 {
     struct cluster_message message, again;
@@ -57,6 +85,7 @@ static void check(const json_t *object)
 
     if (cluster_message_from_json(object, &message) != BASE_OK)
         return;
+    check_body(message.body);
     text = cluster_message_to_json(&message);
     if (cluster_message_from_json(text, &again) != BASE_OK)
         abort();

@@ -23,8 +23,16 @@ LOAD = {"cpu": 0.97, "memory": 1e9, "load": 2.5, "step_rate": 3.1, "step": -1}
 MEMBERS = [{"id": i + 1, "host": i // 2, "slot": i % 2, "address": "10.0.0.2", "port": 4711 + i}
            for i in range(3)]
 VIEW = {"number": 2, "members": MEMBERS}
+HOSTS = [{"here": i > 0, "port": 4000 + i, "workers": 1, "name": f"h{i}", "address": f"10.0.0.{i + 1}"} for i in range(3)]
+STATE = {"term": 1, "serial": 7, "name": "8f2e", "program": "ping", "transport": "", "job": {}, "first_hosts": 3,
+         "of_each": 1, "asked": 0, "least": 1, "min_workers": 1, "joins": True, "restarts": False, "folder": False,
+         "silence": 10.0, "gather": 120.0, "going_on": True, "stopping": False, "last_id": 9, "leader": 1, "finished": 0,
+         "done": [], "done_view": 0, "result_id": 0, "result": None, "view": VIEW, "quorum": [0, 1, 2], "hosts": HOSTS}
+REPORT = {"result_id": 0, "result": None,
+          "workers": [{"id": 3, "view": 2, "pid": 77, "slot": 1, "port": 4711, "live": True, "ready": True, "done": False,
+                       "lost": False}]}
 good = {
-    "join": dict(host=65535, workers=2, version=1, address="10.0.0.2", pid=4711, text="host",
+    "join": dict(host=65535, workers=2, version=1, address="10.0.0.2", port=4711, pid=4711, text="host",
                  body={"program": "ping", "job": {}}),
     "job": dict(id=3, host=1, slot=0, workers=2, body={"name": "8f2e", "transport": None}),
     "ready": dict(id=3, port=4711, slot=1, pid=77),
@@ -34,7 +42,12 @@ good = {
     "lost": dict(peer=4, view=2, text="died"),
     "kill": dict(id=4, text="silent"),
     "exited": dict(id=4, pid=78, code=0, signal=9, text="last words"),
-    "result": dict(id=3, body=None),
+    "result": dict(id=3, view=2, body=None),
+    "state": dict(body=STATE),
+    "report": dict(host=1, term=1, body=REPORT),
+    "lead": dict(host=1, term=1),
+    "ask": dict(host=1, term=1, state_term=0, serial=7),
+    "vote": dict(host=2, term=1, code=0, body=STATE),
     "folder": dict(id=1, text="runs/mine"),
     "region": dict(key="view/2/mail", bytes=4096, code=0, text=""),
     "stop": dict(code=0, text="Ctrl-C"),
@@ -57,6 +70,9 @@ wrong = {
     "long": dict(type="region", key="k" * 99, bytes=1, code=0, text=""),
     "body": dict(type="result", id=3, body=[]),
     "typeless": dict(id=3),
+    "term": dict(type="lead", host=1, term=4001),
+    "quorum": dict(type="state", body={**STATE, "quorum": [7]}),
+    "reported": dict(type="report", host=1, term=1, body={**REPORT, "workers": 2 * REPORT["workers"]}),
 }
 seeds.update({f"wrong-{name}": control(**fields) for name, fields in wrong.items()})
 seeds.update({

@@ -149,6 +149,41 @@ def cut(whole, case, victim, leader):
     print(f"{hosts} hosts, host {victim} cut off: it has saved, host {leader} went on")
 
 
+def sleeps(whole, case):
+    """Host 0's agent and worker stand still, the others go on; when it awakes it is no coordinator any more."""
+    all_hosts = [Host(case, i, fault="1:data:5:STOP", silence=2) for i in range(hosts)]
+    stopped = eventually("its worker stops", lambda: re.search(r"worker 1 \(pid (\d+)\) was stopped", all_hosts[0].says()),
+                         all_hosts[0].process)
+    all_hosts[0].process.send_signal(signal.SIGSTOP)
+    for h in all_hosts[1:]:
+        h.ends(0)
+    same(whole, all_hosts[1], hosts - 1)
+    all_hosts[0].process.send_signal(signal.SIGCONT)
+    os.kill(int(stopped[1]), signal.SIGCONT)
+    all_hosts[0].ends(1)
+    if "host 1 coordinates" not in all_hosts[0].says():
+        fail("host 0 does not know why it has to end")
+    print(f"{hosts} hosts, host 0 asleep: host 1 went on, host 0 ended when it awoke")
+
+
+def dozes(whole, case):
+    """The last host stands still: when it awakes, the others have gone on, and are done."""
+    all_hosts = [Host(case, i, fault=f"{hosts}:data:5:STOP", silence=2) for i in range(hosts)]
+    last = all_hosts[-1]
+    stopped = eventually("its worker stops", lambda: re.search(r"worker \d+ \(pid (\d+)\) was stopped", last.says()),
+                         last.process)
+    last.process.send_signal(signal.SIGSTOP)
+    for h in all_hosts[:-1]:
+        h.ends(0)
+    same(whole, all_hosts[0], hosts - 1)
+    last.process.send_signal(signal.SIGCONT)
+    os.kill(int(stopped[1]), signal.SIGCONT)
+    last.ends(1)
+    if "go on without it" not in last.says() or "coordinates now" in last.says():
+        fail(f"host {hosts - 1} does not know that it was lost")
+    print(f"{hosts} hosts, host {hosts - 1} asleep: the others went on, it ended when it awoke")
+
+
 def joins(whole, case):
     """A host that joins at the new address."""
     long = ["--epochs", "100000", "--no-test", "--no-checkpoint", "--log-every", "0"]
@@ -178,6 +213,8 @@ cases = {
     "another": lambda whole: lose(whole, "another", "forward:5", also=(1,), leader=2),
     "cut-first": lambda whole: cut(whole, "cut-first", 0, 1),
     "cut-last": lambda whole: cut(whole, "cut-last", hosts - 1, 0),
+    "sleeps": lambda whole: sleeps(whole, "sleeps"),
+    "dozes": lambda whole: dozes(whole, "dozes"),
     "join": lambda whole: joins(whole, "join"),
 }
 
