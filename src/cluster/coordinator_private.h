@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The coordinator's state, shared by its files: coordinator.c hears, coordinator_members.c decides
- * who is in, coordinator_succeed.c hands over to a successor and takes over as one,
- * coordinator_say.c words messages, events and status.
+ * The coordinator's state, shared by its files: coordinator.c hears, coordinator_join.c lets hosts
+ * in, coordinator_members.c decides which workers are in, coordinator_state.c provides for a
+ * successor, coordinator_succeed.c is one, coordinator_say.c words messages, events and status.
  */
 #ifndef CLUSTER_COORDINATOR_PRIVATE_H
 #define CLUSTER_COORDINATOR_PRIVATE_H
@@ -161,19 +161,27 @@ void cluster_coordinator_end(struct cluster_coordinator *c);
 /* Moves on whatever can move. */
 void cluster_coordinator_consider(struct cluster_coordinator *c, double now);
 
-/* ---- coordinator_succeed.c ---- */
+/* ---- coordinator_join.c ---- */
+
+base_status cluster_coordinator_hear_join(struct cluster_coordinator *c, int link,
+                                          const struct cluster_message *m, double now);
+
+/* ---- coordinator_state.c ---- */
 
 /* Sends the state to the other hosts' agents if it has changed. */
 void cluster_coordinator_replicate(struct cluster_coordinator *c);
-base_status cluster_coordinator_hear_report(struct cluster_coordinator *c, int link,
-                                            const struct cluster_message *m, double now);
-/* RESUMING: goes on once all hosts have reported, or are not waited for any more. */
-void cluster_coordinator_resume(struct cluster_coordinator *c, double now);
 /* Every member works in the current view: its hosts decide from now on who goes on. */
 void cluster_coordinator_settle(struct cluster_coordinator *c);
 /* It hears at least half of the hosts of the view, and of the last one that was in use, of those
  * that are not dead. Where not, it waits a moment for news of deaths, and fails. */
 bool cluster_coordinator_may_go_on(struct cluster_coordinator *c, double now);
+
+/* ---- coordinator_succeed.c ---- */
+
+base_status cluster_coordinator_hear_report(struct cluster_coordinator *c, int link,
+                                            const struct cluster_message *m, double now);
+/* RESUMING: goes on once all hosts have reported, or are not waited for any more. */
+void cluster_coordinator_resume(struct cluster_coordinator *c, double now);
 
 /* ---- coordinator_say.c ---- */
 

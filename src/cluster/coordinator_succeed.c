@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * From one coordinator to the next: the state that each agent keeps, the successor that begins with
- * it and with what the agents report, and the rule who may go on.
+ * A coordinator that succeeds a lost one: it begins with the state that its agent kept and with
+ * what the agents report.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,96 +11,8 @@
 #include "cluster/coordinator_private.h"
 #include "cluster/report.h"
 
-/* Seconds. RETURN: a successor waits so long for the reports of hosts that may be alive. DOUBT: a
- * coordinator that hears too few hosts waits so long for the news that others are dead. */
-static const double RETURN = 2.0, DOUBT = 2.0;
-
-/* ---- the state ---- */
-
-static void fill_hosts(const struct cluster_coordinator *c, struct cluster_state *s)
-{
-    s->host_count = c->host_count;
-    for (int i = 0; i < c->host_count; i++) {
-        const struct host *h = &c->hosts[i];
-        struct cluster_state_host *to = &s->hosts[i];
-
-        to->here = h->here || h->awaited;
-        to->port = h->port;
-        to->workers = h->workers;
-        snprintf(to->name, sizeof to->name, "%s", h->name);
-        snprintf(to->address, sizeof to->address, "%s", h->address);
-    }
-}
-
-static void fill_state(const struct cluster_coordinator *c, struct cluster_state *s)
-{
-    const struct cluster_coordinator_setup *setup = &c->setup;
-
-    *s = (struct cluster_state){
-        .term = c->term,
-        .job = c->job,
-        .first_hosts = setup->hosts,
-        .of_each = c->of_each,
-        .asked = setup->min_workers,
-        .least = setup->least,
-        .min_workers = c->min_workers,
-        .joins = setup->joins,
-        .restarts = setup->restarts,
-        .folder = setup->folder,
-        .silence = setup->silence,
-        .gather = setup->gather,
-        .going_on = c->view.number != 0 && c->phase >= RESUMING && c->phase <= STOPPING,
-        .stopping = c->phase == STOPPING || c->stop_text[0] != '\0',
-        .last_id = c->last_id,
-        .leader = (uint32_t)c->own,
-        .finished = c->finished,
-        .done = c->done,
-        .done_view = c->done_view,
-        .result_id = c->result_id,
-        .result = c->result,
-        .view = c->view,
-    };
-    for (uint32_t i = 0; i < c->view.size; i++) /* `done` has those of the view */
-        s->finished -= (c->done >> i & 1) != 0 &&
-                       cluster_coordinator_find((struct cluster_coordinator *)(uintptr_t)c,
-                                                c->view.members[i].id) == NULL;
-    if (s->finished < 0)
-        s->finished = 0;
-    memcpy(s->quorum, c->quorum, sizeof s->quorum);
-    snprintf(s->name, sizeof s->name, "%s", c->name);
-    snprintf(s->program, sizeof s->program, "%s", c->program);
-    snprintf(s->transport, sizeof s->transport, "%s", c->transport != NULL ? c->transport : "");
-    fill_hosts(c, s);
-}
-
-void cluster_coordinator_replicate(struct cluster_coordinator *c)
-{
-    struct cluster_message m = {.type = CLUSTER_STATE};
-    struct cluster_state *state;
-    bool others = false;
-
-    for (int i = 0; i < c->host_count; i++)
-        others |= c->hosts[i].here && i != c->own;
-    if (!others || c->phase == OVER)
-        return;
-    state = base_calloc(1, sizeof *state);
-    fill_state(c, state);
-    m.body = cluster_state_to_json(state);
-    base_free(state);
-    if (c->state == NULL || !json_equal(c->state, m.body)) {
-        json_decref(c->state);
-        c->state = json_copy(m.body);
-        json_object_set_new(m.body, "serial", json_integer(++c->serial));
-        for (int i = 0; i < c->host_count; i++) {
-            struct cluster_message copy = {.type = CLUSTER_STATE, .body = json_incref(m.body)};
-
-            if (c->hosts[i].here && i != c->own)
-                cluster_coordinator_say(c, c->hosts[i].link, &copy);
-            cluster_message_fini(&copy);
-        }
-    }
-    cluster_message_fini(&m);
-}
+/* Seconds that a successor waits for the reports of hosts that may be alive. */
+static const double RETURN = 2.0;
 
 /* ---- the successor ---- */
 
@@ -235,6 +147,16 @@ const char *cluster_coordinator_name(const struct cluster_coordinator *c)
 
 /* ---- reports ---- */
 
+static struct worker *add_worker(struct cluster_coordinator *c, int host, uint32_t id, double now)
+{
+    for (int i = 0; i < COMM_MAX_WORKERS; i++)
+        if (c->workers[i].id == 0) {
+            c->workers[i] = (struct worker){.id = id, .host = host, .load.step = -1, .since = now};
+            return &c->workers[i];
+        }
+    return NULL;
+}
+
 /* A worker that its agent reports: one of the last view, or one that is in none yet. */
 static base_status take_worker(struct cluster_coordinator *c, int host,
                                const struct cluster_reported *r, double now)
@@ -251,15 +173,10 @@ static base_status take_worker(struct cluster_coordinator *c, int host,
         c->last_id = r->id;
     if (w == NULL && !r->live)
         return BASE_OK;
-    if (w == NULL) {
-        for (w = c->workers; w < c->workers + COMM_MAX_WORKERS && w->id != 0; w++)
-            continue;
-        if (w == c->workers + COMM_MAX_WORKERS)
-            return base_fail(BASE_ERR_DATA, "there are more than %d workers", COMM_MAX_WORKERS);
-        *w = (struct worker){.id = r->id, .host = host, .load.step = -1, .since = now};
-        if (r->done && rank >= 0) /* it was counted as gone */
-            c->finished -= c->finished > 0;
-    }
+    if (w == NULL && (w = add_worker(c, host, r->id, now)) == NULL)
+        return base_fail(BASE_ERR_DATA, "there are more than %d workers", COMM_MAX_WORKERS);
+    if (w->state == WORKER_STARTING && r->done && rank >= 0) /* it was counted as gone */
+        c->finished -= c->finished > 0;
     w->member = rank >= 0;
     w->state = r->done    ? WORKER_DONE
                : r->lost  ? WORKER_LEAVING
@@ -394,49 +311,4 @@ void cluster_coordinator_resume(struct cluster_coordinator *c, double now)
         cluster_coordinator_stop_all(c, 0, c->stop_text, now);
     }
     c->stop_text[0] = '\0';
-}
-
-/* ---- who may go on ---- */
-
-static bool in_view(const struct cluster_coordinator *c, int host)
-{
-    for (uint32_t i = 0; i < c->view.size; i++)
-        if (c->view.members[i].host == host)
-            return true;
-    return false;
-}
-
-void cluster_coordinator_settle(struct cluster_coordinator *c)
-{
-    for (int i = 0; i < c->host_count; i++)
-        c->quorum[i] = in_view(c, i);
-}
-
-bool cluster_coordinator_may_go_on(struct cluster_coordinator *c, double now)
-{
-    int in_quorum = 0, of_quorum = 0, in_newest = 0, of_newest = 0;
-
-    for (int i = 0; i < c->host_count; i++) {
-        bool newest = in_view(c, i);
-
-        in_quorum += c->quorum[i] && !c->hosts[i].dead;
-        of_quorum += c->quorum[i] && c->hosts[i].here;
-        in_newest += newest && !c->hosts[i].dead;
-        of_newest += newest && c->hosts[i].here;
-    }
-    if (2 * of_quorum >= in_quorum && 2 * of_newest >= in_newest) {
-        c->doubtful = 0;
-        return true;
-    }
-    if (c->doubtful <= 0)
-        c->doubtful = now;
-    if (now - c->doubtful > DOUBT) {
-        bool newest = 2 * of_newest < in_newest;
-
-        c->failure = (struct failure){0}; /* no worker is to blame */
-        cluster_coordinator_fail(c, BASE_ERR_PEER_LOST, now,
-                                 "this host hears %d of %d hosts: the others may go on without it",
-                                 newest ? of_newest : of_quorum, newest ? in_newest : in_quorum);
-    }
-    return false;
 }
