@@ -18,13 +18,16 @@ struct comm_endpoint {
     char job[40];
     struct comm_secret secret;
     struct comm_listener *listener; /* NULL: does not listen */
-    int bell;              /* eventfd: readable once somebody was lost or it is cancelled */
-    _Atomic bool rung;     /* … and nobody has looked since */
-    _Atomic uint64_t lost; /* view << 32 | id, of the last loss */
+    int bell;                       /* eventfd: readable once there is news for a wait */
+    _Atomic bool rung;              /* … and the wait has not looked since */
+    _Atomic uint64_t lost;          /* view << 32 | id, of the last loss */
     _Atomic bool cancelled;
+    _Atomic uint32_t newest; /* view that was heard of */
 };
 
-/* Silences the bell. What it rang for is in `lost` and `cancelled`: look there afterwards. */
+/* Silences the bell. What it rang for is in `lost`, `cancelled` and `newest`: look there
+ * afterwards.
+ */
 void comm_endpoint_hush(struct comm_endpoint *endpoint);
 
 struct comm_group {
@@ -40,6 +43,8 @@ struct comm_group {
     base_status failure;               /* BASE_OK, or why the group is void */
     uint32_t lost; /* a transport that sees a peer go before anybody is told puts its id here */
     bool cut;      /* … and it sees by itself that the link is dead, whatever others know */
+    bool polls;    /* the wait under way is a comm_poll */
+    uint32_t newest_told; /* the newest view that a comm_poll returned for */
 };
 
 /* BASE_OK, or the code of a loss or an end that was heard of: transports ask it when a sleep ends.
@@ -47,6 +52,13 @@ struct comm_group {
  * with the peer's id in group->lost: the group waits a moment for the word of somebody who knows,
  * since a survivor that leaves the group closes its connections, too. */
 base_status comm_group_check(struct comm_group *group);
+
+/* There is something that the wait under way returns for: it must not sleep. Transports look behind
+ * whatever makes the news wake them. */
+static inline bool comm_group_stirred(const struct comm_group *group)
+{
+    return group->polls && atomic_load(&group->endpoint->newest) > group->newest_told;
+}
 
 /* "worker 2 on host 1 at 10.0.0.2, worker 3 on host 1 at 10.0.0.2": the ranks whose bits are set.
  */

@@ -87,6 +87,16 @@ void comm_endpoint_cancel(struct comm_endpoint *endpoint)
     ring(endpoint);
 }
 
+void comm_endpoint_newer(struct comm_endpoint *endpoint, uint32_t view)
+{
+    uint32_t old = atomic_load(&endpoint->newest);
+
+    while (old < view && !atomic_compare_exchange_weak(&endpoint->newest, &old, view))
+        continue;
+    if (old < view)
+        ring(endpoint);
+}
+
 uint32_t comm_endpoint_last_lost(const struct comm_endpoint *endpoint, uint32_t view)
 {
     uint64_t lost = atomic_load(&endpoint->lost);

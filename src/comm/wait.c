@@ -50,6 +50,14 @@ void comm_receive(struct comm_group *group, int from, enum comm_channel channel,
     post(group, request);
 }
 
+void comm_receive_any(struct comm_group *group, int from, enum comm_channel channel, void *bytes,
+                      size_t room, struct comm_request *request)
+{
+    *request = (struct comm_request){
+        .channel = channel, .peer = from, .any = true, .bytes = bytes, .room = room};
+    post(group, request);
+}
+
 base_status comm_group_check(struct comm_group *group)
 {
     struct comm_endpoint *endpoint = group->endpoint;
@@ -156,7 +164,7 @@ static void rest(struct comm_group *group, double deadline)
             only = i;
         }
     }
-    if (busy == 1)
+    if (busy == 1 || group->open_count == 1)
         group->open[only].ops->sleep(group->open[only].state, deadline);
     else
         sleep_mixed(group, deadline);
@@ -221,6 +229,42 @@ base_status comm_wait_any(struct comm_group *group, struct comm_request *const *
                           double deadline)
 {
     return wait_for(group, requests, count, true, deadline);
+}
+
+static int first_done(struct comm_request *const *requests, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (requests[i] != NULL && requests[i]->done)
+            return i;
+    return -1;
+}
+
+base_status comm_poll(struct comm_group *group, struct comm_request *const *requests, int count,
+                      double until, int *index_p)
+{
+    base_status st = comm_group_ended(group);
+    bool moved;
+
+    *index_p = -1;
+    if (st != BASE_OK)
+        return st;
+    group->polls = true;
+    while ((*index_p = first_done(requests, count)) < 0) {
+        TRY(move(group, &moved));
+        if (!moved)
+            TRY(comm_group_check(group));
+        if (comm_group_stirred(group) || base_now() >= until)
+            break;
+        if (!moved)
+            rest(group, until);
+    }
+    if (*index_p < 0)
+        *index_p = first_done(requests, count); /* the last turn may have done it */
+    if (*index_p < 0)
+        group->newest_told = comm_group_newest(group);
+out:
+    group->polls = false;
+    return st == BASE_OK ? st : give_up(group, st, INFINITY);
 }
 
 base_status comm_local_barrier(struct comm_group *group, double deadline)

@@ -26,6 +26,9 @@ enum {
     YIELDS = 100
 };
 
+static const uint64_t MOST_BYTES = UINT64_C(1)
+                                   << 48; /* more is no length that a peer has memory for */
+
 struct head {
     uint32_t tag, reserved;
     uint64_t count;
@@ -175,9 +178,15 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* Of a comm_receive_any it is known once the head has come. */
 static size_t record_size(const struct comm_request *r)
 {
     return sizeof(struct head) + (r->count + 15) / 16 * 16;
+}
+
+static bool has_room(const struct comm_request *r)
+{
+    return !r->any || r->count <= r->room;
 }
 
 /* The part of a copy between ring and buffer: of `take` bytes of the record from r->moved on, those
@@ -185,7 +194,7 @@ static size_t record_size(const struct comm_request *r)
 static void copy(struct queue *q, struct comm_request *r, size_t take)
 {
     size_t from = r->moved - sizeof(struct head), offset = q->at % RING;
-    size_t count = from < r->count ? least(take, r->count - from) : 0;
+    size_t count = from < r->count && has_room(r) ? least(take, r->count - from) : 0;
     size_t straight = least(count, RING - offset);
     uint8_t *bytes = (uint8_t *)r->bytes + from;
 
@@ -228,7 +237,10 @@ static base_status move_head(struct shm *s, struct queue *q, struct comm_request
         *in_ring = (struct head){.tag = r->tag, .count = r->count};
     } else {
         head = *in_ring;
-        if (head.tag != r->tag || head.count != r->count)
+        if (r->any && head.count <= MOST_BYTES) {
+            r->tag = head.tag;
+            r->count = head.count;
+        } else if (head.tag != r->tag || head.count != r->count)
             return base_fail(BASE_ERR_DATA,
                              "worker %u sent %llu bytes with tag %u where %zu with tag %u were "
                              "expected",
@@ -388,10 +400,10 @@ static void shm_sleep(void *state, double deadline)
     uint32_t alarm;
 
     while (linger(s, &l))
-        if (any_ready(s))
+        if (any_ready(s) || comm_group_stirred(s->group))
             return;
     alarm = atomic_load(s->alarm);
-    if (comm_group_check(s->group) != BASE_OK)
+    if (comm_group_check(s->group) != BASE_OK || comm_group_stirred(s->group))
         return; /* the group asks again and says so */
     atomic_store(asleep, 1);
     atomic_thread_fence(memory_order_seq_cst);
