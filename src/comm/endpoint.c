@@ -56,10 +56,15 @@ uint16_t comm_endpoint_port(const struct comm_endpoint *endpoint)
 
 /* The bell rings before `rung` says so: who silences it in between finds it ringing and looks
  * again; the other way round it would ring for good. */
-static void ring(struct comm_endpoint *endpoint)
+void comm_endpoint_ring(struct comm_endpoint *endpoint)
 {
     (void)eventfd_write(endpoint->bell, 1);
     atomic_store(&endpoint->rung, true);
+}
+
+static void ring(struct comm_endpoint *endpoint)
+{
+    comm_endpoint_ring(endpoint);
     if (endpoint->setup.host != NULL)
         comm_host_rouse(endpoint->setup.host);
 }

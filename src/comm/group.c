@@ -124,6 +124,7 @@ void comm_group_close(struct comm_group *group)
 {
     if (group == NULL)
         return;
+    base_ignore(comm_engine_end(group));
     for (int i = group->open_count - 1; i >= 0; i--)
         group->open[i].ops->close(group->open[i].state);
     base_free(group);

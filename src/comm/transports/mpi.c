@@ -67,12 +67,15 @@ static base_status finish(struct comm_group *group, MPI_Request *request, const 
 {
     base_status st = BASE_OK;
     int done = 0, looks = 0;
+    bool moved;
 
     while (!done) {
         TRY(check(MPI_Test(request, &done, MPI_STATUS_IGNORE), what));
         if (done)
             break;
-        TRY(comm_group_check(group));
+        TRY(comm_group_turn(group, &moved)); /* messages of an engine */
+        if (moved)
+            continue;
         if (base_now() >= deadline)
             TRY(base_fail(BASE_ERR_TIMEOUT, "MPI: %s did not end in time", what));
         rest(&looks);
