@@ -61,6 +61,8 @@ base_status coll_open(struct comm_group *group, const char *forced, struct coll 
     for (int i = 0; i < c->world.size; i++)
         c->world.rank[i] = i;
     c->locals = c->leaders = c->world;
+    if (comm_group_engine(group) != NULL)
+        TRY(base_fail(BASE_ERR_INTERNAL, "coll_open while an engine has the group"));
     if (c->world.size > 1)
         TRY(open_group(c));
     TRY(coll_choose_open(c, forced));

@@ -296,6 +296,7 @@ static void polls(struct crew_worker *me)
 {
     struct comm_group *group = groups_open(me, 0);
     struct comm_engine *engine = begin(group);
+    struct groups_board *board = me->board;
     uint32_t known = comm_group_newest(group);
     struct comm_task in[2], out, *all[3] = {NULL, &in[0], &in[1]};
     int peer = me->index ^ 1, index;
@@ -315,10 +316,14 @@ static void polls(struct crew_worker *me)
     crew_check(comm_engine_poll(engine, all, 3, until, known, &index) == BASE_OK && index == -1);
     crew_check(base_now() < until && comm_group_newest(group) == 2000);
     pthread_join(thread, NULL);
+    atomic_fetch_add(&board->ready, 1);
+    wait_for(&board->ready, 2);
     comm_engine_send(engine, peer, COMM_BACKWARD, 9, "too long", 8, &out);
     crew_check(comm_engine_poll(engine, all, 3, until, 2000, &index) == BASE_OK && index == 2);
     crew_check(in[1].request.tag == 9 && in[1].request.count == 8 && bytes[1] == 0);
     finish(engine, &out);
+    atomic_fetch_add(&board->ready, 1);
+    wait_for(&board->ready, 4);
     comm_engine_send(engine, peer, COMM_FORWARD, 8, "x", 1, &out);
     finish(engine, &in[0]);
     finish(engine, &out);
