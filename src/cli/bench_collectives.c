@@ -28,10 +28,11 @@ static void print_result(const json_t *r)
 
     if (json_is_number(json_object_get(r, "share")))
         snprintf(share, sizeof share, "%.0f %%", 100 * number_of(r, "share"));
-    printf("%-14s %-17s%s %-7s %10.0f %12.2f %12.2f %8.2f %7s\n", text_of(r, "collective"),
+    printf("%-14s %-17s%s %-7s %10.0f %12.2f %12.2f %8.2f %7s%s\n", text_of(r, "collective"),
            text_of(r, "algorithm"), json_is_true(json_object_get(r, "forced")) ? "*" : " ",
            text_of(r, "buffers"), number_of(r, "bytes"), 1e6 * number_of(seconds, "median"),
-           1e6 * number_of(seconds, "min"), number_of(r, "bus_bandwidth") / 1e9, share);
+           1e6 * number_of(seconds, "min"), number_of(r, "bus_bandwidth") / 1e9, share,
+           json_is_true(json_object_get(r, "engine")) ? "  engine" : "");
 }
 
 static void print(const json_t *result)
@@ -77,9 +78,10 @@ base_status cli_bench_collectives(const struct cli_bench_collectives *b)
 
     TRY(check(b));
     TRY(cluster_launch_find(&b->cluster, &setup.launch));
-    setup.job = json_pack("{s:s, s:I, s:f, s:b}", "collective",
-                          b->collective != NULL ? b->collective : "auto", "bytes",
-                          (json_int_t)b->bytes, "seconds", b->seconds, "every", (int)b->every);
+    setup.job =
+        json_pack("{s:s, s:I, s:f, s:b, s:b}", "collective",
+                  b->collective != NULL ? b->collective : "auto", "bytes", (json_int_t)b->bytes,
+                  "seconds", b->seconds, "every", (int)b->every, "engine", (int)b->engine);
     TRY(cli_cluster_run(&setup, &result));
     if (result != NULL && b->json)
         TRY(base_json_print(result));

@@ -13,7 +13,7 @@ struct cli_bench_collectives {
     const char *collective; /* kinds and algorithms; NULL: all kinds, chosen algorithms */
     int64_t bytes;          /* 0: 4 B to 256 MB */
     double seconds;
-    bool every, json;
+    bool every, engine, json;
 };
 
 base_status cli_bench_collectives(const struct cli_bench_collectives *b);

@@ -5,6 +5,7 @@
  */
 #include "base/mem.h"
 #include "cli/drill.h"
+#include "comm/engine.h"
 
 static float value(int rank, unsigned turn, size_t i)
 {
@@ -167,7 +168,7 @@ static base_status async(struct cli_drill_work *w, size_t floats, unsigned turn)
 
     TRY(cli_drill_space_room(w, floats));
     fill(coll_space_mine(w->space), floats, w->rank, turn);
-    TRY(coll_async_begin(w->coll));
+    TRY(comm_engine_begin(coll_group(w->coll)));
     begun = true;
     TRY(coll_start_all_reduce(w->coll, w->space, 0, half, NULL, &tickets[0]));
     TRY(coll_start_all_reduce(w->coll, w->space, half, floats - half, NULL, &tickets[1]));
@@ -177,7 +178,7 @@ static base_status async(struct cli_drill_work *w, size_t floats, unsigned turn)
     TRY(expect_sum("asynchronous all-reduce", result, half, floats - half, w->size, turn));
 out:
     if (begun) {
-        ended = coll_async_end(w->coll);
+        ended = comm_engine_end(coll_group(w->coll));
         st = st == BASE_OK ? ended : st;
     }
     return st;

@@ -115,6 +115,8 @@ static void hear(struct cluster_worker *w, struct cluster_message *m)
         if (w->since == 0 && comm_view_rank(&w->view, w->order.id) >= 0)
             w->since = w->view.number;
         atomic_store(&w->newest, m->members.number);
+        if (w->endpoint != NULL)
+            comm_endpoint_newer(w->endpoint, m->members.number);
         break;
     case CLUSTER_LOST:
         if (w->endpoint != NULL)

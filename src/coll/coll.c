@@ -61,6 +61,8 @@ base_status coll_open(struct comm_group *group, const char *forced, struct coll 
     for (int i = 0; i < c->world.size; i++)
         c->world.rank[i] = i;
     c->locals = c->leaders = c->world;
+    if (comm_group_engine(group) != NULL)
+        TRY(base_fail(BASE_ERR_INTERNAL, "coll_open while an engine has the group"));
     if (c->world.size > 1)
         TRY(open_group(c));
     TRY(coll_choose_open(c, forced));
@@ -75,8 +77,7 @@ void coll_close(struct coll *c)
 {
     if (c == NULL)
         return;
-    if (c->async != NULL)
-        base_ignore(coll_async_end(c));
+    coll_async_close(c);
     coll_choose_close(c);
     coll_local_close(c->local);
     base_free(c->stage);
@@ -132,16 +133,25 @@ base_status coll_run(struct coll *c, enum coll_kind kind, struct coll_call *call
     return coll_choose(c, kind, call)->run(c, call);
 }
 
+struct operation {
+    struct coll *c;
+    enum coll_kind kind;
+    struct coll_call *call;
+};
+
+static base_status run(void *context)
+{
+    struct operation *op = context;
+
+    return coll_run(op->c, op->kind, op->call);
+}
+
 /* Runs the operation, unless nothing moves between ranks: there is one rank, or no byte. */
 static base_status begin(struct coll *c, enum coll_kind kind, struct coll_call *call)
 {
-    if (c->async != NULL)
-        return base_fail(BASE_ERR_INTERNAL,
-                         "%s while the communication thread has the group (coll_async_end)",
-                         coll_kind_names[kind]);
     if (c->world.size == 1 || (call->count == 0 && kind != COLL_BARRIER))
         return BASE_OK;
-    return coll_run(c, kind, call);
+    return coll_perform(c, run, &(struct operation){c, kind, call});
 }
 
 base_status coll_broadcast(struct coll *c, int root, void *bytes, size_t count)

@@ -95,16 +95,14 @@ void coll_space_sum(struct coll_space *space, size_t offset, size_t count, float
  * get into each other's way. Closed by comm_shared_close. */
 base_status coll_share(struct coll *c, const char *key, size_t bytes, struct comm_shared *shared_p);
 
-/* Asynchronous: a communication thread runs what is started here, in the order it was started,
- * which must be the same on every rank. From coll_async_begin to coll_async_end only that thread
- * uses the group: the synchronous calls above are then refused. */
-base_status coll_async_begin(struct coll *c);
+/* Asynchronous: the group's engine (comm/engine.h) runs what is started here, in the order it was
+ * started, which must be the same on every rank, the synchronous calls above included: they go
+ * through the engine, too, while the group has one. coll_open wants a group without. Everything
+ * started ends before comm_engine_end returns, OK or with the group's failure. */
 base_status coll_start_all_reduce(struct coll *c, struct coll_space *space, size_t offset,
                                   size_t count, const struct coll_sum *sum, uint64_t *ticket_p);
 /* Waits until the operation of that ticket and all before it are complete. */
 base_status coll_async_wait(struct coll *c, uint64_t ticket, float **result_p);
-/* Every started operation ends OK or with the group's failure; none survives. */
-base_status coll_async_end(struct coll *c);
-double coll_async_busy(const struct coll *c); /* seconds the thread has spent in operations */
+double coll_async_busy(const struct coll *c); /* seconds that such operations have run */
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "coll/algorithm.h"
 #include "coll/kernels.h"
+#include "comm/engine.h"
 
 enum {
     COLL_CHUNK =
@@ -64,7 +65,7 @@ struct coll {
     uint8_t *stage;           /* chunks: two a peer and COLL_WINDOW, 2 * COLL_WINDOW at least */
     struct coll_local *local; /* NULL: shares memory with nobody */
     struct coll_space *spaces;
-    struct coll_async *async; /* NULL: synchronous */
+    struct coll_async *async; /* NULL: nothing was started yet */
 };
 
 int coll_size(const struct coll *c);
@@ -80,6 +81,12 @@ static inline size_t coll_least(size_t a, size_t b)
 double coll_deadline(const struct coll *c); /* of what begins now */
 /* The scale of a rank in a sum, 1 without. */
 float coll_scale_of(const struct coll_call *call, int rank);
+
+/* ---- async.c */
+
+/* Performs what waits for other ranks: on the group's engine if it has one, else here. */
+base_status coll_perform(struct coll *c, comm_order *operation, void *context);
+void coll_async_close(struct coll *c);
 
 /* A checked call of an all-reduce in a space. */
 base_status coll_space_call(struct coll_space *space, size_t offset, size_t count,

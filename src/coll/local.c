@@ -50,25 +50,39 @@ static base_status populate(void *memory, size_t bytes, bool first)
     return BASE_OK;
 }
 
-base_status coll_share(struct coll *c, const char *key, size_t bytes, struct comm_shared *shared_p)
+struct share {
+    struct coll *c;
+    const char *key;
+    size_t bytes;
+    struct comm_shared *shared_p;
+};
+
+static base_status share(void *context)
 {
+    const struct share *s = context;
+    struct coll *c = s->c;
     base_status st = BASE_OK;
     double deadline = coll_deadline(c);
     bool first = c->locals.me == 0;
     char name[64];
 
-    if ((size_t)snprintf(name, sizeof name, "view/%u/%s", comm_group_view(c->group)->number, key) >=
-        sizeof name)
-        TRY(base_fail(BASE_ERR_INTERNAL, "the key '%s' of shared memory is too long", key));
-    TRY(comm_shared_open(comm_group_endpoint(c->group), name, bytes, shared_p));
+    if ((size_t)snprintf(name, sizeof name, "view/%u/%s", comm_group_view(c->group)->number,
+                         s->key) >= sizeof name)
+        TRY(base_fail(BASE_ERR_INTERNAL, "the key '%s' of shared memory is too long", s->key));
+    TRY(comm_shared_open(comm_group_endpoint(c->group), name, s->bytes, s->shared_p));
     if (first)
-        TRY(populate(shared_p->at, bytes, true));
+        TRY(populate(s->shared_p->at, s->bytes, true));
     TRY(comm_local_barrier(c->group, deadline));
     if (!first)
-        TRY(populate(shared_p->at, bytes, false));
+        TRY(populate(s->shared_p->at, s->bytes, false));
     TRY(comm_local_barrier(c->group, deadline));
 out:
     return st;
+}
+
+base_status coll_share(struct coll *c, const char *key, size_t bytes, struct comm_shared *shared_p)
+{
+    return coll_perform(c, share, &(struct share){c, key, bytes, shared_p});
 }
 
 base_status coll_local_open(struct coll *c)

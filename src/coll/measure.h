@@ -17,6 +17,7 @@ struct coll_case {
     size_t bytes;       /* of the whole buffer: gather, scatter, all-gather: of all parts */
     bool shared;        /* it lives in a space: reductions and all-gathers of slices */
     const char *forced; /* as for coll_open, NULL: auto */
+    bool engine;        /* through the group's engine: started by this thread and waited for */
 };
 
 /* Turns of every case in turn until `seconds` have passed; median and least of each. */

@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 
+#include "comm/engine.h"
 #include "comm/host.h"
 #include "comm/stream.h"
 #include "comm/transport.h"
@@ -18,13 +19,18 @@ struct comm_endpoint {
     char job[40];
     struct comm_secret secret;
     struct comm_listener *listener; /* NULL: does not listen */
-    int bell;              /* eventfd: readable once somebody was lost or it is cancelled */
-    _Atomic bool rung;     /* … and nobody has looked since */
-    _Atomic uint64_t lost; /* view << 32 | id, of the last loss */
+    int bell;                       /* eventfd: readable once there is news for a wait */
+    _Atomic bool rung;              /* … and the wait has not looked since */
+    _Atomic uint64_t lost;          /* view << 32 | id, of the last loss */
     _Atomic bool cancelled;
+    _Atomic uint32_t newest; /* view that was heard of */
 };
 
-/* Silences the bell. What it rang for is in `lost` and `cancelled`: look there afterwards. */
+/* Rings for this worker's wait alone, on sockets; losses ring for the whole host, too. */
+void comm_endpoint_ring(struct comm_endpoint *endpoint);
+/* Silences the bell. What it rang for is in `lost`, `cancelled` and `newest`: look there
+ * afterwards.
+ */
 void comm_endpoint_hush(struct comm_endpoint *endpoint);
 
 struct comm_group {
@@ -40,6 +46,13 @@ struct comm_group {
     base_status failure;               /* BASE_OK, or why the group is void */
     uint32_t lost; /* a transport that sees a peer go before anybody is told puts its id here */
     bool cut;      /* … and it sees by itself that the link is dead, whatever others know */
+    bool polls;    /* the wait under way is a comm_poll */
+    uint32_t newest_told;       /* the newest view that a comm_poll returned for */
+    struct comm_engine *engine; /* whose thread uses the group; NULL: the caller's */
+    _Atomic bool called;        /* the engine has been handed something */
+    _Atomic bool dozes;         /* the thread sleeps on the endpoint's bell, or is about to */
+    int messages;               /* of the engine, under way */
+    _Atomic uint32_t *asleep;   /* a futex by which ranks of this host wake this one; or NULL */
 };
 
 /* BASE_OK, or the code of a loss or an end that was heard of: transports ask it when a sleep ends.
@@ -47,6 +60,44 @@ struct comm_group {
  * with the peer's id in group->lost: the group waits a moment for the word of somebody who knows,
  * since a survivor that leaves the group closes its connections, too. */
 base_status comm_group_check(struct comm_group *group);
+/* What a transport or a wait ended in becomes the group's end; returns its code. */
+base_status comm_group_give_up(struct comm_group *group, base_status st, double deadline);
+
+/* One turn of a wait: moves what can be moved, lets the engine take up and end messages, and looks
+ * for losses where nothing moved. */
+base_status comm_group_turn(struct comm_group *group, bool *moved_p);
+/* The engine has messages for a thread that waits for something else: take turns meanwhile. */
+static inline bool comm_group_has_messages(const struct comm_group *group)
+{
+    return group->messages > 0 || atomic_load_explicit(&group->called, memory_order_relaxed);
+}
+/* Between two turns: sleeps until there may be something to do. */
+void comm_group_rest(struct comm_group *group, double deadline);
+/* A sleep on sockets fds[1 … count) and on the bell, which becomes fds[0]. */
+void comm_group_doze(struct comm_group *group, struct pollfd *fds, int count, double seconds);
+/* From any thread, after `called` was set: ends such sleeps. */
+void comm_group_wake(struct comm_group *group);
+/* There is something that the wait under way must see: it must not sleep. Transports look once more
+ * after they have made themselves wakeable. */
+static inline bool comm_group_stirred(const struct comm_group *group)
+{
+    return atomic_load(&group->called) ||
+           ((group->polls || group->engine != NULL) &&
+            atomic_load(&group->endpoint->newest) > group->newest_told);
+}
+
+/* Hands a request to the transport of its peer. */
+void comm_group_post(struct comm_group *group, struct comm_request *request);
+struct comm_request comm_request_send(int to, enum comm_channel channel, uint32_t tag,
+                                      const void *bytes, size_t count);
+struct comm_request comm_request_receive(int from, enum comm_channel channel, uint32_t tag,
+                                         void *bytes, size_t count);
+struct comm_request comm_request_receive_any(int from, enum comm_channel channel, void *bytes,
+                                             size_t room);
+
+/* comm/engine.c, on its thread: takes up what was handed over, ends messages that are done
+ * (`moved`: some may be). Something was taken up? */
+bool comm_engine_turn(struct comm_engine *engine, bool moved);
 
 /* "worker 2 on host 1 at 10.0.0.2, worker 3 on host 1 at 10.0.0.2": the ranks whose bits are set.
  */

@@ -24,7 +24,7 @@ struct comm_stream {
 };
 
 /* poll until something happens or the deadline, which is BASE_ERR_TIMEOUT: `peer` is silent. */
-base_status comm_poll(struct pollfd *fds, int count, double deadline, const char *peer);
+base_status comm_poll_sockets(struct pollfd *fds, int count, double deadline, const char *peer);
 
 /* comm/address.c: numeric addresses and the options of every socket. */
 struct comm_address {

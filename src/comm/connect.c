@@ -151,7 +151,7 @@ base_status comm_connect(const char *address, uint16_t port, const struct comm_s
     while (*stream_p == NULL) {
         struct pollfd fd = comm_connecting_watch(c);
 
-        TRY(comm_poll(&fd, 1, deadline, c->peer));
+        TRY(comm_poll_sockets(&fd, 1, deadline, c->peer));
         if (base_stop_signal() != 0)
             TRY(base_fail(BASE_ERR_INTERRUPTED, "stopped before %s answered", c->peer));
         TRY(comm_connecting_step(c, stream_p));

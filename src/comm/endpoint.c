@@ -56,10 +56,15 @@ uint16_t comm_endpoint_port(const struct comm_endpoint *endpoint)
 
 /* The bell rings before `rung` says so: who silences it in between finds it ringing and looks
  * again; the other way round it would ring for good. */
-static void ring(struct comm_endpoint *endpoint)
+void comm_endpoint_ring(struct comm_endpoint *endpoint)
 {
     (void)eventfd_write(endpoint->bell, 1);
     atomic_store(&endpoint->rung, true);
+}
+
+static void ring(struct comm_endpoint *endpoint)
+{
+    comm_endpoint_ring(endpoint);
     if (endpoint->setup.host != NULL)
         comm_host_rouse(endpoint->setup.host);
 }
@@ -85,6 +90,16 @@ void comm_endpoint_cancel(struct comm_endpoint *endpoint)
 {
     atomic_store(&endpoint->cancelled, true);
     ring(endpoint);
+}
+
+void comm_endpoint_newer(struct comm_endpoint *endpoint, uint32_t view)
+{
+    uint32_t old = atomic_load(&endpoint->newest);
+
+    while (old < view && !atomic_compare_exchange_weak(&endpoint->newest, &old, view))
+        continue;
+    if (old < view)
+        ring(endpoint);
 }
 
 uint32_t comm_endpoint_last_lost(const struct comm_endpoint *endpoint, uint32_t view)

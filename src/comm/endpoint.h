@@ -44,6 +44,10 @@ void comm_endpoint_lost(struct comm_endpoint *endpoint, uint32_t view, uint32_t 
  */
 void comm_endpoint_cancel(struct comm_endpoint *endpoint);
 
+/* From any thread: there is a view of that number. A comm_poll of an older group returns early;
+ * other waits go on. */
+void comm_endpoint_newer(struct comm_endpoint *endpoint, uint32_t view);
+
 /* The last worker lost from view `view` or a later one, by either way; 0: none. */
 uint32_t comm_endpoint_last_lost(const struct comm_endpoint *endpoint, uint32_t view);
 

@@ -105,6 +105,7 @@ base_status comm_group_open(struct comm_endpoint *endpoint, const struct comm_vi
     *group_p = group;
     group->endpoint = endpoint;
     group->view = *view;
+    group->newest_told = view->number;
     group->rank = comm_view_rank(view, endpoint->setup.id);
     for (int i = 0; i < COMM_MAX_WORKERS; i++)
         group->through[i] = -1;
@@ -123,6 +124,7 @@ void comm_group_close(struct comm_group *group)
 {
     if (group == NULL)
         return;
+    base_ignore(comm_engine_end(group));
     for (int i = group->open_count - 1; i >= 0; i--)
         group->open[i].ops->close(group->open[i].state);
     base_free(group);
@@ -162,6 +164,13 @@ const struct comm_view *comm_group_view(const struct comm_group *group)
 struct comm_endpoint *comm_group_endpoint(const struct comm_group *group)
 {
     return group->endpoint;
+}
+
+uint32_t comm_group_newest(const struct comm_group *group)
+{
+    uint32_t newest = atomic_load(&group->endpoint->newest);
+
+    return newest > group->view.number ? newest : group->view.number;
 }
 
 uint32_t comm_group_lost(const struct comm_group *group)

@@ -6,8 +6,9 @@
  * opens one group a view.
  *
  * Messages between two ranks on one channel arrive in the order they were sent; channels do not
- * wait for each other. The receiver must know the length; `tag` and length are checked, so that
- * two ranks that disagree about what they are doing get an error and no wrong sum.
+ * wait for each other. The receiver knows tag and length (comm_receive), and both are checked, so
+ * that two ranks that disagree about what they are doing get an error and no wrong sum; or it takes
+ * what comes and looks at both itself (comm_receive_any).
  *
  * Every wait has a deadline (base_now() seconds) and ends in
  *   BASE_OK              all given requests are complete,
@@ -60,8 +61,10 @@ struct comm_request {
     enum comm_channel channel;
     int peer;
     bool sends;
+    bool any; /* comm_receive_any: tag and count are those of the message that came */
     uint32_t tag;
     void *bytes; /* not written to when `sends` */
+    size_t room; /* of `bytes`, for comm_receive_any */
     size_t count, moved;
     bool done;
     struct comm_request *next; /* the transport's queue */
@@ -73,11 +76,25 @@ void comm_send(struct comm_group *group, int to, enum comm_channel channel, uint
 void comm_receive(struct comm_group *group, int from, enum comm_channel channel, uint32_t tag,
                   void *bytes, size_t count, struct comm_request *request);
 
+/* Takes the next message, whatever it is: when the request is done, `tag` and `count` are the
+ * message's. One of more than `room` bytes is taken from the channel all the same, and `bytes`
+ * holds anything. So what a peer should not have sent is an answer, and the group goes on. */
+void comm_receive_any(struct comm_group *group, int from, enum comm_channel channel, void *bytes,
+                      size_t room, struct comm_request *request);
+
 /* Waits until all of `requests` are done / at least one of them is. NULL entries are skipped. */
 base_status comm_wait(struct comm_group *group, struct comm_request *const *requests, int count,
                       double deadline);
 base_status comm_wait_any(struct comm_group *group, struct comm_request *const *requests, int count,
                           double deadline);
+
+/* Waits until one of `requests` is done, and no longer than `until`; the group stays valid when the
+ * time is up. *index_p: the first that is done, or -1. Returns early, once for each, when a view
+ * newer than all before is heard of: comm_group_newest tells. */
+base_status comm_poll(struct comm_group *group, struct comm_request *const *requests, int count,
+                      double until, int *index_p);
+/* The number of the newest view that this worker has heard of; the group's own at least. */
+uint32_t comm_group_newest(const struct comm_group *group);
 
 /* BASE_OK, or what ended the group for this rank. */
 base_status comm_group_ended(const struct comm_group *group);

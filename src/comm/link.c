@@ -5,7 +5,7 @@
 
 /* Payload of one frame: its checksum goes ahead of it, so it is read twice and should stay in the
  * cache in between. */
-enum { PIECE = 256 << 10 };
+enum { PIECE = 256 << 10, DISCARDED = 16 << 10 };
 
 static size_t least(size_t a, size_t b)
 {
@@ -110,12 +110,16 @@ static base_status fits(const struct comm_link *link, const struct comm_frame *f
         return base_fail(BASE_ERR_DATA, "%s sent a frame of view %u, channel %u in view %u, %u",
                          comm_stream_peer(link->stream), frame->view, frame->channel, link->view,
                          link->channel);
+    if (r->any && (r->moved == 0 || frame->tag == r->tag) &&
+        (frame->type == COMM_FRAME_DATA || frame->count > 0))
+        return BASE_OK; /* the length of the message is known after its last frame */
     if (frame->tag != r->tag || (frame->type == COMM_FRAME_DATA && frame->count != left) ||
         (frame->type == COMM_FRAME_PART && (frame->count == 0 || frame->count >= left)))
-        return base_fail(
-            BASE_ERR_DATA, "%s sent %llu bytes%s with tag %u where %zu with tag %u were expected",
-            comm_stream_peer(link->stream), (unsigned long long)frame->count,
-            frame->type == COMM_FRAME_PART ? " and more" : "", frame->tag, left, r->tag);
+        return base_fail(BASE_ERR_DATA,
+                         "%s sent %llu bytes%s with tag %u where %zu with tag %u were expected",
+                         comm_stream_peer(link->stream), (unsigned long long)frame->count,
+                         frame->type == COMM_FRAME_PART ? " and more" : "", frame->tag,
+                         r->any ? r->room : left, r->tag);
     return BASE_OK;
 }
 
@@ -141,6 +145,7 @@ static base_status read_header(struct comm_link *link, bool *moved_p)
     c = base_cursor_of(link->stage, link->stage_end);
     TRY(comm_frame_read(&c, COMM_MAX_DATA, frame));
     TRY(fits(link, frame, link->in.first));
+    link->in.first->tag = frame->tag; /* news for a comm_receive_any */
     link->stage_at = COMM_FRAME_BYTES;
     link->receiving.begun = true;
     link->receiving.moved = 0;
@@ -174,6 +179,7 @@ static base_status end_frame(struct comm_link *link)
     r->moved += link->receiving.frame.count;
     if (link->receiving.frame.type == COMM_FRAME_DATA) {
         link->in.first = r->next;
+        r->count = r->moved;
         r->done = true;
     }
 out:
@@ -184,6 +190,7 @@ base_status comm_link_receive(struct comm_link *link, bool *moved_p)
 {
     const bool summed = !comm_stream_encrypted(link->stream);
     struct comm_request *r = link->in.first;
+    uint8_t discarded[DISCARDED];
     base_status st = BASE_OK;
     size_t moved = 1;
 
@@ -192,9 +199,14 @@ base_status comm_link_receive(struct comm_link *link, bool *moved_p)
     if (!link->receiving.begun)
         goto out;
     while (link->receiving.moved < link->receiving.frame.count && moved > 0) {
+        size_t left = link->receiving.frame.count - link->receiving.moved;
         uint8_t *to = (uint8_t *)r->bytes + r->moved + link->receiving.moved;
 
-        TRY(read_payload(link, to, link->receiving.frame.count - link->receiving.moved, &moved));
+        if (r->any && r->moved + link->receiving.frame.count > r->room) {
+            to = discarded;
+            left = least(left, sizeof discarded);
+        }
+        TRY(read_payload(link, to, left, &moved));
         if (summed)
             link->receiving.crc = comm_crc32c(link->receiving.crc, to, moved);
         link->receiving.moved += moved;

@@ -181,7 +181,7 @@ short comm_stream_events(const struct comm_stream *stream, bool reads, bool writ
     return (short)((reads ? stream->read_wants : 0) | (writes ? stream->write_wants : 0));
 }
 
-base_status comm_poll(struct pollfd *fds, int count, double deadline, const char *peer)
+base_status comm_poll_sockets(struct pollfd *fds, int count, double deadline, const char *peer)
 {
     double left = deadline - base_now();
 
@@ -197,5 +197,5 @@ base_status comm_stream_wait(const struct comm_stream *stream, bool reads, bool 
 {
     struct pollfd fd = {.fd = stream->fd, .events = comm_stream_events(stream, reads, writes)};
 
-    return comm_poll(&fd, 1, deadline, stream->peer);
+    return comm_poll_sockets(&fd, 1, deadline, stream->peer);
 }

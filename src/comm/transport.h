@@ -41,6 +41,9 @@ struct comm_transport {
     /* Sleeps until there may be progress, an alarm, or the deadline (used when no other transport
      * of the group is busy). */
     void (*sleep)(void *state, double deadline);
+    /* From another thread than the one in `sleep`: ends the sleep, or one that is just beginning.
+     * NULL: sleeps are short. */
+    void (*wake)(void *state);
     /* Sockets to watch when several transports wait together; NULL or 0: none, the group then
      * sleeps for half a millisecond at most. */
     int (*watch)(void *state, struct pollfd *fds, int room);

@@ -18,7 +18,7 @@ enum { WATCHES = 2 * COMM_MAX_WORKERS * COMM_CHANNELS };
  * some time to decide. */
 static const double word_comes_within = 1.5;
 
-static void post(struct comm_group *group, struct comm_request *request)
+void comm_group_post(struct comm_group *group, struct comm_request *request)
 {
     int through;
 
@@ -30,24 +30,50 @@ static void post(struct comm_group *group, struct comm_request *request)
     group->open[through].ops->post(group->open[through].state, request);
 }
 
+struct comm_request comm_request_send(int to, enum comm_channel channel, uint32_t tag,
+                                      const void *bytes, size_t count)
+{
+    return (struct comm_request){.channel = channel,
+                                 .peer = to,
+                                 .sends = true,
+                                 .tag = tag,
+                                 .bytes = (void *)bytes,
+                                 .count = count};
+}
+
+struct comm_request comm_request_receive(int from, enum comm_channel channel, uint32_t tag,
+                                         void *bytes, size_t count)
+{
+    return (struct comm_request){
+        .channel = channel, .peer = from, .tag = tag, .bytes = bytes, .count = count};
+}
+
+struct comm_request comm_request_receive_any(int from, enum comm_channel channel, void *bytes,
+                                             size_t room)
+{
+    return (struct comm_request){
+        .channel = channel, .peer = from, .any = true, .bytes = bytes, .room = room};
+}
+
 void comm_send(struct comm_group *group, int to, enum comm_channel channel, uint32_t tag,
                const void *bytes, size_t count, struct comm_request *request)
 {
-    *request = (struct comm_request){.channel = channel,
-                                     .peer = to,
-                                     .sends = true,
-                                     .tag = tag,
-                                     .bytes = (void *)bytes,
-                                     .count = count};
-    post(group, request);
+    *request = comm_request_send(to, channel, tag, bytes, count);
+    comm_group_post(group, request);
 }
 
 void comm_receive(struct comm_group *group, int from, enum comm_channel channel, uint32_t tag,
                   void *bytes, size_t count, struct comm_request *request)
 {
-    *request = (struct comm_request){
-        .channel = channel, .peer = from, .tag = tag, .bytes = bytes, .count = count};
-    post(group, request);
+    *request = comm_request_receive(from, channel, tag, bytes, count);
+    comm_group_post(group, request);
+}
+
+void comm_receive_any(struct comm_group *group, int from, enum comm_channel channel, void *bytes,
+                      size_t room, struct comm_request *request)
+{
+    *request = comm_request_receive_any(from, channel, bytes, room);
+    comm_group_post(group, request);
 }
 
 base_status comm_group_check(struct comm_group *group)
@@ -78,8 +104,7 @@ static base_status find_lost(struct comm_group *group, double deadline)
     return st;
 }
 
-/* What a transport or a wait ended in becomes the group's end. */
-static base_status give_up(struct comm_group *group, base_status st, double deadline)
+base_status comm_group_give_up(struct comm_group *group, base_status st, double deadline)
 {
     bool ask = st == BASE_ERR_PEER_LOST && !group->cut;
     base_status told = ask ? find_lost(group, deadline) : BASE_OK;
@@ -118,15 +143,48 @@ static base_status move(struct comm_group *group, bool *moved_p)
     return st;
 }
 
+base_status comm_group_turn(struct comm_group *group, bool *moved_p)
+{
+    base_status st = BASE_OK;
+
+    TRY(move(group, moved_p));
+    if (group->engine != NULL && comm_engine_turn(group->engine, *moved_p))
+        *moved_p = true;
+    if (!*moved_p)
+        TRY(comm_group_check(group));
+out:
+    return st;
+}
+
+void comm_group_doze(struct comm_group *group, struct pollfd *fds, int count, double seconds)
+{
+    struct timespec most = {.tv_sec = (time_t)seconds,
+                            .tv_nsec = (long)(1e9 * (seconds - floor(seconds)))};
+
+    fds[0] = (struct pollfd){.fd = group->endpoint->bell, .events = POLLIN};
+    atomic_store(&group->dozes, true);
+    if (!comm_group_stirred(group))
+        ppoll(fds, (nfds_t)count, &most, NULL);
+    atomic_store(&group->dozes, false);
+}
+
+void comm_group_wake(struct comm_group *group)
+{
+    for (int i = 0; i < group->open_count; i++)
+        if (group->open[i].ops->wake != NULL)
+            group->open[i].ops->wake(group->open[i].state);
+    if (atomic_load(&group->dozes) && atomic_exchange(&group->dozes, false))
+        comm_endpoint_ring(group->endpoint);
+}
+
 /* Several transports at once: one poll over all their sockets. Shared memory has none, so the sleep
  * is short where it takes part. */
 static void sleep_mixed(struct comm_group *group, double deadline)
 {
     struct pollfd fds[WATCHES];
-    double until = deadline, seconds;
-    int count = 0;
+    double until = deadline;
+    int count = 1;
 
-    fds[count++] = (struct pollfd){.fd = group->endpoint->bell, .events = POLLIN};
     for (int i = 0; i < group->open_count; i++) {
         const struct comm_transport *ops = group->open[i].ops;
         int more = 0;
@@ -139,14 +197,10 @@ static void sleep_mixed(struct comm_group *group, double deadline)
             until = fmin(until, base_now() + 0.5e-3);
         count += more;
     }
-    seconds = fmin(fmax(until - base_now(), 0), 3600);
-    ppoll(fds, (nfds_t)count,
-          &(struct timespec){.tv_sec = (time_t)seconds,
-                             .tv_nsec = (long)(1e9 * (seconds - floor(seconds)))},
-          NULL);
+    comm_group_doze(group, fds, count, fmin(fmax(until - base_now(), 0), 3600));
 }
 
-static void rest(struct comm_group *group, double deadline)
+void comm_group_rest(struct comm_group *group, double deadline)
 {
     int busy = 0, only = 0;
 
@@ -156,7 +210,7 @@ static void rest(struct comm_group *group, double deadline)
             only = i;
         }
     }
-    if (busy == 1)
+    if (busy == 1 || group->open_count == 1)
         group->open[only].ops->sleep(group->open[only].state, deadline);
     else
         sleep_mixed(group, deadline);
@@ -190,25 +244,33 @@ static base_status time_is_up(const struct comm_group *group, struct comm_reques
                      group->view.number, names);
 }
 
+/* May this thread wait? */
+static base_status enter(const struct comm_group *group)
+{
+    if (group->engine != NULL && !comm_engine_is_here(group->engine))
+        return base_fail(BASE_ERR_INTERNAL, "the engine has the group of view %u (comm/engine.h)",
+                         group->view.number);
+    return comm_group_ended(group);
+}
+
 static base_status wait_for(struct comm_group *group, struct comm_request *const *requests,
                             int count, bool any, double deadline)
 {
-    base_status st = comm_group_ended(group);
+    base_status st = enter(group);
     bool moved;
 
     if (st != BASE_OK)
         return st;
     while (!is_enough(requests, count, any)) {
-        TRY(move(group, &moved));
+        TRY(comm_group_turn(group, &moved));
         if (moved)
             continue;
-        TRY(comm_group_check(group));
         if (base_now() >= deadline)
             TRY(time_is_up(group, requests, count));
-        rest(group, deadline);
+        comm_group_rest(group, deadline);
     }
 out:
-    return st == BASE_OK ? st : give_up(group, st, deadline);
+    return st == BASE_OK ? st : comm_group_give_up(group, st, deadline);
 }
 
 base_status comm_wait(struct comm_group *group, struct comm_request *const *requests, int count,
@@ -223,10 +285,44 @@ base_status comm_wait_any(struct comm_group *group, struct comm_request *const *
     return wait_for(group, requests, count, true, deadline);
 }
 
+static int first_done(struct comm_request *const *requests, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (requests[i] != NULL && requests[i]->done)
+            return i;
+    return -1;
+}
+
+base_status comm_poll(struct comm_group *group, struct comm_request *const *requests, int count,
+                      double until, int *index_p)
+{
+    base_status st = enter(group);
+    bool moved;
+
+    *index_p = -1;
+    if (st != BASE_OK)
+        return st;
+    group->polls = true;
+    while ((*index_p = first_done(requests, count)) < 0) {
+        TRY(comm_group_turn(group, &moved));
+        if (comm_group_stirred(group) || base_now() >= until)
+            break;
+        if (!moved)
+            comm_group_rest(group, until);
+    }
+    if (*index_p < 0)
+        *index_p = first_done(requests, count); /* the last turn may have done it */
+    if (*index_p < 0)
+        group->newest_told = comm_group_newest(group);
+out:
+    group->polls = false;
+    return st == BASE_OK ? st : comm_group_give_up(group, st, INFINITY);
+}
+
 base_status comm_local_barrier(struct comm_group *group, double deadline)
 {
     int ranks[COMM_MAX_WORKERS];
-    base_status st = comm_group_ended(group);
+    base_status st = enter(group);
 
     if (st != BASE_OK)
         return st;
@@ -234,7 +330,7 @@ base_status comm_local_barrier(struct comm_group *group, double deadline)
         if ((group->open[i].ops->can & COMM_CAN_SHARE) == 0)
             continue;
         st = group->open[i].ops->barrier(group->open[i].state, deadline);
-        return st == BASE_OK ? st : give_up(group, st, deadline);
+        return st == BASE_OK ? st : comm_group_give_up(group, st, deadline);
     }
     if (comm_group_locals(group, ranks) > 1)
         return base_fail(BASE_ERR_INTERNAL, "a local barrier needs shared memory");

@@ -290,7 +290,7 @@ static base_status agree_on_state(struct train_session *s)
     moved = s->leader != first;
     if (!a.fresh && !moved)
         s->saved_step = a.saved_step; /* the others only know that it was due */
-    TRY(train_team_begin(&s->team, s->state.floats, s->sums));
+    TRY(train_team_begin(&s->team, s->state.floats));
     TRY(s->task->fit(s));
     TRY(share_buffers(s, &a));
     TRY(train_session_compare(s));
@@ -315,7 +315,6 @@ out:
 
 void train_session_leave(struct train_session *s)
 {
-    base_ignore(train_team_take(&s->team)); /* the strategy's memory is no longer in use */
     if (s->opened && s->strategy->close != NULL)
         s->strategy->close(s);
     s->opened = false;

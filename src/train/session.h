@@ -41,7 +41,6 @@ struct train_session {
     const struct train_task *task;
     void *work;                 /* the task's own */
     uint32_t count[DATA_PARTS]; /* samples of each part */
-    size_t sums;                /* the longest vector that the task sums over workers in a step */
     const char *digest;         /* of the data */
     const char *data_names;     /* digest of the names of its files, "" without such … */
     const char *data_path;      /* … and where they are; NULL: in no place */

@@ -42,7 +42,6 @@ struct train_range {
 struct train_exchange {
     int rank, size;
     struct coll *coll;               /* NULL: alone in this process */
-    bool talks;                      /* the communication thread has `coll` (coll_async_begin) */
     bool one_host;                   /* several workers, and all of them share memory */
     struct coll_space *space;        /* every worker's head and gradients; NULL: alone */
     float *mine;                     /* this worker's head, then its gradients; in the space */

@@ -44,7 +44,7 @@ base_status train_team_meet(struct train_team *team)
     return st;
 }
 
-base_status train_team_begin(struct train_team *team, size_t floats, size_t sums)
+base_status train_team_begin(struct train_team *team, size_t floats)
 {
     base_status st = BASE_OK;
     struct train_exchange *x = &team->exchange;
@@ -57,32 +57,21 @@ base_status train_team_begin(struct train_team *team, size_t floats, size_t sums
         TRY(base_tensor(x->floats, sizeof(float), "the gradients", &team->own));
         x->mine = team->own;
     }
-    if (x->coll != NULL && sums > 0)
-        TRY(coll_space_open(x->coll, "sums", sums, &team->sums));
     team->failure = BASE_OK;
 out:
     return st;
-}
-
-base_status train_team_take(struct train_team *team)
-{
-    team->exchange.talks = false;
-    return team->exchange.coll != NULL ? coll_async_end(team->exchange.coll) : BASE_OK;
 }
 
 void train_team_leave(struct train_team *team)
 {
     struct train_exchange *x = &team->exchange;
 
-    base_ignore(train_team_take(team));
     team->bytes_sent = train_team_bytes_sent(team);
-    coll_space_close(team->sums);
     coll_space_close(x->space);
     coll_close(x->coll);
     cluster_worker_leave(team->worker, team->group);
     base_free(team->own);
     team->group = NULL;
-    team->sums = NULL;
     team->own = NULL;
     *x = (struct train_exchange){0};
 }
@@ -138,29 +127,17 @@ uint64_t train_team_bytes_sent(const struct train_team *team)
 
 base_status train_team_gather(struct train_team *team, const void *mine, size_t count, void *all)
 {
-    base_status st = BASE_OK;
-    struct train_exchange *x = &team->exchange;
-
-    if (x->coll == NULL) {
-        memcpy(all, mine, count);
-        return BASE_OK;
-    }
-    TRY(train_team_take(team));
-    TRY(coll_all_gather(x->coll, mine, count, all));
-out:
-    return st;
+    if (team->exchange.coll != NULL)
+        return coll_all_gather(team->exchange.coll, mine, count, all);
+    memcpy(all, mine, count);
+    return BASE_OK;
 }
 
 base_status train_team_broadcast(struct train_team *team, int root, void *bytes, size_t count)
 {
-    base_status st = BASE_OK;
-
     if (team->exchange.coll == NULL)
         return BASE_OK;
-    TRY(train_team_take(team));
-    TRY(coll_broadcast(team->exchange.coll, root, bytes, count));
-out:
-    return st;
+    return coll_broadcast(team->exchange.coll, root, bytes, count);
 }
 
 base_status train_team_mean(struct train_team *team, float *x, size_t count, int64_t weight)
@@ -178,25 +155,7 @@ base_status train_team_mean(struct train_team *team, float *x, size_t count, int
         all += weights[i];
     for (int i = 0; i < size; i++)
         scale[i] = all > 0 ? (float)((double)weights[i] / (double)all) : 1.0f / (float)size;
-    TRY(train_team_take(team));
     TRY(coll_all_reduce(team->exchange.coll, x, count, &mean));
-out:
-    return st;
-}
-
-static base_status sum(struct train_team *team, float *sums, size_t count)
-{
-    base_status st = BASE_OK;
-    struct train_exchange *x = &team->exchange;
-    uint64_t ticket;
-    float *result;
-
-    if (!x->talks)
-        return coll_all_reduce(x->coll, sums, count, NULL);
-    memcpy(coll_space_mine(team->sums), sums, count * sizeof *sums);
-    TRY(coll_start_all_reduce(x->coll, team->sums, 0, count, NULL, &ticket));
-    TRY(coll_async_wait(x->coll, ticket, &result));
-    memcpy(sums, result, count * sizeof *sums);
 out:
     return st;
 }
@@ -207,7 +166,7 @@ void train_team_sum(struct train_team *team, float *sums, size_t count)
 
     if (team->exchange.size == 1 || team->failure != BASE_OK)
         return;
-    team->failure = sum(team, sums, count);
+    team->failure = coll_all_reduce(team->exchange.coll, sums, count, NULL);
     /* Moved, not entered: this is called for every layer of batch-norm, and entering asks the
      * kernel for the thread's CPU time. */
     train_clock_move(team->exchange.clock, TRAIN_COMMUNICATE, base_now() - began);

@@ -18,7 +18,6 @@ struct train_team {
     struct comm_group *group;
     struct train_exchange exchange; /* its rank, size and coll hold from train_team_meet on */
     float *own;                     /* the exchange's memory, alone */
-    struct coll_space *sums;        /* for train_team_sum */
     base_status failure;            /* of the first train_team_sum that failed in this view */
     uint64_t bytes_sent;            /* in earlier views */
     uint64_t bytes_opening;         /* sent to connect this view, which is no training */
@@ -26,11 +25,8 @@ struct train_team {
 
 /* Takes the next view and connects with its members; those lost meanwhile cost another view. */
 base_status train_team_meet(struct train_team *team);
-/* Memory for gradients of `floats`, where they are summed fastest. `sums`: the most that
- * train_team_sum will be asked for. */
-base_status train_team_begin(struct train_team *team, size_t floats, size_t sums);
-/* Ends the communication thread, if a strategy has started it: the group is this thread's. */
-base_status train_team_take(struct train_team *team);
+/* Memory for gradients of `floats`, where they are summed fastest. */
+base_status train_team_begin(struct train_team *team, size_t floats);
 /* Ends what the view began; says whom the group takes for lost. Accepts zeros. */
 void train_team_leave(struct train_team *team);
 
@@ -48,8 +44,7 @@ uint64_t train_team_bytes_sent(const struct train_team *team);
  * in `failure`, and the step is void. */
 void train_team_sum(struct train_team *team, float *sums, size_t count);
 
-/* Collectives between steps: they end the strategy's communication thread (train_team_take), which
- * the next step starts again. */
+/* Collectives between steps. */
 base_status train_team_gather(struct train_team *team, const void *mine, size_t count, void *all);
 base_status train_team_broadcast(struct train_team *team, int root, void *bytes, size_t count);
 /* The weighted mean over workers, in place; where all weights are 0 they count as 1. */

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "comm/engine.h"
 #include "support/groups.h"
 #include "support/sums.h"
 
@@ -69,13 +70,13 @@ static base_status asynchronously(struct coll *coll, struct coll_space *space, s
     uint64_t ticket[4];
     float *result;
 
-    TRY(coll_async_begin(coll));
+    TRY(comm_engine_begin(coll_group(coll)));
     for (size_t i = 0; st == BASE_OK && i < 4; i++)
         st = coll_start_all_reduce(coll, space, i * 1000, count < 1000 ? count : 1000, NULL,
                                    &ticket[i]);
     for (int i = 0; st == BASE_OK && i < 4; i++)
         st = coll_async_wait(coll, ticket[i], &result);
-    end = coll_async_end(coll);
+    end = comm_engine_end(coll_group(coll));
     crew_check(end == st);
 out:
     return st;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "comm/engine.h"
 #include "support/groups.h"
 #include "support/sums.h"
 
@@ -225,7 +226,7 @@ static void asynchronous(struct room *r)
     const struct coll_sum sum = {.scale = r->scale};
     volatile float computed = 0;
 
-    crew_check(coll_async_begin(r->coll) == BASE_OK);
+    crew_check(comm_engine_begin(coll_group(r->coll)) == BASE_OK);
     for (int i = PARTS - 1; i >= 0; i--) {
         sums_fill(r->rank, PART, mine + i * PART);
         crew_check(coll_start_all_reduce(r->coll, r->space, (size_t)i * PART, PART, &sum,
@@ -233,7 +234,8 @@ static void asynchronous(struct room *r)
         for (int j = 0; j < 10000; j++)
             computed = computed + sums_value(i, (size_t)j);
     }
-    crew_check(coll_barrier(r->coll) == BASE_ERR_INTERNAL); /* the thread has the group */
+    crew_check(comm_wait(coll_group(r->coll), NULL, 0, groups_soon()) == BASE_ERR_INTERNAL);
+    crew_check(coll_barrier(r->coll) == BASE_OK); /* goes through the engine, after the sums */
     reference(r, PART, r->scale);
     for (int i = PARTS - 1; i >= 0; i--) {
         crew_check(coll_async_wait(r->coll, ticket[i], &result) == BASE_OK);
@@ -241,7 +243,7 @@ static void asynchronous(struct room *r)
     }
     crew_check(coll_async_busy(r->coll) > 0);
     crew_check(coll_async_wait(r->coll, ticket[0] + 1, &result) == BASE_ERR_INTERNAL);
-    crew_check(coll_async_end(r->coll) == BASE_OK);
+    crew_check(comm_engine_end(coll_group(r->coll)) == BASE_OK);
     crew_check(coll_start_all_reduce(r->coll, r->space, 0, 1, NULL, ticket) == BASE_ERR_INTERNAL);
 }
 

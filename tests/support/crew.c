@@ -143,12 +143,14 @@ static void *control(void *argument)
     pthread_mutex_unlock(&seat->lock);
     while (receive_note(seat->news, &note, NULL)) {
         pthread_mutex_lock(&seat->lock);
-        if (note.kind == VIEW)
+        if (note.kind == VIEW) {
             seat->view = note.members;
-        else if (note.kind == LOST)
+            comm_endpoint_newer(seat->me->endpoint, note.members.number);
+        } else if (note.kind == LOST) {
             comm_endpoint_lost(seat->me->endpoint, note.view, note.id);
-        else if (note.kind == CANCEL)
+        } else if (note.kind == CANCEL) {
             comm_endpoint_cancel(seat->me->endpoint);
+        }
         pthread_cond_broadcast(&seat->changed);
         pthread_mutex_unlock(&seat->lock);
     }

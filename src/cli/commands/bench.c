@@ -284,6 +284,8 @@ static const struct base_option options[] = {
     {.name = "every", .kind = BASE_FLAG, .offset = AT(collectives.every),
      .help = "collectives: also every algorithm that serves, in turns with the chosen one",
      .local = true},
+    {.name = "engine", .kind = BASE_FLAG, .offset = AT(collectives.engine),
+     .help = "collectives: also through the communication thread, in turns", .local = true},
     {.table = cluster_options, .offset = AT(collectives.cluster)},
     {.name = "json", .kind = BASE_FLAG, .offset = AT(json),
      .help = "one JSON object on standard output", .local = true},

@@ -22,6 +22,7 @@ struct bench {
     int64_t bytes;          /* 0: all sizes */
     double seconds;         /* of each case */
     int every;              /* algorithms, not only the chosen ones */
+    bool engine;            /* each of them through the engine, too */
     bool kinds[COLL_KINDS];
     struct coll *coll;
     struct coll_measure *measure;
@@ -39,6 +40,7 @@ static base_status read_job(struct bench *b, const json_t *job)
     TRY(base_json_integer(job, "bytes", &b->bytes));
     TRY(base_json_real(job, "seconds", &b->seconds));
     b->every = json_is_true(json_object_get(job, "every"));
+    b->engine = json_is_true(json_object_get(job, "engine"));
     if (b->bytes < 0 || b->bytes > (int64_t)1 << 40 || !(b->seconds > 0))
         TRY(base_fail(BASE_ERR_DATA, "a job with %lld bytes and %g seconds", (long long)b->bytes,
                       b->seconds));
@@ -94,7 +96,9 @@ static int cases_of(struct bench *b, enum coll_kind kind, size_t bytes, bool sha
 {
     int count = 0;
 
-    cases[count++] = (struct coll_case){kind, bytes, shared, forced};
+    cases[count++] = (struct coll_case){kind, bytes, shared, forced, false};
+    if (b->engine)
+        cases[count++] = (struct coll_case){kind, bytes, shared, forced, true};
     for (size_t i = 0; b->every && i < coll_algorithm_count && count < MOST_CASES; i++) {
         const struct coll_algorithm *a = coll_algorithm_registry[i];
 
@@ -103,7 +107,7 @@ static int cases_of(struct bench *b, enum coll_kind kind, size_t bytes, bool sha
         snprintf(names[count], sizeof names[count], "%s=%s", coll_kind_names[kind], a->name);
         if (coll_force(b->coll, names[count]) != BASE_OK)
             continue; /* does not serve this group */
-        cases[count] = (struct coll_case){kind, bytes, shared, names[count]};
+        cases[count] = (struct coll_case){kind, bytes, shared, names[count], false};
         count++;
     }
     return count;
@@ -114,12 +118,13 @@ static json_t *result_of(struct bench *b, const struct coll_case *one,
 {
     double limit = coll_limit(b->measure, one, &b->limits);
 
-    return json_pack("{s:s, s:s, s:b, s:i, s:s, s:I, s:{s:f, s:f}, s:f, s:o}", "collective",
+    return json_pack("{s:s, s:s, s:b, s:b, s:i, s:s, s:I, s:{s:f, s:f}, s:f, s:o}", "collective",
                      coll_kind_names[one->kind], "algorithm",
-                     coll_measure_algorithm(b->measure, one), "forced", forced, "workers",
-                     b->workers, "buffers", one->shared ? "shared" : "private", "bytes",
-                     (json_int_t)one->bytes, "seconds", "median", times->median, "min", times->min,
-                     "bus_bandwidth", coll_bus_bandwidth(one, b->workers, times->median), "share",
+                     coll_measure_algorithm(b->measure, one), "forced", forced, "engine",
+                     (int)one->engine, "workers", b->workers, "buffers",
+                     one->shared ? "shared" : "private", "bytes", (json_int_t)one->bytes, "seconds",
+                     "median", times->median, "min", times->min, "bus_bandwidth",
+                     coll_bus_bandwidth(one, b->workers, times->median), "share",
                      limit > 0 ? json_real(limit / times->median) : json_null());
 }
 
@@ -145,7 +150,8 @@ static base_status measure(struct bench *b, enum coll_kind kind, size_t bytes, b
     count = cases_of(b, kind, bytes, shared, forced, names, cases);
     TRY(coll_measure_all(b->measure, cases, count, b->seconds * count, times));
     for (int i = 0; i < count; i++)
-        json_array_append_new(b->results, result_of(b, &cases[i], &times[i], i > 0 || *forced));
+        json_array_append_new(b->results,
+                              result_of(b, &cases[i], &times[i], i > (int)b->engine || *forced));
 out:
     return st;
 }

@@ -5,8 +5,9 @@
  * launcher kills the others. Built where the library is found.
  *
  * MPI is called by one thread at a time and never waits: requests are tested until the deadline. A
- * channel is a communicator of its own. A message is looked at (MPI_Improbe) before it is received:
- * one of another tag or length is refused and touches no memory.
+ * channel is a communicator of its own. A message is pieces of PIECE bytes and one that is shorter.
+ * A piece is looked at (MPI_Improbe) before it is received: one of another tag or length is refused
+ * and touches no memory. MPI has tags of 31 bits.
  */
 #include "comm/transports/mpi.h"
 
@@ -30,6 +31,7 @@ struct queue { /* one direction of one channel with one peer */
     bool sends, under_way;
     MPI_Request request;
     size_t piece;
+    uint8_t *discarded; /* a piece that comm_receive_any has no room for; else NULL */
 };
 
 struct mpi {
@@ -65,12 +67,15 @@ static base_status finish(struct comm_group *group, MPI_Request *request, const 
 {
     base_status st = BASE_OK;
     int done = 0, looks = 0;
+    bool moved;
 
     while (!done) {
         TRY(check(MPI_Test(request, &done, MPI_STATUS_IGNORE), what));
         if (done)
             break;
-        TRY(comm_group_check(group));
+        TRY(comm_group_turn(group, &moved)); /* messages of an engine */
+        if (moved)
+            continue;
         if (base_now() >= deadline)
             TRY(base_fail(BASE_ERR_TIMEOUT, "MPI: %s did not end in time", what));
         rest(&looks);
@@ -156,11 +161,13 @@ static void mpi_close(void *state)
 
     if (m == NULL)
         return;
-    for (int i = 0; m->queues != NULL && i < (int)m->group->view.size * COMM_CHANNELS * 2; i++)
+    for (int i = 0; m->queues != NULL && i < (int)m->group->view.size * COMM_CHANNELS * 2; i++) {
         if (m->queues[i].under_way) {
             MPI_Cancel(&m->queues[i].request);
             MPI_Request_free(&m->queues[i].request);
         }
+        base_free(m->queues[i].discarded);
+    }
     for (int i = 0; i < COMM_CHANNELS; i++)
         if (m->channels[i] != MPI_COMM_NULL)
             MPI_Comm_free(&m->channels[i]);
@@ -241,11 +248,29 @@ static base_status begin_send(struct mpi *m, struct queue *q)
                  "sending");
 }
 
-/* Takes the next message of the peer if it is the one that is asked for. */
+/* The next piece has this tag and length: is it what is asked for? */
+static base_status fits(struct mpi *m, struct queue *q, int tag, int bytes)
+{
+    struct comm_request *r = q->first;
+
+    if (r->any && (r->moved == 0 || tag == tag_of(r->tag)) && bytes <= PIECE) {
+        r->tag = (uint32_t)tag;
+        q->piece = (size_t)bytes;
+        return BASE_OK;
+    }
+    if (tag != tag_of(r->tag) || (size_t)bytes != q->piece)
+        return base_fail(BASE_ERR_DATA,
+                         "worker %u sent %d bytes with tag %d where %zu with tag %d were expected",
+                         m->group->view.members[q->peer].id, bytes, tag, q->piece, tag_of(r->tag));
+    return BASE_OK;
+}
+
+/* Takes the next piece of the peer. */
 static base_status begin_receive(struct mpi *m, struct queue *q)
 {
     const struct comm_request *r = q->first;
     base_status st = BASE_OK;
+    uint8_t *to = (uint8_t *)r->bytes + r->moved;
     MPI_Message message;
     MPI_Status status;
     int there = 0, bytes = 0;
@@ -255,15 +280,13 @@ static base_status begin_receive(struct mpi *m, struct queue *q)
     if (!there)
         return BASE_OK;
     MPI_Get_count(&status, MPI_BYTE, &bytes);
-    if (status.MPI_TAG != tag_of(r->tag) || (size_t)bytes != q->piece)
-        TRY(base_fail(BASE_ERR_DATA,
-                      "worker %u sent %d bytes with tag %d where %zu with tag %d were expected",
-                      m->group->view.members[q->peer].id, bytes, status.MPI_TAG, q->piece,
-                      tag_of(r->tag)));
+    TRY(fits(m, q, status.MPI_TAG, bytes));
+    if (r->any && r->moved + q->piece > r->room) { /* MPI has no way to drop a message */
+        TRY(base_tensor(q->piece, 1, "a message that is too long", &q->discarded));
+        to = q->discarded;
+    }
     q->under_way = true;
-    TRY(check(
-        MPI_Imrecv((uint8_t *)r->bytes + r->moved, (int)q->piece, MPI_BYTE, &message, &q->request),
-        "receiving"));
+    TRY(check(MPI_Imrecv(to, (int)q->piece, MPI_BYTE, &message, &q->request), "receiving"));
 out:
     return st;
 }
@@ -284,9 +307,12 @@ static base_status move(struct mpi *m, struct queue *q, bool *moved_p)
         return BASE_OK;
     *moved_p = true;
     q->under_way = false;
+    base_free(q->discarded);
+    q->discarded = NULL;
     r->moved += q->piece;
-    if (r->moved == r->count) {
+    if (q->piece < PIECE) {
         q->first = r->next;
+        r->count = r->moved;
         r->done = true;
         m->pending--;
     }

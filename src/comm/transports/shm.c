@@ -10,6 +10,7 @@
  * (sched_yield), then sleeps on a futex together with the host's alarm. Who moves bytes wakes a
  * sleeping peer: `asleep` is set before the last look at the rings and read behind the move.
  */
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +26,9 @@ enum {
     SPINS = 40,
     YIELDS = 100
 };
+
+static const uint64_t MOST_BYTES = UINT64_C(1)
+                                   << 48; /* more is no length that a peer has memory for */
 
 struct head {
     uint32_t tag, reserved;
@@ -156,6 +160,7 @@ static base_status shm_open(struct comm_group *group, const int *peers, int coun
     TRY(comm_shared_open(group->endpoint, key, bytes_offset(s->count) + ring_count(s->count) * RING,
                          &s->shared));
     s->mail = s->shared.at;
+    group->asleep = &s->mail->boxes[s->me].asleep;
     init_queues(s);
     if (atomic_exchange(&s->mail->boxes[s->me].opened, 1) != 0)
         TRY(base_fail(BASE_ERR_INTERNAL, "the group of view %u was opened before",
@@ -175,9 +180,15 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* Of a comm_receive_any it is known once the head has come. */
 static size_t record_size(const struct comm_request *r)
 {
     return sizeof(struct head) + (r->count + 15) / 16 * 16;
+}
+
+static bool has_room(const struct comm_request *r)
+{
+    return !r->any || r->count <= r->room;
 }
 
 /* The part of a copy between ring and buffer: of `take` bytes of the record from r->moved on, those
@@ -185,7 +196,7 @@ static size_t record_size(const struct comm_request *r)
 static void copy(struct queue *q, struct comm_request *r, size_t take)
 {
     size_t from = r->moved - sizeof(struct head), offset = q->at % RING;
-    size_t count = from < r->count ? least(take, r->count - from) : 0;
+    size_t count = from < r->count && has_room(r) ? least(take, r->count - from) : 0;
     size_t straight = least(count, RING - offset);
     uint8_t *bytes = (uint8_t *)r->bytes + from;
 
@@ -228,7 +239,10 @@ static base_status move_head(struct shm *s, struct queue *q, struct comm_request
         *in_ring = (struct head){.tag = r->tag, .count = r->count};
     } else {
         head = *in_ring;
-        if (head.tag != r->tag || head.count != r->count)
+        if (r->any && head.count <= MOST_BYTES) {
+            r->tag = head.tag;
+            r->count = head.count;
+        } else if (head.tag != r->tag || head.count != r->count)
             return base_fail(BASE_ERR_DATA,
                              "worker %u sent %llu bytes with tag %u where %zu with tag %u were "
                              "expected",
@@ -239,16 +253,19 @@ static base_status move_head(struct shm *s, struct queue *q, struct comm_request
     return BASE_OK;
 }
 
+static void wake_sleeper(_Atomic uint32_t *asleep)
+{
+    if (atomic_load_explicit(asleep, memory_order_relaxed) != 0 && atomic_exchange(asleep, 0) != 0)
+        comm_futex_wake(asleep);
+}
+
 /* Lets the peer know. The fence is the sleeper's other half: it sees the move, or we see it asleep.
  */
 static void publish(struct shm *s, struct queue *q, bool sends)
 {
-    _Atomic uint32_t *asleep = &s->mail->boxes[q->peer].asleep;
-
     atomic_store_explicit(sends ? &q->ring->put : &q->ring->taken, q->at, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load_explicit(asleep, memory_order_relaxed) != 0 && atomic_exchange(asleep, 0) != 0)
-        comm_futex_wake(asleep);
+    wake_sleeper(&s->mail->boxes[q->peer].asleep);
 }
 
 /* Moves one chunk of the queue's first request. */
@@ -388,16 +405,24 @@ static void shm_sleep(void *state, double deadline)
     uint32_t alarm;
 
     while (linger(s, &l))
-        if (any_ready(s))
+        if (any_ready(s) || comm_group_stirred(s->group))
             return;
     alarm = atomic_load(s->alarm);
-    if (comm_group_check(s->group) != BASE_OK)
+    if (comm_group_check(s->group) != BASE_OK || comm_group_stirred(s->group))
         return; /* the group asks again and says so */
     atomic_store(asleep, 1);
     atomic_thread_fence(memory_order_seq_cst);
-    if (!any_ready(s))
+    if (!any_ready(s) && !comm_group_stirred(s->group))
         comm_futex_wait((struct comm_futex[]){{asleep, 1}, {s->alarm, alarm}}, 2, deadline);
     atomic_store(asleep, 0);
+}
+
+static void shm_wake(void *state)
+{
+    struct shm *s = state;
+
+    atomic_thread_fence(memory_order_seq_cst);
+    wake_sleeper(&s->mail->boxes[s->me].asleep);
 }
 
 /* Who has not come to the barrier of this turn. */
@@ -415,6 +440,27 @@ static base_status time_is_up(const struct shm *s, uint32_t turn)
                      s->group->view.number, names);
 }
 
+/* An engine's thread serves its messages while it waits for a barrier: it is woken by them, too.
+ * Sockets wake no futex, so the sleep is short where there are some. */
+static base_status sleep_serving(struct comm_group *group, struct comm_futex *words,
+                                 double deadline)
+{
+    base_status st = BASE_OK;
+    bool moved = false;
+
+    words[2] = (struct comm_futex){group->asleep, 1};
+    atomic_store(group->asleep, 1);
+    atomic_thread_fence(memory_order_seq_cst);
+    TRY(comm_group_turn(group, &moved));
+    if (group->messages > 0 && group->open_count > 1)
+        deadline = fmin(deadline, base_now() + 0.5e-3);
+    if (!moved && !comm_group_stirred(group))
+        comm_futex_wait(words, 3, deadline);
+out:
+    atomic_store(group->asleep, 0);
+    return st;
+}
+
 /* Sleeps until the barrier's turn is no longer `turn`. */
 static base_status sleep_turn(struct shm *s, uint32_t turn, double deadline)
 {
@@ -423,12 +469,15 @@ static base_status sleep_turn(struct shm *s, uint32_t turn, double deadline)
     atomic_fetch_add(&s->mail->sleepers, 1);
     while (atomic_load(&s->mail->turn) == turn) {
         uint32_t alarm = atomic_load(s->alarm);
+        struct comm_futex words[3] = {{&s->mail->turn, turn}, {s->alarm, alarm}};
 
         TRY(comm_group_check(s->group));
         if (base_now() >= deadline)
             TRY(time_is_up(s, turn));
-        comm_futex_wait((struct comm_futex[]){{&s->mail->turn, turn}, {s->alarm, alarm}}, 2,
-                        deadline);
+        if (s->group->engine != NULL)
+            TRY(sleep_serving(s->group, words, deadline));
+        else
+            comm_futex_wait(words, 2, deadline);
     }
 out:
     atomic_fetch_sub(&s->mail->sleepers, 1);
@@ -441,6 +490,8 @@ static base_status shm_barrier(void *state, double deadline)
     struct mail *mail = s->mail;
     uint32_t turn = atomic_load(&mail->turn);
     struct linger l = linger_of(s);
+    base_status st = BASE_OK;
+    bool moved;
 
     atomic_store_explicit(&mail->boxes[s->me].turn, turn + 1, memory_order_relaxed);
     if (atomic_fetch_add(&mail->arrived, 1) + 1 == (uint32_t)s->count) {
@@ -450,10 +501,15 @@ static base_status shm_barrier(void *state, double deadline)
             comm_futex_wake(&mail->turn);
         return BASE_OK;
     }
-    while (linger(s, &l))
+    while (linger(s, &l)) {
         if (atomic_load_explicit(&mail->turn, memory_order_acquire) != turn)
             return BASE_OK;
-    return sleep_turn(s, turn, deadline);
+        if (comm_group_has_messages(s->group))
+            TRY(comm_group_turn(s->group, &moved));
+    }
+    TRY(sleep_turn(s, turn, deadline));
+out:
+    return st;
 }
 
 const struct comm_transport comm_transport_shm = {
@@ -468,6 +524,7 @@ const struct comm_transport comm_transport_shm = {
     .busy = shm_busy,
     .progress = shm_progress,
     .sleep = shm_sleep,
+    .wake = shm_wake,
     .barrier = shm_barrier,
     .bytes_sent = shm_bytes_sent,
 };

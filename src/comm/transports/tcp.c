@@ -192,11 +192,9 @@ static void tcp_sleep(void *state, double deadline)
     struct tcp *t = state;
     struct pollfd fds[1 + WATCHES];
     double seconds = fmin(deadline - base_now(), t->missing > 0 ? retry_seconds : look_seconds);
-    int count;
+    int count = 1 + tcp_watch(t, fds + 1, WATCHES);
 
-    fds[0] = (struct pollfd){.fd = t->group->endpoint->bell, .events = POLLIN};
-    count = 1 + tcp_watch(t, fds + 1, WATCHES);
-    poll(fds, (nfds_t)count, (int)ceil(1000 * fmax(seconds, 0)));
+    comm_group_doze(t->group, fds, count, fmax(seconds, 0));
 }
 
 /* --- a group's life ------------------------------------------------------------------------ */

@@ -3,7 +3,7 @@
  * Distributed data parallel (Li et al., VLDB 2020): gradients are summed in buckets while backward
  * goes on. Backward completes the flat buffer from its end to its beginning, so buckets are cut
  * from the end; the first is smaller, to have something to send early. All workers start them in
- * the same order, as soon as they are complete, and the communication thread runs them. The last
+ * the same order, as soon as they are complete, and the engine of the group runs them. The last
  * one has the head in it, or the head follows by itself where gradients travel rounded.
  *
  * On one host sums run at the speed of memory and a communication thread would take the cores from
@@ -11,6 +11,7 @@
  * sums its slice of all workers' gradients and updates that slice for all (train/copies.h).
  */
 #include "base/clock.h"
+#include "comm/engine.h"
 #include "train/copies.h"
 #include "train/parallel.h"
 #include "train/session.h"
@@ -36,7 +37,7 @@ struct ddp {
     struct bucket buckets[TRAIN_MAX_RANGES];
     int count, started;
     base_status failure; /* of a start inside backward */
-    double busy;         /* of the communication thread, before this step */
+    double busy;         /* coll_async_busy before this step */
 };
 
 static size_t ddp_floats(int64_t bytes)
@@ -78,6 +79,8 @@ static base_status ddp_open(struct train_session *s)
     /* Clipping needs the norm of the whole gradient, which no worker has then. */
     state->together =
         x->one_host && !state->overlaps && options->wire == COLL_FP32 && s->job->clip == 0;
+    if (state->overlaps && x->coll != NULL)
+        TRY(comm_engine_begin(coll_group(x->coll)));
     if (state->together)
         TRY(train_copies_open(&state->copies, x, &s->state));
 out:
@@ -88,6 +91,8 @@ static void ddp_close(struct train_session *s)
 {
     struct ddp *state = s->strategy_state;
 
+    if (s->team.group != NULL)
+        base_ignore(comm_engine_end(s->team.group)); /* says what ended the group, which is known */
     train_copies_close(&state->copies, &s->state);
 }
 
@@ -96,11 +101,6 @@ static base_status ddp_start(struct train_exchange *x, struct ddp *state)
     base_status st = BASE_OK;
     struct bucket *bucket = &state->buckets[state->started];
 
-    if (!x->talks) {
-        TRY(coll_async_begin(x->coll));
-        x->talks = true;
-        state->busy = 0;
-    }
     TRY(coll_start_all_reduce(x->coll, x->space, bucket->offset, bucket->count,
                               bucket->offset == 0 ? NULL : &state->sum, &bucket->ticket));
     train_fault_nth(x->fault, "bucket", ++state->started, x->step);

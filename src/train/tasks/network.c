@@ -150,18 +150,6 @@ static base_status network_check_memory(struct train_session *s, int slots)
                      (long long)(s->plan.batch / pieces > 0 ? s->plan.batch / pieces : 1));
 }
 
-/* The longest vector that batch-norm sums over workers: two a channel, or one and a count. */
-static size_t network_most_sums(const struct train_session *s)
-{
-    const struct nn_graph *graph = ((const struct network *)s->work)->graph;
-    size_t most = 0;
-
-    for (size_t i = 0; s->job->sync_bn && i < nn_graph_stats(graph); i++)
-        if (2 * nn_graph_stat(graph, i)->floats > most)
-            most = 2 * nn_graph_stat(graph, i)->floats;
-    return most;
-}
-
 /* Is the model one of the zoo that is computed in one step? */
 static base_status network_find_closed(struct train_session *s)
 {
@@ -200,7 +188,6 @@ static base_status network_describe(struct train_session *s, const char *text)
     TRY(base_tensor(nn_graph_stat_floats(n->graph), sizeof(float), "statistics",
                     &n->statistics_before));
     n->tracked_before = base_calloc(nn_graph_stats(n->graph), sizeof *n->tracked_before);
-    s->sums = network_most_sums(s);
 out:
     base_free(zoo);
     return st;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "comm/engine.h"
 #include "support/groups.h"
 #include "support/sums.h"
 
@@ -50,7 +51,7 @@ static void many(struct crew_worker *me)
     mine = coll_space_mine(space);
     for (int i = 0; i < FLOATS; i++)
         mine[i] = 1.0f; /* the mean of ones is one, whoever writes it where */
-    crew_check(coll_async_begin(coll) == BASE_OK);
+    crew_check(comm_engine_begin(coll_group(coll)) == BASE_OK);
     for (int i = 0; i < ROUNDS * RANGES; i++) {
         crew_check(coll_start_all_reduce(coll, space, (size_t)(i % RANGES) * RANGE, RANGE, &sum,
                                          &ticket) == BASE_OK);
@@ -61,7 +62,7 @@ static void many(struct crew_worker *me)
         }
     }
     memset(scale, 0, sizeof scale); /* was copied when it was started */
-    crew_check(coll_async_end(coll) == BASE_OK);
+    crew_check(comm_engine_end(coll_group(coll)) == BASE_OK);
     for (int i = 0; i < FLOATS; i++)
         crew_check(mine[i] == 1.0f);
     crew_check(coll_barrier(coll) == BASE_OK);
@@ -81,8 +82,8 @@ static void alone(struct crew_worker *me)
     enter(me, &group, &coll, &space);
     coll_space_mine(space)[7] = 3.0f;
     crew_check(coll_async_wait(coll, 1, &result) == BASE_ERR_INTERNAL);
-    crew_check(coll_async_begin(coll) == BASE_OK);
-    crew_check(coll_async_begin(coll) == BASE_ERR_INTERNAL);
+    crew_check(comm_engine_begin(coll_group(coll)) == BASE_OK);
+    crew_check(comm_engine_begin(coll_group(coll)) == BASE_ERR_INTERNAL);
     crew_check(coll_start_all_reduce(coll, space, 7, 1, &sum, &ticket) == BASE_OK);
     crew_check(coll_async_wait(coll, ticket, &result) == BASE_OK && *result == 1.5f);
     crew_check(coll_start_all_reduce(coll, space, FLOATS, 1, NULL, &ticket) == BASE_ERR_INTERNAL);
@@ -104,14 +105,14 @@ static void cancelled(struct crew_worker *me)
 
     enter(me, &group, &coll, &space);
     if (me->index == 0) {
-        crew_check(coll_async_begin(coll) == BASE_OK);
+        crew_check(comm_engine_begin(coll_group(coll)) == BASE_OK);
         for (size_t i = 0; i < 5; i++)
             crew_check(coll_start_all_reduce(coll, space, i, 1, NULL, &tickets[i]) == BASE_OK);
         atomic_store(&board->ready, 1);
         for (size_t i = 0; i < 5; i++)
             crew_check(coll_async_wait(coll, tickets[i], &result) == BASE_ERR_INTERRUPTED);
         crew_check(strstr(base_message(), "ends") != NULL);
-        crew_check(coll_async_end(coll) == BASE_ERR_INTERRUPTED);
+        crew_check(comm_engine_end(coll_group(coll)) == BASE_ERR_INTERRUPTED);
         atomic_store(&board->go, 1);
     }
     while (atomic_load(&board->go) == 0)

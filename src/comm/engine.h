@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * An engine: a communication thread that has a group between begin and end. Any thread hands it
+ * tasks and goes on computing; messages move meanwhile without its help. There are two kinds:
+ *
+ *   a message   sent or received as in comm/group.h. Messages of one channel with one peer keep the
+ *               order in which they were handed over.
+ *   an order    a callback that may use the group as if it were the caller's: a collective. Orders
+ *               run one after the other, first come, first served; so every rank must hand them
+ *               over in the same order. Messages move on while an order waits for other ranks.
+ *
+ * A task ends with BASE_OK or with what ended the group. After the group's end every task, and all
+ * that come later, end at once with the same code and sentence: no task outlives its view.
+ *
+ * While a group has an engine, other threads do not use comm_send, comm_wait and their like; coll's
+ * operations notice the engine and become orders.
+ */
+#ifndef COMM_ENGINE_H
+#define COMM_ENGINE_H
+
+#include <stdatomic.h>
+
+#include "comm/group.h"
+
+struct comm_engine;
+
+typedef base_status comm_order(void *context);
+
+/* Caller-owned; its memory and the buffer must stay until it has ended. */
+struct comm_task {
+    struct comm_request request; /* of a message: when it has ended, what came */
+    comm_order *run;             /* of an order; NULL: a message */
+    void *context;
+    base_status status;
+    _Atomic bool ended;
+    struct comm_task *next; /* the engine's lists */
+};
+
+base_status comm_engine_begin(struct comm_group *group);
+/* Runs the orders that were handed over. Messages that are under way then end in
+ * BASE_ERR_INTERRUPTED, and make the group void; without any the group is the caller's again.
+ * Returns what ended the group before, if anything did. Accepts a group without an engine. */
+base_status comm_engine_end(struct comm_group *group);
+/* NULL: the group has none. */
+struct comm_engine *comm_group_engine(const struct comm_group *group);
+/* The calling thread is the engine's: it runs an order. */
+bool comm_engine_is_here(const struct comm_engine *engine);
+
+/* From any thread. */
+void comm_engine_send(struct comm_engine *engine, int to, enum comm_channel channel, uint32_t tag,
+                      const void *bytes, size_t count, struct comm_task *task);
+void comm_engine_receive(struct comm_engine *engine, int from, enum comm_channel channel,
+                         uint32_t tag, void *bytes, size_t count, struct comm_task *task);
+void comm_engine_receive_any(struct comm_engine *engine, int from, enum comm_channel channel,
+                             void *bytes, size_t room, struct comm_task *task);
+void comm_engine_order(struct comm_engine *engine, comm_order *order, void *context,
+                       struct comm_task *task);
+
+/* Until the task has ended: its status. BASE_ERR_TIMEOUT after the deadline: it goes on, and may be
+ * waited for again. */
+base_status comm_engine_wait(struct comm_engine *engine, struct comm_task *task, double deadline);
+/* Until one of the tasks has ended, NULL entries skipped: *index_p is the first, and its status is
+ * returned. When `until` has passed, or a view newer than `known` is heard of (comm_group_newest),
+ * -1 and BASE_OK. */
+base_status comm_engine_poll(struct comm_engine *engine, struct comm_task *const *tasks, int count,
+                             double until, uint32_t known, int *index_p);
+
+#endif
