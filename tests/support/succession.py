@@ -7,8 +7,9 @@ of an undisturbed training. The pause is what passes between the kill and the ne
 
   succession.py PACELINE HOSTS CASE…       the cases, each once
   succession.py PACELINE HOSTS --times N   host 0 killed N times: p50 and p90 of the pause
+  succession.py PACELINE HOSTS --random N  host 0 killed N times, at any moment from the start of the job to its end
 """
-import json, os, pathlib, re, signal, statistics, subprocess, sys, time
+import json, os, pathlib, random, re, shutil, signal, statistics, subprocess, sys, time
 
 tool = pathlib.Path(__file__).resolve().parents[2] / "tools/cluster"
 paceline, hosts = str(pathlib.Path(sys.argv[1]).resolve()), int(sys.argv[2])
@@ -130,6 +131,39 @@ def lose(whole, case, fault, also=(), leader=1):
     return pause
 
 
+def lose_anywhere(whole, case, seconds):
+    """Host 0 is killed so long after it listens: the others end well, or, before the first view, say why not."""
+    all_hosts = [Host(case, i, "--gather", "10") for i in range(hosts)]
+    eventually("host 0 listens", lambda: "listens on" in all_hosts[0].says(), all_hosts[0].process)
+    time.sleep(seconds)  # the moment is the test's input, nothing is waited for
+    all_hosts[0].kill()
+    for h in all_hosts[1:]:
+        try:
+            h.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            fail(f"host {h.index} does not end when host 0 is killed after {seconds:.3f} s")
+    codes = {h.process.returncode for h in all_hosts[1:]}
+    led = [h for h in all_hosts[1:] if "coordinates now" in h.says() and f"host {h.index} at" in h.says()]
+    if codes == {0} and led:
+        printed = [h for h in all_hosts[1:] if text(h.folder / "out")]
+        assert len(led) == 1 and printed in (led, []), (led, printed)
+        for h in printed:
+            result = json.loads(text(h.folder / "out"))
+            assert result["steps"] == STEPS, result
+            whole_loss = json.loads((whole / "run.json").read_text())["result"]["test"]["loss"]
+            assert abs(result["test"]["loss"] - whole_loss) <= 1e-4 * whole_loss, (result["test"], whole_loss)
+        how = "goes on"
+    elif codes == {0}:
+        how = "had ended"
+    elif codes == {1} and not led:
+        how = "had not begun"
+    else:
+        fail(f"host 0 killed after {seconds:.3f} s: codes {codes}, led by {[h.index for h in led]}")
+    print(f"{hosts} hosts, host 0 killed after {seconds:.3f} s: {how}", flush=True)
+    for h in all_hosts:
+        shutil.rmtree(h.folder)
+
+
 def cut(whole, case, victim, leader):
     """`victim` hears no other host any more: it saves and stops, the others go on."""
     slow = [Host(case, i, fault=f"{victim + 1}:data:5:STOP", silence=2) for i in range(hosts)]
@@ -224,6 +258,9 @@ if sys.argv[3] == "--times":
     pauses = sorted(lose(reference, f"kill{i}", "forward:5") for i in range(int(sys.argv[4])))
     print(f"pause of {len(pauses)} successions on {hosts} hosts: p50 {1e3 * statistics.median(pauses):.0f} ms, "
           f"p90 {1e3 * pauses[int(0.9 * (len(pauses) - 1))]:.0f} ms, most {1e3 * pauses[-1]:.0f} ms")
+elif sys.argv[3] == "--random":
+    for i in range(int(sys.argv[4])):
+        lose_anywhere(reference, f"random{i}", random.uniform(0, 1.5))
 else:
     pauses = [p for p in (cases[name](reference) for name in sys.argv[3:]) if p is not None]
     if pauses:
