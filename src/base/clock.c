@@ -21,12 +21,12 @@ double base_now(void)
 
 double base_thread_cpu(void)
 {
-    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+    return base_world == NULL ? read_clock(CLOCK_THREAD_CPUTIME_ID) : base_world->now();
 }
 
 double base_process_cpu(void)
 {
-    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+    return base_world == NULL ? read_clock(CLOCK_PROCESS_CPUTIME_ID) : base_world->now();
 }
 
 struct timespec base_timespec(double moment)

@@ -7,9 +7,10 @@
 
 #include <time.h>
 
-double base_now(void); /* monotonic; in a simulated world its clock (base/thread.h) */
-struct timespec base_timespec(double moment); /* of base_now, for timed waits; finite */
+/* In a simulated world (base/thread.h) all three are its clock. */
+double base_now(void);                        /* monotonic */
 double base_thread_cpu(void);                 /* CPU time of this thread; a system call */
 double base_process_cpu(void);                /* the same of all threads */
+struct timespec base_timespec(double moment); /* of base_now, for timed waits; finite */
 
 #endif

@@ -2,7 +2,6 @@
 #include "base/events.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -12,29 +11,33 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 
 enum { RING = 1 << 20, LINE = 16384 };
+static const double PAUSE = 0.05; /* seconds between two writes */
 
 struct base_events {
     FILE *file;
     char *path;
-    pthread_t writer;
+    struct base_thread writer;
     _Atomic size_t head; /* bytes ever put in, moved by the producer only */
     _Atomic size_t tail; /* bytes ever taken out, moved under `draining` only */
-    pthread_mutex_t draining;
-    _Atomic bool closing;
+    struct base_mutex draining;
+    struct base_signal ends; /* with `draining` */
+    bool closing;            /* under `draining` */
     unsigned long dropped;
     int write_error; /* errno of the first failed write; read after the writer has ended */
     char line[LINE];
     char ring[RING];
 };
 
+/* With `draining` held. */
 static void drain(struct base_events *e)
 {
     size_t head, tail;
 
-    pthread_mutex_lock(&e->draining);
     head = atomic_load_explicit(&e->head, memory_order_acquire);
     tail = atomic_load_explicit(&e->tail, memory_order_relaxed);
     while (tail != head) {
@@ -49,19 +52,19 @@ static void drain(struct base_events *e)
     if (fflush(e->file) != 0 && e->write_error == 0)
         e->write_error = errno;
     atomic_store_explicit(&e->tail, tail, memory_order_release);
-    pthread_mutex_unlock(&e->draining);
 }
 
 static void *writer(void *argument)
 {
     struct base_events *e = argument;
-    const struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
 
-    while (!atomic_load(&e->closing)) {
+    base_mutex_lock(&e->draining);
+    while (!e->closing) {
         drain(e);
-        nanosleep(&pause, NULL);
+        base_signal_wait(&e->ends, &e->draining, base_now() + PAUSE);
     }
     drain(e);
+    base_mutex_unlock(&e->draining);
     return NULL;
 }
 
@@ -90,7 +93,8 @@ base_status base_events_open(const char *path, struct base_events **events_p)
     struct stat info;
 
     *events_p = NULL;
-    pthread_mutex_init(&e->draining, NULL);
+    base_mutex_init(&e->draining);
+    base_signal_init(&e->ends);
     e->path = base_strdup(path);
     if ((e->file = fopen(path, "a+e")) == NULL)
         TRY(base_fail(BASE_ERR_IO, "cannot write %s: %m", path));
@@ -98,8 +102,7 @@ base_status base_events_open(const char *path, struct base_events **events_p)
         TRY(base_fail(BASE_ERR_IO, "%s is a pipe, and writing to it may never end; remove it",
                       path));
     TRY(cut_torn_line(e->file, path));
-    if (pthread_create(&e->writer, NULL, writer, e) != 0)
-        TRY(base_fail(BASE_ERR_MEMORY, "cannot start the thread that writes %s", path));
+    TRY(base_thread_start(&e->writer, "events", writer, e));
     *events_p = e;
     e = NULL;
 out:
@@ -149,8 +152,11 @@ void base_event(struct base_events *e, const char *format, ...)
 
 void base_events_flush(struct base_events *e)
 {
-    if (e != NULL)
-        drain(e);
+    if (e == NULL)
+        return;
+    base_mutex_lock(&e->draining);
+    drain(e);
+    base_mutex_unlock(&e->draining);
 }
 
 base_status base_events_close(struct base_events *e)
@@ -159,8 +165,11 @@ base_status base_events_close(struct base_events *e)
 
     if (e == NULL)
         return st;
-    atomic_store(&e->closing, true);
-    pthread_join(e->writer, NULL);
+    base_mutex_lock(&e->draining);
+    e->closing = true;
+    base_signal_wake(&e->ends);
+    base_mutex_unlock(&e->draining);
+    base_thread_join(&e->writer);
     if (e->dropped > 0)
         fprintf(e->file, "{\"event\":\"dropped\",\"count\":%lu}\n", e->dropped);
     if (fclose(e->file) != 0 && e->write_error == 0)

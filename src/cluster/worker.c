@@ -1,99 +1,53 @@
 /* SPDX-License-Identifier: MIT
  *
- * Two threads: the control thread owns the robust word and moves the mailbox's bytes; the program's
- * thread only queues messages there and waits for what the control thread hears (`lock`,
- * `changed`).
+ * The program's side of a worker: what it hears from its agent becomes state that the program waits
+ * for (`lock`, `changed`), and what it says goes through an outlet. Bytes and heartbeats are the
+ * business of the control thread (worker_control.c), or of a simulator.
  */
 #include "cluster/worker.h"
 
-#include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/registry.h"
 #include "base/stop.h"
-#include "cluster/message.h"
-#include "comm/host.h"
-#include "comm/mailbox.h"
+#include "cluster/worker_private.h"
 #include "comm/secret.h"
 #include "comm/transport.h"
 
-/* Seconds: until the agent has told what to do; until it has answered for a region; until the
- * coordinator has found the next view. */
-static const double START_SECONDS = 60, REGION_SECONDS = 60, VIEW_SECONDS = 120;
+/* Seconds: until the agent has answered for a region; until the coordinator has found the next
+ * view. */
+static const double REGION_SECONDS = 60, VIEW_SECONDS = 120;
 
-enum stage { WAITING, STARTED, GONE }; /* GONE: the control connection, or it never came up */
+/* ---- what it hears ---- */
 
-struct cluster_worker {
-    int bell;
-    pthread_t control;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    /* Under `lock`: */
-    struct comm_mailbox *box; /* NULL: there is no agent */
-    enum stage stage;
-    base_status failure; /* GONE: why */
-    char words[1024];    /* of the failure, or why the job stops */
-    bool closing;
-    struct comm_view view;
-    uint32_t since; /* number of the first view with this worker */
-    struct cluster_message region;
-    bool region_waits;
-    int region_fd;
-    struct comm_endpoint *endpoint;
-    /* Set once, before STARTED: */
-    struct cluster_message order;
-    struct comm_host *host;
-    double beat;
-    /* Anybody's: */
-    _Atomic uint32_t newest, working; /* views */
-    _Atomic bool stopping, cancelled;
-    _Atomic int64_t step;
-};
-
-/* ---- the control thread ---- */
-
-/* From either thread; the control thread moves the bytes. */
 static void send_message(struct cluster_worker *w, const struct cluster_message *m)
 {
-    pthread_mutex_lock(&w->lock);
-    cluster_message_send(w->box, m, -1);
-    pthread_mutex_unlock(&w->lock);
-    (void)eventfd_write(w->bell, 1);
+    if (w->outlet.say != NULL)
+        w->outlet.say(w->outlet.context, m);
 }
 
 static void hear_job(struct cluster_worker *w, struct cluster_message *m)
 {
     base_status st = BASE_OK;
     double silence = 0;
-    int fd = comm_mailbox_take_fd(w->box);
 
-    if (w->stage != WAITING)
+    if (w->stage != CLUSTER_WORKER_WAITING)
         TRY(base_fail(BASE_ERR_DATA, "a second job"));
     if (json_object_get(m->body, "token") != NULL)
         prctl(PR_SET_DUMPABLE, 0); /* no core file, and no other process of this user reads it */
     TRY(base_json_real(m->body, "silence", &silence));
-    TRY(comm_host_attach(fd, m->slot, &w->host));
     w->order = *m;
     m->body = NULL;
     w->beat = cluster_heartbeat_interval(silence);
-    w->stage = STARTED;
+    w->stage = CLUSTER_WORKER_STARTED;
 out:
-    if (fd >= 0)
-        close(fd);
-    if (st != BASE_OK) {
-        w->stage = GONE;
-        w->failure = st;
-        snprintf(w->words, sizeof w->words, "%s", base_message());
-    }
+    if (st != BASE_OK)
+        cluster_worker_lose_agent(w, st, base_message());
 }
 
 /* Every wait ends. No word of stopping: that is agreed on with the others, who may go on. */
@@ -104,7 +58,16 @@ static void cancel(struct cluster_worker *w)
         comm_endpoint_cancel(w->endpoint);
 }
 
-static void hear(struct cluster_worker *w, struct cluster_message *m)
+void cluster_worker_lose_agent(struct cluster_worker *w, base_status st, const char *words)
+{
+    w->stage = CLUSTER_WORKER_GONE;
+    w->failure = st;
+    snprintf(w->words, sizeof w->words, "%s", words);
+    cancel(w);
+    base_signal_wake(&w->changed);
+}
+
+void cluster_worker_hear(struct cluster_worker *w, struct cluster_message *m, int fd)
 {
     switch (m->type) {
     case CLUSTER_JOB:
@@ -131,106 +94,24 @@ static void hear(struct cluster_worker *w, struct cluster_message *m)
         break;
     case CLUSTER_REGION:
         w->region = *m;
-        w->region_fd = comm_mailbox_take_fd(w->box);
+        w->region_fd = fd;
         w->region_waits = false;
         break;
     default: /* not for workers */
         break;
     }
+    base_signal_wake(&w->changed);
 }
 
-/* Everything that has come; under the lock. */
-static base_status read_box(struct cluster_worker *w)
+void cluster_worker_heartbeat(const struct cluster_worker *w, struct cluster_message *m_p)
 {
-    base_status st = BASE_OK;
-    struct cluster_message m;
-    bool any;
-
-    for (;;) {
-        TRY(cluster_message_receive(w->box, &m, &any));
-        if (!any)
-            break;
-        hear(w, &m);
-        cluster_message_fini(&m);
-    }
-out:
-    return st;
-}
-
-static void send_heartbeat(struct cluster_worker *w)
-{
-    struct cluster_message m = {.type = CLUSTER_HEARTBEAT,
-                                .id = w->order.id,
-                                .view = atomic_load(&w->working),
-                                .load.step = atomic_load(&w->step)};
-
-    cluster_message_send(w->box, &m, -1);
-}
-
-/* One turn; *beat_p: when the next heartbeat is due; `deadline`: of the job's coming. *fds: what to
- * wait for next; *ends_p: the program is at its end, and the last flush is all that is left. */
-static base_status turn(struct cluster_worker *w, double *beat_p, double deadline,
-                        struct pollfd fds[2], bool *ends_p)
-{
-    base_status st = BASE_OK;
-    double now = base_now();
-
-    pthread_mutex_lock(&w->lock);
-    if (w->stage == STARTED && now >= *beat_p) {
-        send_heartbeat(w);
-        *beat_p = now + w->beat;
-    }
-    st = read_box(w);
-    if (st == BASE_OK && w->stage == WAITING && now > deadline)
-        st = base_fail(BASE_ERR_TIMEOUT, "the agent does not say what to do");
-    if (st != BASE_OK) {
-        w->stage = GONE;
-        w->failure = st;
-        snprintf(w->words, sizeof w->words, "the agent is gone: %s", base_message());
-        cancel(w);
-    }
-    fds[0] = (struct pollfd){.fd = w->bell, .events = POLLIN};
-    fds[1] = (struct pollfd){.fd = comm_stream_fd(comm_mailbox_stream(w->box)),
-                             .events = comm_mailbox_events(w->box)};
-    *ends_p = w->closing;
-    pthread_cond_broadcast(&w->changed);
-    pthread_mutex_unlock(&w->lock);
-    return st;
-}
-
-static void *control(void *argument)
-{
-    struct cluster_worker *w = argument;
-    double beat = 0, deadline = base_now() + START_SECONDS;
-    struct pollfd fds[2];
-    bool ends = false;
-
-    while (turn(w, &beat, deadline, fds, &ends) == BASE_OK && !ends) {
-        double left = w->stage == STARTED ? beat - base_now() : 0.25;
-        eventfd_t rung;
-
-        poll(fds, 2, left > 0 ? 1 + (int)(1e3 * left) : 0);
-        (void)eventfd_read(w->bell, &rung);
-    }
-    pthread_mutex_lock(&w->lock);
-    while (!w->closing) /* without an agent it only waits for the program's end */
-        pthread_cond_wait(&w->changed, &w->lock);
-    if (w->stage == STARTED)
-        base_ignore(comm_mailbox_flush(w->box, base_now() + 5));
-    pthread_mutex_unlock(&w->lock);
-    comm_host_close(w->host); /* on the thread that attached: a clean end is no alarm */
-    return NULL;
+    *m_p = (struct cluster_message){.type = CLUSTER_HEARTBEAT,
+                                    .id = w->order.id,
+                                    .view = atomic_load(&w->working),
+                                    .load.step = atomic_load(&w->step)};
 }
 
 /* ---- the program's thread ---- */
-
-static void wait_changed(struct cluster_worker *w, double deadline)
-{
-    struct timespec until = {.tv_sec = (time_t)deadline};
-
-    until.tv_nsec = (long)(1e9 * (deadline - (double)until.tv_sec));
-    pthread_cond_timedwait(&w->changed, &w->lock, &until);
-}
 
 /* Under the lock; the control thread's failure becomes this thread's. */
 static base_status why_gone(const struct cluster_worker *w)
@@ -247,14 +128,14 @@ static base_status get_region(void *context, const char *key, size_t bytes, int 
 
     *fd_p = -1;
     snprintf(m.key, sizeof m.key, "%s", key);
-    pthread_mutex_lock(&w->lock);
+    base_mutex_lock(&w->lock);
     w->region_waits = true; /* one thread asks at a time */
-    pthread_mutex_unlock(&w->lock);
+    base_mutex_unlock(&w->lock);
     send_message(w, &m);
-    pthread_mutex_lock(&w->lock);
-    while (w->region_waits && w->stage != GONE && base_now() < deadline)
-        wait_changed(w, deadline);
-    if (w->stage == GONE)
+    base_mutex_lock(&w->lock);
+    while (w->region_waits && w->stage != CLUSTER_WORKER_GONE && base_now() < deadline)
+        base_signal_wait(&w->changed, &w->lock, deadline);
+    if (w->stage == CLUSTER_WORKER_GONE)
         TRY(why_gone(w));
     if (w->region_waits)
         TRY(base_fail(BASE_ERR_TIMEOUT, "the agent does not give shared memory %s", key));
@@ -262,24 +143,24 @@ static base_status get_region(void *context, const char *key, size_t bytes, int 
         TRY(base_fail((base_code)w->region.code, "%s", w->region.text));
     *fd_p = w->region_fd;
 out:
-    pthread_mutex_unlock(&w->lock);
+    base_mutex_unlock(&w->lock);
     return st;
 }
 
 static base_status begin(struct cluster_worker *w)
 {
     base_status st = BASE_OK;
-    double deadline = base_now() + START_SECONDS;
+    double deadline = base_now() + CLUSTER_START_SECONDS;
 
-    pthread_mutex_lock(&w->lock);
-    while (w->stage == WAITING && base_now() < deadline)
-        wait_changed(w, deadline);
-    if (w->stage == GONE)
+    base_mutex_lock(&w->lock);
+    while (w->stage == CLUSTER_WORKER_WAITING && base_now() < deadline)
+        base_signal_wait(&w->changed, &w->lock, deadline);
+    if (w->stage == CLUSTER_WORKER_GONE)
         TRY(why_gone(w));
-    if (w->stage == WAITING)
+    if (w->stage == CLUSTER_WORKER_WAITING)
         TRY(base_fail(BASE_ERR_TIMEOUT, "the agent does not say what to do"));
 out:
-    pthread_mutex_unlock(&w->lock);
+    base_mutex_unlock(&w->lock);
     return st;
 }
 
@@ -288,12 +169,13 @@ static base_status open_endpoint(struct cluster_worker *w)
     base_status st = BASE_OK;
     struct cluster_message ready = {
         .type = CLUSTER_READY, .id = w->order.id, .slot = w->order.slot, .pid = getpid()};
-    struct comm_endpoint_setup setup = {
-        .id = w->order.id, .host = w->host, .region = get_region, .context = w};
+    struct comm_endpoint_setup setup = {.id = w->order.id, .host = w->host, .context = w};
     const char *token = json_string_value(json_object_get(w->order.body, "token"));
     struct comm_endpoint *endpoint = NULL;
     struct comm_secret secret;
 
+    if (w->host != NULL)
+        setup.region = get_region;
     TRY(base_json_string(w->order.body, "name", &setup.job));
     setup.listen = json_string_value(json_object_get(w->order.body, "listen")); /* NULL: not */
     if (token != NULL) {
@@ -303,11 +185,11 @@ static base_status open_endpoint(struct cluster_worker *w)
         setup.secret = &secret;
     }
     TRY(comm_endpoint_open(&setup, &endpoint));
-    pthread_mutex_lock(&w->lock);
+    base_mutex_lock(&w->lock);
     w->endpoint = endpoint;
     if (atomic_load(&w->cancelled)) /* before there was one */
         comm_endpoint_cancel(endpoint);
-    pthread_mutex_unlock(&w->lock);
+    base_mutex_unlock(&w->lock);
     ready.port = comm_endpoint_port(endpoint);
     send_message(w, &ready);
 out:
@@ -353,66 +235,33 @@ static void tell_failure(struct cluster_worker *w, base_status st)
     base_keep_message("%s", "");
 }
 
-static void finish(struct cluster_worker *w)
+void cluster_worker_init(struct cluster_worker *w)
 {
-    struct comm_endpoint *endpoint;
-
-    pthread_mutex_lock(&w->lock);
-    endpoint = w->endpoint;
-    w->endpoint = NULL;
-    w->closing = true;
-    pthread_cond_broadcast(&w->changed);
-    pthread_mutex_unlock(&w->lock);
-    (void)eventfd_write(w->bell, 1);
-    pthread_join(w->control, NULL);
-    comm_endpoint_close(endpoint);
-}
-
-static void init(struct cluster_worker *w)
-{
-    pthread_condattr_t monotonic;
-
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_mutex_init(&w->lock, NULL);
-    pthread_cond_init(&w->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    base_mutex_init(&w->lock);
+    base_signal_init(&w->changed);
     w->region_fd = -1;
     atomic_store(&w->step, -1);
 }
 
-static void fini(struct cluster_worker *w)
+void cluster_worker_fini(struct cluster_worker *w)
 {
     cluster_message_fini(&w->order);
-    comm_mailbox_free(w->box);
-    pthread_cond_destroy(&w->changed);
-    pthread_mutex_destroy(&w->lock);
-    if (w->bell >= 0)
-        close(w->bell);
+    comm_endpoint_close(w->endpoint);
+    base_signal_fini(&w->changed);
+    base_mutex_fini(&w->lock);
 }
 
-base_status cluster_worker_run(int fd, const struct cluster_program *const *programs)
+base_status cluster_worker_serve(struct cluster_worker *w,
+                                 const struct cluster_program *const *programs)
 {
     base_status st = BASE_OK;
-    struct cluster_worker worker = {.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)}, *w = &worker;
-    struct comm_stream *stream = NULL;
-    bool running = false;
 
-    init(w);
-    TRY(comm_stream_of(fd, &stream));
-    w->box = comm_mailbox_new(stream);
-    if (w->bell < 0 || pthread_create(&w->control, NULL, control, w) != 0)
-        TRY(base_fail(BASE_ERR_MEMORY, "cannot start the worker's control thread"));
-    running = true;
     TRY(begin(w));
     st = open_endpoint(w);
     if (st == BASE_OK)
         st = run_program(w, programs);
     tell_failure(w, st);
 out:
-    if (running)
-        finish(w);
-    fini(w);
     return st;
 }
 
@@ -435,12 +284,12 @@ base_status cluster_worker_run_native(const struct comm_transport *transport,
                                       int threads, json_t **result_p)
 {
     base_status st = BASE_OK;
-    struct cluster_worker worker = {.bell = -1, .stage = STARTED}, *w = &worker;
+    struct cluster_worker worker = {.stage = CLUSTER_WORKER_STARTED}, *w = &worker;
     struct comm_endpoint_setup setup = {.job = transport->name};
     json_t *result = NULL;
 
     *result_p = NULL;
-    init(w);
+    cluster_worker_init(w);
     TRY(transport->start(&w->view, &w->order.id));
     w->since = w->view.number;
     atomic_store(&w->newest, w->view.number);
@@ -457,8 +306,7 @@ base_status cluster_worker_run_native(const struct comm_transport *transport,
     }
 out:
     json_decref(result);
-    comm_endpoint_close(w->endpoint);
-    fini(w);
+    cluster_worker_fini(w);
     return base_blame(base_prefix(st, "worker %u", w->order.id), w->order.id);
 }
 
@@ -498,9 +346,9 @@ uint32_t cluster_worker_since(struct cluster_worker *w)
 {
     uint32_t since;
 
-    pthread_mutex_lock(&w->lock);
+    base_mutex_lock(&w->lock);
     since = w->since;
-    pthread_mutex_unlock(&w->lock);
+    base_mutex_unlock(&w->lock);
     return since;
 }
 
@@ -509,7 +357,7 @@ base_status cluster_worker_view(struct cluster_worker *w, uint32_t after, double
 {
     base_status st = BASE_OK;
 
-    pthread_mutex_lock(&w->lock);
+    base_mutex_lock(&w->lock);
     for (;;) {
         if (atomic_load(&w->cancelled))
             TRY(base_fail(BASE_ERR_INTERRUPTED, "the job ends: %s", w->words));
@@ -517,12 +365,12 @@ base_status cluster_worker_view(struct cluster_worker *w, uint32_t after, double
             break;
         if (base_now() >= deadline)
             TRY(base_fail(BASE_ERR_TIMEOUT, "no view came after view %u", after));
-        wait_changed(w, deadline);
+        base_signal_wait(&w->changed, &w->lock, deadline);
     }
     *view_p = w->view;
     atomic_store(&w->working, w->view.number);
 out:
-    pthread_mutex_unlock(&w->lock);
+    base_mutex_unlock(&w->lock);
     return st;
 }
 
@@ -575,5 +423,5 @@ void cluster_worker_folder(struct cluster_worker *w, const char *path)
 
 bool cluster_worker_stopping(const struct cluster_worker *w)
 {
-    return w->box == NULL ? base_stop_signal() != 0 : atomic_load(&w->stopping);
+    return w->outlet.say == NULL ? base_stop_signal() != 0 : atomic_load(&w->stopping);
 }

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "model/model.h"
 
 enum { RUN_JSON_LIMIT = 64 << 20 };
@@ -173,7 +174,7 @@ base_status train_run_lock(struct train_run *run, double seconds)
         return base_fail(BASE_ERR_IO, "cannot open the folder %s: %m", run->path);
     while ((taken = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) &&
            base_now() < deadline)
-        usleep(5 * 1000);
+        base_sleep_until(base_now() + 5e-3);
     if (taken) {
         close(fd);
         return base_fail(BASE_ERR_USAGE,

@@ -6,12 +6,12 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/stop.h"
+#include "base/thread.h"
 #include "train/session.h"
 
 /* Seconds that rank 0 may take to write its report and close the run. */
@@ -136,7 +136,7 @@ static base_status stand_by(struct train_session *s)
     double deadline = base_now() + CLOSING;
 
     while (folder_says(s, "running") && base_now() < deadline)
-        usleep(5 * 1000);
+        base_sleep_until(base_now() + 5e-3);
     if (folder_says(s, "failed"))
         TRY(base_fail(BASE_ERR_PEER_LOST, "rank 0 could not close the run"));
     if (!folder_says(s, "lost"))

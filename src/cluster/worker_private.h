@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The insides of a worker, shared by worker.c (the program's side) and worker_control.c (the thread
+ * that talks to the agent). A simulated agent (tests/sim) takes the place of the latter.
+ */
+#ifndef CLUSTER_WORKER_PRIVATE_H
+#define CLUSTER_WORKER_PRIVATE_H
+
+#include <stdatomic.h>
+
+#include "base/thread.h"
+#include "cluster/message.h"
+#include "cluster/worker.h"
+
+/* Seconds until the agent has told what to do. */
+#define CLUSTER_START_SECONDS 60.0
+
+/* GONE: the control connection, or it never came up. */
+enum cluster_worker_stage { CLUSTER_WORKER_WAITING, CLUSTER_WORKER_STARTED, CLUSTER_WORKER_GONE };
+
+/* Where a worker's messages to its agent go; called from any thread, with or without the lock. */
+struct cluster_outlet {
+    void (*say)(void *context, const struct cluster_message *message); /* NULL: there is no agent */
+    void *context;
+};
+
+struct cluster_worker {
+    struct cluster_outlet outlet;
+    struct base_mutex lock;
+    struct base_signal changed;
+    /* Under `lock`: */
+    enum cluster_worker_stage stage;
+    base_status failure; /* GONE: why */
+    char words[1024];    /* of the failure, or why the job stops */
+    struct comm_view view;
+    uint32_t since; /* number of the first view with this worker */
+    struct cluster_message region;
+    bool region_waits;
+    int region_fd;
+    struct comm_endpoint *endpoint;
+    /* Set once, before STARTED: */
+    struct cluster_message order;
+    struct comm_host *host; /* NULL: this worker shares memory with no other */
+    double beat;            /* seconds between heartbeats */
+    /* Any thread's: */
+    _Atomic uint32_t newest, working; /* views */
+    _Atomic bool stopping, cancelled;
+    _Atomic int64_t step;
+};
+
+void cluster_worker_init(struct cluster_worker *worker); /* of zeros and an outlet */
+void cluster_worker_fini(struct cluster_worker *worker);
+
+/* What the agent says; under the lock. `fd`: the descriptor that came with it, which this takes
+ * over when `message` is a region; -1: none. */
+void cluster_worker_hear(struct cluster_worker *worker, struct cluster_message *message, int fd);
+/* The agent is gone: every wait ends; under the lock. */
+void cluster_worker_lose_agent(struct cluster_worker *worker, base_status st, const char *words);
+void cluster_worker_heartbeat(const struct cluster_worker *worker,
+                              struct cluster_message *message_p);
+
+/* On the program's thread: waits for the job, opens the endpoint, says `ready`, runs the program
+ * and says what came out. */
+base_status cluster_worker_serve(struct cluster_worker *worker,
+                                 const struct cluster_program *const *programs);
+
+#endif
