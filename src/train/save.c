@@ -3,6 +3,7 @@
  * Checkpoints of a session: when all workers are there, and when one is left alone.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -92,6 +93,22 @@ base_status train_session_save_failed(struct train_session *s, base_status st)
     return st;
 }
 
+/* The others have gone on without this worker: the run is done, or has a later checkpoint. */
+static bool is_left_behind(const struct train_session *s)
+{
+    struct train_run now = {0};
+    struct store_checkpoint newest = {0};
+    bool done = train_run_open(s->job->runs_dir, s->run.path, &now) == BASE_OK &&
+                strcmp(train_run_status(&now), "done") == 0;
+    bool later = store_has_checkpoint(s->run.checkpoints) &&
+                 store_checkpoint_open(s->run.checkpoints, false, &newest) == BASE_OK &&
+                 newest.step > (uint64_t)s->state.position.step;
+
+    train_run_close(&now);
+    store_checkpoint_close(&newest);
+    return done || later;
+}
+
 /* The group is void. The first of the workers that are left to get the folder saves what it has.
  * The lost rank 0 may still be at its end, and whether it has saved what was due only the folder
  * knows. */
@@ -108,6 +125,8 @@ base_status train_session_save_alone(struct train_session *s)
         base_warn("step %" PRId64 " is not saved: %s", step, base_message());
         goto out;
     }
+    if (is_left_behind(s))
+        goto out;
     there = store_checkpoint_is_there(s->run.checkpoints, (uint64_t)step);
     if (there && !due) /* another survivor was here */
         goto out;
