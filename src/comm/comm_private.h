@@ -26,6 +26,9 @@ struct comm_endpoint {
     _Atomic uint32_t newest; /* view that was heard of */
 };
 
+/* Sleeps until the bell rings, or until base_now() is `deadline`. In a simulated world the endpoint
+ * is the address that is waited at (base/thread.h). */
+void comm_endpoint_listen(struct comm_endpoint *endpoint, double deadline);
 /* Rings for this worker's wait alone, on sockets; losses ring for the whole host, too. */
 void comm_endpoint_ring(struct comm_endpoint *endpoint);
 /* Silences the bell. What it rang for is in `lost`, `cancelled` and `newest`: look there
@@ -44,6 +47,7 @@ struct comm_group {
     int open_count;
     int16_t through[COMM_MAX_WORKERS]; /* peer → index in `open`; -1: this rank itself */
     base_status failure;               /* BASE_OK, or why the group is void */
+    double opening;                    /* since when; 0: it is open */
     uint32_t lost; /* a transport that sees a peer go before anybody is told puts its id here */
     bool cut;      /* … and it sees by itself that the link is dead, whatever others know */
     bool polls;    /* the wait under way is a comm_poll */

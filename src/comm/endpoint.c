@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "comm/endpoint.h"
 
+#include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -8,7 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "comm/comm_private.h"
 
 base_status comm_endpoint_open(const struct comm_endpoint_setup *setup,
@@ -60,6 +64,8 @@ void comm_endpoint_ring(struct comm_endpoint *endpoint)
 {
     (void)eventfd_write(endpoint->bell, 1);
     atomic_store(&endpoint->rung, true);
+    if (base_world != NULL)
+        base_world->wake(endpoint);
 }
 
 static void ring(struct comm_endpoint *endpoint)
@@ -67,6 +73,17 @@ static void ring(struct comm_endpoint *endpoint)
     comm_endpoint_ring(endpoint);
     if (endpoint->setup.host != NULL)
         comm_host_rouse(endpoint->setup.host);
+}
+
+void comm_endpoint_listen(struct comm_endpoint *endpoint, double deadline)
+{
+    struct pollfd bell = {.fd = endpoint->bell, .events = POLLIN};
+    double seconds = fmax(deadline - base_now(), 0);
+
+    if (base_world != NULL)
+        base_world->wait(endpoint, deadline);
+    else
+        poll(&bell, 1, (int)ceil(1e3 * fmin(seconds, 3600)));
 }
 
 void comm_endpoint_hush(struct comm_endpoint *endpoint)

@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/registry.h"
 #include "comm/comm_private.h"
@@ -112,9 +113,11 @@ base_status comm_group_open(struct comm_endpoint *endpoint, const struct comm_vi
     if (group->rank < 0)
         TRY(base_fail(BASE_ERR_INTERNAL, "worker %u is not in view %u", endpoint->setup.id,
                       view->number));
+    group->opening = base_now();
     TRY(comm_group_check(group));
     TRY(choose_all(group, transport, chosen));
     TRY(open_all(group, chosen, deadline));
+    group->opening = 0;
 out:
     group->failure = st;
     return st;

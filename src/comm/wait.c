@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "comm/comm_private.h"
 
 enum { WATCHES = 2 * COMM_MAX_WORKERS * COMM_CHANNELS };
@@ -17,6 +18,8 @@ enum { WATCHES = 2 * COMM_MAX_WORKERS * COMM_CHANNELS };
 /* Seconds until the coordinator has told everybody who is gone; with links that are cut it takes
  * some time to decide. */
 static const double word_comes_within = 1.5;
+/* Seconds that a group has for its opening when there is a newer view already. */
+static const double newer_view_waits = 1;
 
 void comm_group_post(struct comm_group *group, struct comm_request *request)
 {
@@ -76,6 +79,14 @@ void comm_receive_any(struct comm_group *group, int from, enum comm_channel chan
     comm_group_post(group, request);
 }
 
+/* Members that do not come to a view may have gone on to a newer one: a coordinator that was lost
+ * did not tell them of this one. */
+static bool is_overtaken(const struct comm_group *group)
+{
+    return group->opening > 0 && atomic_load(&group->endpoint->newest) > group->view.number &&
+           base_now() - group->opening > newer_view_waits;
+}
+
 base_status comm_group_check(struct comm_group *group)
 {
     struct comm_endpoint *endpoint = group->endpoint;
@@ -85,6 +96,9 @@ base_status comm_group_check(struct comm_group *group)
     if (atomic_load(&endpoint->cancelled))
         return base_fail(BASE_ERR_INTERRUPTED, "the job ends");
     id = comm_endpoint_last_lost(endpoint, group->view.number);
+    if (id == 0 && is_overtaken(group))
+        return base_fail(BASE_ERR_PEER_LOST, "a newer view has come before all members of view %u",
+                         group->view.number);
     if (id == 0)
         return BASE_OK;
     group->lost = id;
@@ -96,11 +110,10 @@ base_status comm_group_check(struct comm_group *group)
 static base_status find_lost(struct comm_group *group, double deadline)
 {
     double until = fmin(deadline, base_now() + word_comes_within);
-    struct pollfd bell = {.fd = group->endpoint->bell, .events = POLLIN};
     base_status st = BASE_OK;
 
     while ((st = comm_group_check(group)) == BASE_OK && base_now() < until)
-        poll(&bell, 1, 5);
+        comm_endpoint_listen(group->endpoint, fmin(until, base_now() + 5e-3));
     return st;
 }
 
@@ -163,7 +176,9 @@ void comm_group_doze(struct comm_group *group, struct pollfd *fds, int count, do
 
     fds[0] = (struct pollfd){.fd = group->endpoint->bell, .events = POLLIN};
     atomic_store(&group->dozes, true);
-    if (!comm_group_stirred(group))
+    if (base_world != NULL && !comm_group_stirred(group))
+        base_world->wait(group->endpoint, base_now() + seconds);
+    else if (!comm_group_stirred(group))
         ppoll(fds, (nfds_t)count, &most, NULL);
     atomic_store(&group->dozes, false);
 }

@@ -23,7 +23,8 @@ enum { WATCHES = COMM_MAX_WORKERS * COMM_CHANNELS + COMM_MAX_HANDSHAKES + 1 };
 
 static const double retry_seconds = 0.02, look_seconds = 0.5;
 /* Bytes were sent again so often without an acknowledgement (after 0.2, 0.6 and 1.4 s between near
- * hosts): the link is cut. A peer that is alive but does not read acknowledges. */
+ * hosts; after 1, 3 and 7 s where a connection is begun): the link is cut. A peer that is alive but
+ * does not read acknowledges. */
 static const uint8_t cut_after_retransmits = 3;
 
 struct mesh_link {
@@ -253,6 +254,43 @@ static base_status give_up_opening(struct tcp *t)
                      t->group->view.number, names);
 }
 
+/* The socket of a link that is connected, or about to be; -1: there is none. In the first view a
+ * host that never answers is no cut link but a firewall, of which a person must hear: there the
+ * group's deadline decides. */
+static int socket_of(const struct tcp *t, const struct mesh_link *l)
+{
+    if (l->link.stream != NULL)
+        return comm_stream_fd(l->link.stream);
+    if (l->connecting != NULL && t->group->view.number > 1)
+        return comm_connecting_watch(l->connecting).fd;
+    return -1;
+}
+
+static base_status look_for_cut(struct tcp *t)
+{
+    double now = base_now();
+
+    if (now - t->looked_at < look_seconds)
+        return BASE_OK;
+    t->looked_at = now;
+    for (int i = 0; i < t->count; i++) {
+        const struct mesh_link *l = &t->links[i];
+        struct tcp_info info = {0};
+        socklen_t length = sizeof info;
+        char name[256];
+
+        if (getsockopt(socket_of(t, l), IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
+            info.tcpi_unacked > 0 && info.tcpi_retransmits >= cut_after_retransmits) {
+            accuse(t, l);
+            t->group->cut = true;
+            comm_group_name(t->group, UINT64_C(1) << l->peer, name, sizeof name);
+            return base_fail(BASE_ERR_PEER_LOST, "%s has acknowledged nothing for %u ms", name,
+                             info.tcpi_last_ack_recv);
+        }
+    }
+    return BASE_OK;
+}
+
 static base_status tcp_open(struct comm_group *group, const int *peers, int count, double deadline,
                             void **state_p)
 {
@@ -269,6 +307,7 @@ static base_status tcp_open(struct comm_group *group, const int *peers, int coun
         tcp_sleep(t, deadline);
         TRY(comm_group_check(group));
         TRY(connect_more(t));
+        TRY(look_for_cut(t));
     }
     *state_p = t;
     t = NULL;
@@ -301,33 +340,6 @@ static bool tcp_busy(const void *state)
         if (comm_link_busy(&t->links[i].link))
             return true;
     return false;
-}
-
-static base_status look_for_cut(struct tcp *t)
-{
-    double now = base_now();
-
-    if (now - t->looked_at < look_seconds)
-        return BASE_OK;
-    t->looked_at = now;
-    for (int i = 0; i < t->count; i++) {
-        const struct mesh_link *l = &t->links[i];
-        struct tcp_info info;
-        socklen_t length = sizeof info;
-
-        if (l->link.stream == NULL)
-            continue;
-        memset(&info, 0, sizeof info);
-        if (getsockopt(comm_stream_fd(l->link.stream), IPPROTO_TCP, TCP_INFO, &info, &length) ==
-                0 &&
-            info.tcpi_unacked > 0 && info.tcpi_retransmits >= cut_after_retransmits) {
-            accuse(t, l);
-            t->group->cut = true;
-            return base_fail(BASE_ERR_PEER_LOST, "%s has acknowledged nothing for %u ms",
-                             comm_stream_peer(l->link.stream), info.tcpi_last_ack_recv);
-        }
-    }
-    return BASE_OK;
 }
 
 static base_status tcp_progress(void *state, bool *moved_p)
