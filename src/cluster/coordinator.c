@@ -12,10 +12,9 @@
 #include "base/mem.h"
 #include "cluster/coordinator_private.h"
 
-/* Seconds. GRACE: how long an accusation waits for its counterpart. QUIET: an accused worker's host
- * that is silent that long is gone, without waiting for the whole of `silence`. STALL: a
- * coordinator that did not tick for so long was itself asleep. */
-static const double GRACE = 0.75, QUIET = 1.25, STALL = 1.0;
+/* Seconds. GRACE: how long an accusation waits for its counterpart. STALL: a coordinator that did
+ * not tick for so long was itself asleep. */
+static const double GRACE = 0.75, STALL = 1.0;
 
 /* So many that are killed in a row before they are in a view are not replaced any more. */
 enum { STILLBORN = 5 };
@@ -31,6 +30,7 @@ struct cluster_coordinator *cluster_coordinator_new(const struct cluster_coordin
     c->transport = setup->transport != NULL ? base_strdup(setup->transport) : NULL;
     c->job = setup->job != NULL ? json_deep_copy(setup->job) : json_object();
     c->born = c->last_tick = now;
+    c->woke = now - CLUSTER_QUIET;
     c->deadline = now + setup->gather;
     c->host_count = setup->hosts;
     c->events = json_array();
@@ -137,7 +137,8 @@ static void hear_exit(struct cluster_coordinator *c, struct worker *w,
         c->failure = (struct failure){0}; /* nobody misses it: a later end has another cause */
     c->stillborn += !w->member;
     replace = c->setup.restarts && (c->phase == STARTING_UP || c->phase == RUNNING) &&
-              c->result_id == 0 && m->signal != 0 && !done && c->stillborn < STILLBORN;
+              c->result_id == 0 && m->signal != 0 && !done && !w->astray &&
+              c->stillborn < STILLBORN;
     cluster_coordinator_forget(c, w);
     if (replace)
         cluster_coordinator_order(c, host, 1, now);
@@ -156,6 +157,12 @@ static void hear_suspicion(struct cluster_coordinator *c, struct worker *w,
     if (m->view != c->view.number || peer == NULL || peer == w || !w->member || !peer->member ||
         w->state == WORKER_LEAVING || peer->state == WORKER_LEAVING)
         return; /* of an older view, or decided already */
+    if (w->first == c->view.number && peer->first < c->view.number) {
+        w->astray = true;
+        snprintf(why, sizeof why, "has come and does not reach worker %u", peer->id);
+        cluster_coordinator_evict(c, w, why, now);
+        return;
+    }
     w->accuses |= UINT64_C(1) << (peer - c->workers);
     if ((peer->accuses >> (w - c->workers) & 1) != 0) {
         struct worker *leaves = w->id > peer->id ? w : peer;
@@ -410,7 +417,7 @@ static void tick_workers(struct cluster_coordinator *c, double now)
             cluster_coordinator_evict(c, w, "does not answer another worker", now);
         else if (w->state == WORKER_STARTING && now - w->since > c->setup.gather)
             cluster_coordinator_evict(c, w, "did not become ready", now);
-        if (w->state == WORKER_LEAVING && silent > QUIET)
+        if (w->state == WORKER_LEAVING && silent > CLUSTER_QUIET)
             cluster_coordinator_lose_host(c, w->host, why, now);
     }
 }
@@ -439,9 +446,11 @@ void cluster_coordinator_tick(struct cluster_coordinator *c, double now)
         cluster_coordinator_say_all(c, &beat);
         c->next_beat = now + cluster_heartbeat_interval(c->setup.silence);
     }
-    if (stalled > 0) /* it was itself asleep: nobody else is to blame */
+    if (stalled > 0) { /* it was itself asleep: nobody else is to blame */
+        c->woke = now;
         for (int i = 0; i < c->host_count; i++)
             c->hosts[i].heard += stalled;
+    }
     tick_hosts(c, now);
     tick_workers(c, now);
     if (c->phase == GATHERING && now > c->deadline)

@@ -195,6 +195,8 @@ void cluster_coordinator_lose_host(struct cluster_coordinator *c, int index, con
     snprintf(text, sizeof text, "is lost with host %d (%s), which %s", index, h->name, why);
     if (h->here && h->link >= 0 && c->phase < FAILING) /* it may only have been asleep */
         tell_lost_host(c, h->link);
+    h->deserted = h->here && (now - h->heard > CLUSTER_QUIET || now - c->woke < CLUSTER_QUIET ||
+                              now - c->last_tick > CLUSTER_QUIET);
     h->here = false;
     for_each_worker(c, w)
         if (w->host == index && w->state != WORKER_DONE)
@@ -339,6 +341,21 @@ static bool settled(const struct cluster_coordinator *c)
     return true;
 }
 
+/* All members of the current view have come to work in it, also those that were lost or gave a
+ * result since: of such a view, other than of one that was only published, all hosts know. */
+static bool is_in_use(struct cluster_coordinator *c)
+{
+    if (c->view.number == 0)
+        return false;
+    for (uint32_t i = 0; i < c->view.size; i++) {
+        const struct worker *w = cluster_coordinator_find(c, c->view.members[i].id);
+
+        if (w == NULL || w->view != c->view.number)
+            return false;
+    }
+    return true;
+}
+
 /* Once all workers that finished the run are gone, late joiners can no longer get the state. */
 static void dismiss_latecomers(struct cluster_coordinator *c, double now)
 {
@@ -365,7 +382,7 @@ static void move_on(struct cluster_coordinator *c, double now)
         cluster_coordinator_end(c);
     if (c->phase != RUNNING && c->phase != STOPPING)
         return;
-    if (c->view.number != 0 && settled(c))
+    if (is_in_use(c))
         cluster_coordinator_settle(c);
     if (alive(c) > 0 && !cluster_coordinator_may_go_on(c, now))
         return;

@@ -9,6 +9,11 @@
 
 #include "cluster/coordinator.h"
 
+/* Seconds. The host of an accused worker that is silent for so long is gone, without waiting for
+ * the whole of `silence`; and hosts that heard nothing for so long may have found another
+ * coordinator. */
+#define CLUSTER_QUIET 1.25
+
 enum phase {
     GATHERING,
     STARTING_UP,
@@ -34,6 +39,7 @@ struct worker {
     bool missing;   /* RESUMING: its agent has not reported it */
     bool evicted;   /* its agent was told to kill it */
     bool dismissed; /* … because it came when the work was done: no loss */
+    bool astray; /* … because it came and did not reach an older member: nor would another one */
     uint32_t view;  /* it works in */
     uint32_t first; /* number of the first view with it */
     uint16_t slot, port;
@@ -53,6 +59,7 @@ struct host {
     bool awaited;  /* RESUMING: its report */
     bool led;      /* RESUMING: it was asked for it */
     bool dead;     /* it is not here, and its kernel says that its agent is gone */
+    bool deserted; /* … but it may have left for another coordinator, and be done there */
     uint16_t port; /* its agent listens there; 0: nowhere */
     int link;      /* -1: it is closed */
     int workers;
@@ -91,6 +98,7 @@ struct cluster_coordinator {
     uint32_t term, serial; /* serial: of the state that was sent last */
     json_t *state;         /* … but for its serial; NULL: none was */
     double born, last_tick, next_beat;
+    double woke;     /* when it last was asleep, until then */
     double deadline; /* of gathering, starting, resuming, failing */
     double doubtful; /* since when it hears too few hosts; 0: it hears enough */
     struct host hosts[CLUSTER_MAX_HOSTS];

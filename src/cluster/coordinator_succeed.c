@@ -121,7 +121,7 @@ bool cluster_coordinator_seeks(const struct cluster_coordinator *c, int host)
 
 void cluster_coordinator_dead(struct cluster_coordinator *c, int host, double now)
 {
-    if (c->hosts[host].here)
+    if (c->hosts[host].here || c->hosts[host].deserted)
         return;
     c->hosts[host].dead = true;
     c->hosts[host].awaited = false;

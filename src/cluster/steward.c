@@ -10,6 +10,9 @@
  * that had no turn for longer was itself asleep. */
 static const double SAVING = 30.0, STALL = 1.0;
 
+/* A host that hears nothing for so many seconds may have been given up by the coordinator. */
+static const double GIVEN_UP_AFTER = 1.25;
+
 /* Every worker that is not reaped yet; the body may bury it. */
 /* NOLINTBEGIN(bugprone-macro-parentheses): what the macro declares is a plain name */
 #define for_each_ward(s, w)                                                             \
@@ -32,8 +35,13 @@ static uint64_t bit_of(int slot)
 void cluster_steward_init(struct cluster_steward *s, const struct cluster_hands *hands, void *agent,
                           double silence, double now)
 {
-    *s = (struct cluster_steward){
-        .hands = hands, .agent = agent, .silence = silence, .heard = now, .last_turn = now};
+    *s = (struct cluster_steward){.hands = hands,
+                                  .agent = agent,
+                                  .silence = silence,
+                                  .heard = now,
+                                  .last_turn = now,
+                                  .truly_heard = now,
+                                  .woke = now - GIVEN_UP_AFTER};
 }
 
 void cluster_steward_fini(struct cluster_steward *s)
@@ -153,7 +161,7 @@ static void pursue(struct cluster_steward *s, enum cluster_stage before, double 
     if (u->stage == CLUSTER_GIVEN_UP) {
         end_alone(s, now);
     } else if (u->stage == CLUSTER_LEADING || u->stage == CLUSTER_FOLLOWING) {
-        s->heard = now;
+        s->heard = s->truly_heard = now;
         if (s->hands->follow(s->agent, u->leader, now) == BASE_OK) {
             say_report(s);
         } else {
@@ -177,6 +185,7 @@ void cluster_steward_lose_coordinator(struct cluster_steward *s, const char *why
         return;
     }
     base_warn("the coordinator on %s is lost: %s", s->coordinator, why);
+    s->succession.stale = now - s->truly_heard > GIVEN_UP_AFTER || now - s->woke < GIVEN_UP_AFTER;
     cluster_succession_begin(&s->succession, now);
     pursue(s, before, now);
 }
@@ -344,7 +353,7 @@ static void hear_end(struct cluster_steward *s, const struct cluster_message *m)
 base_status cluster_steward_hear_coordinator(struct cluster_steward *s,
                                              const struct cluster_message *m, double now)
 {
-    s->heard = now;
+    s->heard = s->truly_heard = now;
     switch (m->type) {
     case CLUSTER_HEARTBEAT:
         return BASE_OK;
@@ -389,6 +398,7 @@ void cluster_steward_wake(struct cluster_steward *s, double now)
     s->last_turn = now;
     if (asleep <= 0)
         return;
+    s->woke = now;
     s->heard += asleep;
     for_each_ward(s, w) w->heard += asleep;
 }

@@ -59,9 +59,10 @@ struct cluster_steward {
     struct comm_view view;
     bool ordered; /* there was a job */
     double silence, next_beat, last_turn;
-    double heard;  /* the coordinator */
-    bool failing;  /* the coordinator has had the workers save and end */
-    bool succeeds; /* it may look for another coordinator: not host 0, whose own it is */
+    double heard;             /* the coordinator; later by the time that this steward slept */
+    double truly_heard, woke; /* the same as it was; when it last woke up */
+    bool failing;             /* the coordinator has had the workers save and end */
+    bool succeeds;            /* it may look for another coordinator: not host 0, whose own it is */
     struct cluster_succession succession;
     struct cluster_report given;   /* results of workers that are gone */
     struct cluster_message folder; /* the last that was told; id 0: none */

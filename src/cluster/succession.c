@@ -231,7 +231,7 @@ void cluster_succession_closed(struct cluster_succession *s, uint32_t host)
 
 void cluster_succession_dead(struct cluster_succession *s, uint32_t host, double now)
 {
-    s->hosts[host].dead = true;
+    s->hosts[host].dead = !s->stale;
     s->hosts[host].open = false;
     consider(s);
     cluster_succession_tick(s, now);

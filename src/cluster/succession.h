@@ -32,6 +32,9 @@ struct cluster_succession {
     uint32_t leader;            /* FOLLOWING: the host that coordinates, in `term` */
     uint32_t voted_term, voted_for;
     double voted_at;
+    /* The others may have given this host up and be done: that no agent listens at a port is no
+     * death then. Set before cluster_succession_begin. */
+    bool stale;
     bool asking;                    /* in `term` */
     double since, ask_at, round_at; /* LOOKING: since when; the next ask; this round's begin */
     char why[256];

@@ -88,6 +88,26 @@ static void test_restart(void **state)
     assert_false(cluster_coordinator_over(lab.c));
 }
 
+/* A worker that has come and does not reach an older member is the one to leave, and its like would
+ * not reach it either: it is not replaced. */
+static void test_newcomer_astray(void **state)
+{
+    (void)state;
+    lab_two_hosts_that_restart();
+    lab_exited(1, 3, 0, 9);
+    lab_ready(1, 5);
+    for (uint32_t id = 1; id <= 4; id++)
+        if (id != 3)
+            lab_works_in(id > 2, id, 2);
+    lab_assert_view(3, 4, 1, 2, 4, 5);
+    lab_suspect(1, 5, 1, 3);
+    assert_int_equal(lab_said(CLUSTER_KILL, 1, NULL), 1);
+    assert_int_equal(lab_said(CLUSTER_KILL, 0, NULL), 0);
+    lab_exited(1, 5, 0, 9);
+    lab_assert_view(4, 3, 1, 2, 4);
+    assert_int_equal(lab_said(CLUSTER_JOB, 1, NULL), 2); /* the first workers, and worker 5 */
+}
+
 static void test_restart_before_the_first_view(void **state)
 {
     (void)state;
@@ -270,6 +290,7 @@ int main(void)
         TEST(test_least_is_not_there),
         TEST(test_evicted_and_faster),
         TEST(test_restart),
+        TEST(test_newcomer_astray),
         TEST(test_restart_before_the_first_view),
         TEST(test_restart_gives_up),
         TEST(test_two_losses_one_view),

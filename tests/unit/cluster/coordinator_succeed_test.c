@@ -303,6 +303,27 @@ static void test_dead_do_not_count(void **unused)
     lab_assert_view(4, 2, 1, 2);
 }
 
+/* Hosts that left a coordinator which had been asleep may have found another one, and be done. */
+static void test_deserted_are_not_dead(void **unused)
+{
+    (void)unused;
+    begin(5);
+    lab.now += 20;
+    for (int link = 2; link < 5; link++)
+        cluster_coordinator_gone(lab.c, link, "closed its connection", lab.now);
+    for (int host = 2; host < 5; host++)
+        cluster_coordinator_dead(lab.c, host, lab.now);
+    lab_collect();
+    assert_int_equal(lab_said(CLUSTER_STOP, 0, NULL), 0); /* it waits for news, and … */
+    for (int i = 0; i < 40; i++) {
+        lab.now += 0.1;
+        lab_tell(1, (struct cluster_message){.type = CLUSTER_HEARTBEAT, .load.step = -1});
+        cluster_coordinator_tick(lab.c, lab.now);
+    }
+    lab_collect();
+    assert_int_equal(lab_said(CLUSTER_STOP, 0, NULL), 1); /* … fails */
+}
+
 /* The others have a coordinator of their own. */
 static void test_deposed(void **unused)
 {
@@ -357,6 +378,7 @@ int main(void)
         cmocka_unit_test_teardown(test_too_few, lab_finish),
         cmocka_unit_test_teardown(test_half_is_enough, lab_finish),
         cmocka_unit_test_teardown(test_dead_do_not_count, lab_finish),
+        cmocka_unit_test_teardown(test_deserted_are_not_dead, lab_finish),
         cmocka_unit_test_teardown(test_deposed, lab_finish),
         cmocka_unit_test_teardown(test_nonsense, lab_finish),
     };

@@ -311,6 +311,31 @@ static void test_leads(void **state)
     cluster_steward_fini(&s);
 }
 
+/* A host that was cut off or asleep may have been given up, and the others be done: that no agent
+ * listens at their ports any more is no death then, and it has no majority by itself. */
+static void test_was_given_up(void **state)
+{
+    (void)state;
+    for (int asleep = 0; asleep < 2; asleep++) {
+        double now = asleep ? 9 : 3;
+
+        begin();
+        learn_state();
+        for (double at = 0.5; !asleep && at < now; at += 0.5)
+            cluster_steward_wake(&s, at);
+        cluster_steward_wake(&s, now);
+        if (asleep) /* what was sent long ago is read now */
+            hear((struct cluster_message){.type = CLUSTER_HEARTBEAT}, now);
+        cluster_steward_lose_coordinator(&s, "closed", now);
+        cluster_steward_dead(&s, 0, now);
+        cluster_steward_dead(&s, 2, now);
+        cluster_steward_tick(&s, now + 2);
+        assert_true(cluster_steward_looks(&s));
+        did[0] = '\0';
+        cluster_steward_fini(&s);
+    }
+}
+
 static void test_is_led(void **state)
 {
     struct cluster_message lead = {.type = CLUSTER_LEAD, .host = 2, .term = 1};
@@ -384,6 +409,7 @@ int main(void)
         cmocka_unit_test(test_asleep),
         cmocka_unit_test(test_coordinator_is_lost),
         cmocka_unit_test(test_leads),
+        cmocka_unit_test(test_was_given_up),
         cmocka_unit_test(test_is_led),
         cmocka_unit_test(test_gives_up),
         cmocka_unit_test(test_nonsense),
