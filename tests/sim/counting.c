@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+#include "sim/counting.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "sim/hosts.h"
+
+/* Of this worker, in session->work. */
+struct counting {
+    struct data_info info;
+    struct nn_graph *graph;
+    uint32_t *order, *ids;
+    int64_t epoch; /* of the order */
+};
+
+enum { CLASSES = 8 };
+
+struct sim_counting sim_counting;
+
+static void make_order(int64_t seed, int64_t epoch, uint32_t count, uint32_t *order)
+{
+    struct base_rng rng = base_rng_of((uint64_t)seed, BASE_STREAM_SHUFFLE, 0, (uint32_t)epoch, 0);
+
+    for (uint32_t i = 0; i < count; i++)
+        order[i] = i;
+    base_rng_shuffle(&rng, order, count);
+}
+
+void sim_counting_check(const struct train_job *job, const struct train_position *position,
+                        const float *weights, bool exact, const char *where)
+{
+    uint32_t count = sim_counting.count[DATA_TRAIN];
+    uint32_t *order = base_calloc(count, sizeof *order);
+    float most = exact ? 0 : 0.01f;
+
+    make_order(job->seed, position->epoch, count, order);
+    for (uint32_t i = 0; i < count; i++) {
+        float times = (float)(position->epoch + (i < position->cursor));
+
+        sim_check(fabsf(weights[order[i]] - times) <= most,
+                  "%s: at step %" PRId64 " (epoch %" PRId64 ", cursor %" PRId64
+                  ") sample %u is %g times in the weights and not %g",
+                  where, position->step, position->epoch, position->cursor, order[i],
+                  (double)weights[order[i]], (double)times);
+    }
+    base_free(order);
+}
+
+/* Between the rounds of a strategy without a `sum` each worker has weights of its own. */
+static void check_state(const struct train_session *s, const char *where)
+{
+    sim_counting_check(s->job, &s->state.position, s->state.weights, s->strategy->sum != NULL,
+                       where);
+}
+
+/* ---- data and model ---- */
+
+static base_status counting_open(struct train_session *s)
+{
+    static char *names[] = {"0", "1", "2", "3", "4", "5", "6", "7"};
+    struct counting *c = s->work;
+
+    c->info = (struct data_info){.name = (char *)(uintptr_t)s->job->data,
+                                 .format = "counting",
+                                 .channels = 1,
+                                 .height = (int)sim_counting.count[DATA_TRAIN] / CLASSES,
+                                 .width = 1,
+                                 .classes = CLASSES,
+                                 .class_names = names,
+                                 .deviation = {1}};
+    memcpy(c->info.count, sim_counting.count, sizeof c->info.count);
+    memcpy(s->count, sim_counting.count, sizeof s->count);
+    snprintf(c->info.digest, sizeof c->info.digest, "%064d", 7);
+    s->digest = c->info.digest;
+    s->data_names = c->info.names;
+    c->order = base_calloc(s->count[DATA_TRAIN], sizeof *c->order);
+    c->ids = base_calloc(s->count[DATA_TRAIN], sizeof *c->ids);
+    c->epoch = -1;
+    return BASE_OK;
+}
+
+/* The last weights that a worker had go to its notes. */
+static void keep_notes(const struct train_session *s)
+{
+    struct sim_worker *me = sim_worker_self();
+    struct train_state *notes;
+
+    if (!s->whole || s->state.weights == NULL)
+        return;
+    if (me->notes == NULL) {
+        me->notes = notes = base_calloc(1, sizeof *notes);
+        notes->weights = base_calloc(s->count[DATA_TRAIN], sizeof(float));
+    }
+    notes = me->notes;
+    notes->position = s->state.position;
+    memcpy(notes->weights, s->state.weights, s->count[DATA_TRAIN] * sizeof(float));
+}
+
+static void counting_discard(struct train_session *s)
+{
+    struct counting *c = s->work;
+
+    keep_notes(s);
+    train_state_fini(&s->state);
+    nn_graph_free(c->graph);
+    c->graph = NULL;
+}
+
+static void counting_close(struct train_session *s)
+{
+    struct counting *c = s->work;
+
+    counting_discard(s);
+    base_free(c->order);
+    base_free(c->ids);
+}
+
+static base_status counting_describe(struct train_session *s, const char *text)
+{
+    base_status st = BASE_OK;
+    struct counting *c = s->work;
+    const struct nn_optimiser *optimiser = NULL;
+    struct nn_shape input = {.c = 1, .h = c->info.height, .w = 1};
+    char *own = base_format("input 1x%dx1\nclasses %d\ndense classes\n", c->info.height, CLASSES);
+
+    TRY(nn_graph_new(text != NULL ? text : own, "counting", input, CLASSES, &c->graph));
+    TRY(nn_optimiser_find(s->job->optimiser, &optimiser));
+    TRY(train_state_init(&s->state, c->graph, optimiser));
+out:
+    base_free(own);
+    return st;
+}
+
+static const char *counting_text(const struct train_session *s)
+{
+    return nn_graph_text(((const struct counting *)s->work)->graph);
+}
+
+static base_status counting_start(struct train_session *s)
+{
+    (void)s; /* zeros */
+    return BASE_OK;
+}
+
+static base_status counting_tune(struct train_session *s, const char *wished)
+{
+    (void)wished;
+    s->kernels = base_strdup("");
+    return BASE_OK;
+}
+
+static base_status counting_fit(struct train_session *s)
+{
+    (void)s;
+    return BASE_OK;
+}
+
+/* ---- a batch ---- */
+
+static base_status counting_next(struct train_session *s, struct data_batch *batch_p)
+{
+    struct counting *c = s->work;
+    const struct train_position *p = &s->state.position;
+    uint32_t whole = (uint32_t)s->plan.batch, left = s->count[DATA_TRAIN] - (uint32_t)p->cursor;
+    uint32_t first, count;
+
+    sim_worker_self()->knows = true;
+    if (s->strategy->sum != NULL)
+        check_state(s, "the next batch");
+    if (c->epoch != p->epoch)
+        make_order(s->job->seed, p->epoch, s->count[DATA_TRAIN], c->order);
+    c->epoch = p->epoch;
+    whole = left < whole ? left : whole;
+    data_share_of(train_team_share(&s->team), whole, &first, &count);
+    memcpy(c->ids, c->order + p->cursor + first, count * sizeof *c->ids);
+    *batch_p = (struct data_batch){.count = count, .whole = whole, .ids = c->ids};
+    return BASE_OK;
+}
+
+static void compute_for(double seconds)
+{
+    base_sleep_until(base_now() + seconds * sim_worker_self()->slowness);
+}
+
+/* The range [from, to) of the gradients is complete. */
+static void tell_strategy(struct train_session *s, size_t from, size_t to)
+{
+    const struct train_sum *sum = s->strategy->sum;
+
+    if (sum != NULL && sum->ready != NULL)
+        sum->ready(&s->team.exchange, TRAIN_HEAD + from, to - from);
+}
+
+static base_status counting_compute(struct train_session *s, const struct data_batch *b,
+                                    struct train_outcome *outcome)
+{
+    enum { LAYERS = 3 };
+    float *gradients = s->team.exchange.mine + TRAIN_HEAD;
+    size_t floats = s->state.floats;
+
+    memset(gradients, 0, floats * sizeof *gradients);
+    for (uint32_t i = 0; i < b->count; i++)
+        gradients[b->ids[i]] = -1.0f / (float)b->whole;
+    for (size_t layer = LAYERS; layer-- > 0;) {
+        compute_for(sim_counting.seconds * b->count / LAYERS);
+        tell_strategy(s, layer * floats / LAYERS, (layer + 1) * floats / LAYERS);
+    }
+    *outcome = (struct train_outcome){.loss_sum = b->count, .correct = b->count, .seen = b->count};
+    return BASE_OK;
+}
+
+/* With the bug, a step that failed has happened after all. */
+static void counting_undo(struct train_session *s)
+{
+    const struct counting *c = s->work;
+    uint32_t first, count;
+
+    data_share_of(train_team_share(&s->team), (uint32_t)s->plan.batch, &first, &count);
+    for (uint32_t i = 0; sim_network.bug == SIM_DOUBLE_COUNT && i < count; i++)
+        s->state.weights[c->ids[i]] += 1;
+}
+
+static base_status counting_unite(struct train_session *s)
+{
+    float nothing[4] = {0};
+
+    return train_team_mean(&s->team, nothing, 4, s->samples);
+}
+
+/* ---- scores ---- */
+
+static size_t counting_score_count(const struct train_session *s)
+{
+    (void)s;
+    return TRAIN_SCORE_OWN;
+}
+
+static base_status counting_score(struct train_session *s, enum data_part part,
+                                  struct data_share share, double *score)
+{
+    uint32_t first, count;
+
+    check_state(s, "an evaluation");
+    data_share_of(share, s->count[part], &first, &count);
+    compute_for(sim_counting.seconds * count / 3);
+    score[TRAIN_SCORE_COUNT] = score[TRAIN_SCORE_CORRECT] = count;
+    score[TRAIN_SCORE_LOSS] = count * 0.5;
+    return BASE_OK;
+}
+
+static void counting_score_text(const struct train_session *s, const double *score,
+                                struct base_str *text)
+{
+    (void)s;
+    base_str_add(text, "%g samples\n", score[TRAIN_SCORE_COUNT]);
+}
+
+static json_t *counting_score_json(const struct train_session *s, const double *score)
+{
+    (void)s;
+    return json_pack("{s:f}", "samples", score[TRAIN_SCORE_COUNT]);
+}
+
+static const struct train_grade *counting_grade(const struct train_session *s)
+{
+    static const struct train_grade accuracy = {.key = "accuracy",
+                                                .title = "accuracy",
+                                                .scale = 100,
+                                                .decimals = 2,
+                                                .unit = " %",
+                                                .counted = true};
+
+    (void)s;
+    return &accuracy;
+}
+
+/* Every sample of a part is scored once. */
+static double counting_graded(const struct train_session *s, const double *score)
+{
+    bool whole = false;
+
+    for (int part = DATA_TEST; part < DATA_PARTS; part++)
+        whole |= score[TRAIN_SCORE_COUNT] == s->count[part];
+    sim_check(whole, "%g samples were scored", score[TRAIN_SCORE_COUNT]);
+    return train_score_mean(score, TRAIN_SCORE_CORRECT);
+}
+
+/* ---- what is told; a checkpoint is about to be written ---- */
+
+static void counting_about(const struct train_session *s, json_t *settings,
+                           struct model_about *about_p)
+{
+    const struct counting *c = s->work;
+
+    check_state(s, "a checkpoint");
+    model_about_init(about_p, nn_graph_text(c->graph), "", &c->info, settings);
+}
+
+static void counting_announce(const struct train_session *s)
+{
+    (void)s;
+}
+
+static const struct train_task counting = {
+    .name = "network", /* as sessions look for it */
+    .size = sizeof(struct counting),
+    .open = counting_open,
+    .close = counting_close,
+    .describe = counting_describe,
+    .discard = counting_discard,
+    .text = counting_text,
+    .start = counting_start,
+    .tune = counting_tune,
+    .fit = counting_fit,
+    .next = counting_next,
+    .compute = counting_compute,
+    .undo = counting_undo,
+    .unite = counting_unite,
+    .score_count = counting_score_count,
+    .score = counting_score,
+    .score_text = counting_score_text,
+    .score_json = counting_score_json,
+    .grade = counting_grade,
+    .graded = counting_graded,
+    .about = counting_about,
+    .announce = counting_announce,
+};
+
+/* In place of the generated registry. */
+const struct train_task *const train_task_registry[] = {&counting, NULL};
+const size_t train_task_count = 1;

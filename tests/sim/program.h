@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a history runs: `const struct sim_program sim_program_NAME` in a file of tests/sim/programs.
+ */
+#ifndef SIM_PROGRAM_H
+#define SIM_PROGRAM_H
+
+#include "sim/hosts.h"
+
+struct sim_program {
+    const char *name, *help;
+    const struct cluster_program *runs; /* what the workers do */
+    json_t *(*plan)(int workers);       /* the job, drawn from the history's randomness */
+    /* After the job's end: sim_check what must hold. */
+    void (*check)(const struct sim_job *job, const struct sim_end *end);
+};
+
+extern const struct sim_program *const sim_program_registry[];
+extern const size_t sim_program_count;
+
+#endif

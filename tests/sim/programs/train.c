@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The real training (src/train), every strategy for several workers, of a model that counts its
+ * samples (sim/counting.h).
+ */
+#include "train/train.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "model/weights.h"
+#include "sim/counting.h"
+#include "sim/faults.h"
+#include "sim/program.h"
+#include "store/checkpoint.h"
+
+static struct train_job plan; /* of this history */
+
+static base_status train_run(struct cluster_worker *worker, const json_t *description,
+                             json_t **result_p)
+{
+    base_status st = BASE_OK;
+    struct train_job job;
+
+    TRY(train_job_from_json(description, &job));
+    TRY(train_job_run(&job, worker, result_p));
+out:
+    return st;
+}
+
+/* ---- the plan ---- */
+
+/* An outer step by less than the mean change counts a sample in part; this one is the mean. */
+static const char WHOLE_OUTER_STEP[] = "k=4,outer-lr=1,outer-momentum=0";
+
+static char *draw_strategy(void)
+{
+    const struct train_strategy *all[64], *s;
+    uint32_t count = 0, examples = 0;
+    const char *options = "";
+
+    for (size_t i = 0; i < train_strategy_count; i++)
+        if (!train_strategy_registry[i]->alone)
+            all[count++] = train_strategy_registry[i];
+    s = all[sim_random(count)];
+    while (s->examples != NULL && s->examples[examples] != NULL)
+        examples++;
+    if (examples > 0)
+        options = s->examples[sim_random(examples)];
+    if (strstr(options, "outer-lr") != NULL)
+        options = WHOLE_OUTER_STEP;
+    if (strcmp(s->name, "ddp") == 0 && sim_random(2) == 0)
+        options = "overlap=on,bucket=1K,first=1K";
+    return base_format("%s%s%s", s->name, options[0] != '\0' ? ":" : "", options);
+}
+
+static json_t *train_plan(int workers)
+{
+    uint32_t batch = 8u << sim_random(3), batches = 1 + sim_random(workers > 12 ? 3 : 6);
+
+    sim_counting = (struct sim_counting){
+        .count = {[DATA_TRAIN] = batch * batches,
+                  [DATA_TEST] = sim_random(2) == 0 ? 0 : 1 + sim_random(20),
+                  [DATA_VALIDATION] = sim_random(2) == 0 ? 0 : 1 + sim_random(20)},
+        .seconds = sim_spread(1e-5, 3e-3)};
+    plan = train_job_defaults;
+    plan.model = "counting";
+    plan.data = "samples";
+    plan.run = "run";
+    plan.runs_dir = "runs";
+    plan.strategy = draw_strategy();
+    plan.optimiser = "sgd";
+    plan.schedule = "constant";
+    plan.batch = batch;
+    plan.lr = batch;
+    plan.momentum = plan.weight_decay = plan.warmup = plan.clip = 0;
+    plan.nesterov = false;
+    plan.validation = 0;
+    plan.epochs = 1 + sim_random(3);
+    plan.eval_every = sim_random(2);
+    plan.checkpoint_every = sim_random(2) == 0 ? 0 : 1 + sim_random(4);
+    plan.seed = sim_random(1000);
+    plan.threads = 1;
+    sim_trace("%s, %u samples in batches of %u, %" PRId64 " epochs", plan.strategy,
+              sim_counting.count[DATA_TRAIN], batch, plan.epochs);
+    return train_job_to_json(&plan);
+}
+
+/* ---- what must hold ---- */
+
+/* Every worker that is done has every sample in its weights, once an epoch, and all have the same
+ * ones. (A worker that has agreed with others to stop may be done a step before those that lost one
+ * of them in the same moment.) */
+static void check_workers(void)
+{
+    int count;
+    const struct sim_worker *w = sim_workers(&count), *first = NULL;
+
+    for (int i = 0; i < count; i++) {
+        const struct train_state *notes = w[i].notes, *others;
+        char where[32];
+
+        if (!w[i].ended || w[i].st != BASE_OK)
+            continue;
+        snprintf(where, sizeof where, "worker %u", w[i].id);
+        sim_check(notes != NULL, "%s is done without a state", where);
+        sim_check(notes->position.epoch == plan.epochs || sim_faults_stopped(),
+                  "%s is done after %" PRId64 " epochs", where, notes->position.epoch);
+        sim_counting_check(&plan, &notes->position, notes->weights, false, where);
+        first = first != NULL ? first : &w[i];
+        others = first->notes;
+        sim_check(notes->position.step != others->position.step ||
+                      memcmp(notes->weights, others->weights,
+                             sim_counting.count[DATA_TRAIN] * sizeof(float)) == 0,
+                  "workers %u and %u are done with different weights", first->id, w[i].id);
+    }
+}
+
+/* The newest checkpoint, as a resumed run would load it. */
+static void check_checkpoint(bool done)
+{
+    struct store_checkpoint checkpoint = {0};
+    struct train_state state;
+    const struct nn_optimiser *sgd = NULL;
+    struct nn_graph *graph = NULL;
+    base_status st = BASE_OK;
+    json_t *model = NULL;
+
+    if (!store_has_checkpoint("runs/run/checkpoints")) {
+        sim_check(!done, "the job is done without a checkpoint");
+        return;
+    }
+    TRY(store_checkpoint_open("runs/run/checkpoints", false, &checkpoint));
+    model = json_object_get(checkpoint.manifest, "model");
+    TRY(nn_graph_new(json_string_value(model), "counting",
+                     (struct nn_shape){1, (int)sim_counting.count[DATA_TRAIN] / 8, 1}, 8, &graph));
+    TRY(nn_optimiser_find("sgd", &sgd));
+    TRY(train_state_init(&state, graph, sgd));
+    TRY(train_state_load(&state, &checkpoint));
+    sim_counting_check(&plan, &state.position, state.weights, false, checkpoint.path);
+    sim_check(!done || state.position.epoch == plan.epochs || sim_faults_stopped(),
+              "the last checkpoint is of epoch %lld", (long long)state.position.epoch);
+out:
+    sim_check(st == BASE_OK, "the checkpoint cannot be read: %s", base_message());
+    store_checkpoint_close(&checkpoint);
+}
+
+static void train_check(const struct sim_job *job, const struct sim_end *end)
+{
+    bool done = end->over && end->code == BASE_OK;
+
+    (void)job;
+    check_workers();
+    check_checkpoint(done);
+}
+
+const struct sim_program sim_program_train = {
+    .name = "train",
+    .help = "the training loop with every strategy, on a model that counts its samples",
+    .runs = &(const struct cluster_program){.name = "train", .run = train_run},
+    .plan = train_plan,
+    .check = train_check,
+};
