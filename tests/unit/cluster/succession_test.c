@@ -179,14 +179,15 @@ static void deliver_one(void)
 
 static void pass(double seconds)
 {
-    for (double end = lab.now + seconds; lab.now < end; lab.now += 0.05) {
-        for (int i = 0; i < lab.hosts; i++) {
-            if (lab.dead[i])
+    for (int i = 0; i < (int)(seconds / 0.05); i++) {
+        lab.now += 0.05;
+        for (int host = 0; host < lab.hosts; host++) {
+            if (lab.dead[host])
                 continue;
-            connect_hosts(i);
-            cluster_succession_tick(&lab.s[i], lab.now);
-            take_mail(i);
-            tell_lead(i);
+            connect_hosts(host);
+            cluster_succession_tick(&lab.s[host], lab.now);
+            take_mail(host);
+            tell_lead(host);
         }
         while (lab.count > 0)
             deliver_one();
