@@ -47,23 +47,41 @@ out:
     return st;
 }
 
-base_status coll_open(struct comm_group *group, const char *forced, struct coll **coll_p)
+struct coll *coll_new(struct comm_group *group, int size, int me)
 {
-    base_status st = BASE_OK;
     struct coll *c = base_calloc(1, sizeof *c);
 
-    *coll_p = NULL;
     c->group = group;
+    c->whole = c;
     c->patience = 60;
     c->cache = last_cache();
-    c->world.size = comm_group_size(group);
-    c->world.me = comm_group_rank(group);
-    for (int i = 0; i < c->world.size; i++)
-        c->world.rank[i] = i;
+    c->world.size = size;
+    c->world.me = me;
+    for (int i = 0; i < size; i++)
+        c->world.rank[i] = c->group_rank[i] = i;
     c->locals = c->leaders = c->world;
+    return c;
+}
+
+base_status coll_connect(struct coll *c, const char *forced)
+{
+    base_status st = BASE_OK;
+
     if (c->world.size > 1)
         TRY(open_group(c));
     TRY(coll_choose_open(c, forced));
+out:
+    return st;
+}
+
+base_status coll_open(struct comm_group *group, const char *forced, struct coll **coll_p)
+{
+    base_status st = BASE_OK;
+    struct coll *c = coll_new(group, comm_group_size(group), comm_group_rank(group));
+
+    *coll_p = NULL;
+    c->numbers = 1;
+    TRY(coll_connect(c, forced));
     *coll_p = c;
     c = NULL;
 out:
@@ -77,8 +95,10 @@ void coll_close(struct coll *c)
         return;
     if (c->async != NULL)
         base_ignore(coll_async_end(c));
+    coll_part_forget(c);
     coll_choose_close(c);
     coll_local_close(c->local);
+    comm_barrier_close(&c->barrier);
     base_free(c->stage);
     base_free(c->flows);
     base_free(c);
@@ -109,6 +129,11 @@ int coll_rank(const struct coll *c)
     return c->world.me;
 }
 
+const struct comm_member *coll_member(const struct coll *c, int rank)
+{
+    return &comm_group_view(c->group)->members[c->group_rank[rank]];
+}
+
 bool coll_shares(const struct coll *c)
 {
     return c->locals.size == c->world.size;
@@ -127,7 +152,7 @@ base_status coll_run(struct coll *c, enum coll_kind kind, struct coll_call *call
 
     if (st != BASE_OK)
         return st;
-    call->tag = (uint32_t)kind << 24 | (c->sequence++ & 0xffffff);
+    call->tag = coll_tag(c, (int)kind, c->sequence++);
     call->deadline = coll_deadline(c);
     return coll_choose(c, kind, call)->run(c, call);
 }
@@ -135,7 +160,7 @@ base_status coll_run(struct coll *c, enum coll_kind kind, struct coll_call *call
 /* Runs the operation, unless nothing moves between ranks: there is one rank, or no byte. */
 static base_status begin(struct coll *c, enum coll_kind kind, struct coll_call *call)
 {
-    if (c->async != NULL)
+    if (c->async != NULL || c->whole->async != NULL)
         return base_fail(BASE_ERR_INTERNAL,
                          "%s while the communication thread has the group (coll_async_end)",
                          coll_kind_names[kind]);

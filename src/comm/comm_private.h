@@ -47,6 +47,8 @@ struct comm_group {
  * with the peer's id in group->lost: the group waits a moment for the word of somebody who knows,
  * since a survivor that leaves the group closes its connections, too. */
 base_status comm_group_check(struct comm_group *group);
+/* What a transport or a wait ended in becomes the group's end; returns its code. */
+base_status comm_group_give_up(struct comm_group *group, base_status st, double deadline);
 
 /* "worker 2 on host 1 at 10.0.0.2, worker 3 on host 1 at 10.0.0.2": the ranks whose bits are set.
  */

@@ -78,8 +78,7 @@ static base_status find_lost(struct comm_group *group, double deadline)
     return st;
 }
 
-/* What a transport or a wait ended in becomes the group's end. */
-static base_status give_up(struct comm_group *group, base_status st, double deadline)
+base_status comm_group_give_up(struct comm_group *group, base_status st, double deadline)
 {
     bool ask = st == BASE_ERR_PEER_LOST && !group->cut;
     base_status told = ask ? find_lost(group, deadline) : BASE_OK;
@@ -208,7 +207,7 @@ static base_status wait_for(struct comm_group *group, struct comm_request *const
         rest(group, deadline);
     }
 out:
-    return st == BASE_OK ? st : give_up(group, st, deadline);
+    return st == BASE_OK ? st : comm_group_give_up(group, st, deadline);
 }
 
 base_status comm_wait(struct comm_group *group, struct comm_request *const *requests, int count,
@@ -234,7 +233,7 @@ base_status comm_local_barrier(struct comm_group *group, double deadline)
         if ((group->open[i].ops->can & COMM_CAN_SHARE) == 0)
             continue;
         st = group->open[i].ops->barrier(group->open[i].state, deadline);
-        return st == BASE_OK ? st : give_up(group, st, deadline);
+        return st == BASE_OK ? st : comm_group_give_up(group, st, deadline);
     }
     if (comm_group_locals(group, ranks) > 1)
         return base_fail(BASE_ERR_INTERNAL, "a local barrier needs shared memory");
