@@ -164,6 +164,8 @@ static base_status begin(struct coll *c, enum coll_kind kind, struct coll_call *
         return base_fail(BASE_ERR_INTERNAL,
                          "%s while the communication thread has the group (coll_async_end)",
                          coll_kind_names[kind]);
+    if (c->world.size == 1 && call->sum != NULL && call->sum->scale != NULL)
+        coll_scale(call->count, call->sum->scale[0], call->x);
     if (c->world.size == 1 || (call->count == 0 && kind != COLL_BARRIER))
         return BASE_OK;
     return coll_run(c, kind, call);
@@ -213,8 +215,6 @@ static struct coll_call reduction(struct coll *c, float *x, size_t count,
                              .result = x};
 
     call.space = coll_space_find(c, x, count, &call.offset);
-    if (c->world.size == 1 && call.sum->scale != NULL)
-        coll_scale(count, call.sum->scale[0], x);
     return call;
 }
 
