@@ -89,8 +89,6 @@ static inline size_t coll_least(size_t a, size_t b)
     return a < b ? a : b;
 }
 double coll_deadline(const struct coll *c); /* of what begins now */
-/* A barrier of the locals. */
-base_status coll_meet_locals(struct coll *c, double deadline);
 /* The scale of a rank in a sum, 1 without. */
 float coll_scale_of(const struct coll_call *call, int rank);
 
@@ -190,9 +188,9 @@ size_t coll_local_piece(const struct coll *c, size_t bytes);
  * read until the next coll_local_meet. */
 uint8_t *coll_local_next(struct coll *c, int member);
 uint8_t *coll_local_seen(struct coll *c, int member);
+base_status coll_local_barrier(struct coll *c, double deadline);
 /* A barrier that also tells whether all are in the same call. */
 base_status coll_local_meet(struct coll *c, const struct coll_call *call);
-base_status coll_local_barrier(struct coll *c, const struct coll_call *call);
 /* Bytes of member `from` to all. */
 base_status coll_local_broadcast(struct coll *c, const struct coll_call *call, int from,
                                  void *bytes, size_t count);

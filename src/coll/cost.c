@@ -57,7 +57,7 @@ static base_status time_barrier(struct coll *c, double *seconds_p)
     for (int i = 0; i < 2 * TIMES; i++) { /* the first half warms up */
         if (i == TIMES)
             start = base_now();
-        TRY(coll_meet_locals(c, deadline));
+        TRY(coll_local_barrier(c, deadline));
     }
     *seconds_p = (base_now() - start) / TIMES;
 out:
@@ -105,25 +105,29 @@ out:
     return st;
 }
 
-/* The ranks of a host; hosts are numbered as views do. */
-static void team_of_host(const struct coll *c, uint16_t host, struct coll_team *team_p)
+static bool same_host(const struct coll *c, int rank, int other)
+{
+    return coll_member(c, rank)->host == coll_member(c, other)->host;
+}
+
+static void find_locals(const struct coll *c, struct coll_team *team_p)
 {
     team_p->size = 0;
     for (int i = 0; i < c->world.size; i++)
-        if (coll_member(c, i)->host == host)
+        if (same_host(c, i, c->world.me))
             team_p->rank[team_p->size++] = i;
     team_p->me = coll_team_find(team_p, c->world.me);
 }
 
-/* The first rank of every host. */
 static void find_leaders(const struct coll *c, struct coll_team *team_p)
 {
     team_p->size = 0;
     for (int i = 0; i < c->world.size; i++) {
-        struct coll_team host;
+        int first = 0;
 
-        team_of_host(c, coll_member(c, i)->host, &host);
-        if (host.rank[0] == i)
+        while (!same_host(c, first, i))
+            first++;
+        if (first == i)
             team_p->rank[team_p->size++] = i;
     }
     team_p->me = coll_team_find(team_p, c->world.me);
@@ -133,15 +137,15 @@ base_status coll_find_teams(struct coll *c)
 {
     base_status st = BASE_OK;
     struct seen seen = {.shares = 1, .numbers = c->whole->numbers};
-    int ranks[COMM_MAX_WORKERS],
-        me = c->world.me; /* all of the host take turns, whatever the part */
+    int me = c->world.me, on_host[COMM_MAX_WORKERS];
 
-    team_of_host(c, coll_member(c, me)->host, &c->locals);
+    find_locals(c, &c->locals);
     for (int i = 0; i < c->locals.size; i++)
         if (c->locals.rank[i] != me &&
             !(comm_group_can(c->group, c->group_rank[c->locals.rank[i]]) & COMM_CAN_SHARE))
             seen.shares = 0;
-    seen.crowded = comm_group_locals(c->group, ranks) > sysconf(_SC_NPROCESSORS_ONLN);
+    /* The cores of a host are shared with its ranks that are not of this part, too. */
+    seen.crowded = comm_group_locals(c->group, on_host) > sysconf(_SC_NPROCESSORS_ONLN);
     TRY(agree(c, &seen));
     c->crowded = seen.crowded;
     if (seen.shares) {

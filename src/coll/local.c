@@ -63,15 +63,15 @@ base_status coll_share(struct coll *c, const char *key, size_t bytes, struct com
     TRY(comm_shared_open(comm_group_endpoint(c->group), name, bytes, shared_p));
     if (first)
         TRY(populate(shared_p->at, bytes, true));
-    TRY(coll_meet_locals(c, deadline));
+    TRY(coll_local_barrier(c, deadline));
     if (!first)
         TRY(populate(shared_p->at, bytes, false));
-    TRY(coll_meet_locals(c, deadline));
+    TRY(coll_local_barrier(c, deadline));
 out:
     return st;
 }
 
-base_status coll_meet_locals(struct coll *c, double deadline)
+base_status coll_local_barrier(struct coll *c, double deadline)
 {
     return c->barrier.words != NULL ? comm_barrier_wait(&c->barrier, deadline)
                                     : comm_local_barrier(c->group, deadline);
@@ -143,11 +143,6 @@ uint8_t *coll_local_seen(struct coll *c, int member)
     return half(c->local, member, c->local->turn);
 }
 
-base_status coll_local_barrier(struct coll *c, const struct coll_call *call)
-{
-    return coll_meet_locals(c, call->deadline);
-}
-
 base_status coll_local_meet(struct coll *c, const struct coll_call *call)
 {
     base_status st = BASE_OK;
@@ -156,7 +151,7 @@ base_status coll_local_meet(struct coll *c, const struct coll_call *call)
     struct head *heads = local->heads + (local->turn + 1) % 2 * (size_t)c->locals.size;
 
     atomic_store_explicit(&heads[c->locals.me].call, mine, memory_order_relaxed);
-    TRY(coll_meet_locals(c, call->deadline));
+    TRY(coll_local_barrier(c, call->deadline));
     local->turn++;
     for (int i = 0; i < c->locals.size; i++)
         if (atomic_load_explicit(&heads[i].call, memory_order_relaxed) != mine)
