@@ -2,7 +2,7 @@
  *
  * What an opened group is like: who shares memory with whom, what a message costs and what a byte.
  * It is measured between neighbours when the group is opened; the slowest counts, so that every
- * rank has the same numbers.
+ * rank has the same numbers. A part between hosts has those of the whole.
  */
 #include "coll/coll_private.h"
 
@@ -171,6 +171,10 @@ base_status coll_cost_measure(struct coll *c)
     /* Whatever the load, a barrier costs less than a message that somebody waits for. */
     if (coll_shares(c)) {
         c->cost = (struct coll_cost){1.5e-6, 1.5e-6, 1 / 3e9, 0.5e-6};
+        return BASE_OK;
+    }
+    if (c != c->whole) { /* parts are opened at little cost */
+        c->cost = c->whole->cost;
         return BASE_OK;
     }
     TRY(time_neighbours(c, 1, 1, 8, &one));

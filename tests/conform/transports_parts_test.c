@@ -175,13 +175,13 @@ static void without_the_others(struct crew_worker *me)
  * needs no other. */
 static void again_and_again(struct crew_worker *me)
 {
-    const int rounds = groups_brief() ? 66 : 150; /* more than there are numbers */
+    enum { ROUNDS = 66 }; /* more than there are numbers */
     struct comm_group *group = groups_open(me, 0);
     int pair[] = {1, 0}, inner[] = {1, 0}, ranks[] = {0, 1};
     struct coll *whole, *part, *part_of_part;
 
     crew_check(coll_open(group, NULL, &whole) == BASE_OK);
-    for (int i = 0; i < rounds && me->index < 2; i++) {
+    for (int i = 0; i < ROUNDS && me->index < 2; i++) {
         crew_check(coll_open_part(whole, "again", pair, 2, NULL, &part) == BASE_OK);
         crew_check(sum_of(part, pair, 100) == BASE_OK);
         crew_check(coll_open_part(part, "again", inner, 2, NULL, &part_of_part) == BASE_OK);
