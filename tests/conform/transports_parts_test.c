@@ -248,7 +248,6 @@ static void other_key(struct crew_worker *me)
     struct coll *whole, *part;
 
     crew_check(coll_open(group, NULL, &whole) == BASE_OK);
-    coll_patience(whole, 2);
     all_have_failed(me, coll_open_part(whole, me->index ? "a" : "b", pair, 2, NULL, &part), true);
     coll_close(whole);
     comm_group_close(group);
@@ -261,7 +260,6 @@ static void other_order(struct crew_worker *me)
     struct coll *whole, *part;
 
     crew_check(coll_open(group, NULL, &whole) == BASE_OK);
-    coll_patience(whole, 2);
     all_have_failed(me, coll_open_part(whole, "a", pairs[me->index], 2, NULL, &part), true);
     coll_close(whole);
     comm_group_close(group);
@@ -272,15 +270,17 @@ static void other_order(struct crew_worker *me)
 static void other_part(struct crew_worker *me)
 {
     const struct groups_way *way = me->argument;
+    const bool by_messages = !way->shares || way->hosts > 1;
     struct comm_group *group = groups_open(me, 0);
     const int pair[] = {0, 1};
     struct coll *whole, *part[2];
 
     crew_check(coll_open(group, NULL, &whole) == BASE_OK);
-    coll_patience(whole, 0.5);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         crew_check(coll_open_part(whole, i ? "a" : "b", pair, 2, NULL, &part[i]) == BASE_OK);
-    all_have_failed(me, sum_of(part[me->index], pair, 1000), !way->shares || way->hosts > 1);
+        coll_patience(part[i], by_messages ? GROUPS_PATIENCE : 0.5);
+    }
+    all_have_failed(me, sum_of(part[me->index], pair, 1000), by_messages);
     for (int i = 0; i < 2; i++)
         coll_close(part[i]);
     coll_close(whole);
@@ -296,10 +296,10 @@ static void one_is_silent(struct crew_worker *me)
     struct coll *whole, *part = NULL;
 
     crew_check(coll_open(group, NULL, &whole) == BASE_OK);
-    coll_patience(whole, 0.5);
     if (me->index != 1)
         crew_check(coll_open_part(whole, "silent", ranks, 2, NULL, &part) == BASE_OK);
     if (me->index == 0) {
+        coll_patience(part, 0.2);
         crew_check(coll_barrier(part) == BASE_ERR_TIMEOUT);
         crew_check(strstr(base_message(), "worker 3 on host ") != NULL);
         crew_check(strstr(base_message(), "worker 2 on host ") == NULL);
