@@ -83,18 +83,23 @@ void comm_region_close(struct comm_region *region)
 
 /* --- the writer ---------------------------------------------------------------------------- */
 
+/* A variable for each word: one that the loop shared with the tail would go through the stack, at
+ * half the speed. */
 static void copy_in(word *to, const uint8_t *from, size_t count)
 {
-    uint64_t value;
+    size_t words = count / WORD;
 
-    for (; count >= WORD; count -= WORD, from += WORD) {
-        memcpy(&value, from, WORD);
-        atomic_store_explicit(to++, value, memory_order_relaxed);
+    for (size_t i = 0; i < words; i++) {
+        uint64_t value;
+
+        memcpy(&value, from + i * WORD, WORD);
+        atomic_store_explicit(&to[i], value, memory_order_relaxed);
     }
-    if (count > 0) {
-        value = 0;
-        memcpy(&value, from, count);
-        atomic_store_explicit(to, value, memory_order_relaxed);
+    if (count % WORD > 0) {
+        uint64_t value = 0;
+
+        memcpy(&value, from + words * WORD, count % WORD);
+        atomic_store_explicit(&to[words], value, memory_order_relaxed);
     }
 }
 
@@ -132,23 +137,26 @@ static uint64_t load(const word *at)
 /* Words at either end may be wanted in part. */
 static void copy_out(const word *from, size_t offset, size_t count, uint8_t *to)
 {
-    size_t skip = offset % WORD, part = WORD - skip < count ? WORD - skip : count;
-    uint64_t value;
+    size_t skip = offset % WORD, part = WORD - skip < count ? WORD - skip : count, words;
 
     from += offset / WORD;
     if (skip != 0) {
-        value = load(from++);
+        uint64_t value = load(from++);
+
         memcpy(to, (const uint8_t *)&value + skip, part);
         to += part;
         count -= part;
     }
-    for (; count >= WORD; count -= WORD, to += WORD) {
-        value = load(from++);
-        memcpy(to, &value, WORD);
+    words = count / WORD;
+    for (size_t i = 0; i < words; i++) {
+        uint64_t value = load(&from[i]);
+
+        memcpy(to + i * WORD, &value, WORD);
     }
-    if (count > 0) {
-        value = load(from);
-        memcpy(to, &value, count);
+    if (count % WORD > 0) {
+        uint64_t value = load(&from[words]);
+
+        memcpy(to + words * WORD, &value, count % WORD);
     }
 }
 
