@@ -47,25 +47,43 @@ out:
     return st;
 }
 
-base_status coll_open(struct comm_group *group, const char *forced, struct coll **coll_p)
+struct coll *coll_new(struct comm_group *group, int size, int me)
 {
-    base_status st = BASE_OK;
     struct coll *c = base_calloc(1, sizeof *c);
 
-    *coll_p = NULL;
     c->group = group;
+    c->whole = c;
     c->patience = 60;
     c->cache = last_cache();
-    c->world.size = comm_group_size(group);
-    c->world.me = comm_group_rank(group);
-    for (int i = 0; i < c->world.size; i++)
-        c->world.rank[i] = i;
+    c->world.size = size;
+    c->world.me = me;
+    for (int i = 0; i < size; i++)
+        c->world.rank[i] = c->group_rank[i] = i;
     c->locals = c->leaders = c->world;
-    if (comm_group_engine(group) != NULL)
+    return c;
+}
+
+base_status coll_connect(struct coll *c, const char *forced)
+{
+    base_status st = BASE_OK;
+
+    if (comm_group_engine(c->group) != NULL)
         TRY(base_fail(BASE_ERR_INTERNAL, "coll_open while an engine has the group"));
     if (c->world.size > 1)
         TRY(open_group(c));
     TRY(coll_choose_open(c, forced));
+out:
+    return st;
+}
+
+base_status coll_open(struct comm_group *group, const char *forced, struct coll **coll_p)
+{
+    base_status st = BASE_OK;
+    struct coll *c = coll_new(group, comm_group_size(group), comm_group_rank(group));
+
+    *coll_p = NULL;
+    c->numbers = 1;
+    TRY(coll_connect(c, forced));
     *coll_p = c;
     c = NULL;
 out:
@@ -78,8 +96,10 @@ void coll_close(struct coll *c)
     if (c == NULL)
         return;
     coll_async_close(c);
+    coll_part_forget(c);
     coll_choose_close(c);
     coll_local_close(c->local);
+    comm_barrier_close(&c->barrier);
     base_free(c->stage);
     base_free(c->flows);
     base_free(c);
@@ -110,6 +130,11 @@ int coll_rank(const struct coll *c)
     return c->world.me;
 }
 
+const struct comm_member *coll_member(const struct coll *c, int rank)
+{
+    return &comm_group_view(c->group)->members[c->group_rank[rank]];
+}
+
 bool coll_shares(const struct coll *c)
 {
     return c->locals.size == c->world.size;
@@ -128,7 +153,7 @@ base_status coll_run(struct coll *c, enum coll_kind kind, struct coll_call *call
 
     if (st != BASE_OK)
         return st;
-    call->tag = (uint32_t)kind << 24 | (c->sequence++ & 0xffffff);
+    call->tag = coll_tag(c, (int)kind, c->sequence++);
     call->deadline = coll_deadline(c);
     return coll_choose(c, kind, call)->run(c, call);
 }
@@ -149,6 +174,8 @@ static base_status run(void *context)
 /* Runs the operation, unless nothing moves between ranks: there is one rank, or no byte. */
 static base_status begin(struct coll *c, enum coll_kind kind, struct coll_call *call)
 {
+    if (c->world.size == 1 && call->sum != NULL && call->sum->scale != NULL)
+        coll_scale(call->count, call->sum->scale[0], call->x);
     if (c->world.size == 1 || (call->count == 0 && kind != COLL_BARRIER))
         return BASE_OK;
     return coll_perform(c, run, &(struct operation){c, kind, call});
@@ -198,8 +225,6 @@ static struct coll_call reduction(struct coll *c, float *x, size_t count,
                              .result = x};
 
     call.space = coll_space_find(c, x, count, &call.offset);
-    if (c->world.size == 1 && call.sum->scale != NULL)
-        coll_scale(count, call.sum->scale[0], x);
     return call;
 }
 

@@ -6,6 +6,10 @@
  * give the same bits.
  *
  * Failures are those of comm/group.h; behind one the buffers hold anything and the group is void.
+ *
+ * Several `struct coll` may exist over one group: the one of all its ranks, and parts, which are of
+ * some of them. A thread uses them in turns as it likes; ranks that belong to two must agree about
+ * the order in which they use these two, and get an error if they do not.
  */
 #ifndef COLL_COLL_H
 #define COLL_COLL_H
@@ -38,7 +42,17 @@ struct coll;
 /* forced: NULL, or algorithms by name, "ring" or "all-reduce=ring broadcast=tree": where a name
  * does not serve the group, an error says why. */
 base_status coll_open(struct comm_group *group, const char *forced, struct coll **coll_p);
+/* The same for some ranks of `c` alone, which become ranks 0 … count - 1 in the order of `ranks`;
+ * only they call this, with the same arguments. It shares memory, algorithms and barriers with no
+ * other part: ranks that are not of it may compute meanwhile. `key` tells apart parts of the same
+ * ranks. The loss of any worker of the group ends its operations, of one outside the part, too: the
+ * group is void. The library's own collectives (mpi) serve the whole group only. Close it before
+ * `c`. */
+base_status coll_open_part(struct coll *c, const char *key, const int *ranks, int count,
+                           const char *forced, struct coll **part_p);
 void coll_close(struct coll *coll); /* accepts NULL; close its spaces first */
+int coll_size(const struct coll *coll);
+int coll_rank(const struct coll *coll);
 /* From now on; every rank must do so between the same operations. */
 base_status coll_force(struct coll *c, const char *forced);
 /* Are all names known? Whether they serve a group is seen when there is one. */

@@ -5,6 +5,7 @@
  *   flow.c    messages of at most COLL_CHUNK, a few under way, to or from one peer
  *   ring.c, direct.c, relay.c    the three patterns of such messages
  *   local.c   memory that the ranks of one host share, half by half
+ * Ranks are those of the `struct coll` everywhere; flow.c alone knows what they are in the group.
  */
 #ifndef COLL_COLL_PRIVATE_H
 #define COLL_COLL_PRIVATE_H
@@ -13,6 +14,7 @@
 
 #include "coll/algorithm.h"
 #include "coll/kernels.h"
+#include "comm/barrier.h"
 #include "comm/engine.h"
 
 enum {
@@ -50,6 +52,13 @@ struct coll_local;
 
 struct coll {
     struct comm_group *group;
+    struct coll *whole;               /* itself, or what it is a part of */
+    int group_rank[COMM_MAX_WORKERS]; /* of each of its ranks */
+    uint32_t number;                  /* of a part, from 1 (coll/part.c) */
+    uint32_t mark;                    /* the bits of all its tags that tell parts apart */
+    uint64_t numbers;                 /* of the whole: bits, those of this rank's parts and 0 */
+    char prefix[20];                  /* of its keys of shared memory; "" for the whole */
+    struct comm_barrier barrier;      /* a part's locals */
     struct coll_team world;
     struct coll_team locals;  /* ranks that share memory with this one, itself included */
     struct coll_team leaders; /* the first of the locals of every host */
@@ -68,10 +77,12 @@ struct coll {
     struct coll_async *async; /* NULL: nothing was started yet */
 };
 
-int coll_size(const struct coll *c);
-int coll_rank(const struct coll *c);
 bool coll_shares(const struct coll *c); /* all ranks share memory */
 
+struct coll *coll_new(struct comm_group *group, int size, int me);
+/* Collective: teams, memory, costs, algorithms. */
+base_status coll_connect(struct coll *c, const char *forced);
+const struct comm_member *coll_member(const struct coll *c, int rank);
 /* Runs one operation with the algorithm that is forced or estimated best. */
 base_status coll_run(struct coll *c, enum coll_kind kind, struct coll_call *call);
 static inline size_t coll_least(size_t a, size_t b)
@@ -91,6 +102,15 @@ void coll_async_close(struct coll *c);
 /* A checked call of an all-reduce in a space. */
 base_status coll_space_call(struct coll_space *space, size_t offset, size_t count,
                             const struct coll_sum *sum, struct coll_call *call_p);
+
+/* ---- part.c */
+
+/* Kind of operation, mark, the last bits of the sequence. What belongs to opening has COLL_KINDS
+ * for a kind. */
+uint32_t coll_tag(const struct coll *c, int kind, uint32_t sequence);
+/* The part gets the first number that is not among those that its ranks use. */
+base_status coll_part_number(struct coll *c, uint64_t used);
+void coll_part_forget(struct coll *c);
 
 /* ---- choose.c */
 
@@ -175,9 +195,9 @@ size_t coll_local_piece(const struct coll *c, size_t bytes);
  * read until the next coll_local_meet. */
 uint8_t *coll_local_next(struct coll *c, int member);
 uint8_t *coll_local_seen(struct coll *c, int member);
+base_status coll_local_barrier(struct coll *c, double deadline);
 /* A barrier that also tells whether all are in the same call. */
 base_status coll_local_meet(struct coll *c, const struct coll_call *call);
-base_status coll_local_barrier(struct coll *c, const struct coll_call *call);
 /* Bytes of member `from` to all. */
 base_status coll_local_broadcast(struct coll *c, const struct coll_call *call, int from,
                                  void *bytes, size_t count);

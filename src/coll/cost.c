@@ -2,7 +2,7 @@
  *
  * What an opened group is like: who shares memory with whom, what a message costs and what a byte.
  * It is measured between neighbours when the group is opened; the slowest counts, so that every
- * rank has the same numbers.
+ * rank has the same numbers. A part between hosts has those of the whole.
  */
 #include "coll/coll_private.h"
 
@@ -19,7 +19,7 @@ static base_status time_neighbours(struct coll *c, int peers, size_t count, int 
                                    double *seconds_p)
 {
     base_status st = BASE_OK;
-    const struct coll_call call = {.deadline = coll_deadline(c)};
+    const struct coll_call call = {.tag = coll_tag(c, COLL_KINDS, 0), .deadline = coll_deadline(c)};
     int n = c->world.size, me = c->world.me;
 
     *seconds_p = 1e9;
@@ -57,7 +57,7 @@ static base_status time_barrier(struct coll *c, double *seconds_p)
     for (int i = 0; i < 2 * TIMES; i++) { /* the first half warms up */
         if (i == TIMES)
             start = base_now();
-        TRY(comm_local_barrier(c->group, deadline));
+        TRY(coll_local_barrier(c, deadline));
     }
     *seconds_p = (base_now() - start) / TIMES;
 out:
@@ -69,6 +69,7 @@ struct seen {
     struct coll_cost cost;
     uint64_t shares;  /* with all ranks of its host */
     uint64_t crowded; /* more ranks on its host than cores */
+    uint64_t numbers; /* of the parts that it is in */
 };
 
 static void take_most(double *most, double other)
@@ -81,7 +82,10 @@ static base_status agree(struct coll *c, struct seen *seen)
 {
     base_status st = BASE_OK;
     struct seen *all = base_calloc((size_t)c->world.size, sizeof *all);
-    const struct coll_call call = {.out = all, .count = sizeof *all, .deadline = coll_deadline(c)};
+    const struct coll_call call = {.out = all,
+                                   .count = sizeof *all,
+                                   .tag = coll_tag(c, COLL_KINDS, 0),
+                                   .deadline = coll_deadline(c)};
     struct coll_blocks blocks;
 
     all[c->world.me] = *seen;
@@ -94,38 +98,64 @@ static base_status agree(struct coll *c, struct seen *seen)
         take_most(&seen->cost.barrier, all[i].cost.barrier);
         seen->shares &= all[i].shares;
         seen->crowded |= all[i].crowded;
+        seen->numbers |= all[i].numbers;
     }
 out:
     base_free(all);
     return st;
 }
 
-static void only_me(struct coll_team *team, int rank)
+static bool same_host(const struct coll *c, int rank, int other)
 {
-    *team = (struct coll_team){.size = 1, .me = 0, .rank = {rank}};
+    return coll_member(c, rank)->host == coll_member(c, other)->host;
+}
+
+static void find_locals(const struct coll *c, struct coll_team *team_p)
+{
+    team_p->size = 0;
+    for (int i = 0; i < c->world.size; i++)
+        if (same_host(c, i, c->world.me))
+            team_p->rank[team_p->size++] = i;
+    team_p->me = coll_team_find(team_p, c->world.me);
+}
+
+static void find_leaders(const struct coll *c, struct coll_team *team_p)
+{
+    team_p->size = 0;
+    for (int i = 0; i < c->world.size; i++) {
+        int first = 0;
+
+        while (!same_host(c, first, i))
+            first++;
+        if (first == i)
+            team_p->rank[team_p->size++] = i;
+    }
+    team_p->me = coll_team_find(team_p, c->world.me);
 }
 
 base_status coll_find_teams(struct coll *c)
 {
     base_status st = BASE_OK;
-    struct seen seen = {.shares = 1};
-    int ranks[COMM_MAX_WORKERS], count = comm_group_locals(c->group, ranks);
+    struct seen seen = {.shares = 1, .numbers = c->whole->numbers};
+    int me = c->world.me, on_host[COMM_MAX_WORKERS];
 
-    for (int i = 0; i < count; i++)
-        if (ranks[i] != c->world.me && !(comm_group_can(c->group, ranks[i]) & COMM_CAN_SHARE))
+    find_locals(c, &c->locals);
+    for (int i = 0; i < c->locals.size; i++)
+        if (c->locals.rank[i] != me &&
+            !(comm_group_can(c->group, c->group_rank[c->locals.rank[i]]) & COMM_CAN_SHARE))
             seen.shares = 0;
-    seen.crowded = count > sysconf(_SC_NPROCESSORS_ONLN);
+    /* The cores of a host are shared with its ranks that are not of this part, too. */
+    seen.crowded = comm_group_locals(c->group, on_host) > sysconf(_SC_NPROCESSORS_ONLN);
     TRY(agree(c, &seen));
     c->crowded = seen.crowded;
-    only_me(&c->locals, c->world.me);
-    c->leaders = c->world;
     if (seen.shares) {
-        c->locals.size = count;
-        memcpy(c->locals.rank, ranks, sizeof ranks);
-        c->locals.me = coll_team_find(&c->locals, c->world.me);
-        c->leaders.size = comm_group_leaders(c->group, c->leaders.rank);
-        c->leaders.me = coll_team_find(&c->leaders, c->world.me);
+        find_leaders(c, &c->leaders);
+    } else {
+        c->locals = (struct coll_team){.size = 1, .me = 0, .rank = {me}};
+        c->leaders = c->world;
     }
+    if (c != c->whole)
+        TRY(coll_part_number(c, seen.numbers));
 out:
     return st;
 }
@@ -141,6 +171,10 @@ base_status coll_cost_measure(struct coll *c)
     /* Whatever the load, a barrier costs less than a message that somebody waits for. */
     if (coll_shares(c)) {
         c->cost = (struct coll_cost){1.5e-6, 1.5e-6, 1 / 3e9, 0.5e-6};
+        return BASE_OK;
+    }
+    if (c != c->whole) { /* parts are opened at little cost */
+        c->cost = c->whole->cost;
         return BASE_OK;
     }
     TRY(time_neighbours(c, 1, 1, 8, &one));
@@ -219,5 +253,7 @@ const char *coll_unfit_flat(const struct coll *c)
 
 const char *coll_unfit_foreign(const struct coll *c)
 {
-    return comm_group_can_all(c->group) & COMM_CAN_NATIVE ? NULL : "needs the transport mpi";
+    if ((comm_group_can_all(c->group) & COMM_CAN_NATIVE) == 0)
+        return "needs the transport mpi";
+    return c == c->whole ? NULL : "needs all ranks of the group";
 }

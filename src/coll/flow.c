@@ -24,11 +24,12 @@ void coll_flow_post(struct coll *c, const struct coll_call *call, struct coll_fl
                     void *bytes, size_t count)
 {
     struct comm_request *request = &flow->requests[flow->posted++ % COLL_WINDOW];
+    int peer = c->group_rank[flow->peer];
 
     if (flow->sends)
-        comm_send(c->group, flow->peer, COMM_COLLECTIVES, call->tag, bytes, count, request);
+        comm_send(c->group, peer, COMM_COLLECTIVES, call->tag, bytes, count, request);
     else
-        comm_receive(c->group, flow->peer, COMM_COLLECTIVES, call->tag, bytes, count, request);
+        comm_receive(c->group, peer, COMM_COLLECTIVES, call->tag, bytes, count, request);
 }
 
 bool coll_flow_reap(struct coll_flow *flow)

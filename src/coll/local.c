@@ -66,16 +66,16 @@ static base_status share(void *context)
     bool first = c->locals.me == 0;
     char name[64];
 
-    if ((size_t)snprintf(name, sizeof name, "view/%u/%s", comm_group_view(c->group)->number,
-                         s->key) >= sizeof name)
+    if ((size_t)snprintf(name, sizeof name, "view/%u/%s%s", comm_group_view(c->group)->number,
+                         c->prefix, s->key) >= sizeof name)
         TRY(base_fail(BASE_ERR_INTERNAL, "the key '%s' of shared memory is too long", s->key));
     TRY(comm_shared_open(comm_group_endpoint(c->group), name, s->bytes, s->shared_p));
     if (first)
         TRY(populate(s->shared_p->at, s->bytes, true));
-    TRY(comm_local_barrier(c->group, deadline));
+    TRY(coll_local_barrier(c, deadline));
     if (!first)
         TRY(populate(s->shared_p->at, s->bytes, false));
-    TRY(comm_local_barrier(c->group, deadline));
+    TRY(coll_local_barrier(c, deadline));
 out:
     return st;
 }
@@ -85,12 +85,32 @@ base_status coll_share(struct coll *c, const char *key, size_t bytes, struct com
     return coll_perform(c, share, &(struct share){c, key, bytes, shared_p});
 }
 
+base_status coll_local_barrier(struct coll *c, double deadline)
+{
+    return c->barrier.words != NULL ? comm_barrier_wait(&c->barrier, deadline)
+                                    : comm_local_barrier(c->group, deadline);
+}
+
+/* Words of its own for the barriers of a part. */
+static base_status open_barrier(struct coll *c)
+{
+    int ranks[COMM_MAX_WORKERS];
+    char key[64];
+
+    for (int i = 0; i < c->locals.size; i++)
+        ranks[i] = c->group_rank[c->locals.rank[i]];
+    snprintf(key, sizeof key, "view/%u/%sbarrier", comm_group_view(c->group)->number, c->prefix);
+    return comm_barrier_open(&c->barrier, c->group, key, ranks, c->locals.size);
+}
+
 base_status coll_local_open(struct coll *c)
 {
     base_status st = BASE_OK;
     struct coll_local *local = base_calloc(1, sizeof *local);
     size_t members = (size_t)c->locals.size, heads = 2 * members * sizeof(struct head);
 
+    if (c != c->whole)
+        TRY(open_barrier(c));
     heads = (heads + 4095) / 4096 * 4096;
     TRY(coll_share(c, "coll", heads + 2 * (members + 1) * half_bytes, &local->shared));
     local->heads = local->shared.at;
@@ -137,11 +157,6 @@ uint8_t *coll_local_seen(struct coll *c, int member)
     return half(c->local, member, c->local->turn);
 }
 
-base_status coll_local_barrier(struct coll *c, const struct coll_call *call)
-{
-    return comm_local_barrier(c->group, call->deadline);
-}
-
 base_status coll_local_meet(struct coll *c, const struct coll_call *call)
 {
     base_status st = BASE_OK;
@@ -150,7 +165,7 @@ base_status coll_local_meet(struct coll *c, const struct coll_call *call)
     struct head *heads = local->heads + (local->turn + 1) % 2 * (size_t)c->locals.size;
 
     atomic_store_explicit(&heads[c->locals.me].call, mine, memory_order_relaxed);
-    TRY(comm_local_barrier(c->group, call->deadline));
+    TRY(coll_local_barrier(c, call->deadline));
     local->turn++;
     for (int i = 0; i < c->locals.size; i++)
         if (atomic_load_explicit(&heads[i].call, memory_order_relaxed) != mine)

@@ -6,9 +6,14 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <math.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+
+enum { SPINS = 40, YIELDS = 100 };
 
 static struct timespec time_of(double deadline)
 {
@@ -42,4 +47,24 @@ base_status comm_futex_check(void)
         return BASE_OK;
     return base_fail(BASE_ERR_IO, "shared memory needs the system call futex_waitv (Linux 5.16, "
                                   "and a container that allows it): %m");
+}
+
+struct comm_linger comm_linger_of(const _Atomic uint32_t *alarm)
+{
+    return (struct comm_linger){.alarm = alarm, .alarm_seen = atomic_load(alarm)};
+}
+
+/* A yield that takes long has met a process that computes. The kernel runs a woken sleeper ahead of
+ * such processes, whereas a process that yields waits for the end of their turns. */
+bool comm_linger(struct comm_linger *linger)
+{
+    if (linger->turns++ < SPINS) {
+        comm_relax();
+        return true;
+    }
+    if (linger->since == 0)
+        linger->since = base_now();
+    sched_yield();
+    return linger->turns < SPINS + YIELDS && base_now() < linger->since + 0.2e-3 &&
+           atomic_load_explicit(linger->alarm, memory_order_relaxed) == linger->alarm_seen;
 }

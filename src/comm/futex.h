@@ -6,6 +6,7 @@
 #define COMM_FUTEX_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -23,6 +24,19 @@ void comm_futex_wait(const struct comm_futex *words, int count, double deadline)
 void comm_futex_wake(_Atomic uint32_t *word); /* everyone */
 
 base_status comm_futex_check(void); /* fails, with the remedy, where the kernel is too old */
+
+/* Waiting without sleep, for as long as that is better: about a microsecond of spinning, which
+ * costs no other process anything, then turns that give the core away (sched_yield). */
+struct comm_linger {
+    const _Atomic uint32_t *alarm; /* of the host: a change ends it */
+    uint32_t alarm_seen;
+    int turns;
+    double since; /* of the first sched_yield */
+};
+
+struct comm_linger comm_linger_of(const _Atomic uint32_t *alarm);
+/* One more turn; false: time to sleep. */
+bool comm_linger(struct comm_linger *linger);
 
 /* One turn of a spin: tells the CPU, and nobody else. */
 static inline void comm_relax(void)

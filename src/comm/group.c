@@ -209,22 +209,6 @@ int comm_group_locals(const struct comm_group *group, int ranks[COMM_MAX_WORKERS
     return count;
 }
 
-int comm_group_leaders(const struct comm_group *group, int ranks[COMM_MAX_WORKERS])
-{
-    const struct comm_member *members = group->view.members;
-    int count = 0;
-
-    for (int rank = 0; rank < (int)group->view.size; rank++) {
-        int before = 0;
-
-        while (members[before].host != members[rank].host)
-            before++;
-        if (before == rank)
-            ranks[count++] = rank;
-    }
-    return count;
-}
-
 uint64_t comm_group_bytes_sent(const struct comm_group *group)
 {
     uint64_t bytes = 0;

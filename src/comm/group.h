@@ -103,9 +103,8 @@ base_status comm_group_ended(const struct comm_group *group);
  * meanwhile: wait for them first. */
 base_status comm_local_barrier(struct comm_group *group, double deadline);
 
-/* Ranks of this rank's host, ascending; the first is the host's leader. */
+/* Ranks of this rank's host, ascending. */
 int comm_group_locals(const struct comm_group *group, int ranks[COMM_MAX_WORKERS]);
-int comm_group_leaders(const struct comm_group *group, int ranks[COMM_MAX_WORKERS]);
 
 uint64_t comm_group_bytes_sent(const struct comm_group *group); /* payload and framing */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Every algorithm of the registry over every transport that serves it, in groups of 1 … 5 real
- * processes (support/crew.h): the sums are the ones of the order it says it has, bit for bit.
+ * processes (support/crew.h) and in two parts of such a group at the same time: the sums are the
+ * ones of the order it says it has, bit for bit. More of parts: transports_parts_test.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,6 +28,9 @@ enum { COUNTS = sizeof counts / sizeof *counts };
 
 struct room { /* what a body works with */
     struct comm_group *group;
+    struct coll *whole;    /* NULL: `coll` is of all ranks; else of `ranks` */
+    struct comm_view view; /* of the ranks of `coll` */
+    int ranks[COMM_MAX_WORKERS];
     struct coll *coll;
     const struct coll_algorithm *algorithm; /* NULL: auto */
     float *x, *first, *want;                /* MOST each, x of size more */
@@ -63,7 +67,7 @@ static void reference(struct room *r, size_t count, const float *scale)
 {
     enum coll_order order = r->algorithm != NULL ? r->algorithm->order : COLL_ORDER_RANKS;
 
-    sums_reference(order, comm_group_view(r->group), count, scale, r->want);
+    sums_reference(order, &r->view, count, scale, r->want);
 }
 
 static void all_reduce(struct room *r, size_t count, const struct coll_sum *sum)
@@ -206,10 +210,10 @@ static void barriers(struct room *r, struct groups_board *board)
     for (int i = 0; i < 200; i++) {
         int now = ++r->barriers;
 
-        atomic_store(&board->counter[r->rank], now);
+        atomic_store(&board->counter[r->ranks[r->rank]], now);
         crew_check(coll_barrier(r->coll) == BASE_OK);
         for (int j = 0; j < r->size; j++)
-            crew_check(atomic_load(&board->counter[j]) == now);
+            crew_check(atomic_load(&board->counter[r->ranks[j]]) == now);
         crew_check(coll_barrier(r->coll) == BASE_OK);
     }
 }
@@ -249,13 +253,31 @@ static void asynchronous(struct room *r)
 
 /* --- the suite ----------------------------------------------------------------------------- */
 
+/* The ranks first, first + step, … of the group, last one first if `reversed`. */
+static void take_ranks(struct room *r, int first, int step, bool reversed)
+{
+    const struct comm_view *all = comm_group_view(r->group);
+    int last = first + ((int)all->size - 1 - first) / step * step;
+
+    r->size = 0;
+    r->view = (struct comm_view){.number = all->number};
+    for (int i = first; i < (int)all->size; i += step) {
+        int rank = reversed ? last - (i - first) : i;
+
+        if (rank == comm_group_rank(r->group))
+            r->rank = r->size;
+        r->view.members[r->size] = all->members[rank];
+        r->ranks[r->size++] = rank;
+    }
+    r->view.size = (uint32_t)r->size;
+}
+
 static void enter(struct room *r, struct crew_worker *me)
 {
     float total = 0;
 
     r->group = groups_open(me, 0);
-    r->size = comm_group_size(r->group);
-    r->rank = comm_group_rank(r->group);
+    take_ranks(r, 0, 1, false);
     crew_check(base_tensor((size_t)r->size * MOST, sizeof *r->x, "x", &r->x) == BASE_OK);
     crew_check(base_tensor(MOST, sizeof *r->x, "first", &r->first) == BASE_OK);
     crew_check(base_tensor(MOST, sizeof *r->x, "want", &r->want) == BASE_OK);
@@ -280,7 +302,10 @@ static void with_algorithm(struct room *r, struct crew_worker *me,
     base_status st;
 
     snprintf(forced, sizeof forced, "%s=%s", coll_kind_names[algorithm->kind], algorithm->name);
-    st = coll_open(r->group, forced, &r->coll);
+    if (r->whole == NULL)
+        st = coll_open(r->group, forced, &r->coll);
+    else
+        st = coll_open_part(r->whole, "part", r->ranks, r->size, forced, &r->coll);
     if (st == BASE_ERR_USAGE && strstr(base_message(), " needs "))
         return; /* does not serve this group */
     crew_check(st == BASE_OK);
@@ -305,6 +330,20 @@ static void every_algorithm(struct crew_worker *me)
     enter(&r, me);
     for (size_t i = 0; i < coll_algorithm_count; i++)
         with_algorithm(&r, me, coll_algorithm_registry[i]);
+    leave(&r);
+}
+
+/* Even ranks and odd ones, the latter in reverse, without regard for each other. */
+static void every_algorithm_in_parts(struct crew_worker *me)
+{
+    struct room r = {0};
+
+    enter(&r, me);
+    crew_check(coll_open(r.group, NULL, &r.whole) == BASE_OK);
+    take_ranks(&r, me->index % 2, 2, me->index % 2 != 0);
+    for (size_t i = 0; i < coll_algorithm_count; i++)
+        with_algorithm(&r, me, coll_algorithm_registry[i]);
+    coll_close(r.whole);
     leave(&r);
 }
 
@@ -355,6 +394,12 @@ static void test_algorithms(void **state)
         groups_run(*state, workers, every_algorithm);
 }
 
+static void test_parts(void **state)
+{
+    for (int workers = 3; workers <= 5; workers++)
+        groups_run(*state, workers, every_algorithm_in_parts);
+}
+
 static void test_automatic(void **state)
 {
     for (int workers = 1; workers <= 5; workers++)
@@ -374,6 +419,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < count; i++) {
         const struct CMUnitTest tests[] = {
             cmocka_unit_test_prestate(test_algorithms, &ways[i]),
+            cmocka_unit_test_prestate(test_parts, &ways[i]),
             cmocka_unit_test_prestate(test_automatic, &ways[i]),
             cmocka_unit_test_prestate(test_names, &ways[i]),
         };

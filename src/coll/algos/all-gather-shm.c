@@ -58,7 +58,7 @@ static base_status in_space(struct coll *c, struct coll_call *call)
             memcpy(call->x + from, coll_space_of(call->space, i) + call->offset + from,
                    count * sizeof *call->x);
     }
-    TRY(coll_local_barrier(c, call));
+    TRY(coll_local_barrier(c, call->deadline));
 out:
     return st;
 }

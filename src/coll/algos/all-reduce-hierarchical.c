@@ -43,9 +43,9 @@ static base_status in_space(struct coll *c, struct coll_call *call)
     mine = result + from;
     TRY(coll_local_meet(c, call));
     coll_local_sum(c, call, sources, count, 1, &mine, false);
-    TRY(coll_local_barrier(c, call));
+    TRY(coll_local_barrier(c, call->deadline));
     TRY(between_hosts(c, call, result));
-    TRY(coll_local_barrier(c, call));
+    TRY(coll_local_barrier(c, call->deadline));
     if (call->in_place)
         memcpy(call->x, result, call->count * sizeof *result);
     else

@@ -39,7 +39,7 @@ static base_status in_space(struct coll *c, struct coll_call *call, bool large)
         y[i] = large ? result + from : (float *)sources[i];
     TRY(coll_local_meet(c, call));
     coll_local_sum(c, call, sources, count, outs, y, large);
-    TRY(coll_local_barrier(c, call));
+    TRY(coll_local_barrier(c, call->deadline));
     call->result = large ? result : call->x;
 out:
     return st;

@@ -17,17 +17,16 @@ static double estimate(const struct coll *c, const struct coll_call *call)
 static base_status run(struct coll *c, struct coll_call *call)
 {
     base_status st = BASE_OK;
-    const struct comm_member *members = comm_group_view(c->group)->members;
     int hosts = c->leaders.size, home = 0, my_host = 0;
     int from = coll_team_find(&c->locals, call->root); /* where the bytes enter this host */
     int rank[COMM_MAX_WORKERS] = {0}, parent, next;
 
     for (int i = 0; i < hosts; i++) { /* the root stands in for the leader of its host */
-        uint16_t host = members[c->leaders.rank[i]].host;
+        uint16_t host = coll_member(c, c->leaders.rank[i])->host;
 
-        rank[i] = host == members[call->root].host ? call->root : c->leaders.rank[i];
+        rank[i] = host == coll_member(c, call->root)->host ? call->root : c->leaders.rank[i];
         home = rank[i] == call->root ? i : home;
-        my_host = host == members[coll_rank(c)].host ? i : my_host;
+        my_host = host == coll_member(c, coll_rank(c))->host ? i : my_host;
     }
     if (rank[my_host] == coll_rank(c)) {
         parent = my_host == home ? -1 : rank[(my_host + hosts - 1) % hosts];

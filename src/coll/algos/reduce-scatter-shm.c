@@ -32,7 +32,7 @@ static base_status in_space(struct coll *c, struct coll_call *call)
     mine = call->x + from; /* nobody else reads this part of this buffer */
     TRY(coll_local_meet(c, call));
     coll_local_sum(c, call, sources, count, 1, &mine, false);
-    TRY(coll_local_barrier(c, call));
+    TRY(coll_local_barrier(c, call->deadline));
 out:
     return st;
 }

@@ -6,25 +6,21 @@
  * than the ring streams through it. `put` is written by the sender alone, `taken` by the receiver
  * alone; both only grow.
  *
- * Waiting costs no one else anything for about a microsecond (spinning), then gives the core away
- * (sched_yield), then sleeps on a futex together with the host's alarm. Who moves bytes wakes a
- * sleeping peer: `asleep` is set before the last look at the rings and read behind the move.
+ * A rank that waits lingers (comm/futex.h), then sleeps on a futex together with the host's alarm.
+ * Who moves bytes wakes a sleeping peer: `asleep` is set before the last look at the rings and read
+ * behind the move.
  */
-#include <math.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
+#include "comm/barrier.h"
 #include "comm/comm_private.h"
 #include "comm/futex.h"
 
 enum {
     RING = 256 << 10,
-    CHUNK = 64 << 10, /* is published at once: the other side works on one while the next comes */
-    SPINS = 40,
-    YIELDS = 100
+    CHUNK = 64 << 10 /* is published at once: the other side works on one while the next comes */
 };
 
 static const uint64_t MOST_BYTES = UINT64_C(1)
@@ -41,13 +37,10 @@ struct ring {
 };
 
 struct mail {
-    _Alignas(64) _Atomic uint32_t arrived; /* at the barrier */
-    _Alignas(64) _Atomic uint32_t turn;    /* of the barrier: a futex */
-    _Atomic uint32_t sleepers;             /* on `turn` */
+    struct comm_barrier_words barrier;
     struct {
         _Alignas(64) _Atomic uint32_t asleep; /* a futex */
         _Atomic uint32_t opened;
-        _Atomic uint32_t turn; /* of the barrier that it came to last, and one: for messages */
     } boxes[COMM_MAX_WORKERS];
     struct ring rings[]; /* from, to, channel; behind them, in the same order, their bytes */
 };
@@ -65,6 +58,7 @@ struct shm {
     struct comm_group *group;
     struct comm_shared shared;
     struct mail *mail;
+    struct comm_barrier barrier;
     _Atomic uint32_t *alarm;
     int count, me; /* ranks of this host, this one's index */
     int index_of[COMM_MAX_WORKERS];
@@ -138,8 +132,6 @@ static void shm_close(void *state)
     base_free(s);
 }
 
-static base_status shm_barrier(void *state, double deadline);
-
 static base_status shm_open(struct comm_group *group, const int *peers, int count, double deadline,
                             void **state_p)
 {
@@ -161,11 +153,12 @@ static base_status shm_open(struct comm_group *group, const int *peers, int coun
                          &s->shared));
     s->mail = s->shared.at;
     group->asleep = &s->mail->boxes[s->me].asleep;
+    comm_barrier_init(&s->barrier, group, &s->mail->barrier, ranks, s->count);
     init_queues(s);
     if (atomic_exchange(&s->mail->boxes[s->me].opened, 1) != 0)
         TRY(base_fail(BASE_ERR_INTERNAL, "the group of view %u was opened before",
                       group->view.number));
-    TRY(shm_barrier(s, deadline));
+    TRY(comm_barrier_meet(&s->barrier, deadline));
     *state_p = s;
     s = NULL;
 out:
@@ -370,41 +363,14 @@ static bool any_ready(const struct shm *s)
     return false;
 }
 
-/* Waiting without sleep. */
-struct linger {
-    int turns;
-    uint32_t alarm; /* as it was at the start */
-    double since;   /* of the first sched_yield */
-};
-
-static struct linger linger_of(const struct shm *s)
-{
-    return (struct linger){.alarm = atomic_load(s->alarm)};
-}
-
-/* One more turn; false: time to sleep. A yield that takes long has met somebody who computes: a
- * sleeper is woken ahead of those, who yields waits for the end of their turns. */
-static bool linger(const struct shm *s, struct linger *l)
-{
-    if (l->turns++ < SPINS) {
-        comm_relax();
-        return true;
-    }
-    if (l->since == 0)
-        l->since = base_now();
-    sched_yield();
-    return l->turns < SPINS + YIELDS && base_now() < l->since + 0.2e-3 &&
-           atomic_load_explicit(s->alarm, memory_order_relaxed) == l->alarm;
-}
-
 static void shm_sleep(void *state, double deadline)
 {
     struct shm *s = state;
     _Atomic uint32_t *asleep = &s->mail->boxes[s->me].asleep;
-    struct linger l = linger_of(s);
+    struct comm_linger linger = comm_linger_of(s->alarm);
     uint32_t alarm;
 
-    while (linger(s, &l))
+    while (comm_linger(&linger))
         if (any_ready(s) || comm_group_stirred(s->group))
             return;
     alarm = atomic_load(s->alarm);
@@ -425,91 +391,9 @@ static void shm_wake(void *state)
     wake_sleeper(&s->mail->boxes[s->me].asleep);
 }
 
-/* Who has not come to the barrier of this turn. */
-static base_status time_is_up(const struct shm *s, uint32_t turn)
-{
-    char names[256];
-    uint64_t ranks = 0;
-
-    for (int rank = 0; rank < (int)s->group->view.size; rank++)
-        if (shm_reaches(s->group, rank) &&
-            atomic_load(&s->mail->boxes[s->index_of[rank]].turn) != turn + 1)
-            ranks |= UINT64_C(1) << rank;
-    comm_group_name(s->group, ranks, names, sizeof names);
-    return base_fail(BASE_ERR_TIMEOUT, "view %u: %s did not come to the barrier in time",
-                     s->group->view.number, names);
-}
-
-/* An engine's thread serves its messages while it waits for a barrier: it is woken by them, too.
- * Sockets wake no futex, so the sleep is short where there are some. */
-static base_status sleep_serving(struct comm_group *group, struct comm_futex *words,
-                                 double deadline)
-{
-    base_status st = BASE_OK;
-    bool moved = false;
-
-    words[2] = (struct comm_futex){group->asleep, 1};
-    atomic_store(group->asleep, 1);
-    atomic_thread_fence(memory_order_seq_cst);
-    TRY(comm_group_turn(group, &moved));
-    if (group->messages > 0 && group->open_count > 1)
-        deadline = fmin(deadline, base_now() + 0.5e-3);
-    if (!moved && !comm_group_stirred(group))
-        comm_futex_wait(words, 3, deadline);
-out:
-    atomic_store(group->asleep, 0);
-    return st;
-}
-
-/* Sleeps until the barrier's turn is no longer `turn`. */
-static base_status sleep_turn(struct shm *s, uint32_t turn, double deadline)
-{
-    base_status st = BASE_OK;
-
-    atomic_fetch_add(&s->mail->sleepers, 1);
-    while (atomic_load(&s->mail->turn) == turn) {
-        uint32_t alarm = atomic_load(s->alarm);
-        struct comm_futex words[3] = {{&s->mail->turn, turn}, {s->alarm, alarm}};
-
-        TRY(comm_group_check(s->group));
-        if (base_now() >= deadline)
-            TRY(time_is_up(s, turn));
-        if (s->group->engine != NULL)
-            TRY(sleep_serving(s->group, words, deadline));
-        else
-            comm_futex_wait(words, 2, deadline);
-    }
-out:
-    atomic_fetch_sub(&s->mail->sleepers, 1);
-    return st;
-}
-
 static base_status shm_barrier(void *state, double deadline)
 {
-    struct shm *s = state;
-    struct mail *mail = s->mail;
-    uint32_t turn = atomic_load(&mail->turn);
-    struct linger l = linger_of(s);
-    base_status st = BASE_OK;
-    bool moved;
-
-    atomic_store_explicit(&mail->boxes[s->me].turn, turn + 1, memory_order_relaxed);
-    if (atomic_fetch_add(&mail->arrived, 1) + 1 == (uint32_t)s->count) {
-        atomic_store(&mail->arrived, 0);
-        atomic_store(&mail->turn, turn + 1);
-        if (atomic_load(&mail->sleepers) != 0)
-            comm_futex_wake(&mail->turn);
-        return BASE_OK;
-    }
-    while (linger(s, &l)) {
-        if (atomic_load_explicit(&mail->turn, memory_order_acquire) != turn)
-            return BASE_OK;
-        if (comm_group_has_messages(s->group))
-            TRY(comm_group_turn(s->group, &moved));
-    }
-    TRY(sleep_turn(s, turn, deadline));
-out:
-    return st;
+    return comm_barrier_meet(&((struct shm *)state)->barrier, deadline);
 }
 
 const struct comm_transport comm_transport_shm = {
