@@ -23,7 +23,7 @@
 #include "nn/line.h"
 #include "nn/name.h"
 
-enum { MAX_DIM = 1 << 20, MAX_SAMPLE = 1 << 30, ALIGN_FLOATS = 16, GROUP_FLOATS = 1 << 14 };
+enum { MAX_DIM = 1 << 20, MAX_SAMPLE = 1 << 30, ALIGN_FLOATS = 16 };
 static const size_t max_weights = (size_t)1 << 40;
 
 struct nn_graph {
@@ -557,87 +557,4 @@ uint64_t nn_graph_parameters(const struct nn_graph *graph)
 double nn_graph_flops(const struct nn_graph *graph)
 {
     return graph->flops;
-}
-
-/* ---- ranges of layers ---- */
-
-/* Where the tensors of layer `index` and of those after it begin in the weight buffer. */
-static size_t weights_begin(const struct nn_graph *graph, int index)
-{
-    for (int i = index; i < graph->count; i++)
-        if (graph->nodes[i].params > 0)
-            return graph->nodes[i].param[0].offset;
-    return graph->weight_floats;
-}
-
-static size_t stats_begin(const struct nn_graph *graph, int index)
-{
-    for (int i = index; i < graph->count; i++)
-        if (graph->nodes[i].stats > 0)
-            return graph->nodes[i].stat[0].offset;
-    return graph->stat_floats;
-}
-
-struct nn_range nn_graph_weights_of(const struct nn_graph *graph, int first, int last)
-{
-    size_t from = weights_begin(graph, first);
-
-    return (struct nn_range){from, weights_begin(graph, last) - from};
-}
-
-struct nn_range nn_graph_stats_of(const struct nn_graph *graph, int first, int last)
-{
-    size_t from = stats_begin(graph, first);
-
-    return (struct nn_range){from, stats_begin(graph, last) - from};
-}
-
-struct nn_group *nn_graph_groups(const struct nn_graph *graph, int first, int last, int *count_p)
-{
-    struct nn_group *groups = base_calloc((size_t)(last - first), sizeof *groups);
-    int count = 0;
-
-    for (int i = first; i < last; i++) {
-        const struct nn_node *node = &graph->nodes[i];
-        struct nn_group *group;
-
-        if (node->params == 0)
-            continue;
-        if (count == 0 ||
-            (groups[count - 1].weights.count >= GROUP_FLOATS && node->param[0].order != NN_VECTOR))
-            groups[count++].first = i;
-        group = &groups[count - 1];
-        group->last = i + 1;
-        group->weights = nn_graph_weights_of(graph, group->first, group->last);
-    }
-    *count_p = count;
-    return groups;
-}
-
-static bool in_range(struct nn_range range, size_t offset)
-{
-    return offset >= range.from && offset < range.from + range.count;
-}
-
-void nn_graph_start_layers(const struct nn_graph *graph, int first, int last, uint64_t seed,
-                           float *weights, float *stats)
-{
-    struct nn_range w = nn_graph_weights_of(graph, first, last);
-    struct nn_range s = nn_graph_stats_of(graph, first, last);
-
-    memset(weights, 0, w.count * sizeof *weights);
-    memset(stats, 0, s.count * sizeof *stats);
-    for (size_t i = 0; i < graph->param_count; i++)
-        if (in_range(w, graph->params[i]->offset))
-            nn_tensor_start(graph->params[i], seed, (uint32_t)i,
-                            weights + (graph->params[i]->offset - w.from));
-    for (size_t i = 0; i < graph->stat_count; i++)
-        if (in_range(s, graph->stats[i]->offset))
-            nn_tensor_start(graph->stats[i], seed, (uint32_t)i,
-                            stats + (graph->stats[i]->offset - s.from));
-}
-
-void nn_graph_start(const struct nn_graph *graph, uint64_t seed, float *weights, float *stats)
-{
-    nn_graph_start_layers(graph, 0, graph->count, seed, weights, stats);
 }

@@ -16,7 +16,7 @@
 #include "nn/kernelplan.h"
 #include "support/nets.h"
 
-enum { N = 3, NONE = -1, ANY = -2 };
+enum { N = 2, NONE = -1, ANY = -2 };
 
 static const struct nn_ready nobody;
 
@@ -213,14 +213,12 @@ static void check_lending(const char *model, bool weights, bool gradients)
     assert_int_equal(nn_net_gradients(p.borrower) == NULL, gradients);
     support_batch_init(&one, p.graph, N, 1);
     support_batch_init(&two, p.graph, N - 1, 2);
-    for (int step = 0; step < 2; step++) {
-        forward(&p, 0, &one);
-        forward(&p, 1, &two);
-        backward(&p, 0);
-        backward(&p, 1);
-    }
-    assert_int_equal(p.lending.bank.borrowed[0], weights ? 4 * p.lending.bank.count : 0);
-    assert_int_equal(p.lending.bank.borrowed[1], 4 * p.lending.bank.count);
+    forward(&p, 0, &one);
+    forward(&p, 1, &two);
+    backward(&p, 0);
+    backward(&p, 1);
+    assert_int_equal(p.lending.bank.borrowed[0], weights ? 2 * p.lending.bank.count : 0);
+    assert_int_equal(p.lending.bank.borrowed[1], 2 * p.lending.bank.count);
     assert_memory_equal(nn_net_statistics(p.borrower), nn_net_statistics(p.plain),
                         nn_graph_stat_floats(p.graph) * sizeof(float));
     support_batch_fini(&one);
@@ -230,7 +228,7 @@ static void check_lending(const char *model, bool weights, bool gradients)
 
 static void lent_weights_give_the_same_bits(void **state)
 {
-    static const char *const models[] = {"mnist-cnn", "vgg11", "resnet18", "mlp:90x4"};
+    static const char *const models[] = {"mnist-cnn", "resnet18", "mlp:90x4"};
 
     (void)state;
     for (size_t i = 0; i < sizeof models / sizeof *models; i++)
@@ -240,8 +238,8 @@ static void lent_weights_give_the_same_bits(void **state)
 static void either_may_be_lent_alone(void **state)
 {
     (void)state;
-    check_lending("vgg11", false, true);
-    check_lending("vgg11", true, false);
+    check_lending("mnist-cnn", false, true);
+    check_lending("mnist-cnn", true, false);
 }
 
 static void a_range_borrows_its_own_groups(void **state)

@@ -76,8 +76,10 @@ static void check_estimate(const char *model, struct nn_setup setup)
     check(nn_net_new(graph, &setup, &net));
     step(net, &setup, &b);
     is = resident() - before;
-    print_message("%s, layers %d to %d, %d in flight: %.1f MB estimated, %.1f MB used\n", model,
-                  setup.first, setup.last, setup.in_flight, said / 1e6, is / 1e6);
+    print_message("%s, layers %d to %d, %d in flight: %.1f MB estimated (%.1f activations, %.1f "
+                  "scratch), %.1f MB used\n",
+                  model, setup.first, setup.last, setup.in_flight, said / 1e6,
+                  (double)memory.activations / 1e6, (double)memory.scratch / 1e6, is / 1e6);
     if (!SANITIZED && (is > said + 1e6 || is < 0.9 * said))
         fail_msg("%s: %.0f bytes used where %.0f were estimated", model, is, said);
     nn_net_free(net);
