@@ -20,10 +20,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "nn/fuse.h"
 #include "nn/line.h"
 #include "nn/name.h"
-#include "nn/plan.h"
 
 enum { MAX_DIM = 1 << 20, MAX_SAMPLE = 1 << 30, ALIGN_FLOATS = 16 };
 static const size_t max_weights = (size_t)1 << 40;
@@ -559,29 +557,4 @@ uint64_t nn_graph_parameters(const struct nn_graph *graph)
 double nn_graph_flops(const struct nn_graph *graph)
 {
     return graph->flops;
-}
-
-uint64_t nn_graph_memory(const struct nn_graph *graph, int n, int slots)
-{
-    struct nn_plan_setup setup = {.last = graph->count, .n = n, .training = true};
-    struct nn_graph *fused = nn_graph_fuse(graph, 0, graph->count);
-    struct nn_plan *plan;
-    uint64_t bytes = UINT64_MAX;
-
-    if (nn_plan_new(fused, &setup, &plan) == BASE_OK)
-        bytes = plan->bytes +
-                sizeof(float) * (graph->weight_floats * (2 + (uint64_t)slots) + graph->stat_floats);
-    nn_plan_free(plan);
-    nn_graph_free(fused);
-    return bytes;
-}
-
-void nn_graph_start(const struct nn_graph *graph, uint64_t seed, float *weights, float *stats)
-{
-    memset(weights, 0, graph->weight_floats * sizeof *weights);
-    memset(stats, 0, graph->stat_floats * sizeof *stats);
-    for (size_t i = 0; i < graph->param_count; i++)
-        nn_tensor_start(graph->params[i], seed, (uint32_t)i, weights + graph->params[i]->offset);
-    for (size_t i = 0; i < graph->stat_count; i++)
-        nn_tensor_start(graph->stats[i], seed, (uint32_t)i, stats + graph->stats[i]->offset);
 }

@@ -45,9 +45,24 @@ size_t nn_graph_stat_floats(const struct nn_graph *graph);
 uint64_t nn_graph_parameters(const struct nn_graph *graph); /* canonical values: 9,231,114 */
 double nn_graph_flops(const struct nn_graph *graph);        /* forward, one sample */
 
-/* Bytes of a training step at batch n: weights, gradients, `slots` optimiser buffers, activations
- * as planned with layers fused. Without allocating. */
-uint64_t nn_graph_memory(const struct nn_graph *graph, int n, int slots);
+/* Floats [from, from + count) of a flat buffer. */
+struct nn_range {
+    size_t from, count;
+};
+/* The floats of layers first … last-1, the gaps after their tensors included. Neighbouring layers
+ * have neighbouring floats: the ranges of a model that is cut anywhere cover each buffer. */
+struct nn_range nn_graph_weights_of(const struct nn_graph *graph, int first, int last);
+struct nn_range nn_graph_stats_of(const struct nn_graph *graph, int first, int last);
+
+/* A few neighbouring layers with weights: what is lent to a network at once (nn/net.h). */
+struct nn_group {
+    int first, last; /* layers first … last-1; the first and the last of them have weights */
+    struct nn_range weights; /* in the model's weight buffer */
+};
+/* The groups of layers first … last-1 in order; they cover the weights of these layers. A group
+ * begins at a layer with more than vectors (a `bn` stays with the `conv` before it) as soon as the
+ * one before has 64 KB. base_free. */
+struct nn_group *nn_graph_groups(const struct nn_graph *graph, int first, int last, int *count_p);
 
 /* For nn/fuse.h and nn/fold.h: a graph whose nodes may be changed and whose all else is that of
  * `graph`, which must outlive it. nn_graph_free. */
@@ -57,5 +72,8 @@ void nn_graph_place(struct nn_graph *view);
 
 /* Fills a weight buffer and a statistics buffer with their starting values. */
 void nn_graph_start(const struct nn_graph *graph, uint64_t seed, float *weights, float *stats);
+/* The same for buffers that hold layers first … last-1 alone (nn_graph_weights_of …). */
+void nn_graph_start_layers(const struct nn_graph *graph, int first, int last, uint64_t seed,
+                           float *weights, float *stats);
 
 #endif

@@ -2,8 +2,9 @@
  *
  * A range of a model's layers instantiated: activation memory planned and allocated once, kernels
  * chosen; then steps that allocate nothing. The network owns its activations; weights, gradients
- * and statistics are flat buffers that the caller may own, in shared memory for example. One
- * thread drives a network; kernels inside use OpenMP.
+ * and statistics are flat buffers of these layers alone. The caller may own them, in shared memory
+ * for example, or lend the network a few layers' weights at a time. One thread drives a network;
+ * kernels inside use OpenMP.
  */
 #ifndef NN_NET_H
 #define NN_NET_H
@@ -12,12 +13,36 @@
 
 struct nn_net;
 
+/* A group of layers (nn_graph_groups of the network's range) lent for one forward or backward. */
+struct nn_loan {
+    int group;
+    int next; /* the group that this pass borrows after it, or -1: to be fetched meanwhile */
+    bool backward;
+    /* Set by borrow, as far as the lender lends them; (group's weights.count) floats: */
+    const float *weights;
+    float *gradients; /* in a backward; complete when the loan is given back */
+};
+
+/* For networks whose weights, gradients or both are not in memory as a whole. A pass borrows each
+ * group just before the first layer that uses it and gives it back after the last, so it has one
+ * at a time. A failed borrow or give_back fails the pass; a pass that fails for whatever reason
+ * gives nothing back. Kernels keep nothing of the weights from one call to the next. */
+struct nn_lender {
+    bool weights, gradients; /* what is lent; the other is in the setup's buffer */
+    base_status (*borrow)(void *context, struct nn_loan *loan);
+    base_status (*give_back)(void *context, const struct nn_loan *loan);
+    void *context;
+};
+
 struct nn_setup {
     int first, last; /* layers first … last-1; last 0: all */
     int n_max;       /* largest batch */
+    int in_flight;   /* batches whose backward may be outstanding; 0: one (nn_net_piece) */
     bool training;
-    /* Whole-model buffers (nn_graph_weight_floats …); NULL: the network allocates its own. */
+    /* Buffers of these layers' floats (nn_graph_weights_of, nn_graph_stats_of); NULL: the network
+     * allocates its own, unless they are lent. */
     float *weights, *gradients, *statistics;
+    struct nn_lender lender;
     struct nn_reduce reduce;
     /* Kernel plan: "onednn" for all, what nn_net_kernels gave, or NULL for the default. */
     const char *kernels;
@@ -32,6 +57,19 @@ base_status nn_net_new(const struct nn_graph *graph, const struct nn_setup *setu
                        struct nn_net **net_p);
 void nn_net_free(struct nn_net *net); /* accepts NULL */
 
+/* Bytes of a network that is not made yet. */
+struct nn_memory {
+    uint64_t weights, gradients, statistics; /* its buffers; 0: lent, or not training */
+    uint64_t activations;                    /* of all batches in flight */
+    uint64_t scratch; /* the kernels' working memory: that of the layer that wants most */
+};
+/* setup->kernels NULL stands here for what nn_kernelplan_make chooses. */
+base_status nn_net_memory(const struct nn_graph *graph, const struct nn_setup *setup,
+                          struct nn_memory *memory_p);
+/* Their sum, with `slots` optimiser buffers of the size of the weights. */
+uint64_t nn_memory_total(const struct nn_memory *memory, int slots);
+
+/* The network's buffers, first float of layer `first`; NULL: lent, or not training. */
 float *nn_net_weights(struct nn_net *net);
 float *nn_net_gradients(struct nn_net *net);
 float *nn_net_statistics(struct nn_net *net);
@@ -44,6 +82,12 @@ uint64_t nn_net_activation_bytes(const struct nn_net *net);
 /* "features.0=onednn features.4=onednn …": what was chosen, for the log and run.json. */
 const char *nn_net_kernels(const struct nn_net *net);
 
+/* Which of the batches in flight (0 … in_flight-1; at first 0) everything below is about. Each has
+ * activations, labels and edges of its own, and a forward may be followed by those of other pieces
+ * before its backward. Weights, gradients, statistics and hooks are common: the backwards of two
+ * pieces overwrite the same gradients. The bits are those of one piece after the other. */
+void nn_net_piece(struct nn_net *net, int piece);
+
 struct nn_batch {
     int n;
     const float *x; /* (n,C,H,W) canonical, kept by the caller until the backward is done;
@@ -54,7 +98,7 @@ struct nn_batch {
 struct nn_outcome {
     double loss_sum; /* over the n samples */
     int correct;
-    const int32_t *predicted; /* (n), valid until the next forward */
+    const int32_t *predicted; /* (n), valid until this piece's next forward */
 };
 
 /* n may be 0 where there is a reduce: only the layers that use it run, for the others' sake, and
@@ -63,8 +107,8 @@ struct nn_outcome {
 base_status nn_net_forward(struct nn_net *net, const struct nn_batch *batch, bool training,
                            struct nn_outcome *outcome_p);
 
-/* Told after each layer, last to first: floats [offset, offset+count) of the gradient buffer are
- * complete. */
+/* Told after each layer, last to first: floats [offset, offset+count) of the network's gradient
+ * buffer are complete. Not told of lent gradients. */
 struct nn_ready {
     void (*range)(void *context, size_t offset, size_t count);
     void *context;

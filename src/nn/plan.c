@@ -5,7 +5,12 @@
  * makes it to the last one that reads it; a layer that can work in place takes over the buffer
  * of its input when it is that input's last reader. Gradients form a chain of their own. Buffers
  * are then placed, largest first, at the lowest offset free during their interval. What crosses
- * the ends of the range is pinned: it keeps its memory all the time. Nothing here is thread-bound.
+ * the ends of the range is pinned: it keeps its memory all the time.
+ *
+ * With several batches in flight, forwards and backwards of other batches come between a batch's
+ * own two. Buffers that live across that gap are placed first, in memory that each batch has for
+ * itself; the others go where those are dead, or into memory that all batches share, because it
+ * holds nothing between passes. Nothing here is thread-bound.
  */
 #include "nn/plan.h"
 
@@ -14,8 +19,8 @@
 
 #include "base/mem.h"
 
-enum { MAX_BATCH = 1 << 24 };
-static const size_t max_bytes = (size_t)1 << 60; /* sums of sizes stay far from overflow */
+enum { MAX_BATCH = 1 << 24, MAX_IN_FLIGHT = 1 << 12 };
+static const size_t max_bytes = (size_t)1 << 50; /* products and sums stay far from overflow */
 
 /* A tensor of the forward. */
 struct value {
@@ -342,10 +347,23 @@ static int larger_first(const void *a, const void *b)
     return p < q ? -1 : 1; /* one order on every machine */
 }
 
-/* `placed` is sorted by offset; returns where the new buffer goes in it. */
-static int first_fit(struct nn_plan_buffer *const *placed, int count, struct nn_plan_buffer *buffer)
+/* Does it hold something between the forward and the backward? */
+static bool survives(const struct nn_plan *plan, const struct nn_plan_buffer *buffer)
 {
-    size_t at = 0;
+    return buffer->begin < plan->layers && buffer->end >= plan->layers;
+}
+
+/* The next offset from `at` on at which `bytes` do not lie across the end of the kept part. */
+static size_t clear_of(size_t kept, size_t at, size_t bytes)
+{
+    return at < kept && at + bytes > kept ? kept : at;
+}
+
+/* `placed` is sorted by offset; returns where the new buffer goes in it. */
+static int first_fit(const struct nn_plan *plan, struct nn_plan_buffer *const *placed, int count,
+                     struct nn_plan_buffer *buffer)
+{
+    size_t at = clear_of(plan->kept, 0, buffer->bytes);
     int i;
 
     for (i = 0; i < count; i++) {
@@ -356,7 +374,7 @@ static int first_fit(struct nn_plan_buffer *const *placed, int count, struct nn_
         if (p->offset >= at + buffer->bytes)
             break;
         if (p->offset + p->bytes > at)
-            at = p->offset + p->bytes;
+            at = clear_of(plan->kept, p->offset + p->bytes, buffer->bytes);
     }
     buffer->offset = at;
     for (i = 0; i < count && placed[i]->offset < at; i++)
@@ -364,27 +382,40 @@ static int first_fit(struct nn_plan_buffer *const *placed, int count, struct nn_
     return i;
 }
 
-static base_status pack(struct nn_plan *plan)
+/* Places what is in `order`; `count` buffers are placed already. */
+static base_status place_all(struct nn_plan *plan, struct nn_plan_buffer **placed, size_t count,
+                             struct nn_plan_buffer *const *order, size_t more)
 {
-    base_status st = BASE_OK;
-    size_t count = (size_t)plan->count;
-    struct nn_plan_buffer **order = base_calloc(count, sizeof(void *));
-    struct nn_plan_buffer **placed = base_calloc(count + 1, sizeof(void *));
+    for (size_t i = 0; i < more; i++, count++) {
+        int at = first_fit(plan, placed, (int)count, order[i]);
 
-    for (size_t i = 0; i < count; i++)
-        order[i] = &plan->buffers[i];
-    qsort(order, count, sizeof(void *), larger_first);
-    for (size_t i = 0; i < count; i++) {
-        int at = first_fit(placed, (int)i, order[i]);
-
-        memmove(placed + at + 1, placed + at, (i - (size_t)at) * sizeof(void *));
+        memmove(placed + at + 1, placed + at, (count - (size_t)at) * sizeof(void *));
         placed[at] = order[i];
         if (order[i]->offset + order[i]->bytes > plan->bytes)
             plan->bytes = order[i]->offset + order[i]->bytes;
         if (plan->bytes > max_bytes)
-            TRY(base_fail(BASE_ERR_MEMORY, "the activations of this model and batch need more "
-                                           "than 2^60 bytes; use a smaller batch"));
+            return base_fail(BASE_ERR_MEMORY, "the activations of this model and batch need more "
+                                              "than 2^50 bytes; use a smaller batch");
     }
+    return BASE_OK;
+}
+
+static base_status pack(struct nn_plan *plan, int in_flight)
+{
+    base_status st = BASE_OK;
+    size_t count = (size_t)plan->count, first = 0, last = count;
+    struct nn_plan_buffer **order = base_calloc(count, sizeof(void *));
+    struct nn_plan_buffer **placed = base_calloc(count + 1, sizeof(void *));
+
+    for (size_t i = 0; i < count; i++)
+        order[in_flight > 1 && !survives(plan, &plan->buffers[i]) ? --last : first++] =
+            &plan->buffers[i];
+    qsort(order, first, sizeof(void *), larger_first);
+    qsort(order + first, count - first, sizeof(void *), larger_first);
+    TRY(place_all(plan, placed, 0, order, first));
+    plan->kept = plan->bytes;
+    TRY(place_all(plan, placed, first, order + first, count - first));
+    plan->total = (in_flight > 1 ? (size_t)in_flight : 1) * plan->kept + plan->bytes - plan->kept;
 out:
     base_free(order);
     base_free(placed);
@@ -437,6 +468,9 @@ base_status nn_plan_new(const struct nn_graph *graph, const struct nn_plan_setup
     if (setup->first < 0 || setup->first >= setup->last || setup->last > all)
         return base_fail(BASE_ERR_INTERNAL, "layers %d to %d of a model of %d", setup->first,
                          setup->last, all);
+    if (setup->in_flight < 0 || setup->in_flight > MAX_IN_FLIGHT)
+        return base_fail(BASE_ERR_USAGE, "%d batches in flight; use 1 to %d", setup->in_flight,
+                         MAX_IN_FLIGHT);
     b.layers = setup->last - setup->first;
     b.forever = 2 * b.layers;
     builder_init(&b, all);
@@ -448,7 +482,7 @@ base_status nn_plan_new(const struct nn_graph *graph, const struct nn_plan_setup
     place_gradients(&b);
     place_named_gradients(&b);
     find_edges(&b);
-    TRY(pack(b.plan));
+    TRY(pack(b.plan, setup->in_flight));
     *plan_p = b.plan;
     b.plan = NULL;
 out:

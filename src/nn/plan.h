@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Which activation lives where: buffers with lifetimes for a range of a model's layers, packed
- * into one block of memory. Pure arithmetic: nn_graph_memory asks it what a model would need,
+ * into one block of memory. Pure arithmetic: nn_net_memory asks it what a model would need,
  * nn_net_new allocates what it says.
  */
 #ifndef NN_PLAN_H
@@ -16,6 +16,7 @@ struct nn_plan_setup {
     int first, last; /* layers first … last-1 */
     int n;           /* samples */
     bool training;
+    int in_flight;                     /* batches of n samples at a time; 0: one */
     bool keep_outputs, input_gradient; /* as in nn_setup */
 };
 
@@ -45,7 +46,10 @@ struct nn_plan {
     int count;
     struct nn_plan_edge *entering, *leaving;
     int enters, leaves;
-    size_t bytes; /* of the whole block */
+    size_t bytes; /* of the block that one batch sees */
+    size_t kept;  /* its first bytes, which each batch in flight has for itself: what lives from its
+                   * forward to its backward. The rest is shared. One batch: all of it */
+    size_t total; /* of all batches in flight */
 };
 
 base_status nn_plan_new(const struct nn_graph *graph, const struct nn_plan_setup *setup,

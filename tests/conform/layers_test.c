@@ -269,6 +269,7 @@ static void check_inner_gradients(struct bench *b, int cut)
     int count;
 
     check(nn_net_new(b->graph, &setup, &left));
+    setup.weights += nn_graph_weights_of(b->graph, 0, cut).count;
     setup.first = cut;
     setup.last = 0;
     check(nn_net_new(b->graph, &setup, &right));

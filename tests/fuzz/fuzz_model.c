@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "nn/graph.h"
+#include "nn/plan.h"
 
 static void require(bool holds)
 {
@@ -44,8 +44,28 @@ static void walk(const struct nn_graph *graph)
         require(nn_graph_stat(graph, i)->offset + nn_graph_stat(graph, i)->floats <=
                 nn_graph_stat_floats(graph));
     require(nn_graph_find(graph, "no such layer", &index) != BASE_OK && index == -1);
-    require(nn_graph_memory(graph, 2, 1) >= 4 * nn_graph_parameters(graph));
     require(nn_graph_flops(graph) >= 0 && nn_graph_classes(graph) > 0);
+}
+
+/* What a model is cut into covers its weights, and has a plan of its memory. */
+static void cut(const struct nn_graph *graph)
+{
+    int layers = nn_graph_layers(graph), middle = layers / 2, count;
+    struct nn_plan_setup setup = {.last = layers, .n = 2, .training = true, .in_flight = 2};
+    struct nn_group *groups = nn_graph_groups(graph, 0, layers, &count);
+    size_t floats = 0;
+    struct nn_plan *plan;
+
+    for (int i = 0; i < count; i++)
+        floats += groups[i].weights.count;
+    base_free(groups);
+    require(floats == nn_graph_weight_floats(graph));
+    require(nn_graph_weights_of(graph, 0, middle).count +
+                nn_graph_weights_of(graph, middle, layers).count ==
+            floats);
+    if (nn_plan_new(graph, &setup, &plan) == BASE_OK)
+        require(plan->kept <= plan->bytes && plan->bytes <= plan->total);
+    nn_plan_free(plan);
 }
 
 /* Small models only: starting values take memory. */
@@ -71,6 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
         memcpy(text, bytes, count);
     if (nn_graph_new(text, "fuzz", (struct nn_shape){0}, 0, &graph) == BASE_OK) {
         walk(graph);
+        cut(graph);
         start(graph);
         require(nn_graph_new(nn_graph_text(graph), "again", nn_graph_input(graph),
                              nn_graph_classes(graph), &again) == BASE_OK);

@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/shape.h"
-#include "nn/graph.h"
+#include "nn/net.h"
 #include "nn/optimiser.h"
 #include "nn/zoo.h"
 
@@ -35,7 +35,7 @@ static uint64_t node_parameters(const struct nn_node *node)
     return sum;
 }
 
-static void print_table(const struct nn_graph *graph, int batch)
+static void print_table(const struct nn_graph *graph, int batch, uint64_t bytes)
 {
     printf("%4s  %-24s %-10s %-12s %12s %14s\n", "", "name", "layer", "output", "parameters",
            "MFLOP/sample");
@@ -50,10 +50,10 @@ static void print_table(const struct nn_graph *graph, int batch)
     printf("\nparameters %llu, forward %sFLOP a sample, training at batch %d about %sB "
            "(sgd with momentum)\n",
            (unsigned long long)nn_graph_parameters(graph), base_scaled(nn_graph_flops(graph)).text,
-           batch, base_scaled((double)nn_graph_memory(graph, batch, 1)).text);
+           batch, base_scaled((double)bytes).text);
 }
 
-static json_t *graph_json(const struct nn_graph *graph, int batch)
+static json_t *graph_json(const struct nn_graph *graph, int batch, uint64_t bytes)
 {
     json_t *layers = json_array();
 
@@ -68,14 +68,15 @@ static json_t *graph_json(const struct nn_graph *graph, int batch)
     }
     return json_pack("{s:i, s:o, s:I, s:f, s:i, s:I}", "schema", 1, "layers", layers, "parameters",
                      (json_int_t)nn_graph_parameters(graph), "flops", nn_graph_flops(graph),
-                     "batch", batch, "training_bytes",
-                     (json_int_t)nn_graph_memory(graph, batch, 1));
+                     "batch", batch, "training_bytes", (json_int_t)bytes);
 }
 
 static base_status show(const struct args *a, const char *model)
 {
     base_status st = BASE_OK;
     struct nn_graph *graph = NULL;
+    struct nn_setup setup = {.n_max = (int)a->batch, .training = true};
+    struct nn_memory memory;
     struct nn_shape input;
     json_t *json = NULL;
     char *text = NULL;
@@ -87,11 +88,12 @@ static base_status show(const struct args *a, const char *model)
         goto out;
     }
     TRY(nn_graph_new(text, model, input, (int)a->classes, &graph));
+    TRY(nn_net_memory(graph, &setup, &memory));
     if (a->json) {
-        json = graph_json(graph, (int)a->batch);
+        json = graph_json(graph, (int)a->batch, nn_memory_total(&memory, 1));
         TRY(base_json_print(json));
     } else {
-        print_table(graph, (int)a->batch);
+        print_table(graph, (int)a->batch, nn_memory_total(&memory, 1));
     }
 out:
     json_decref(json);

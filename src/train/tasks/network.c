@@ -4,6 +4,7 @@
  * src/data. Every worker has the whole model; its gradients go into the exchange's memory, where
  * the strategy sums them.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -120,14 +121,26 @@ static void network_cut_batch(struct train_session *s)
     n->piece = (int)((share + s->job->accumulate - 1) / s->job->accumulate);
 }
 
+/* Bytes of one worker that computes n samples at a time; infinite: more than can be counted. */
+static double network_bytes(const struct network *n, const struct train_job *job, int samples,
+                            int slots)
+{
+    struct nn_setup setup = {.n_max = samples, .training = true, .apart = job->record.count > 0};
+    struct nn_memory memory;
+
+    if (nn_net_memory(n->graph, &setup, &memory) != BASE_OK)
+        return INFINITY;
+    return (double)nn_memory_total(&memory, slots);
+}
+
 /* Refuses what this host cannot hold, before anything is allocated or timed. */
 static base_status network_check_memory(struct train_session *s, int slots)
 {
     const struct network *n = s->work;
     int workers = train_team_neighbours(&s->team), fits = n->piece;
     double limit = (double)base_memory_limit();
-    double need = workers * (double)nn_graph_memory(n->graph, n->piece, slots);
-    double least = workers * (double)nn_graph_memory(n->graph, 1, slots);
+    double need = workers * network_bytes(n, s->job, n->piece, slots);
+    double least = workers * network_bytes(n, s->job, 1, slots);
     int64_t pieces;
     char pieced[48] = "";
 
@@ -138,7 +151,7 @@ static base_status network_check_memory(struct train_session *s, int slots)
                          "%s needs %.1f GB on this host, even with one sample at a time %.1f GB; "
                          "there are %.1f GB. Fewer --workers on this host or a smaller model fit",
                          s->job->model, need / 1e9, least / 1e9, limit / 1e9);
-    while (workers * (double)nn_graph_memory(n->graph, fits, slots) > limit)
+    while (workers * network_bytes(n, s->job, fits, slots) > limit)
         fits = (fits + 1) / 2;
     pieces = (n->piece * s->job->accumulate + fits - 1) / fits;
     if (!s->job->sync_bn) /* which goes with whole shares only */
@@ -525,10 +538,9 @@ static void network_announce(const struct train_session *s)
         base_info("%s is computed from sums over the samples, in one pass; --epochs, --lr and the "
                   "like change nothing",
                   s->job->model);
-    base_info(
-        "run %s, %d thread%s, %s kernels, about %sB", s->run.path, s->threads,
-        base_plural(s->threads), nn_simd()->name,
-        base_scaled((double)nn_graph_memory(n->graph, n->piece, s->state.optimiser->slots)).text);
+    base_info("run %s, %d thread%s, %s kernels, about %sB", s->run.path, s->threads,
+              base_plural(s->threads), nn_simd()->name,
+              base_scaled(network_bytes(n, s->job, n->piece, s->state.optimiser->slots)).text);
 }
 
 const struct train_task train_task_network = {

@@ -12,6 +12,12 @@
 #include "nn/graph.h"
 #include "support/nets.h"
 
+static void check(base_status st)
+{
+    if (st != BASE_OK)
+        fail_msg("%s", base_message());
+}
+
 /* Texts that must be refused, and what the message must name. */
 static const struct {
     const char *text, *message;
@@ -210,16 +216,96 @@ static void tensors_lie_apart_and_aligned(void **state)
     nn_graph_free(graph);
 }
 
-static void memory_grows_with_the_batch(void **state)
+/* Layers have neighbouring floats: a model cut anywhere has all of them, once. */
+static void ranges_cover_the_buffers(void **state)
 {
-    struct nn_graph *graph = support_zoo("vgg11");
-    uint64_t one = nn_graph_memory(graph, 1, 1), many = nn_graph_memory(graph, 64, 1);
+    static const char *const models[] = {"resnet18", "mnist-cnn", "mlp:3x40"};
 
     (void)state;
-    assert_true(one > 3 * 4 * nn_graph_parameters(graph));
-    assert_true(many > one);
-    assert_int_equal(nn_graph_memory(graph, 64, 2) - many, 4 * nn_graph_weight_floats(graph));
-    assert_true(nn_graph_memory(graph, 0, 1) == UINT64_MAX);
+    for (size_t m = 0; m < 3; m++) {
+        struct nn_graph *graph = support_zoo(models[m]);
+        int layers = nn_graph_layers(graph);
+        size_t weights = 0, stats = 0;
+
+        for (int i = 0; i < layers; i++) {
+            const struct nn_node *node = nn_graph_node(graph, i);
+            struct nn_range w = nn_graph_weights_of(graph, i, i + 1);
+            struct nn_range s = nn_graph_stats_of(graph, i, i + 1);
+
+            assert_int_equal(w.from, weights);
+            assert_int_equal(s.from, stats);
+            weights += w.count;
+            stats += s.count;
+            for (int t = 0; t < node->params; t++)
+                assert_true(node->param[t].offset >= w.from &&
+                            node->param[t].offset + node->param[t].floats <= weights);
+            assert_int_equal(w.count > 0, node->params > 0);
+            assert_int_equal(nn_graph_weights_of(graph, 0, i + 1).count, weights);
+            assert_int_equal(nn_graph_stats_of(graph, 0, i + 1).count, stats);
+        }
+        assert_int_equal(weights, nn_graph_weight_floats(graph));
+        assert_int_equal(stats, nn_graph_stat_floats(graph));
+        assert_int_equal(nn_graph_weights_of(graph, 2, 2).count, 0);
+        nn_graph_free(graph);
+    }
+}
+
+static void groups_cover_the_weights(void **state)
+{
+    struct nn_graph *graph = support_zoo("vgg11");
+    int layers = nn_graph_layers(graph), count, one, conv;
+    struct nn_group *groups = nn_graph_groups(graph, 0, layers, &count);
+    size_t end = 0;
+
+    (void)state;
+    for (int i = 0; i < count; i++) {
+        assert_int_equal(groups[i].weights.from, end);
+        end += groups[i].weights.count;
+        assert_true(i + 1 == count || groups[i].weights.count >= 1 << 14);
+        assert_true(nn_graph_node(graph, groups[i].first)->params > 0);
+        assert_true(nn_graph_node(graph, groups[i].last - 1)->params > 0);
+        assert_true(i == 0 || groups[i].first >= groups[i - 1].last);
+    }
+    assert_int_equal(end, nn_graph_weight_floats(graph));
+    assert_true(count >= 8); /* its large convolutions, each with its batch-norm */
+    check(nn_graph_find(graph, "features.25", &conv));
+    assert_int_equal(groups[count - 2].first, conv);
+    assert_int_equal(groups[count - 2].last, conv + 2);
+    base_free(groups);
+    groups = nn_graph_groups(graph, conv, conv + 1, &one);
+    assert_int_equal(one, 1);
+    assert_int_equal(groups[0].weights.count, nn_graph_weights_of(graph, conv, conv + 1).count);
+    base_free(groups);
+    groups = nn_graph_groups(graph, layers - 1, layers, &count); /* the loss */
+    assert_int_equal(count, 0);
+    base_free(groups);
+    nn_graph_free(graph);
+}
+
+/* Starting values do not depend on which layers are made. */
+static void a_range_starts_as_in_the_whole(void **state)
+{
+    struct nn_graph *graph = support_zoo("resnet18");
+    int cuts[] = {0, 7, 20, nn_graph_layers(graph)};
+    float *weights = base_calloc(nn_graph_weight_floats(graph), sizeof *weights);
+    float *stats = base_calloc(nn_graph_stat_floats(graph), sizeof *stats);
+
+    (void)state;
+    nn_graph_start(graph, 3, weights, stats);
+    for (int i = 0; i < 3; i++) {
+        struct nn_range w = nn_graph_weights_of(graph, cuts[i], cuts[i + 1]);
+        struct nn_range s = nn_graph_stats_of(graph, cuts[i], cuts[i + 1]);
+        float *own_weights = base_calloc(w.count, sizeof *own_weights);
+        float *own_stats = base_calloc(s.count, sizeof *own_stats);
+
+        nn_graph_start_layers(graph, cuts[i], cuts[i + 1], 3, own_weights, own_stats);
+        assert_memory_equal(own_weights, weights + w.from, w.count * sizeof *weights);
+        assert_memory_equal(own_stats, stats + s.from, s.count * sizeof *stats);
+        base_free(own_weights);
+        base_free(own_stats);
+    }
+    base_free(weights);
+    base_free(stats);
     nn_graph_free(graph);
 }
 
@@ -233,7 +319,9 @@ int main(void)
         cmocka_unit_test(the_data_decides_over_the_text),
         cmocka_unit_test(the_first_layer_chooses_the_input),
         cmocka_unit_test(tensors_lie_apart_and_aligned),
-        cmocka_unit_test(memory_grows_with_the_batch),
+        cmocka_unit_test(ranges_cover_the_buffers),
+        cmocka_unit_test(groups_cover_the_weights),
+        cmocka_unit_test(a_range_starts_as_in_the_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

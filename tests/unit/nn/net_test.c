@@ -68,14 +68,17 @@ static void flat_free(struct flat *f)
 static struct nn_net *net_new(const struct nn_graph *graph, const struct flat *f, int first,
                               int last, int n_max)
 {
+    int end = last > 0 ? last : nn_graph_layers(graph);
+    size_t weight = nn_graph_weights_of(graph, first, end).from;
     struct nn_net *net;
     struct nn_setup setup = {.first = first,
                              .last = last,
                              .n_max = n_max,
                              .training = true,
-                             .weights = f->weights,
-                             .gradients = f->gradients,
-                             .statistics = f->statistics};
+                             .weights = f->weights + weight,
+                             .gradients = f->gradients + weight,
+                             .statistics =
+                                 f->statistics + nn_graph_stats_of(graph, first, end).from};
 
     check(nn_net_new(graph, &setup, &net));
     return net;

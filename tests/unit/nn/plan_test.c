@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <string.h>
 #include <cmocka.h>
 
 #include "base/mem.h"
@@ -69,6 +70,56 @@ static void buffers_never_meet(void **state)
     }
 }
 
+/* Several batches in flight: what lives from forward to backward is in the kept part, and nothing
+ * lies half in it. */
+static void check_kept(const struct nn_plan *p, int in_flight)
+{
+    for (int i = 0; i < p->count; i++) {
+        const struct nn_plan_buffer *b = &p->buffers[i];
+        bool lives_on = b->begin < p->layers && b->end >= p->layers;
+
+        if (b->offset + b->bytes > p->kept && (lives_on || b->offset < p->kept))
+            fail_msg("buffer %d, alive from %d to %d, lies outside of the kept part", i, b->begin,
+                     b->end);
+    }
+    assert_int_equal(p->total, (size_t)in_flight * p->kept + p->bytes - p->kept);
+}
+
+static void batches_in_flight_share_what_does_not_last(void **state)
+{
+    static const char *const models[] = {"vgg11", "resnet18", "mnist-cnn", "mlp:9x3"};
+
+    (void)state;
+    for (size_t m = 0; m < 4; m++) {
+        struct nn_graph *graph = support_zoo(models[m]);
+        struct nn_plan_setup setup = {.n = 3, .training = true};
+        struct nn_plan *one = plan(graph, setup);
+
+        assert_int_equal(one->kept, one->bytes);
+        assert_int_equal(one->total, one->bytes);
+        for (setup.in_flight = 2; setup.in_flight <= 4; setup.in_flight++) {
+            struct nn_plan *p = plan(graph, setup);
+
+            check_apart(p);
+            check_kept(p, setup.in_flight);
+            assert_true(p->total <= (size_t)setup.in_flight * one->total);
+            assert_true(p->kept < one->bytes);
+            nn_plan_free(p);
+        }
+        for (setup.first = 1; setup.first + 3 < nn_graph_layers(graph); setup.first += 2) {
+            struct nn_plan *p;
+
+            setup.last = setup.first + 3;
+            p = plan(graph, setup);
+            check_apart(p);
+            check_kept(p, setup.in_flight);
+            nn_plan_free(p);
+        }
+        nn_plan_free(one);
+        nn_graph_free(graph);
+    }
+}
+
 static void in_place_only_when_nobody_looks(void **state)
 {
     struct nn_graph *graph =
@@ -121,6 +172,12 @@ static void refuses_nonsense(void **state)
     assert_int_equal(nn_plan_new(graph, &setup, &p), BASE_ERR_USAGE);
     assert_null(p);
     setup.n = 1;
+    setup.in_flight = -1;
+    assert_int_equal(nn_plan_new(graph, &setup, &p), BASE_ERR_USAGE);
+    setup.in_flight = 1 << 20;
+    assert_int_equal(nn_plan_new(graph, &setup, &p), BASE_ERR_USAGE);
+    assert_non_null(strstr(base_message(), "in flight"));
+    setup.in_flight = 2;
     setup.first = 2;
     assert_int_equal(nn_plan_new(graph, &setup, &p), BASE_ERR_INTERNAL);
     setup.first = 0;
@@ -133,6 +190,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(buffers_never_meet),
+        cmocka_unit_test(batches_in_flight_share_what_does_not_last),
         cmocka_unit_test(in_place_only_when_nobody_looks),
         cmocka_unit_test(inference_reuses_memory),
         cmocka_unit_test(refuses_nonsense),
