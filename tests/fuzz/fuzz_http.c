@@ -5,6 +5,7 @@
  * answer it or not; it must be there for the next one, and hold nothing of it.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -77,6 +78,12 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return 0;
 }
 
+static void fail(const char *what)
+{
+    fprintf(stderr, "fuzz_http: %s: %m\n", what);
+    abort();
+}
+
 /* Every client has an address of its own, 127.x.y.z: of one address the ports would be used up by
  * connections that ended within the last minute. */
 static int connect_anew(void)
@@ -91,11 +98,11 @@ static int connect_anew(void)
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
 
     setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof yes);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&from, sizeof from) != 0 ||
-        connect(fd, (struct sockaddr *)&to, sizeof to) != 0) {
-        perror("fuzz_http: no connection to the server");
-        abort();
-    }
+    if (fd < 0 || bind(fd, (struct sockaddr *)&from, sizeof from) != 0)
+        fail("no socket");
+    while (connect(fd, (struct sockaddr *)&to, sizeof to) != 0)
+        if (errno != EINTR) /* by libFuzzer's clock */
+            fail("no connection to the server");
     return fd;
 }
 
