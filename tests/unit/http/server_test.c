@@ -156,7 +156,9 @@ static void test_routes(void **state)
     expect(server, "GET /things" HEAD "\r\n", 404, "{404 -}");
     expect(server, "GET /things/a/b/c" HEAD "\r\n", 404, "{404 -}");
     expect(server, "DELETE /things/a" HEAD "\r\n", 405, "{405 -}");
+    expect(server, "DELETE /things/a" HEAD "\r\n", 405, "\r\nAllow: GET, HEAD\r\n");
     expect(server, "PU /echo" HEAD "\r\n", 405, "{405 -}");
+    expect(server, "PU /echo" HEAD "\r\n", 405, "\r\nAllow: GET, HEAD, POST, PUT\r\n");
     expect(server, "GET /things/../echo" HEAD "\r\n", 400, "segment '..'");
     expect(server, "GET /things/%2e%2e/echo" HEAD "\r\n", 400, "segment '..'");
     expect(server, "GET /things/%zz" HEAD "\r\n", 400, "hexadecimal");
