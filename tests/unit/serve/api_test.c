@@ -233,6 +233,7 @@ static void test_batch(void **state)
 {
     struct fixture *f = *state;
     struct asking asking[4];
+    char *answer;
 
     manage(f,
            "POST /models?url=one&batch_size=4&max_batch_delay=60000&initial_workers=2"
@@ -252,6 +253,15 @@ static void test_batch(void **state)
            "paceline_batches_total{model_name=\"one\",model_version=\"1.0\"} 1\n");
     expect(f, SERVE_METRICS, "GET /metrics?name[]=paceline_samples_total", "", 200,
            "paceline_samples_total{model_name=\"one\",model_version=\"1.0\"} 4\n");
+    assert_int_equal(ask(f, SERVE_METRICS,
+                         "GET /metrics?name[]=none&name[]=Requests2XX&name[]=paceline_workers", "",
+                         &answer),
+                     200);
+    assert_non_null(strstr(answer, "\npaceline_workers{"));
+    assert_non_null(strstr(answer, "\nRequests2XX{"));
+    assert_null(strstr(answer, "paceline_samples_total"));
+    base_free(answer);
+    expect(f, SERVE_METRICS, "GET /metrics?name[]=none", "", 200, "Content-Length: 0\r\n");
 }
 
 static int queued(struct fixture *f)
