@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/shape.h"
+#include "nn/closed.h"
 #include "nn/graph.h"
 #include "nn/optimiser.h"
 #include "nn/zoo.h"
@@ -35,7 +36,14 @@ static uint64_t node_parameters(const struct nn_node *node)
     return sum;
 }
 
-static void print_table(const struct nn_graph *graph, int batch)
+/* Of sgd with momentum, or of a model with a closed form. */
+static uint64_t training_memory(const struct nn_graph *graph, const struct nn_closed *closed,
+                                int batch)
+{
+    return nn_graph_memory(graph, batch, 1) + nn_closed_memory(closed, graph, batch);
+}
+
+static void print_table(const struct nn_graph *graph, const struct nn_closed *closed, int batch)
 {
     printf("%4s  %-24s %-10s %-12s %12s %14s\n", "", "name", "layer", "output", "parameters",
            "MFLOP/sample");
@@ -48,12 +56,13 @@ static void print_table(const struct nn_graph *graph, int batch)
         base_free(shape);
     }
     printf("\nparameters %llu, forward %sFLOP a sample, training at batch %d about %sB "
-           "(sgd with momentum)\n",
+           "(%s)\n",
            (unsigned long long)nn_graph_parameters(graph), base_scaled(nn_graph_flops(graph)).text,
-           batch, base_scaled((double)nn_graph_memory(graph, batch, 1)).text);
+           batch, base_scaled((double)training_memory(graph, closed, batch)).text,
+           closed != NULL ? "with its sums over the samples" : "sgd with momentum");
 }
 
-static json_t *graph_json(const struct nn_graph *graph, int batch)
+static json_t *graph_json(const struct nn_graph *graph, const struct nn_closed *closed, int batch)
 {
     json_t *layers = json_array();
 
@@ -69,13 +78,16 @@ static json_t *graph_json(const struct nn_graph *graph, int batch)
     return json_pack("{s:i, s:o, s:I, s:f, s:i, s:I}", "schema", 1, "layers", layers, "parameters",
                      (json_int_t)nn_graph_parameters(graph), "flops", nn_graph_flops(graph),
                      "batch", batch, "training_bytes",
-                     (json_int_t)nn_graph_memory(graph, batch, 1));
+                     (json_int_t)training_memory(graph, closed, batch));
 }
 
 static base_status show(const struct args *a, const char *model)
 {
     base_status st = BASE_OK;
     struct nn_graph *graph = NULL;
+    const char *arguments;
+    const struct nn_zoo *zoo = nn_zoo_find(model, &arguments);
+    const struct nn_closed *closed = zoo != NULL ? zoo->closed : NULL;
     struct nn_shape input;
     json_t *json = NULL;
     char *text = NULL;
@@ -88,10 +100,10 @@ static base_status show(const struct args *a, const char *model)
     }
     TRY(nn_graph_new(text, model, input, (int)a->classes, &graph));
     if (a->json) {
-        json = graph_json(graph, (int)a->batch);
+        json = graph_json(graph, closed, (int)a->batch);
         TRY(base_json_print(json));
     } else {
-        print_table(graph, (int)a->batch);
+        print_table(graph, closed, (int)a->batch);
     }
 out:
     json_decref(json);

@@ -120,14 +120,22 @@ static void network_cut_batch(struct train_session *s)
     n->piece = (int)((share + s->job->accumulate - 1) / s->job->accumulate);
 }
 
+static double network_memory(const struct train_session *s, int piece, int slots)
+{
+    const struct network *n = s->work;
+
+    return (double)nn_graph_memory(n->graph, piece, slots) +
+           (double)nn_closed_memory(n->closed, n->graph, (int)network_whole_batch(s));
+}
+
 /* Refuses what this host cannot hold, before anything is allocated or timed. */
 static base_status network_check_memory(struct train_session *s, int slots)
 {
     const struct network *n = s->work;
     int workers = train_team_neighbours(&s->team), fits = n->piece;
     double limit = (double)base_memory_limit();
-    double need = workers * (double)nn_graph_memory(n->graph, n->piece, slots);
-    double least = workers * (double)nn_graph_memory(n->graph, 1, slots);
+    double need = workers * network_memory(s, n->piece, slots);
+    double least = workers * network_memory(s, 1, slots);
     int64_t pieces;
     char pieced[48] = "";
 
@@ -138,7 +146,7 @@ static base_status network_check_memory(struct train_session *s, int slots)
                          "%s needs %.1f GB on this host, even with one sample at a time %.1f GB; "
                          "there are %.1f GB. Fewer --workers on this host or a smaller model fit",
                          s->job->model, need / 1e9, least / 1e9, limit / 1e9);
-    while (workers * (double)nn_graph_memory(n->graph, fits, slots) > limit)
+    while (workers * network_memory(s, fits, slots) > limit)
         fits = (fits + 1) / 2;
     pieces = (n->piece * s->job->accumulate + fits - 1) / fits;
     if (!s->job->sync_bn) /* which goes with whole shares only */
@@ -538,10 +546,9 @@ static void network_announce(const struct train_session *s)
         base_info("%s is computed from sums over the samples, in one pass; --epochs, --lr and the "
                   "like change nothing",
                   s->job->model);
-    base_info(
-        "run %s, %d thread%s, %s kernels, about %sB", s->run.path, s->threads,
-        base_plural(s->threads), nn_simd()->name,
-        base_scaled((double)nn_graph_memory(n->graph, n->piece, s->state.optimiser->slots)).text);
+    base_info("run %s, %d thread%s, %s kernels, about %sB", s->run.path, s->threads,
+              base_plural(s->threads), nn_simd()->name,
+              base_scaled(network_memory(s, n->piece, s->state.optimiser->slots)).text);
 }
 
 const struct train_task train_task_network = {
