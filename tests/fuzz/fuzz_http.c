@@ -19,7 +19,7 @@
 
 #include "base/mem.h"
 #include "http/multipart.h"
-#include "http/server.h"
+#include "support/server.h"
 
 static int port;
 
@@ -52,29 +52,16 @@ static const struct http_route routes[] = {
     {0},
 };
 
-static char *error_body(void *context, const struct http_request *request, int *status,
-                        const char *message)
-{
-    (void)context;
-    (void)request;
-    return base_format("{%d %s}", *status, message != NULL ? message : "-");
-}
-
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     struct http_setup setup = http_setup_defaults;
-    struct http_server *server;
 
     (void)argc;
     (void)argv;
     signal(SIGPIPE, SIG_IGN);
-    setup.routes = routes;
-    setup.error_body = error_body;
     setup.body_limit = 2000;
     setup.head_seconds = setup.idle_seconds = 0.02;
-    if (http_server_open(&setup, &server) != BASE_OK)
-        abort();
-    port = http_server_port(server);
+    port = http_server_port(support_serve(setup, routes));
     return 0;
 }
 

@@ -21,6 +21,7 @@
 #include "serve/register.h"
 #include "support/client.h"
 #include "support/datafiles.h"
+#include "support/server.h"
 #include "support/trained.h"
 
 /* ---- a server without main ---- */
@@ -35,10 +36,9 @@ static void open_port(struct fixture *f, int port, const struct http_route *rout
 {
     struct http_setup setup = http_setup_defaults;
 
-    setup.routes = routes;
     setup.context = &f->serve;
     setup.error_body = serve_error_body;
-    assert_int_equal(http_server_open(&setup, &f->serve.servers[port]), BASE_OK);
+    f->serve.servers[port] = support_serve(setup, routes);
 }
 
 static void open_serve(struct fixture *f)
@@ -360,10 +360,9 @@ static void test_without_weights(void **state)
     char *answer;
 
     (void)state;
-    setup.routes = routes;
     setup.context = version;
     setup.error_body = serve_error_body;
-    assert_int_equal(http_server_open(&setup, &server), BASE_OK);
+    server = support_serve(setup, routes);
     assert_int_equal(support_ask(http_server_port(server),
                                  "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
                                  "Content-Length: 0\r\n\r\n",
