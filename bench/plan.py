@@ -5,7 +5,7 @@
     plan.py PATH-OF-PACELINE [--rounds N] [--only MODEL:BATCH:THREADS] [--cpu] [--json FILE] [--table FILE]
 
 Where both plans name the same kernels there is nothing to measure, and the ratio is 1. Elsewhere
-the two take turns, a burst of steps each, of which the median counts (bench/engine.py); the ratio
+the two take turns, a burst of steps each, of which the median counts (tools/results.py); the ratio
 is taken in every round, and the median of the rounds is reported with its quartiles. Each case is
 timed anew, with an empty memory of timings: what --tune finds on a busy machine may be slower than
 the rule. --cpu compares CPU time instead of time, which says more where other programs run; waiting
