@@ -17,51 +17,17 @@ import pathlib
 import statistics
 import subprocess
 import sys
-import time
 
 CASES = [("vgg11", 16), ("vgg11", 64), ("vgg11", 256), ("mnist-cnn", 64), ("resnet18", 64)]
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tools"))
 import results  # noqa: E402
 
-
-BURST = 0.3  # seconds
 MOST = 40  # steps of a burst
 
 
-class Side:
-    """A program that does one step for each line it is sent, and says by which clocks how long."""
-
-    def __init__(self, command, clock="seconds"):
-        self.clock = clock
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True)
-        self.before = json.loads(self.process.stdout.readline())["peak_memory_bytes"]
-        self.peak = self.before
-        self.count = 1
-
-    def steps(self, count):
-        """Seconds of `count` steps without a pause between them."""
-        self.process.stdin.write(count * "\n")
-        self.process.stdin.flush()
-        answers = [json.loads(self.process.stdout.readline()) for _ in range(count)]
-        self.peak = answers[-1]["peak_memory_bytes"]
-        return [answer[self.clock] for answer in answers]
-
-    def prepare(self):
-        """First steps, which set things up, and how many make a burst."""
-        self.count = max(1, min(MOST, round(BURST / min(self.steps(2)))))
-
-    def burst(self):
-        time.sleep(0.02)  # the other side's waiting threads go to sleep
-        return statistics.median(self.steps(1 + self.count)[1:])
-
-    def memory(self):
-        return self.peak - self.before
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait(timeout=60)
+def memory(side):
+    return side.last["peak_memory_bytes"] - side.about["peak_memory_bytes"]
 
 
 def measure(program, model, batch, threads, rounds):
@@ -70,15 +36,10 @@ def measure(program, model, batch, threads, rounds):
         [program, "bench", "step", model, "--batch", str(batch), "--threads", str(threads),
          "--steps", "5", "--json"], check=True, capture_output=True, text=True).stdout)
     torch = [results.PYTHON, str(HERE / "peers/torch_step.py"), model, str(batch), str(threads)]
-    ours = Side([program, "bench", "step", model, "--batch", str(batch), "--threads", str(threads),
-                 "--paced"])
-    peers = {layout: Side(torch + [layout]) for layout in ("nchw", "channels_last")}
-    sides = {"paceline": ours, **peers}
-    for side in sides.values():
-        side.prepare()
-    rows = results.take_turns({name: side.burst for name, side in sides.items()}, rounds)
-    for side in sides.values():
-        side.close()
+    ours = results.Paced([program, "bench", "step", model, "--batch", str(batch), "--threads", str(threads),
+                          "--paced"], MOST)
+    peers = {layout: results.Paced(torch + [layout], MOST) for layout in ("nchw", "channels_last")}
+    rows = results.race({"paceline": ours, **peers}, rounds)
     best = [min(row[layout] for layout in peers) for row in rows]
     ratio = results.spread([peer / row["paceline"] for peer, row in zip(best, rows)])
     median = statistics.median(row["paceline"] for row in rows)
@@ -91,7 +52,7 @@ def measure(program, model, batch, threads, rounds):
         "seconds": median, "torch_seconds": statistics.median(best),
         "nominal_flops": flops / median, "executed_flops": executed / median,
         "peak_flops": about["peak_flops"], "kernels": about["kernels"],
-        "memory_bytes": ours.memory(), "torch_memory_bytes": min(peer.memory() for peer in peers.values()),
+        "memory_bytes": memory(ours), "torch_memory_bytes": min(map(memory, peers.values())),
     }
 
 
@@ -116,13 +77,10 @@ def main():
     results.add_options(parser)
     args = parser.parse_args()
     results.need_torch()
-    cases = [(m, b, t) for m, b in CASES for t in (1, 2)]
-    if args.only:
-        cases = [(m, int(b), int(t)) for m, b, t in (o.split(":") for o in args.only)]
     found = []
     print(HEAD, flush=True)
-    for model, batch, threads in cases:
-        found.append(measure(args.program, model, batch, threads, args.rounds))
+    for case in results.chosen(args.only, [(m, b, t) for m, b in CASES for t in (1, 2)]):
+        found.append(measure(args.program, *case, args.rounds))
         print(row(found[-1]), flush=True)
     results.write(args, (HEAD, row, found))
 

@@ -27,45 +27,23 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tools"))
 import results  # noqa: E402
 
-BURST = 0.3  # seconds
 MOST = 300  # answers of a burst
 AGREE = 1e-4
 
 
-class Side:
-    """A program that answers once for each line it is sent."""
-
-    def __init__(self, command):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True)
-        self.outputs = json.loads(self.process.stdout.readline())["outputs"]
-        self.count = 1
-
-    def answers(self, count):
-        """Seconds of `count` answers without a pause between them."""
-        self.process.stdin.write(count * "\n")
-        self.process.stdin.flush()
-        return [json.loads(self.process.stdout.readline())["seconds"] for _ in range(count)]
-
-    def prepare(self):
-        self.count = max(1, min(MOST, round(BURST / min(self.answers(3)))))
-
+class Side(results.Paced):
     def burst(self):
         """Median seconds of an answer, and mean CPU seconds."""
-        time.sleep(0.02)  # the other side's waiting threads go to sleep
+        time.sleep(results.PAUSE)
         self.answers(1)
         before = self.cpu()
-        median = statistics.median(self.answers(self.count))
+        median = statistics.median(self.seconds(self.count))
         return median, (self.cpu() - before) / self.count
 
     def cpu(self):
         fields = pathlib.Path(f"/proc/{self.process.pid}/schedstat").read_text().split()
         tasks = pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
         return max(int(fields[0]), sum(int(t.read_text().split()[0]) for t in tasks)) / 1e9
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait(timeout=60)
 
 
 def install(program):
@@ -86,17 +64,13 @@ def measure(program, node, files, model, batch, threads, rounds):
             "--weights", weights]
     about = json.loads(subprocess.run(ours + ["--steps", "20", "--json"], check=True,
                                       capture_output=True, text=True).stdout)
-    sides = {"paceline": Side(ours + ["--paced"]),
+    sides = {"paceline": Side(ours + ["--paced"], MOST),
              "ort": Side(["node", str(HERE / "peers/ort_infer.js"), str(node), onnx, str(batch),
-                          str(threads)])}
-    off = max(abs(a - b) for a, b in zip(sides["paceline"].outputs, sides["ort"].outputs))
+                          str(threads)], MOST)}
+    off = max(abs(a - b) for a, b in zip(*(side.about["outputs"] for side in sides.values())))
     if off > AGREE:
         sys.exit(f"{model}: the answers differ by {off:.1e}")
-    for side in sides.values():
-        side.prepare()
-    rows = results.take_turns({name: side.burst for name, side in sides.items()}, rounds)
-    for side in sides.values():
-        side.close()
+    rows = results.race(sides, rounds)
     ratio = results.spread([row["ort"][0] / row["paceline"][0] for row in rows])
     cpu = results.spread([row["ort"][1] / row["paceline"][1] for row in rows])
     seconds = {name: statistics.median(row[name][0] for row in rows) for name in sides}
@@ -135,9 +109,7 @@ def main():
     args = parser.parse_args()
     results.need_torch()
     node = install(args.program)
-    cases = [(m, b, t) for m, b in CASES for t in (1, 2)]
-    if args.only:
-        cases = [(m, int(b), int(t)) for m, b, t in (o.split(":") for o in args.only)]
+    cases = results.chosen(args.only, [(m, b, t) for m, b in CASES for t in (1, 2)])
     found = []
     with tempfile.TemporaryDirectory() as folder:
         files = {}

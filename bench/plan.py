@@ -5,7 +5,7 @@
     plan.py PATH-OF-PACELINE [--rounds N] [--only MODEL:BATCH:THREADS] [--cpu] [--json FILE] [--table FILE]
 
 Where both plans name the same kernels there is nothing to measure, and the ratio is 1. Elsewhere
-the two take turns, a burst of steps each, of which the median counts (bench/engine.py); the ratio
+the two take turns, a burst of steps each, of which the median counts (tools/results.py); the ratio
 is taken in every round, and the median of the rounds is reported with its quartiles. Each case is
 timed anew, with an empty memory of timings: what --tune finds on a busy machine may be slower than
 the rule. --cpu compares CPU time instead of time, which says more where other programs run; waiting
@@ -19,8 +19,6 @@ import subprocess
 import sys
 import tempfile
 
-import engine
-
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tools"))
 import results  # noqa: E402
@@ -28,6 +26,7 @@ import results  # noqa: E402
 MODELS = ("mnist-cnn", "vgg11", "vgg16", "resnet18")
 CASES = [(model, batch, threads) for model in MODELS for batch in (1, 4, 8, 16, 32, 64, 128, 256)
          for threads in (1, 2)]
+MOST = 40  # steps of a burst
 SIDES = {"rule": [], "tune": ["--tune"]}
 
 
@@ -49,12 +48,9 @@ def measure(program, model, batch, threads, rounds, clock):
              "layers": len(plans["rule"]), "seconds": None, "ratio": results.spread([1.0])}
     if not different:
         return found
-    sides = {side: engine.Side([*command(program, model, batch, threads, side), "--paced"], clock) for side in SIDES}
-    for side in sides.values():
-        side.prepare()
-    rows = results.take_turns({name: side.burst for name, side in sides.items()}, rounds)
-    for side in sides.values():
-        side.close()
+    sides = {side: results.Paced([*command(program, model, batch, threads, side), "--paced"], MOST, clock)
+             for side in SIDES}
+    rows = results.race(sides, rounds)
     found["seconds"] = {name: statistics.median(r[name] for r in rows) for name in sides}
     found["ratio"] = results.spread([r["tune"] / r["rule"] for r in rows])
     return found
@@ -79,12 +75,9 @@ def main():
     parser.add_argument("--only", action="append", help="MODEL:BATCH:THREADS")
     results.add_options(parser)
     args = parser.parse_args()
-    cases = CASES
-    if args.only:
-        cases = [(m, int(b), int(t)) for m, b, t in (only.split(":") for only in args.only)]
     found = []
     print(HEAD, flush=True)
-    for case in cases:
+    for case in results.chosen(args.only, CASES):
         with tempfile.TemporaryDirectory() as cache:
             os.environ["XDG_CACHE_HOME"] = cache
             found.append(measure(args.program, *case, args.rounds, args.cpu))

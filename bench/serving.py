@@ -89,29 +89,22 @@ class Place:
         return seen
 
 
-class Forward:
+class Forward(results.Paced):
     """Bursts of the bare forward."""
+
+    BURST = 1
 
     def __init__(self, place, name, batch, threads):
         width, height, colour = SIDES[name]
-        self.process = subprocess.Popen([place.program, "bench", "infer", name, "--paced", "--batch", str(batch),
-                                         "--threads", str(threads), "--input", f"{3 if colour else 1}x{height}x{width}"],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.process.stdout.readline()  # it is ready
-        self.count = 5
-        self.count = max(5, min(5000, round(1 / self.burst()["seconds"])))  # about a second
+        super().__init__([place.program, "bench", "infer", name, "--paced", "--batch", str(batch),
+                          "--threads", str(threads), "--input", f"{3 if colour else 1}x{height}x{width}"], 5000)
+        self.prepare()
 
     def burst(self):
         """The median of the seconds, the mean of the CPU seconds."""
-        self.process.stdin.write("\n" * self.count)
-        self.process.stdin.flush()
-        answers = [json.loads(self.process.stdout.readline()) for _ in range(self.count)]
+        answers = self.answers(self.count)
         return {"seconds": statistics.median(a["seconds"] for a in answers),
                 "cpu": statistics.mean(a["cpu_seconds"] for a in answers)}
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait(timeout=60)
 
 
 def cost(place, name, batch, rounds, seconds):

@@ -4,14 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/secret.h"
+
 static const char prefix[] = "pl1-";
-static const char remedy[] = "`paceline token` makes one";
 
 base_status comm_secret_new(struct comm_secret *secret_p)
 {
@@ -52,44 +52,10 @@ base_status comm_secret_parse(const char *token, struct comm_secret *secret_p)
     if (good)
         return BASE_OK;
     explicit_bzero(secret_p, sizeof *secret_p);
-    /* The text is not shown: it may be a token with one wrong letter. */
-    return base_fail(BASE_ERR_USAGE, "this is no token, which is %s and %d digits 0-9a-f; %s",
-                     prefix, 2 * COMM_SECRET_BYTES, remedy);
-}
-
-static base_status read_token(int fd, struct comm_secret *secret_p)
-{
-    char text[COMM_TOKEN_TEXT + 2] = "";
-    base_status st = BASE_OK;
-    struct stat about;
-    ssize_t count;
-
-    if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode))
-        TRY(base_fail(BASE_ERR_USAGE, "not a file"));
-    if ((about.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-        TRY(base_fail(BASE_ERR_USAGE,
-                      "others may read this token: chmod 600 it, or make a new one"));
-    if ((count = read(fd, text, sizeof text - 1)) < 0)
-        TRY(base_fail(BASE_ERR_IO, "cannot be read: %m"));
-    text[count] = '\0';
-    if (count > 0 && text[count - 1] == '\n')
-        text[count - 1] = '\0';
-    TRY(comm_secret_parse(text, secret_p));
-out:
-    explicit_bzero(text, sizeof text);
-    return st;
-}
-
-base_status comm_secret_load(const char *path, struct comm_secret *secret_p)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    base_status st;
-
-    if (fd < 0)
-        return base_fail(BASE_ERR_USAGE, "cannot open the token file %s: %m; %s", path, remedy);
-    st = base_prefix(read_token(fd, secret_p), "%s", path);
-    close(fd);
-    return st;
+    return base_fail(
+        BASE_ERR_USAGE,
+        "this is no token, which is %s and %d digits 0-9a-f; `paceline token` makes one", prefix,
+        2 * COMM_SECRET_BYTES);
 }
 
 base_status comm_secret_save(const struct comm_secret *secret, const char *path)
@@ -112,18 +78,15 @@ base_status comm_secret_save(const struct comm_secret *secret, const char *path)
 
 base_status comm_secret_find(const char *path, struct comm_secret *secret_p, bool *found_p)
 {
-    char *token = getenv("PACELINE_TOKEN");
+    static const char variable[] = "PACELINE_TOKEN";
+    char text[COMM_TOKEN_TEXT + 2];
     base_status st = BASE_OK;
 
-    *found_p = false;
-    if (path != NULL)
-        st = comm_secret_load(path, secret_p);
-    else if (token != NULL)
-        st = base_prefix(comm_secret_parse(token, secret_p), "PACELINE_TOKEN");
-    *found_p = st == BASE_OK && (path != NULL || token != NULL);
-    if (token != NULL) { /* nor shall /proc/PID/environ or a child show it */
-        explicit_bzero(token, strlen(token));
-        unsetenv("PACELINE_TOKEN");
-    }
+    TRY(base_secret_find(path, variable, text, sizeof text, found_p));
+    if (*found_p)
+        st = base_prefix(comm_secret_parse(text, secret_p), "%s", path != NULL ? path : variable);
+    *found_p = *found_p && st == BASE_OK;
+out:
+    explicit_bzero(text, sizeof text);
     return st;
 }

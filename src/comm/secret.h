@@ -22,12 +22,9 @@ base_status comm_secret_new(struct comm_secret *secret_p);
 void comm_secret_text(const struct comm_secret *secret, char token[COMM_TOKEN_TEXT]);
 base_status comm_secret_parse(const char *token, struct comm_secret *secret_p);
 
-/* A file that others may read is refused. */
-base_status comm_secret_load(const char *path, struct comm_secret *secret_p);
 base_status comm_secret_save(const struct comm_secret *secret, const char *path); /* 0600, new */
 
-/* --token-file, else PACELINE_TOKEN (which is then removed from the environment), else *found_p is
- * false. */
+/* --token-file, else PACELINE_TOKEN, else *found_p is false (base/secret.h). */
 base_status comm_secret_find(const char *path, struct comm_secret *secret_p, bool *found_p);
 
 #endif

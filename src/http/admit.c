@@ -130,19 +130,33 @@ static bool takes_path(struct http_request *request, const char *pattern)
     return at == request->uri.segment_count;
 }
 
-static int find_route(struct http_request *request)
+/* The first route of the request's path that takes `method`; NULL: none does. */
+static const struct http_route *find_route(struct http_request *request, const char *method)
 {
+    for (const struct http_route *r = request->server->setup.routes; r->pattern != NULL; r++)
+        if ((!r->local || request->server->loopback) && takes_method(r->methods, method) &&
+            takes_path(request, r->pattern))
+            return r;
+    return NULL;
+}
+
+/* 0, 404, or 405 with the header that it must have: the methods that the path takes. */
+static int take_route(struct http_request *request)
+{
+    static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"};
+    struct base_str allowed = {0};
     int status = MHD_HTTP_NOT_FOUND;
 
-    for (const struct http_route *r = request->server->setup.routes; r->pattern != NULL; r++) {
-        if ((r->local && !request->server->loopback) || !takes_path(request, r->pattern))
-            continue;
-        if (takes_method(r->methods, request->method)) {
-            request->route = r;
-            return 0;
-        }
+    if ((request->route = find_route(request, request->method)) != NULL)
+        return 0;
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        if (find_route(request, methods[i]) != NULL)
+            base_str_add(&allowed, "%s%s", allowed.length > 0 ? ", " : "", methods[i]);
+    if (allowed.length > 0) {
+        http_add_header(request, "Allow", allowed.text);
         status = MHD_HTTP_METHOD_NOT_ALLOWED;
     }
+    base_str_fini(&allowed);
     return status;
 }
 
@@ -191,7 +205,7 @@ int http_admit(struct http_request *request, const char **why_p)
                  "requests for localhost and 127.0.0.1 alone";
         return MHD_HTTP_FORBIDDEN;
     }
-    status = find_route(request);
+    status = take_route(request);
     if (status != 0)
         return status;
     if (server->setup.token != NULL && !request->route->open && !has_token(request)) {

@@ -76,7 +76,12 @@ const char *http_wildcard(const struct http_request *request, int index)
 
 const char *http_parameter(const struct http_request *request, const char *name)
 {
-    return http_uri_parameter(&request->uri, name);
+    return http_uri_parameter(&request->uri, name, 0);
+}
+
+const char *http_parameter_at(const struct http_request *request, const char *name, int index)
+{
+    return http_uri_parameter(&request->uri, name, index);
 }
 
 const char *http_header(const struct http_request *request, const char *name)

@@ -81,7 +81,9 @@ const char *http_segment(const struct http_request *request, int index); /* NULL
 /* What stands for the pattern's {…} number `index`; NULL where the pattern has fewer. */
 const char *http_wildcard(const struct http_request *request, int index);
 const char *http_parameter(const struct http_request *request, const char *name); /* or NULL */
-const char *http_header(const struct http_request *request, const char *name);    /* or NULL */
+/* Of a parameter that may be given several times; NULL after the last. */
+const char *http_parameter_at(const struct http_request *request, const char *name, int index);
+const char *http_header(const struct http_request *request, const char *name); /* or NULL */
 /* Stays until the answer; may be NULL when empty. */
 const char *http_body(const struct http_request *request, size_t *count_p);
 /* Has a time limit answered it? What is still to be computed for it would be for nothing. */

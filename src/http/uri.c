@@ -110,10 +110,10 @@ void http_uri_fini(struct http_uri *uri)
     *uri = (struct http_uri){0};
 }
 
-const char *http_uri_parameter(const struct http_uri *uri, const char *name)
+const char *http_uri_parameter(const struct http_uri *uri, const char *name, int index)
 {
     for (int i = 0; i < uri->parameter_count; i++)
-        if (strcmp(uri->parameters[i].name, name) == 0)
+        if (strcmp(uri->parameters[i].name, name) == 0 && index-- == 0)
             return uri->parameters[i].value;
     return NULL;
 }

@@ -26,7 +26,7 @@ struct http_uri {
 base_status http_uri_parse(const char *target, struct http_uri *uri_p);
 void http_uri_fini(struct http_uri *uri); /* accepts zeros */
 
-/* The first parameter of that name, or NULL. */
-const char *http_uri_parameter(const struct http_uri *uri, const char *name);
+/* Number `index` of the parameters of that name, NULL after the last. */
+const char *http_uri_parameter(const struct http_uri *uri, const char *name, int index);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "model/table.h"
 
 void model_about_init(struct model_about *about, const char *model, const char *kernels,
@@ -114,6 +115,25 @@ static json_t *data_to_json(const struct model_about *about)
         json_object_update_new(data, json_pack("{s:f, s:I}", "test_share", about->test_share,
                                                "test_seed", (json_int_t)about->test_seed));
     return data;
+}
+
+char *model_about_text(const struct model_about *about)
+{
+    struct base_str text = {0};
+
+    base_str_add(&text, "input %dx%dx%d\nclasses %d\n", about->input.c, about->input.h,
+                 about->input.w, about->classes);
+    for (const char *line = about->model, *next; *line != '\0'; line = next) {
+        const char *word = line + strspn(line, " \t");
+        size_t length = strcspn(word, " \t\r\n#");
+
+        next = line + strcspn(line, "\n");
+        next += *next == '\n';
+        if (!(length == 5 && strncmp(word, "input", length) == 0) &&
+            !(length == 7 && strncmp(word, "classes", length) == 0))
+            base_str_append(&text, line, (size_t)(next - line));
+    }
+    return base_str_take(&text);
 }
 
 json_t *model_about_to_json(const struct model_about *about)

@@ -47,6 +47,10 @@ const char *model_about_place(const struct model_about *about);
 bool model_about_is_regression(const struct model_about *about);
 double model_about_number(const struct model_about *about, float output);
 
+/* The model's text with the input and the classes that it was trained for in place of those that it
+ * assumes. base_free. */
+char *model_about_text(const struct model_about *about);
+
 /* A new reference. */
 json_t *model_about_to_json(const struct model_about *about);
 

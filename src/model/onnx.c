@@ -248,6 +248,7 @@ static void add_metadata(struct base_str *s, const struct model_about *about, bo
 {
     static const char *const keys[] = {"labels", "mean", "deviation", "crop", "table"};
     json_t *all = model_about_to_json(about);
+    char *model = model_about_text(about);
 
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         const json_t *value = json_object_get(all, keys[i]);
@@ -259,7 +260,8 @@ static void add_metadata(struct base_str *s, const struct model_about *about, bo
         free(text);
     }
     add_property(s, "input", model_onnx_input(about, normalise));
-    add_property(s, "model", about->model);
+    add_property(s, "model", model);
+    base_free(model);
     json_decref(all);
 }
 

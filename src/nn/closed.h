@@ -26,4 +26,8 @@ struct nn_closed {
                          float *weights);
 };
 
+/* Bytes that it takes beside the network's own: the sums, n samples in double, the solution. 0
+ * where `closed` is NULL or the model would be too large. */
+uint64_t nn_closed_memory(const struct nn_closed *closed, const struct nn_graph *graph, int n);
+
 #endif

@@ -45,14 +45,17 @@ static bool is_v2(const struct http_request *request)
     return first != NULL && strcmp(first, "v2") == 0;
 }
 
-/* In lines, as TorchServe has it; tensors in one. Nine digits tell every float from the next. */
+/* In lines, as TorchServe has it; tensors in one. Nine digits tell every float from the next. The
+ * last line ends, for those who look at it in a terminal. */
 static char *dump(const struct http_request *request, json_t *value)
 {
     size_t layout = is_v2(request) ? JSON_COMPACT : JSON_INDENT(2);
     char *text = json_dumps(value, layout | JSON_REAL_PRECISION(9));
+    char *line = base_format("%s\n", text != NULL ? text : "null");
 
     json_decref(value);
-    return text != NULL ? text : base_strdup("null");
+    base_free(text);
+    return line;
 }
 
 static json_t *error_of(const struct http_request *request, int status, const char *type,

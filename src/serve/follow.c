@@ -97,10 +97,24 @@ base_status serve_follower_add(struct serve_follower *f, const char *name, const
     return base_fail(BASE_ERR_USAGE, "run %s cannot be followed: %m", run);
 }
 
-static bool is_same(const struct serve_loaded *a, const struct serve_loaded *b)
+static const char *digest_of(const struct serve_loaded *loaded)
 {
-    return json_equal(json_object_get(a->model.checkpoint.manifest, "digest"),
-                      json_object_get(b->model.checkpoint.manifest, "digest"));
+    const char *digest =
+        loaded != NULL
+            ? json_string_value(json_object_get(loaded->model.checkpoint.manifest, "digest"))
+            : NULL;
+
+    return digest != NULL ? digest : "";
+}
+
+/* Most often another run has a new one: this one's newest is then not opened to see that. */
+static bool has_newest(const struct followed *r, const struct serve_loaded *current)
+{
+    char *newest = store_newest_digest(r->checkpoints);
+    bool has = newest != NULL && strcmp(newest, digest_of(current)) == 0;
+
+    base_free(newest);
+    return has;
 }
 
 /* The newest checkpoint, unless it is in use already. */
@@ -116,16 +130,19 @@ static void renew(struct serve_follower *f, const struct followed *r)
         return;
     }
     current = serve_version_loaded(v);
+    if (has_newest(r, current))
+        goto out;
     if (serve_loaded_open(r->run, f->serve->setup->runs_dir, v->settings.batch_size, &newest) !=
         BASE_OK) {
         base_warn("%s goes on with its weights: %s", r->name, base_message());
-    } else if (current != NULL && is_same(current, newest)) {
-        serve_loaded_unref(newest);
+    } else if (strcmp(digest_of(newest), digest_of(current)) == 0) {
+        serve_loaded_unref(newest); /* the newest that is whole, again */
     } else {
         base_info("%s answers with step %llu from now on", r->name,
                   (unsigned long long)newest->model.checkpoint.step);
         serve_version_replace(v, newest);
     }
+out:
     serve_loaded_unref(current);
     serve_models_release(models, v);
 }

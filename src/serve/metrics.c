@@ -179,11 +179,18 @@ static void read_memory(double *total, double *available)
         fclose(file);
 }
 
+/* All are wanted where the request names none. */
 static bool wants(const struct http_request *request, const char *name)
 {
-    const char *only = http_parameter(request, "name[]");
+    const char *only;
+    int count = 0;
 
-    return only == NULL || strcmp(only, name) == 0;
+    while ((only = http_parameter_at(request, "name[]", count)) != NULL) {
+        if (strcmp(only, name) == 0)
+            return true;
+        count++;
+    }
+    return count == 0;
 }
 
 static void add_host(struct base_str *text, const struct http_request *request, const char *name,

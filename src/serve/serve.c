@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -242,8 +243,7 @@ out:
 
 /* ---- from start to end ---- */
 
-/* Signals reach this thread alone, and it only here: all others inherit that they are blocked. */
-static void block_signals(sigset_t *before)
+static sigset_t stop_signals(void)
 {
     sigset_t stops;
 
@@ -251,7 +251,44 @@ static void block_signals(sigset_t *before)
     sigaddset(&stops, SIGINT);
     sigaddset(&stops, SIGTERM);
     sigaddset(&stops, SIGHUP);
+    return stops;
+}
+
+/* Signals reach the main thread alone, and it only where it waits: all others inherit that they are
+ * blocked. */
+static void block_signals(sigset_t *before)
+{
+    sigset_t stops = stop_signals();
+
     pthread_sigmask(SIG_BLOCK, &stops, before);
+}
+
+/* A thread while models load: no request is under way, so the process need not wait for anything.
+ */
+static void *quit_at_signal(void *argument)
+{
+    sigset_t stops = stop_signals();
+    struct sigaction action;
+    int number;
+
+    (void)argument;
+    for (;;)
+        if (sigwait(&stops, &number) == 0 && sigaction(number, NULL, &action) == 0 &&
+            action.sa_handler != SIG_IGN) /* SIGHUP is ignored below nohup */
+            _exit(128 + number);
+}
+
+static base_status add_models_or_quit(struct serve *serve)
+{
+    base_status st;
+    pthread_t quitter;
+
+    if ((errno = pthread_create(&quitter, NULL, quit_at_signal, NULL)) != 0)
+        return base_fail(BASE_ERR_IO, "cannot start a thread: %m");
+    st = add_models(serve);
+    pthread_cancel(quitter);
+    pthread_join(quitter, NULL);
+    return st;
 }
 
 /* A connection is a descriptor; the usual limit of 1024 is for programs that use select. */
@@ -340,7 +377,7 @@ base_status serve_run(const struct serve_setup *setup, json_t **result_p)
     serve.threads = nn_threads_set((int)setup->threads);
     serve.models = serve_models_new();
     TRY(read_secrets(&serve));
-    TRY(add_models(&serve));
+    TRY(add_models_or_quit(&serve));
     TRY(serve_live_new(&serve, &serve.live));
     TRY(open_ports(&serve));
     TRY(tell_ready(&serve));

@@ -154,17 +154,29 @@ out:
     return st;
 }
 
-static base_status verify(const char *path, json_t **manifest_p)
+static base_status read_manifest(const char *path, json_t **manifest_p)
 {
     base_status st = BASE_OK;
     char *place = base_format("%s/%s", path, STORE_MANIFEST), *text = NULL;
-    json_t *manifest = NULL, *files, *entry;
-    const char *name;
     size_t count;
 
     *manifest_p = NULL;
     TRY(base_file_read(place, STORE_MAX_MANIFEST, &text, &count));
-    TRY(base_prefix(store_manifest_parse(text, count, true, &manifest), "%s", place));
+    TRY(base_prefix(store_manifest_parse(text, count, true, manifest_p), "%s", place));
+out:
+    base_free(text);
+    base_free(place);
+    return st;
+}
+
+static base_status verify(const char *path, json_t **manifest_p)
+{
+    base_status st = BASE_OK;
+    json_t *manifest = NULL, *files, *entry;
+    const char *name;
+
+    *manifest_p = NULL;
+    TRY(read_manifest(path, &manifest));
     TRY(base_json_object(manifest, "files", &files));
     json_object_foreach(files, name, entry)
     {
@@ -178,8 +190,6 @@ static base_status verify(const char *path, json_t **manifest_p)
     manifest = NULL;
 out:
     json_decref(manifest);
-    base_free(text);
-    base_free(place);
     return st;
 }
 
@@ -319,6 +329,29 @@ bool store_has_checkpoint(const char *dir)
         return base_exists(dir);
     base_free(places);
     return count > 0;
+}
+
+char *store_newest_digest(const char *dir)
+{
+    struct store_place *places = NULL;
+    json_t *manifest = NULL;
+    char *path = NULL, *digest = NULL;
+    const char *text;
+    size_t count = 0;
+    int64_t step;
+
+    if (store_list_places(dir, &places, &count) == BASE_OK && count > 0) {
+        path = store_place_path(dir, places[0]);
+        if (read_manifest(path, &manifest) == BASE_OK &&
+            base_json_integer(manifest, "step", &step) == BASE_OK &&
+            places[0].step == (uint64_t)step &&
+            base_json_string(manifest, "digest", &text) == BASE_OK)
+            digest = base_strdup(text);
+    }
+    json_decref(manifest);
+    base_free(path);
+    base_free(places);
+    return digest;
 }
 
 void store_checkpoint_close(struct store_checkpoint *checkpoint)

@@ -52,6 +52,11 @@ base_status store_checkpoint_file(const struct store_checkpoint *checkpoint, con
 bool store_checkpoint_is_there(const char *dir, uint64_t step);
 /* Is there any in DIR, whole or not? A killed writer may leave a folder without one. */
 bool store_has_checkpoint(const char *dir);
+/* What the newest checkpoint's manifest calls itself ("digest"), its files not looked at: enough to
+ * tell that it is one that is known. NULL: that manifest cannot be read, or is not its own.
+ * base_free.
+ */
+char *store_newest_digest(const char *dir);
 void store_checkpoint_close(struct store_checkpoint *checkpoint); /* accepts zeros */
 
 /* Checks and parses a manifest's text without looking at files (fuzzing: `check_digest` false). */

@@ -7,9 +7,26 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/stop.h"
+#include "train/journal.h"
 #include "train/step.h"
 
-enum { BLOCK = 1 << 16 }; /* sums that are gathered at once: the memory is that of all workers */
+enum {
+    BLOCK = 1 << 16,     /* sums that are gathered at once: the memory is that of all workers */
+    MANY_SUMS = 1 << 20, /* from so many on, solving is said to have begun */
+};
+
+/* A pass over many samples says now and then how far it is: after --log-every batches, or, where a
+ * progress line does not tell it, after some seconds. */
+static bool is_line_due(const struct train_job *job, int64_t batches, double *said_at)
+{
+    bool due = job->log_every > 0 ? batches % job->log_every == 0
+                                  : job->log_every < 0 && !base_progress_shown() &&
+                                        base_now() - *said_at >= TRAIN_LOG_SECONDS;
+
+    if (due)
+        *said_at = base_now();
+    return due;
+}
 
 static base_status add_batches(struct train_session *s, const struct nn_closed *closed,
                                struct data_loader *loader, uint32_t total, double *sums)
@@ -17,6 +34,8 @@ static base_status add_batches(struct train_session *s, const struct nn_closed *
     base_status st = BASE_OK;
     bool alone = s->team.worker == NULL;
     uint32_t done = 0;
+    int64_t batches = 0;
+    double said_at = base_now();
     struct data_batch b;
 
     for (;;) {
@@ -30,6 +49,8 @@ static base_status add_batches(struct train_session *s, const struct nn_closed *
         TRY(closed->add(s->state.graph, (int)b.count, b.x, b.labels, sums));
         done += b.count;
         base_progress(false, "summing over the samples: %u of %u", done, total);
+        if (is_line_due(s->job, ++batches, &said_at))
+            base_info("summed over %u of %u samples", done, total);
     }
 out:
     return st;
@@ -118,6 +139,8 @@ base_status train_closed_leg(struct train_session *s, const struct nn_closed *cl
     TRY(sum_share(s, closed, set, first, own, batch, sums));
     TRY(add_workers(s, sums, count));
     base_progress(true, "solving …");
+    if (count >= MANY_SUMS && s->job->log_every != 0 && !base_progress_shown())
+        base_info("solving …");
     TRY(closed->solve(s->state.graph, arguments, sums, solved));
     TRY(score(s, solved, &step.outcome));
     /* Workers of a host may have their weights in common memory: all write the same bits. */

@@ -30,9 +30,6 @@ base_status train_journal_plan(struct train_journal *j, int64_t first, int64_t l
     return last > first ? train_pace_init(&j->pace, last - first) : BASE_OK;
 }
 
-/* Seconds between log lines beside a progress bar. */
-static const double LOG_SECONDS = 10;
-
 static bool is_logged(const struct train_journal *j, int64_t step)
 {
     int64_t every = j->job->log_every < 0 ? 20 : j->job->log_every;
@@ -146,7 +143,7 @@ void train_journal_step(struct train_journal *j, const struct train_position *p,
                                 .overlapped = e->overlapped};
     tell_step(j, told);
     if (is_logged(j, p->step) && j->window.outcome.seen > 0 &&
-        (j->job->log_every > 0 || !base_progress_shown() || j->window.seconds >= LOG_SECONDS))
+        (j->job->log_every > 0 || !base_progress_shown() || j->window.seconds >= TRAIN_LOG_SECONDS))
         log_window(j, p);
     show_progress(j, p);
 }

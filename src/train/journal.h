@@ -21,7 +21,10 @@ struct train_told {
     double loss, lr, seconds, data, communicate, wait, overlapped;
 };
 
-enum { TRAIN_REMEMBERED = 1024 };
+enum {
+    TRAIN_REMEMBERED = 1024,
+    TRAIN_LOG_SECONDS = 10, /* between log lines beside a progress line */
+};
 
 struct train_journal {
     const struct train_job *job;

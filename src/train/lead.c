@@ -31,19 +31,23 @@ json_t *train_session_about(const struct train_session *s)
     return json;
 }
 
-/* "mnist-cnn-fashion-mnist" from a model name or file and a data name or path; what no name of a
- * run should have becomes a hyphen, several of them one. */
+/* "mnist-cnn-fashion-mnist" from a model name or file and a data name or path without ".csv"; what
+ * no name of a run should have becomes a hyphen, several of them one. */
 static char *run_stem(const struct train_job *job)
 {
     const char *model = strrchr(job->model, '/'), *data;
     char *path = base_strdup(job->data), *stem, *end;
+    size_t length;
 
     for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
         path[n - 1] = '\0';
     model = model != NULL ? model + 1 : job->model;
     data = strrchr(path, '/');
     data = data != NULL ? data + 1 : path;
-    stem = base_format("%.*s-%.*s", (int)strcspn(model, "."), model, (int)strcspn(data, ":"), data);
+    length = strcspn(data, ":");
+    if (length > 4 && strncmp(data + length - 4, ".csv", 4) == 0)
+        length -= 4;
+    stem = base_format("%.*s-%.*s", (int)strcspn(model, "."), model, (int)length, data);
     base_free(path);
     end = stem;
     for (char *at = stem; *at != '\0'; at++) {

@@ -90,6 +90,11 @@ static base_status check_unfinished(struct train_session *s)
                          "run %s is done: %lld epoch%s brought no better validation loss; to go on "
                          "raise --patience",
                          s->run.name, (long long)p->stale_epochs, base_plural(p->stale_epochs));
+    if (s->closed)
+        return base_fail(BASE_ERR_USAGE,
+                         "run %s is done: %s is computed in one step, and there is no other to go "
+                         "on with",
+                         s->run.name, s->job->model);
     if (p->step >= s->plan.last_step)
         return base_fail(BASE_ERR_USAGE,
                          "run %s is done after step %lld; to go on raise --epochs or --steps",

@@ -96,6 +96,18 @@ eventually is_served
 cmp -s out answer-3 || fail "the first checkpoint's answer: $(cat out)"
 stop
 
+# A run whose newest checkpoint is in use is not read again because another one has a new checkpoint:
+# that its file was damaged meanwhile does not show.
+rm -r runs/grows/checkpoints/step-7
+serve --follow m=grows --follow soon --threads 1
+printf x >>runs/grows/checkpoints/step-6/model.safetensors
+cp -r runs/whole/checkpoints/step-4 runs/soon/checkpoints/.coming
+mv runs/soon/checkpoints/.coming runs/soon/checkpoints/step-4
+eventually serves_step soon 4
+grep -q 'passed over' serve.err && fail "a run without news was read: $(cat serve.err)"
+serves_step m 6 || fail "m serves another step"
+stop
+
 # A training that runs: it has no checkpoint when the server starts, and all of them in the end.
 "$paceline" train --data synthetic:train=640,test=32 --model mlp:16x1 --batch 32 --threads 1 --quiet \
     --run live --epochs 3 2>train.err &

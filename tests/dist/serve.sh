@@ -37,6 +37,33 @@ says 'nowhere/state.json'
 expect 2 "$paceline" serve --model nothing --json
 json "o['error']['code'] == 'usage'"
 
+# ---- Ctrl-C and SIGTERM while a model loads, here one of a terabyte, end it at once ----
+cp -r runs/tiny/checkpoints/step-5 huge
+truncate -s 1T huge/model.safetensors
+/usr/bin/python3 - huge/manifest.json <<'PY'
+import hashlib, json, sys
+text = open(sys.argv[1]).read()
+size = json.loads(text)["files"]["model.safetensors"]["bytes"]
+rest = text[75:].replace(f'"bytes":{size}', f'"bytes":{1 << 40}').replace(f'"bytes": {size}', f'"bytes": {1 << 40}')
+open(sys.argv[1], "w").write(text[:75].replace(json.loads(text)["digest"], hashlib.sha256(rest.encode()).hexdigest()) + rest)
+PY
+is_loading() {
+    ls -l /proc/"$server"/fd 2>/dev/null | grep -q huge/model.safetensors
+}
+has_ended() {
+    ! grep -q '^State:[[:space:]]*[^Z[:space:]]' "/proc/$server/status" 2>/dev/null
+}
+for signal in TERM:143 INT:130; do
+    "$paceline" serve --model huge --port 0 --management-port 0 --metrics-port 0 >serve.out 2>serve.err &
+    server=$!
+    eventually is_loading
+    kill "-${signal%:*}" "$server"
+    eventually has_ended
+    wait "$server"
+    [ $? = "${signal#*:}" ] || fail "after $signal: $(cat serve.err)"
+done
+server=
+
 # ---- predictions and health ----
 serve --model tiny --threads 1
 grep -qF "curl $inference/predictions/tiny -T image.png" serve.err || fail "no curl line: $(cat serve.err)"
@@ -70,7 +97,9 @@ head -c 100 image.png >cut.png
 answers 400 "$inference/predictions/tiny" -T cut.png
 answers 404 "$inference/predictions/none" -T image.png
 body "o == {'code': 404, 'type': 'ModelNotFoundException', 'message': 'Model not found: none'}"
-answers 405 -X DELETE "$inference/predictions/tiny"
+answers 405 -X DELETE "$inference/predictions/tiny" -D headers
+grep -qi '^allow: POST, PUT' headers || fail "headers of 405: $(cat headers)"
+[ "$(tail -c 1 out | od -An -c | tr -d ' ')" = '\n' ] || fail "the last line of an answer does not end"
 answers 404 "$inference/nothing"
 answers 400 --path-as-is "$inference/predictions/../../etc/passwd"
 head -c 7000000 /dev/zero >large

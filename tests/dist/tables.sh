@@ -64,7 +64,18 @@ expect 0 "$paceline" train --resume cut --epochs 30
 [ "$(fingerprint runs/whole)" = "$(fingerprint runs/cut)" ] || fail 'a resumed regression differs'
 expect 2 "$paceline" train --resume cut --epochs 31 --target s1
 expect 2 "$paceline" train --resume lda-wine
-says 'is done after step 1'
+says 'lda-wine is done: lda is computed in one step'
+
+# Its memory is told; off a terminal it says how far it is.
+expect 0 "$paceline" model show lda --input 1x60x60 --json
+json "o['training_bytes'] > 8 * 3600 * 3601 / 2"
+expect 0 "$paceline" train --model lda --data synthetic:classes=4,shape=1x40x40,train=90,test=10 --batch 30 --log-every 2
+says 'about 1[0-9]\.. MB'
+says '^summed over 60 of 90 samples$'
+says '^solving'
+cp wine/train.csv wine.csv
+expect 0 "$paceline" train --model lda --data wine.csv
+[ -d runs/lda-wine-1 ] || fail "the run of wine.csv is called $(ls runs)"
 
 # Lda of images, and its limit.
 theirs=$(tables images digits-images)
@@ -177,6 +188,15 @@ json "abs(o['mae'] - __import__('json').load(open('evaluated'))['test']['mae']) 
 # Exports: the columns go with the file; rows are not normalised by it.
 expect 0 "$paceline" export shop -o shop.onnx
 grep -q 'features of a row, made as `table` says, which its metadata has' "$work/out" || fail "$(cat "$work/out")"
+/usr/bin/python3 - shop.onnx <<'PY' || fail 'the model text of shop.onnx'
+import onnx, sys
+model = onnx.load(sys.argv[1])
+features = model.graph.input[0].type.tensor_type.shape.dim[1].dim_value
+text = next(p.value for p in model.metadata_props if p.key == "model")
+assert text.startswith(f"input {features}x1x1\nclasses 1\n") and text.count("input ") == 1, text
+open("shop.model", "w").write(text)
+PY
+expect 0 "$paceline" model show shop.model --json
 grep -aq '"name":"colour","kind":"category","categories":\["","blue"' shop.onnx || fail 'shop.onnx lacks its columns'
 expect 2 "$paceline" export shop -o shop.onnx --normalise
 says '--normalise is for pixels'

@@ -5,6 +5,7 @@
  * answer it or not; it must be there for the next one, and hold nothing of it.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -18,7 +19,7 @@
 
 #include "base/mem.h"
 #include "http/multipart.h"
-#include "http/server.h"
+#include "support/server.h"
 
 static int port;
 
@@ -51,30 +52,23 @@ static const struct http_route routes[] = {
     {0},
 };
 
-static char *error_body(void *context, const struct http_request *request, int *status,
-                        const char *message)
-{
-    (void)context;
-    (void)request;
-    return base_format("{%d %s}", *status, message != NULL ? message : "-");
-}
-
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     struct http_setup setup = http_setup_defaults;
-    struct http_server *server;
 
     (void)argc;
     (void)argv;
     signal(SIGPIPE, SIG_IGN);
-    setup.routes = routes;
-    setup.error_body = error_body;
     setup.body_limit = 2000;
     setup.head_seconds = setup.idle_seconds = 0.02;
-    if (http_server_open(&setup, &server) != BASE_OK)
-        abort();
-    port = http_server_port(server);
+    port = http_server_port(support_serve(setup, routes));
     return 0;
+}
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "fuzz_http: %s: %m\n", what);
+    abort();
 }
 
 /* Every client has an address of its own, 127.x.y.z: of one address the ports would be used up by
@@ -91,11 +85,11 @@ static int connect_anew(void)
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
 
     setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof yes);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&from, sizeof from) != 0 ||
-        connect(fd, (struct sockaddr *)&to, sizeof to) != 0) {
-        perror("fuzz_http: no connection to the server");
-        abort();
-    }
+    if (fd < 0 || bind(fd, (struct sockaddr *)&from, sizeof from) != 0)
+        fail("no socket");
+    while (connect(fd, (struct sockaddr *)&to, sizeof to) != 0)
+        if (errno != EINTR) /* by libFuzzer's clock */
+            fail("no connection to the server");
     return fd;
 }
 

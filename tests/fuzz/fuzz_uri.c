@@ -32,10 +32,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
         }
         for (int i = 0; i < uri.parameter_count; i++) {
             check_text(uri.parameters[i].value);
-            if (http_uri_parameter(&uri, uri.parameters[i].name) == NULL)
+            if (http_uri_parameter(&uri, uri.parameters[i].name, 0) == NULL)
                 abort();
         }
-        if (http_uri_parameter(&uri, "\n") != NULL)
+        if (http_uri_parameter(&uri, "\n", 0) != NULL)
             abort();
     }
     http_uri_fini(&uri);

@@ -30,6 +30,7 @@ REQUESTS = {
     "dots": f"GET /predictions/../ping {HEAD}\r\n",
     "unknown": f"GET /nothing {HEAD}\r\n",
     "method": f"DELETE /ping {HEAD}\r\n",
+    "parameters": f"PUT /s/.0?1{'&' * 700}\x01\x7f%&= {HEAD}\r\n",  # more than libmicrohttpd takes: it refuses by itself
     "token": f"GET /ping {HEAD}Authorization: Bearer x\r\n\r\n",
     "cut": "GET /pi",
 }

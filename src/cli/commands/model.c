@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/shape.h"
+#include "nn/closed.h"
 #include "nn/net.h"
 #include "nn/optimiser.h"
 #include "nn/zoo.h"
@@ -35,7 +36,19 @@ static uint64_t node_parameters(const struct nn_node *node)
     return sum;
 }
 
-static void print_table(const struct nn_graph *graph, int batch, uint64_t bytes)
+/* Of sgd with momentum, or of a model with a closed form. */
+static base_status training_memory(const struct nn_graph *graph, const struct nn_closed *closed,
+                                   int batch, uint64_t *bytes_p)
+{
+    const struct nn_setup setup = {.n_max = batch, .training = true};
+    struct nn_memory memory;
+    base_status st = nn_net_memory(graph, &setup, &memory);
+
+    *bytes_p = nn_memory_total(&memory, 1) + nn_closed_memory(closed, graph, batch);
+    return st;
+}
+
+static void print_table(const struct nn_graph *graph, bool closed, int batch, uint64_t bytes)
 {
     printf("%4s  %-24s %-10s %-12s %12s %14s\n", "", "name", "layer", "output", "parameters",
            "MFLOP/sample");
@@ -48,9 +61,10 @@ static void print_table(const struct nn_graph *graph, int batch, uint64_t bytes)
         base_free(shape);
     }
     printf("\nparameters %llu, forward %sFLOP a sample, training at batch %d about %sB "
-           "(sgd with momentum)\n",
+           "(%s)\n",
            (unsigned long long)nn_graph_parameters(graph), base_scaled(nn_graph_flops(graph)).text,
-           batch, base_scaled((double)bytes).text);
+           batch, base_scaled((double)bytes).text,
+           closed ? "with its sums over the samples" : "sgd with momentum");
 }
 
 static json_t *graph_json(const struct nn_graph *graph, int batch, uint64_t bytes)
@@ -75,8 +89,10 @@ static base_status show(const struct args *a, const char *model)
 {
     base_status st = BASE_OK;
     struct nn_graph *graph = NULL;
-    struct nn_setup setup = {.n_max = (int)a->batch, .training = true};
-    struct nn_memory memory;
+    const char *arguments;
+    const struct nn_zoo *zoo = nn_zoo_find(model, &arguments);
+    const struct nn_closed *closed = zoo != NULL ? zoo->closed : NULL;
+    uint64_t bytes;
     struct nn_shape input;
     json_t *json = NULL;
     char *text = NULL;
@@ -88,12 +104,12 @@ static base_status show(const struct args *a, const char *model)
         goto out;
     }
     TRY(nn_graph_new(text, model, input, (int)a->classes, &graph));
-    TRY(nn_net_memory(graph, &setup, &memory));
+    TRY(training_memory(graph, closed, (int)a->batch, &bytes));
     if (a->json) {
-        json = graph_json(graph, (int)a->batch, nn_memory_total(&memory, 1));
+        json = graph_json(graph, (int)a->batch, bytes);
         TRY(base_json_print(json));
     } else {
-        print_table(graph, (int)a->batch, nn_memory_total(&memory, 1));
+        print_table(graph, closed != NULL, (int)a->batch, bytes);
     }
 out:
     json_decref(json);

@@ -122,15 +122,17 @@ static void network_cut_batch(struct train_session *s)
 }
 
 /* Bytes of one worker that computes n samples at a time; infinite: more than can be counted. */
-static double network_bytes(const struct network *n, const struct train_job *job, int samples,
-                            int slots)
+static double network_memory(const struct train_session *s, int samples, int slots)
 {
-    struct nn_setup setup = {.n_max = samples, .training = true, .apart = job->record.count > 0};
+    const struct network *n = s->work;
+    struct nn_setup setup = {
+        .n_max = samples, .training = true, .apart = s->job->record.count > 0};
     struct nn_memory memory;
 
     if (nn_net_memory(n->graph, &setup, &memory) != BASE_OK)
         return INFINITY;
-    return (double)nn_memory_total(&memory, slots);
+    return (double)nn_memory_total(&memory, slots) +
+           (double)nn_closed_memory(n->closed, n->graph, (int)network_whole_batch(s));
 }
 
 /* Refuses what this host cannot hold, before anything is allocated or timed. */
@@ -139,8 +141,8 @@ static base_status network_check_memory(struct train_session *s, int slots)
     const struct network *n = s->work;
     int workers = train_team_neighbours(&s->team), fits = n->piece;
     double limit = (double)base_memory_limit();
-    double need = workers * network_bytes(n, s->job, n->piece, slots);
-    double least = workers * network_bytes(n, s->job, 1, slots);
+    double need = workers * network_memory(s, n->piece, slots);
+    double least = workers * network_memory(s, 1, slots);
     int64_t pieces;
     char pieced[48] = "";
 
@@ -151,7 +153,7 @@ static base_status network_check_memory(struct train_session *s, int slots)
                          "%s needs %.1f GB on this host, even with one sample at a time %.1f GB; "
                          "there are %.1f GB. Fewer --workers on this host or a smaller model fit",
                          s->job->model, need / 1e9, least / 1e9, limit / 1e9);
-    while (workers * network_bytes(n, s->job, fits, slots) > limit)
+    while (workers * network_memory(s, fits, slots) > limit)
         fits = (fits + 1) / 2;
     pieces = (n->piece * s->job->accumulate + fits - 1) / fits;
     if (!s->job->sync_bn) /* which goes with whole shares only */
@@ -540,7 +542,7 @@ static void network_announce(const struct train_session *s)
                   s->job->model);
     base_info("run %s, %d thread%s, %s kernels, about %sB", s->run.path, s->threads,
               base_plural(s->threads), nn_simd()->name,
-              base_scaled(network_bytes(n, s->job, n->piece, s->state.optimiser->slots)).text);
+              base_scaled(network_memory(s, n->piece, s->state.optimiser->slots)).text);
 }
 
 const struct train_task train_task_network = {

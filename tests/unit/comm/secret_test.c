@@ -72,26 +72,27 @@ static void test_files(void **state)
     struct comm_secret a, b;
     struct stat about;
     char path[256];
+    bool found;
 
     snprintf(path, sizeof path, "%s/token", folder);
     assert_int_equal(comm_secret_new(&a), BASE_OK);
     assert_int_equal(comm_secret_save(&a, path), BASE_OK);
     assert_int_equal(stat(path, &about), 0);
     assert_int_equal(about.st_mode & 0777, 0600);
-    assert_int_equal(comm_secret_load(path, &b), BASE_OK);
+    assert_int_equal(comm_secret_find(path, &b, &found), BASE_OK);
     assert_memory_equal(&a, &b, sizeof a);
     assert_int_equal(comm_secret_save(&a, path), BASE_ERR_USAGE); /* never over an old one */
     for (unsigned mode = 0610; mode <= 0640; mode += 010) {
         assert_int_equal(chmod(path, mode), 0);
-        assert_int_equal(comm_secret_load(path, &b), BASE_ERR_USAGE);
+        assert_int_equal(comm_secret_find(path, &b, &found), BASE_ERR_USAGE);
         assert_non_null(strstr(base_message(), "chmod 600"));
     }
-    assert_int_equal(comm_secret_load("/nowhere/token", &b), BASE_ERR_USAGE);
-    assert_int_equal(comm_secret_load(folder, &b), BASE_ERR_USAGE);
+    assert_int_equal(comm_secret_find("/nowhere/token", &b, &found), BASE_ERR_USAGE);
+    assert_int_equal(comm_secret_find(folder, &b, &found), BASE_ERR_USAGE);
     write_file(path, "", 0600);
-    assert_int_equal(comm_secret_load(path, &b), BASE_ERR_USAGE);
+    assert_int_equal(comm_secret_find(path, &b, &found), BASE_ERR_USAGE);
     write_file(path, "pl1-00\n", 0600);
-    assert_int_equal(comm_secret_load(path, &b), BASE_ERR_USAGE);
+    assert_int_equal(comm_secret_find(path, &b, &found), BASE_ERR_USAGE);
     assert_int_equal(unlink(path), 0);
 }
 

@@ -19,6 +19,7 @@
 #include "http/server.h"
 #include "http/stream.h"
 #include "support/client.h"
+#include "support/server.h"
 
 /* ---- a server ---- */
 
@@ -111,25 +112,6 @@ static const struct http_route routes[] = {
     {0},
 };
 
-static char *error_body(void *context, const struct http_request *request, int *status,
-                        const char *message)
-{
-    (void)context;
-    (void)request;
-    return base_format("{%d %s}", *status, message != NULL ? message : "-");
-}
-
-static struct http_server *start(struct http_setup setup)
-{
-    struct http_server *server;
-
-    setup.port = 0;
-    setup.routes = routes;
-    setup.error_body = error_body;
-    assert_int_equal(http_server_open(&setup, &server), BASE_OK);
-    return server;
-}
-
 #define HEAD " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
 
 static void expect(struct http_server *server, const char *request, int status, const char *says)
@@ -146,7 +128,7 @@ static void expect(struct http_server *server, const char *request, int status, 
 
 static void test_routes(void **state)
 {
-    struct http_server *server = start(http_setup_defaults);
+    struct http_server *server = support_serve(http_setup_defaults, routes);
 
     (void)state;
     expect(server, "GET /things/a%20b?q=1+2" HEAD "\r\n", 200, "<a b|-|1 2>");
@@ -156,7 +138,9 @@ static void test_routes(void **state)
     expect(server, "GET /things" HEAD "\r\n", 404, "{404 -}");
     expect(server, "GET /things/a/b/c" HEAD "\r\n", 404, "{404 -}");
     expect(server, "DELETE /things/a" HEAD "\r\n", 405, "{405 -}");
+    expect(server, "DELETE /things/a" HEAD "\r\n", 405, "\r\nAllow: GET, HEAD\r\n");
     expect(server, "PU /echo" HEAD "\r\n", 405, "{405 -}");
+    expect(server, "PU /echo" HEAD "\r\n", 405, "\r\nAllow: GET, HEAD, POST, PUT\r\n");
     expect(server, "GET /things/../echo" HEAD "\r\n", 400, "segment '..'");
     expect(server, "GET /things/%2e%2e/echo" HEAD "\r\n", 400, "segment '..'");
     expect(server, "GET /things/%zz" HEAD "\r\n", 400, "hexadecimal");
@@ -166,7 +150,7 @@ static void test_routes(void **state)
 
 static void test_bodies(void **state)
 {
-    struct http_server *server = start(http_setup_defaults);
+    struct http_server *server = support_serve(http_setup_defaults, routes);
 
     (void)state;
     expect(server, "POST /echo" HEAD "Content-Length: 5\r\n\r\nhello", 200, "\r\n\r\nhello");
@@ -179,7 +163,7 @@ static void test_bodies(void **state)
 
 static void test_later(void **state)
 {
-    struct http_server *server = start(http_setup_defaults);
+    struct http_server *server = support_serve(http_setup_defaults, routes);
 
     (void)state;
     for (int i = 0; i < 50; i++)
@@ -190,7 +174,7 @@ static void test_later(void **state)
 /* The answer that comes after the time limit goes nowhere, and harms nothing. */
 static void test_expire(void **state)
 {
-    struct http_server *server = start(http_setup_defaults);
+    struct http_server *server = support_serve(http_setup_defaults, routes);
 
     (void)state;
     expect(server, "GET /keep?expire=1" HEAD "\r\n", 408, "{408 too late}");
@@ -202,7 +186,7 @@ static void test_expire(void **state)
 
 static void test_stream(void **state)
 {
-    struct http_server *server = start(http_setup_defaults);
+    struct http_server *server = support_serve(http_setup_defaults, routes);
     int fd = support_connect(http_server_port(server));
     char *heard;
 
@@ -230,7 +214,7 @@ static void test_stream(void **state)
 /* A stream that a client left is told of by a send; one that is open does not hold up the end. */
 static void test_stream_ends(void **state)
 {
-    struct http_server *server = start(http_setup_defaults);
+    struct http_server *server = support_serve(http_setup_defaults, routes);
     int fd = support_connect(http_server_port(server));
     struct http_stream *left;
 
@@ -283,7 +267,7 @@ static void until_draining(int fd)
 /* What is under way is waited for; a stream that begins meanwhile ends at once. */
 static void test_drain(void **state)
 {
-    struct http_server *server = start(http_setup_defaults);
+    struct http_server *server = support_serve(http_setup_defaults, routes);
     int port = http_server_port(server), fd = support_connect(port);
     int asking = support_connect(port), late = support_connect(port);
     struct http_request *request;
@@ -322,7 +306,7 @@ static void test_drain(void **state)
 /* Of what is not done in time no more is computed: its handler learns that it is over. */
 static void test_drain_ends(void **state)
 {
-    struct http_server *server = start(http_setup_defaults);
+    struct http_server *server = support_serve(http_setup_defaults, routes);
     int fd = support_connect(http_server_port(server));
     struct http_request *request;
     char *heard;
@@ -345,7 +329,7 @@ static void test_drain_ends(void **state)
 
 static void test_framing(void **state)
 {
-    struct http_server *server = start(http_setup_defaults);
+    struct http_server *server = support_serve(http_setup_defaults, routes);
 
     (void)state;
     expect(server,
@@ -374,7 +358,7 @@ static void test_one_long_body(void **state)
     (void)state;
     setup.body_limit = 5;
     setup.bodies_limit = 4;
-    server = start(setup);
+    server = support_serve(setup, routes);
     expect(server, "POST /echo" HEAD "Content-Length: 5\r\n\r\nhello", 200, "hello");
     expect(server, "POST /echo" HEAD "Content-Length: 6\r\n\r\nhello!", 413, "");
     http_server_close(server);
@@ -389,7 +373,7 @@ static void test_long_bodies(void **state)
     (void)state;
     setup.body_limit = 1000;
     setup.bodies_limit = 1500;
-    server = start(setup);
+    server = support_serve(setup, routes);
     memset(body, 'x', 40000);
     request = base_format("POST /echo" HEAD "Content-Length: 40000\r\n\r\n%s", body);
     expect(server, request, 413, "{413 -}"); /* though all of it was sent */
@@ -431,7 +415,7 @@ static void test_token(void **state)
 
     (void)state;
     setup.token = "correct-horse-battery";
-    server = start(setup);
+    server = support_serve(setup, routes);
     expect(server, "GET /echo" HEAD "\r\n", 200, "");
     expect(server, "GET /things/a" HEAD "\r\n", 401, "Token");
     expect(server, "GET /things/a" HEAD "Authorization: Bearer correct-horse\r\n\r\n", 401, "");
@@ -463,7 +447,7 @@ static void test_foreign(void **state)
     static const char *const good[] = {"Host: 127.0.0.1:8080\r\n", "Host: [::1]:8080\r\n",
                                        "Host: LocalHost\r\n", "Host: 127.0.0.2\r\n",
                                        "Host: localhost:80\r\nOrigin: http://localhost:80\r\n"};
-    struct http_server *server = start(http_setup_defaults);
+    struct http_server *server = support_serve(http_setup_defaults, routes);
 
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -495,7 +479,7 @@ static void test_slow(void **state)
 
     (void)state;
     setup.head_seconds = setup.idle_seconds = 0.1;
-    server = start(setup);
+    server = support_serve(setup, routes);
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++) {
         fd = support_connect(http_server_port(server));
         support_say_text(fd, beginnings[i]);
@@ -522,7 +506,7 @@ static void test_per_address(void **state)
 
     (void)state;
     setup.connections_per_address = 3;
-    server = start(setup);
+    server = support_serve(setup, routes);
     for (int i = 0; i < 3; i++) {
         fds[i] = support_connect(http_server_port(server));
         support_say_text(fds[i], "GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -540,12 +524,11 @@ static void test_per_address(void **state)
 
 static void test_open_refused(void **state)
 {
-    struct http_server *server = start(http_setup_defaults), *second;
+    struct http_server *server = support_serve(http_setup_defaults, routes), *second;
     struct http_setup setup = http_setup_defaults;
 
     (void)state;
     setup.routes = routes;
-    setup.error_body = error_body;
     setup.port = http_server_port(server);
     assert_int_equal(http_server_open(&setup, &second), BASE_ERR_IO);
     assert_non_null(strstr(base_message(), "in use"));

@@ -41,13 +41,15 @@ static void test_query(void **state)
     (void)state;
     assert_int_equal(http_uri_parse("/m?a=1&b=x+y%26z&name[]=q&flag&&a=2&e%3Dq=%3F&empty=", &uri),
                      BASE_OK);
-    assert_string_equal(http_uri_parameter(&uri, "a"), "1"); /* the first counts */
-    assert_string_equal(http_uri_parameter(&uri, "b"), "x y&z");
-    assert_string_equal(http_uri_parameter(&uri, "name[]"), "q");
-    assert_string_equal(http_uri_parameter(&uri, "flag"), "");
-    assert_string_equal(http_uri_parameter(&uri, "e=q"), "?");
-    assert_string_equal(http_uri_parameter(&uri, "empty"), "");
-    assert_null(http_uri_parameter(&uri, "none"));
+    assert_string_equal(http_uri_parameter(&uri, "a", 0), "1");
+    assert_string_equal(http_uri_parameter(&uri, "a", 1), "2");
+    assert_null(http_uri_parameter(&uri, "a", 2));
+    assert_string_equal(http_uri_parameter(&uri, "b", 0), "x y&z");
+    assert_string_equal(http_uri_parameter(&uri, "name[]", 0), "q");
+    assert_string_equal(http_uri_parameter(&uri, "flag", 0), "");
+    assert_string_equal(http_uri_parameter(&uri, "e=q", 0), "?");
+    assert_string_equal(http_uri_parameter(&uri, "empty", 0), "");
+    assert_null(http_uri_parameter(&uri, "none", 0));
     http_uri_fini(&uri);
 }
 

@@ -266,6 +266,31 @@ static void test_refuses_tables(void **state)
 }
 
 /* A class that stands alone: what is told of a wrong label names two of them. */
+/* The text assumes one input and so many classes; the model was trained for others. */
+static void test_text(void **state)
+{
+    static const struct {
+        const char *given, *told;
+    } cases[] = {
+        {"dense classes\n", "input 4x1x1\nclasses 3\ndense classes\n"},
+        {"# mine\ninput 1x28x28\n classes 10 # or more\n\nrelu name=input\ndense classes",
+         "input 4x1x1\nclasses 3\n# mine\n\nrelu name=input\ndense classes"},
+        {"\tinput\t1x2x2\r\nclasses\t1", "input 4x1x1\nclasses 3\n"},
+        {"inputs\n", "input 4x1x1\nclasses 3\ninputs\n"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct model_about about = {.model = (char *)(uintptr_t)cases[i].given,
+                                    .classes = 3,
+                                    .input = {.c = 4, .h = 1, .w = 1}};
+        char *text = model_about_text(&about);
+
+        assert_string_equal(text, cases[i].told);
+        base_free(text);
+    }
+}
+
 static void test_one_class(void **state)
 {
     json_t *json = parse(of_table), *fields = parse("{'classes':1,'labels':['cat']}");
@@ -286,6 +311,7 @@ int main(void)
         cmocka_unit_test(test_missing),        cmocka_unit_test(test_refuses),
         cmocka_unit_test(test_table),          cmocka_unit_test(test_regression),
         cmocka_unit_test(test_refuses_tables), cmocka_unit_test(test_one_class),
+        cmocka_unit_test(test_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,12 +191,29 @@ static void test_names(void **state)
     nn_graph_free(graph);
 }
 
+static void test_memory(void **state)
+{
+    struct nn_graph *graph = graph_of(100, 2), *large = graph_of(4097, 2);
+    const uint64_t sums = 2 + 2 * 100 + 100 * 101 / 2;
+
+    (void)state;
+    assert_int_equal(nn_closed_memory(lda, graph, 0),
+                     8 * sums + sizeof(float) * nn_graph_weight_floats(graph));
+    assert_int_equal(nn_closed_memory(lda, graph, 10) - nn_closed_memory(lda, graph, 0),
+                     8 * 10 * 100);
+    assert_int_equal(nn_closed_memory(lda, large, 1), 0);
+    assert_int_equal(nn_closed_memory(NULL, graph, 1), 0);
+    nn_graph_free(graph);
+    nn_graph_free(large);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_by_hand),     cmocka_unit_test(test_workers),
         cmocka_unit_test(test_no_solution), cmocka_unit_test(test_one_sample_a_class),
         cmocka_unit_test(test_other_model), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_memory),
     };
 
     lda = nn_zoo_find("lda", &none)->closed;

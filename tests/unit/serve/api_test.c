@@ -21,6 +21,7 @@
 #include "serve/register.h"
 #include "support/client.h"
 #include "support/datafiles.h"
+#include "support/server.h"
 #include "support/trained.h"
 
 /* ---- a server without main ---- */
@@ -35,10 +36,9 @@ static void open_port(struct fixture *f, int port, const struct http_route *rout
 {
     struct http_setup setup = http_setup_defaults;
 
-    setup.routes = routes;
     setup.context = &f->serve;
     setup.error_body = serve_error_body;
-    assert_int_equal(http_server_open(&setup, &f->serve.servers[port]), BASE_OK);
+    f->serve.servers[port] = support_serve(setup, routes);
 }
 
 static void open_serve(struct fixture *f)
@@ -233,6 +233,7 @@ static void test_batch(void **state)
 {
     struct fixture *f = *state;
     struct asking asking[4];
+    char *answer;
 
     manage(f,
            "POST /models?url=one&batch_size=4&max_batch_delay=60000&initial_workers=2"
@@ -252,6 +253,15 @@ static void test_batch(void **state)
            "paceline_batches_total{model_name=\"one\",model_version=\"1.0\"} 1\n");
     expect(f, SERVE_METRICS, "GET /metrics?name[]=paceline_samples_total", "", 200,
            "paceline_samples_total{model_name=\"one\",model_version=\"1.0\"} 4\n");
+    assert_int_equal(ask(f, SERVE_METRICS,
+                         "GET /metrics?name[]=none&name[]=Requests2XX&name[]=paceline_workers", "",
+                         &answer),
+                     200);
+    assert_non_null(strstr(answer, "\npaceline_workers{"));
+    assert_non_null(strstr(answer, "\nRequests2XX{"));
+    assert_null(strstr(answer, "paceline_samples_total"));
+    base_free(answer);
+    expect(f, SERVE_METRICS, "GET /metrics?name[]=none", "", 200, "Content-Length: 0\r\n");
 }
 
 static int queued(struct fixture *f)
@@ -350,10 +360,9 @@ static void test_without_weights(void **state)
     char *answer;
 
     (void)state;
-    setup.routes = routes;
     setup.context = version;
     setup.error_body = serve_error_body;
-    assert_int_equal(http_server_open(&setup, &server), BASE_OK);
+    server = support_serve(setup, routes);
     assert_int_equal(support_ask(http_server_port(server),
                                  "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
                                  "Content-Length: 0\r\n\r\n",

@@ -425,15 +425,43 @@ static void full_disk_leaves_nothing(void **state)
     }
 }
 
+static void newest_digest_needs_no_files(void **state)
+{
+    const char *dir = *state;
+    struct store_checkpoint checkpoint;
+    char *manifest, *weights = in(dir, "step-12/model.safetensors"), *digest;
+
+    assert_null(store_newest_digest(dir));
+    assert_int_equal(support_save(dir, 1, 0), BASE_OK);
+    assert_int_equal(support_save(dir, 12, 0), BASE_OK);
+    assert_int_equal(store_checkpoint_open(dir, false, &checkpoint), BASE_OK);
+    assert_int_equal(unlink(weights), 0);
+    digest = store_newest_digest(dir);
+    assert_string_equal(digest, json_string_value(json_object_get(checkpoint.manifest, "digest")));
+    base_free(digest);
+    store_checkpoint_close(&checkpoint);
+    manifest = in(dir, "step-12/manifest.json");
+    assert_int_equal(truncate(manifest, 100), 0); /* no digest of an older one in its place */
+    assert_null(store_newest_digest(dir));
+    base_free(manifest);
+    base_free(weights);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
-        TEST(newest_is_by_number),      TEST(keeps_newest_and_best),
-        TEST(replaces_a_step),          TEST(removes_leftovers),
-        TEST(falls_back_and_says_so),   TEST(refuses_what_is_not_there),
-        TEST(manifest_is_checked),      TEST(digest_is_plain),
-        TEST(full_disk_leaves_nothing), TEST(unreadable_manifest_is_not_written),
+        TEST(newest_is_by_number),
+        TEST(newest_digest_needs_no_files),
+        TEST(keeps_newest_and_best),
+        TEST(replaces_a_step),
+        TEST(removes_leftovers),
+        TEST(falls_back_and_says_so),
+        TEST(refuses_what_is_not_there),
+        TEST(manifest_is_checked),
+        TEST(digest_is_plain),
+        TEST(full_disk_leaves_nothing),
+        TEST(unreadable_manifest_is_not_written),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
