@@ -75,6 +75,7 @@ static void point(struct nn_net *net, int j)
     for (int t = 0; t < node->stats; t++)
         pass->stat[t] = net->statistics + node->stat[t].offset;
     pass->reduce = net->setup.reduce;
+    pass->team = net->setup.team;
     pass->samples = &net->samples;
     pass->predicted = net->predicted;
 }
@@ -272,7 +273,7 @@ static void copy_input(struct nn_shape shape, int n, const float *canonical, flo
     }
     if (shape.c % NN_BLOCK != 0)
         memset(blocked, 0, (size_t)n * floats * sizeof *blocked);
-#pragma omp parallel for
+#pragma omp parallel for if (n > 1)
     for (int j = 0; j < n; j++)
         for (int c = 0; c < shape.c; c++) {
             const float *from = canonical + (size_t)j * values + (size_t)c * area;

@@ -117,8 +117,8 @@ NN_INLINE int nn_thread(void)
 #endif
 }
 
-void NN_LEVEL(dense_forward)(int n, int k, int o8, const float *x, const float *w, const float *b,
-                             float *y);
+void NN_LEVEL(dense_forward)(struct base_team *team, int n, int k, int o8, const float *x,
+                             const float *w, const float *b, float *y);
 void NN_LEVEL(dense_backward_data)(int n, int k, int o8, const float *dy, const float *w,
                                    float *dx);
 void NN_LEVEL(dense_backward_weights)(int n, int k, int o8, const float *x, const float *dy,

@@ -20,6 +20,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/team.h"
 #include "nn/conv.h"
 #include "nn/simd/simd.h"
 #include "nn/threads.h"
@@ -360,6 +361,7 @@ struct work {
     void *state;
     size_t bytes; /* of scratch */
     double worst;
+    struct base_team *team; /* of answers */
 };
 
 static double limit(const struct nn_conv *conv, double onednn)
@@ -676,8 +678,8 @@ static void one_answer(const struct work *w, const struct nn_conv_shape *s, int 
 
     spoil(b->ys, b->y);
     memset(b->scratch, 0x5a, b->scratch_bytes + GUARD);
-    assert_int_equal(w->conv->answer(w->state, n, b->x, prepared, s->bias ? b->b : NULL, &tail,
-                                     b->y, b->scratch),
+    assert_int_equal(w->conv->answer(w->state, w->team, n, b->x, prepared, s->bias ? b->b : NULL,
+                                     &tail, b->y, b->scratch),
                      BASE_OK);
     for (size_t i = 0; i < GUARD; i++)
         assert_int_equal(b->scratch[b->scratch_bytes + i], 0x5a);
@@ -707,11 +709,13 @@ static void answers_of(const struct grid *g, int threads)
     struct nn_conv_shape s = shape_of(g);
     struct buffers b = buffers_new(&s);
     struct work work[MAX_CANDIDATES];
+    struct base_team *team;
     size_t count;
 
     s.training = s.want_dx = false;
     s.prepared = true;
     nn_threads_set(threads);
+    assert_int_equal(base_team_new(threads, &team), BASE_OK);
     count = open_all(&s, work);
     for (int j = 0; j < s.n_max; j++)
         reference(&s, j, &b);
@@ -722,6 +726,7 @@ static void answers_of(const struct grid *g, int threads)
             prepared = zeros(w->conv->prepared_floats(&s), sizeof *prepared);
             w->conv->prepare(&s, b.w, prepared);
             take_scratch(&b, w->bytes);
+            w->team = team;
             for (int n = 1; n <= s.n_max; n++)
                 if (n < 5 || n == s.n_max)
                     all_tails(w, &s, n, &b, prepared);
@@ -729,6 +734,7 @@ static void answers_of(const struct grid *g, int threads)
         }
         w->conv->close(w->state);
     }
+    base_team_free(team);
     buffers_free(&b);
     nn_threads_set(0);
 }
