@@ -6,7 +6,8 @@
 
 Both sides have the same weights (PyTorch makes them and writes the ONNX file) and answer the same
 batch; what they say of its last image must agree to 1e-4. They take turns. A turn is a burst of
-answers: one that warms up, then as many as fit a third of a second, of which the median counts. A
+answers: one that warms up, then as many as fit a third of a second, of which the median counts; a
+side tells of them after the last, so that no reader takes a core from it meanwhile. A
 ratio is taken in each round, and the median of the rounds is reported with its quartiles, so that
 what disturbs the machine disturbs both. CPU is the processor time of a burst's answers, which other
 programs disturb less: on a busy machine its ratio tells more. ONNX Runtime is npm's
@@ -33,7 +34,7 @@ AGREE = 1e-4
 
 
 class Side:
-    """A program that answers once for each line it is sent."""
+    """A program that answers as often as the line says that it is sent."""
 
     def __init__(self, command):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -43,7 +44,7 @@ class Side:
 
     def answers(self, count):
         """Seconds of `count` answers without a pause between them."""
-        self.process.stdin.write(count * "\n")
+        self.process.stdin.write(f"{count}\n")
         self.process.stdin.flush()
         return [json.loads(self.process.stdout.readline())["seconds"] for _ in range(count)]
 

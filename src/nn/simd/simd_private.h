@@ -20,6 +20,8 @@
 #define NN_JOIN(level, name) NN_JOIN_(level, name)
 #define NN_LEVEL(name) NN_JOIN(NN_SIMD_LEVEL, name)
 
+enum { NN_SMALL = 1 << 14 }; /* elements below which a second thread costs more than it brings */
+
 #define NN_INLINE static inline __attribute__((always_inline))
 
 NN_INLINE nn_v8 nn_load(const float *from)

@@ -23,10 +23,10 @@ enum { UNITS = 100, THREADS = 5 };
 
 struct tally {
     int threads;
-    int counts[UNITS];          /* not atomic: one thread has a unit */
-    _Atomic int by[THREADS];    /* how many each thread had */
+    int counts[UNITS];       /* not atomic: one thread has a unit */
+    _Atomic int by[THREADS]; /* how many each thread had */
     _Atomic int wrong_thread;
-    _Atomic int *gate;          /* units wait until it is 0, or NULL */
+    _Atomic int *gate; /* units wait until it is 0, or NULL */
 };
 
 static void count(const void *context, int unit, int thread)
@@ -164,8 +164,8 @@ static void idle_teams_sleep(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_unit_once), cmocka_unit_test(helpers_help),
-        cmocka_unit_test(slow_unit),       cmocka_unit_test(leaders_change),
+        cmocka_unit_test(every_unit_once),  cmocka_unit_test(helpers_help),
+        cmocka_unit_test(slow_unit),        cmocka_unit_test(leaders_change),
         cmocka_unit_test(idle_teams_sleep),
     };
 
