@@ -24,9 +24,10 @@
 #include "base/cpus.h"
 #include "base/mem.h"
 
-/* Seconds of spinning: while rounds follow one another, and after the last. A thread that sleeps
- * costs the leader a system call and comes some 50 us late. */
-static const double AWAKE = 200e-6, LINGER = 50e-6;
+/* Seconds that a thread spins before it sleeps: longer than what is between two rounds of one
+ * forward, or than a unit of a small one. A helper that sleeps costs the leader a system call and
+ * comes some 50 us late. */
+static const double PATIENCE = 100e-6;
 
 enum { PAUSES = 8 }; /* between two looks at the clock */
 
@@ -42,7 +43,7 @@ struct base_team {
     _Atomic bool leader_sleeps;                  /* on `done` */
     _Alignas(BASE_ALIGN) _Atomic uint32_t bell;  /* changes when sleepers are to wake */
     _Atomic uint32_t sleepers;                   /* helpers that sleep on `bell`, or soon will */
-    _Atomic bool begun, ending;
+    _Atomic bool ending;
     base_team_task *task; /* of the round */
     const void *context;
     uint32_t units;
@@ -52,6 +53,11 @@ struct base_team {
 };
 
 /* ---- waiting ---- */
+
+static bool may_spin(const struct base_team *team, double since)
+{
+    return !team->crowded && base_now() - since < PATIENCE;
+}
 
 static void spin(void)
 {
@@ -122,13 +128,6 @@ static void sleep_until_rung(struct base_team *team)
     atomic_fetch_sub(&team->sleepers, 1);
 }
 
-static bool may_spin(struct base_team *team, double since)
-{
-    const double most = atomic_load_explicit(&team->begun, memory_order_relaxed) ? AWAKE : LINGER;
-
-    return !team->crowded && base_now() - since < most;
-}
-
 static void *help(void *argument)
 {
     const struct helper *helper = argument;
@@ -162,7 +161,7 @@ static void wait_for_helpers(struct base_team *team, uint32_t units)
     uint32_t done;
 
     while ((done = atomic_load(&team->done)) != units)
-        if (!team->crowded && base_now() - since < AWAKE) {
+        if (may_spin(team, since)) {
             spin();
         } else {
             atomic_store(&team->leader_sleeps, true);
@@ -192,17 +191,6 @@ void base_team_run(struct base_team *team, int units, base_team_task *task, cons
         mine += count;
     if (atomic_fetch_add(&team->done, mine) + mine != (uint32_t)units)
         wait_for_helpers(team, (uint32_t)units);
-}
-
-void base_team_begin(struct base_team *team)
-{
-    atomic_store(&team->begun, true);
-    wake_helpers(team);
-}
-
-void base_team_end(struct base_team *team)
-{
-    atomic_store(&team->begun, false);
 }
 
 /* ---- a team's life ---- */

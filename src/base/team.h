@@ -6,7 +6,8 @@
  * come: a helper that still wakes up, or has lost its core to another program, holds up nothing
  * but the unit that it has in hand.
  *
- * Waiting threads spin for a moment, then sleep; a team without work uses no CPU.
+ * Waiting threads spin for a moment, then sleep; a team without work uses no CPU. Where there are
+ * more threads than cores they sleep at once.
  */
 #ifndef BASE_TEAM_H
 #define BASE_TEAM_H
@@ -25,10 +26,5 @@ int base_team_threads(const struct base_team *team);
 
 /* Calls the task for the units 0 … units-1, in any order, and returns when all are done. */
 void base_team_run(struct base_team *team, int units, base_team_task *task, const void *context);
-
-/* Between these calls rounds follow one another: helpers are woken by the first call, and spin
- * longer before they sleep. */
-void base_team_begin(struct base_team *team);
-void base_team_end(struct base_team *team);
 
 #endif

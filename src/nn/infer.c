@@ -198,10 +198,7 @@ base_status nn_lane_run(struct nn_lane *lane, int n, const float *x, float *y)
     base_status st = BASE_OK;
     struct nn_outcome outcome;
 
-    base_team_begin(lane->team);
-    st = nn_net_forward(lane->net, &(struct nn_batch){.n = n, .x = x}, false, &outcome);
-    base_team_end(lane->team);
-    TRY(st);
+    TRY(nn_net_forward(lane->net, &(struct nn_batch){.n = n, .x = x}, false, &outcome));
     for (int i = 0; i < n; i++)
         TRY(nn_net_output(lane->net, lane->loss, i, y + (size_t)i * (size_t)lane->outputs));
 out:

@@ -26,15 +26,12 @@ struct tally {
     int counts[UNITS];       /* not atomic: one thread has a unit */
     _Atomic int by[THREADS]; /* how many each thread had */
     _Atomic int wrong_thread;
-    _Atomic int *gate; /* units wait until it is 0, or NULL */
 };
 
 static void count(const void *context, int unit, int thread)
 {
     struct tally *t = *(struct tally *const *)context;
 
-    while (t->gate != NULL && atomic_load(t->gate) != 0)
-        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
     t->counts[unit]++;
     if (thread < 0 || thread >= t->threads)
         atomic_fetch_add(&t->wrong_thread, 1);
@@ -61,12 +58,8 @@ static void every_unit_once(void **unused)
         assert_int_equal(base_team_new(threads, &team), BASE_OK);
         assert_int_equal(base_team_threads(team), threads);
         for (int round = 0; round < 3000; round++) {
-            if (round % 7 == 0)
-                base_team_begin(team);
             run(team, round % (UNITS + 1), &t);
-            if (round % 7 == 6)
-                base_team_end(team);
-            if (round % 500 == 0) /* helpers fall asleep: most rounds find them awake */
+            if (round % 500 == 0) /* helpers fall asleep; most rounds find them awake */
                 nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
         }
         base_team_free(team);
@@ -89,13 +82,11 @@ static void helpers_help(void **unused)
 static void keep(const void *context, int unit, int thread)
 {
     _Atomic int *left = *(_Atomic int *const *)context;
-    const int others = 3;
-
     (void)thread;
     while (unit == 0 && atomic_load(left) > 1)
         nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
     if (unit == 0) /* longer than a thread spins */
-        nanosleep(&(struct timespec){.tv_nsec = others * 1000000}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL);
     atomic_fetch_sub(left, 1);
 }
 
@@ -141,7 +132,7 @@ static void leaders_change(void **unused)
     base_team_free(team);
 }
 
-/* No CPU while idle, also when a round was announced and none came. */
+/* No CPU while idle. */
 static void idle_teams_sleep(void **unused)
 {
     struct tally t = {.threads = 4};
@@ -150,14 +141,12 @@ static void idle_teams_sleep(void **unused)
 
     (void)unused;
     assert_int_equal(base_team_new(4, &team), BASE_OK);
-    base_team_begin(team);
     run(team, UNITS, &t);
     nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* spinning is over long before */
     cpu = base_process_cpu();
     nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
     assert_true(base_process_cpu() - cpu < 0.1);
     run(team, UNITS, &t);
-    base_team_end(team);
     base_team_free(team);
 }
 
