@@ -6,7 +6,8 @@
 
 Both sides have the same weights (PyTorch makes them and writes the ONNX file) and answer the same
 batch; what they say of its last image must agree to 1e-4. They take turns. A turn is a burst of
-answers: one that warms up, then as many as fit a third of a second, of which the median counts. A
+answers: one that warms up, then as many as fit a third of a second, of which the median counts; a
+side tells of them after the last, so that no reader takes a core from it meanwhile. A
 ratio is taken in each round, and the median of the rounds is reported with its quartiles, so that
 what disturbs the machine disturbs both. CPU is the processor time of a burst's answers, which other
 programs disturb less: on a busy machine its ratio tells more. ONNX Runtime is npm's
@@ -32,6 +33,8 @@ AGREE = 1e-4
 
 
 class Side(results.Paced):
+    COUNTS = True
+
     def burst(self):
         """Median seconds of an answer, and mean CPU seconds."""
         time.sleep(results.PAUSE)

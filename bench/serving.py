@@ -93,6 +93,7 @@ class Forward(results.Paced):
     """Bursts of the bare forward."""
 
     BURST = 1
+    COUNTS = True
 
     def __init__(self, place, name, batch, threads):
         width, height, colour = SIDES[name]

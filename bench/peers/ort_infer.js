@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// ONNX Runtime's side of bench/inference.py: an answer for each line of standard input, told by a
-// JSON line, as `paceline bench infer --paced` does, on the same made-up batch.
+// ONNX Runtime's side of bench/inference.py: a line of standard input is a number of answers; once
+// all are given, each is told by a JSON line, as `paceline bench infer --paced` does, on the same
+// made-up batch.
 //
 //     node ort_infer.js FOLDER-WITH-ONNXRUNTIME MODEL.onnx BATCH THREADS
 "use strict";
@@ -26,11 +27,16 @@ async function main() {
     const first = (await session.run({x})).y.data;
 
     console.log(JSON.stringify({ready: true, outputs: Array.from(first.slice(-first.length / n))}));
-    for await (const _ of readline.createInterface({input: process.stdin})) {
-        const began = process.hrtime.bigint();
+    for await (const line of readline.createInterface({input: process.stdin})) {
+        const seconds = [];
 
-        await session.run({x});
-        console.log(JSON.stringify({seconds: Number(process.hrtime.bigint() - began) / 1e9}));
+        for (let i = 0; i < Number(line); i++) {
+            const began = process.hrtime.bigint();
+
+            await session.run({x});
+            seconds.push(Number(process.hrtime.bigint() - began) / 1e9);
+        }
+        console.log(seconds.map(s => JSON.stringify({seconds: s})).join("\n"));
     }
 }
 

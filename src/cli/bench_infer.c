@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Answers to the same batch of made-up images over and over. With --paced, one for each line of
- * standard input, so that another program can take turns (bench/inference.py); the first outputs
- * are told, for a comparison.
+ * Answers to the same batch of made-up images over and over. With --paced, as many as each line of
+ * standard input says, so that another program can take turns (bench/inference.py); the first
+ * outputs are told, for a comparison.
  */
 #include "cli/bench_infer.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -17,6 +18,8 @@
 #include "nn/zoo.h"
 #include "train/measure.h"
 #include "train/pace.h"
+
+enum { MAX_BURST = 100000 };
 
 struct bench {
     struct nn_graph *graph;
@@ -119,22 +122,49 @@ static base_status print_line(json_t *json)
     return st;
 }
 
+struct times {
+    double seconds, cpu;
+};
+
+/* Nothing is told before the last answer: a reader would take a core from the next one. */
+static base_status burst(struct bench *t, struct times *times, int count)
+{
+    base_status st = BASE_OK;
+
+    for (int i = 0; i < count; i++) {
+        const double cpu = base_process_cpu();
+
+        TRY(answer(t, &times[i].seconds));
+        times[i].cpu = base_process_cpu() - cpu;
+    }
+    for (int i = 0; i < count; i++)
+        TRY(print_line(
+            json_pack("{s:f, s:f}", "seconds", times[i].seconds, "cpu_seconds", times[i].cpu)));
+out:
+    return st;
+}
+
 static base_status paced(struct bench *t)
 {
     base_status st = BASE_OK;
+    struct times *times = NULL;
     char line[64];
     double seconds;
 
+    TRY(base_tensor(MAX_BURST, sizeof *times, "times", &times));
     TRY(answer(t, &seconds));
     TRY(print_line(json_pack("{s:b, s:o}", "ready", 1, "outputs", outputs(t))));
     while (fgets(line, sizeof line, stdin) != NULL) {
-        double cpu = base_process_cpu();
+        char *end;
+        const long count = strtol(line, &end, 10);
 
-        TRY(answer(t, &seconds));
-        TRY(print_line(
-            json_pack("{s:f, s:f}", "seconds", seconds, "cpu_seconds", base_process_cpu() - cpu)));
+        if (end == line || *end != '\n' || count < 1 || count > MAX_BURST)
+            TRY(base_fail(BASE_ERR_USAGE, "standard input: a line is a number of answers, 1 to %d",
+                          MAX_BURST));
+        TRY(burst(t, times, (int)count));
     }
 out:
+    base_free(times);
     return st;
 }
 

@@ -92,7 +92,7 @@ static base_status answerconv_forward(struct nn_pass *p)
 
     if (choice->prepared == NULL)
         return forward_plain(p, choice->conv, conv);
-    return choice->conv->answer(conv, p->n, p->x, choice->prepared, c->bias, &tail, p->y,
+    return choice->conv->answer(conv, p->team, p->n, p->x, choice->prepared, c->bias, &tail, p->y,
                                 p->scratch);
 }
 

@@ -57,8 +57,10 @@ struct nn_conv {
     void (*prepare)(const struct nn_conv_shape *shape, const float *w, float *prepared);
     /* How often one prepared weight is used for one image: what the choice of a kernel goes by. */
     int (*uses)(const struct nn_conv_shape *shape);
-    base_status (*answer)(void *state, int n, const float *x, const float *prepared, const float *b,
-                          const struct nn_conv_tail *tail, float *y, void *scratch);
+    /* By the threads of `team`: as many as nn_threads() said when the state was opened. */
+    base_status (*answer)(void *state, struct base_team *team, int n, const float *x,
+                          const float *prepared, const float *b, const struct nn_conv_tail *tail,
+                          float *y, void *scratch);
     /* Which implementation serves; for the log. */
     const char *(*implementation)(const void *state);
 };

@@ -2,8 +2,8 @@
  *
  * An nn_infer is a view of the model made for answering: batch norms folded, dropout gone,
  * convolutions with their tails and prepared weights (nn/answerconv.h). A lane is a network of that
- * view (nn/net.h), which owns activations and scratch memory; what it reads of the view and its
- * weights never changes, so lanes need no lock.
+ * view (nn/net.h), which owns activations and scratch memory, and a team of threads; what it reads
+ * of the view and its weights never changes, so lanes need no lock.
  */
 #include "nn/infer.h"
 
@@ -11,8 +11,10 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/team.h"
 #include "nn/answerconv.h"
 #include "nn/fold.h"
+#include "nn/threads.h"
 
 struct nn_infer {
     struct nn_fold fold;
@@ -24,6 +26,7 @@ struct nn_infer {
 };
 
 struct nn_lane {
+    struct base_team *team;
     struct nn_net *net;
     int loss, outputs; /* the last layer, and how many values it gives */
 };
@@ -167,8 +170,10 @@ base_status nn_lane_new(const struct nn_infer *infer, struct nn_lane **lane_p)
     *lane_p = NULL;
     lane->loss = nn_graph_layers(infer->graph) - 1;
     lane->outputs = nn_graph_node(infer->graph, lane->loss)->out.c;
+    TRY(base_team_new(nn_threads(), &lane->team));
     TRY(nn_net_new(infer->graph,
                    &(struct nn_setup){.n_max = infer->n_max,
+                                      .team = lane->team,
                                       .weights = infer->weights,
                                       .statistics = infer->fold.statistics},
                    &lane->net));
@@ -184,6 +189,7 @@ void nn_lane_free(struct nn_lane *lane)
     if (lane == NULL)
         return;
     nn_net_free(lane->net);
+    base_team_free(lane->team);
     base_free(lane);
 }
 

@@ -35,7 +35,8 @@ struct nn_infer_cost {
 };
 struct nn_infer_cost nn_infer_cost(const struct nn_infer *infer, int n);
 
-/* Computes on as many threads as nn_threads_set gave the calling thread. */
+/* It has as many threads as nn_threads_set gave the calling thread, most of them its own
+ * (base/team.h); layers that know of no team use the OpenMP threads of who runs it. */
 base_status nn_lane_new(const struct nn_infer *infer, struct nn_lane **lane_p);
 void nn_lane_free(struct nn_lane *lane); /* accepts NULL */
 

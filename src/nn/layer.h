@@ -15,6 +15,7 @@
 
 enum { NN_MAX_PARAMS = 2, NN_MAX_STATS = 2, NN_MAX_NAME = 64 };
 
+struct base_team;
 struct nn_conv_shape;
 struct nn_ops;  /* standard operators, nn/ops.h */
 struct nn_line; /* one line of a model file, nn/line.h */
@@ -64,9 +65,10 @@ struct nn_pass {
     void *state; /* of open */
     int n;       /* samples, 1 … n_max */
     bool training;
-    const float *x;     /* (n) x node->in */
-    float *y;           /* (n) x node->out */
-    const float *other; /* add: the named tensor */
+    struct base_team *team; /* of a network that only answers; NULL: OpenMP's threads */
+    const float *x;         /* (n) x node->in */
+    float *y;               /* (n) x node->out */
+    const float *other;     /* add: the named tensor */
     const float *dy;
     float *dx;     /* NULL: not wanted (first layer) */
     float *dother; /* gradient of the named tensor: add, load add to it; save reads it */

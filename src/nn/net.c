@@ -31,7 +31,7 @@ static void copy_input(struct nn_shape shape, int n, const float *canonical, flo
     }
     if (shape.c % NN_BLOCK != 0)
         memset(blocked, 0, (size_t)n * floats * sizeof *blocked);
-#pragma omp parallel for
+#pragma omp parallel for if (n > 1)
     for (int j = 0; j < n; j++)
         for (int c = 0; c < shape.c; c++) {
             const float *from = canonical + (size_t)j * values + (size_t)c * area;

@@ -44,6 +44,7 @@ struct nn_setup {
     float *weights, *gradients, *statistics;
     struct nn_lender lender;
     struct nn_reduce reduce;
+    struct base_team *team; /* that computes, kept by the caller; NULL: OpenMP's threads */
     /* Kernel plan: "onednn" for all, what nn_net_kernels gave, or NULL for the default. */
     const char *kernels;
     bool apart;          /* every layer by itself, so that hooks see all; otherwise nn/fuse.h */

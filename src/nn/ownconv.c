@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "nn/ownconv.h"
 
+#include <assert.h>
+
 #include "base/mem.h"
+#include "base/team.h"
 #include "nn/simd/simd.h"
 #include "nn/threads.h"
 
@@ -63,13 +66,14 @@ base_status nn_ownconv_backward_relu(void *state, int n, const float *x, const f
     return BASE_OK;
 }
 
-base_status nn_ownconv_answer(void *state, int n, const float *x, const float *prepared,
-                              const float *b, const struct nn_conv_tail *tail, float *y,
-                              void *scratch)
+base_status nn_ownconv_answer(void *state, struct base_team *team, int n, const float *x,
+                              const float *prepared, const float *b,
+                              const struct nn_conv_tail *tail, float *y, void *scratch)
 {
     const struct state *s = state;
 
-    s->kernels->answer(&s->shape, s->threads, n, x, prepared, b, tail, y, scratch);
+    assert(base_team_threads(team) == s->threads);
+    s->kernels->answer(&s->shape, team, n, x, prepared, b, tail, y, scratch);
     return BASE_OK;
 }
 

@@ -19,9 +19,9 @@ base_status nn_ownconv_forward_relu(void *state, int n, const float *x, const fl
                                     const float *b, float *y, void *scratch);
 base_status nn_ownconv_backward_relu(void *state, int n, const float *x, const float *y,
                                      const float *dy, float *dw, float *db, void *scratch);
-base_status nn_ownconv_answer(void *state, int n, const float *x, const float *prepared,
-                              const float *b, const struct nn_conv_tail *tail, float *y,
-                              void *scratch);
+base_status nn_ownconv_answer(void *state, struct base_team *team, int n, const float *x,
+                              const float *prepared, const float *b,
+                              const struct nn_conv_tail *tail, float *y, void *scratch);
 const char *nn_ownconv_implementation(const void *state);
 
 /* 3x3, that stride, padding 0 or 1, one group, blocked input: what a Winograd form computes. */

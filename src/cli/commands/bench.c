@@ -270,7 +270,7 @@ static const struct base_option options[] = {
     {.name = "classes", .argument = "N", .kind = BASE_INT, .offset = AT(classes), .max = 65536,
      .help = "classes; 0: the model's own", .local = true},
     {.name = "paced", .kind = BASE_FLAG, .offset = AT(paced),
-     .help = "step, infer: one and a JSON line for each line of standard input", .local = true},
+     .help = "step, infer: as lines of standard input say, with JSON lines", .local = true},
     {.name = "weights", .argument = "FILE", .kind = BASE_TEXT, .offset = AT(weights),
      .help = "infer: a safetensors file [those of a start]", .local = true},
     {.name = "collective", .argument = "C", .kind = BASE_TEXT, .offset = AT(collectives.collective),

@@ -59,7 +59,7 @@ static base_status forward(struct nn_pass *p)
 {
     int k = (int)nn_shape_floats(p->node->in), o8 = nn_pad8(p->node->out.c) / NN_BLOCK;
 
-    nn_simd()->dense_forward(p->n, k, o8, p->x, p->param[0], p->param[1], p->y);
+    nn_simd()->dense_forward(p->team, p->n, k, o8, p->x, p->param[0], p->param[1], p->y);
     return BASE_OK;
 }
 

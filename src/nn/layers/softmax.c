@@ -10,6 +10,8 @@
 #include "nn/loss.h"
 #include "nn/ops.h"
 
+enum { SMALL = 1 << 12 }; /* elements below which a second thread costs more than it brings */
+
 /* x, y (C) of one sample: the probabilities and the logarithm of the sum of exponentials. */
 static double probabilities(int c, const float *x, float *y, size_t floats)
 {
@@ -33,7 +35,7 @@ static base_status forward(struct nn_pass *p)
     size_t floats = nn_shape_floats(p->node->in);
     double *losses = p->keep;
 
-#pragma omp parallel for
+#pragma omp parallel for if ((size_t)p->n * floats > SMALL)
     for (int j = 0; j < p->n; j++) {
         const float *x = p->x + (size_t)j * floats;
         double logarithm = probabilities(c, x, p->y + (size_t)j * floats, floats);

@@ -56,7 +56,7 @@ struct nn_simd_conv {
      * shape->prepared that this is what it is for. */
     size_t (*prepared_floats)(const struct nn_conv_shape *shape);
     void (*prepare)(const struct nn_conv_shape *shape, const float *w, float *prepared);
-    void (*answer)(const struct nn_conv_shape *shape, int threads, int n, const float *x,
+    void (*answer)(const struct nn_conv_shape *shape, struct base_team *team, int n, const float *x,
                    const float *prepared, const float *b, const struct nn_conv_tail *tail, float *y,
                    float *scratch);
 };

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/team.h"
 #include "nn/simd/gemm.h"
 
 enum {
@@ -21,29 +22,55 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
-/* y (n,O8*8) = x (n,K) * w [O8][K][8] + b (O8*8) */
-void NN_LEVEL(dense_forward)(int n, int k, int o8, const float *x, const float *w, const float *b,
-                             float *y)
-{
-    const size_t outputs = (size_t)o8 * 8, inputs = (size_t)k;
+struct dense {
+    int n, k, o8;
+    const float *x, *w, *b;
+    float *y;
+};
 
-#pragma omp parallel for collapse(2) schedule(static)
-    for (int o = 0; o < o8; o += NN_PANELS)
-        for (int row = 0; row < n; row += TALL)
-            for (int at = 0; at < k; at += NN_DEPTH)
-                nn_gemm_rows((struct nn_tile){.a = x + (size_t)row * inputs + (size_t)at,
-                                              .b = w + ((size_t)o * inputs + (size_t)at) * 8,
-                                              .bias = b ? b + (size_t)o * 8 : NULL,
-                                              .c = y + (size_t)row * outputs + (size_t)o * 8,
-                                              .a_row = inputs,
-                                              .a_step = 1,
-                                              .b_step = 8,
-                                              .b_panel = inputs * 8,
-                                              .c_row = outputs,
-                                              .c_panel = 8,
-                                              .depth = least(NN_DEPTH, k - at),
-                                              .add = at > 0},
-                             least(TALL, n - row), least(NN_PANELS, o8 - o));
+static int blocks_of_rows(const struct dense *d)
+{
+    return (d->n + TALL - 1) / TALL;
+}
+
+/* TALL rows and NN_PANELS panels of y */
+static void dense_task(const void *context, int unit, int thread)
+{
+    const struct dense *d = context;
+    const size_t outputs = (size_t)d->o8 * 8, inputs = (size_t)d->k;
+    const int o = unit / blocks_of_rows(d) * NN_PANELS, row = unit % blocks_of_rows(d) * TALL;
+
+    (void)thread;
+    for (int at = 0; at < d->k; at += NN_DEPTH)
+        nn_gemm_rows((struct nn_tile){.a = d->x + (size_t)row * inputs + (size_t)at,
+                                      .b = d->w + ((size_t)o * inputs + (size_t)at) * 8,
+                                      .bias = d->b ? d->b + (size_t)o * 8 : NULL,
+                                      .c = d->y + (size_t)row * outputs + (size_t)o * 8,
+                                      .a_row = inputs,
+                                      .a_step = 1,
+                                      .b_step = 8,
+                                      .b_panel = inputs * 8,
+                                      .c_row = outputs,
+                                      .c_panel = 8,
+                                      .depth = least(NN_DEPTH, d->k - at),
+                                      .add = at > 0},
+                     least(TALL, d->n - row), least(NN_PANELS, d->o8 - o));
+}
+
+/* y (n,O8*8) = x (n,K) * w [O8][K][8] + b (O8*8) */
+void NN_LEVEL(dense_forward)(struct base_team *team, int n, int k, int o8, const float *x,
+                             const float *w, const float *b, float *y)
+{
+    const struct dense d = {n, k, o8, x, w, b, y};
+    const int units = (o8 + NN_PANELS - 1) / NN_PANELS * blocks_of_rows(&d);
+
+    if (team != NULL) {
+        base_team_run(team, units, dense_task, &d);
+        return;
+    }
+#pragma omp parallel for schedule(static)
+    for (int unit = 0; unit < units; unit++)
+        dense_task(&d, unit, 0);
 }
 
 /* Panel of up to eight inputs `count` from w [8 inputs][8 outputs] blocks, K*8 floats apart: to

@@ -12,8 +12,8 @@
 size_t NN_LEVEL(direct_answer_scratch)(const struct nn_conv_shape *shape, int threads);
 size_t NN_LEVEL(direct_prepared_floats)(const struct nn_conv_shape *shape);
 void NN_LEVEL(direct_prepare)(const struct nn_conv_shape *shape, const float *w, float *prepared);
-void NN_LEVEL(direct_answer)(const struct nn_conv_shape *shape, int threads, int n, const float *x,
-                             const float *prepared, const float *b, const struct nn_conv_tail *tail,
-                             float *y, float *scratch);
+void NN_LEVEL(direct_answer)(const struct nn_conv_shape *shape, struct base_team *team, int n,
+                             const float *x, const float *prepared, const float *b,
+                             const struct nn_conv_tail *tail, float *y, float *scratch);
 
 #endif

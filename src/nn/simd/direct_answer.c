@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/team.h"
 #include "nn/simd/gemm.h"
 #include "nn/simd/tail.h"
 
@@ -151,9 +152,10 @@ static void tile_run(const struct tile *t, int count)
 struct pass {
     const struct layout *l;
     const int *offsets;
-    const float *images, *w, *b;
+    const float *x, *w, *b;
     const struct nn_conv_tail *tail;
     float *y;
+    float *images, *products; /* with their padding; of all threads */
 };
 
 /* Products (rows,WO,GROUP) of one channel block -> y */
@@ -184,12 +186,29 @@ static void finish(const struct pass *p, int image, int row, int rows, int panel
     nn_tail_pool(&r);
 }
 
-/* Two rows of output of an image, all channels; products: the thread's memory */
-static void rows_task(const struct pass *p, int image, int row, float *products)
+static void pad_task(const void *context, int image, int thread)
 {
+    const struct pass *p = context;
+    const size_t i = (size_t)image;
+
+    (void)thread;
+    pad_image(p->l, p->x + i * nn_shape_floats(p->l->s->in), p->images + i * p->l->image);
+}
+
+static int pairs_of_rows(const struct layout *l)
+{
+    return (l->s->out.h + 1) / 2;
+}
+
+/* Two rows of output of an image, all channels */
+static void rows_task(const void *context, int unit, int thread)
+{
+    const struct pass *p = context;
     const struct layout *l = p->l;
     const struct nn_conv_shape *s = l->s;
+    const int image = unit / pairs_of_rows(l), row = unit % pairs_of_rows(l) * 2;
     const int rows = least(2, s->out.h - row), tiles = (s->out.w + NN_ROWS - 1) / NN_ROWS;
+    float *products = p->products + (size_t)thread * l->products;
 
     for (int group = 0; group < l->groups; group++) {
         struct tile t = {.w = p->w + (size_t)(group * l->taps) * GROUP,
@@ -222,25 +241,23 @@ static void find_offsets(const struct layout *l, int *offsets)
 }
 
 /* x (n,C,H,W) -> y (n,O8,HO,WO,8), or half of HO and WO */
-void NN_LEVEL(direct_answer)(const struct nn_conv_shape *shape, int threads, int n, const float *x,
-                             const float *prepared, const float *b, const struct nn_conv_tail *tail,
-                             float *y, float *scratch)
+void NN_LEVEL(direct_answer)(const struct nn_conv_shape *shape, struct base_team *team, int n,
+                             const float *x, const float *prepared, const float *b,
+                             const struct nn_conv_tail *tail, float *y, float *scratch)
 {
     const struct layout l = layout_of(shape);
-    float *products = scratch + (size_t)n * l.image;
     int offsets[NN_DIRECT_TAPS] = {0};
-    const struct pass p = {&l, offsets, scratch, prepared, b, tail, y};
+    const struct pass p = {.l = &l,
+                           .offsets = offsets,
+                           .x = x,
+                           .w = prepared,
+                           .b = b,
+                           .tail = tail,
+                           .y = y,
+                           .images = scratch,
+                           .products = scratch + (size_t)n * l.image};
 
     find_offsets(&l, offsets);
-#pragma omp parallel num_threads(threads)
-    {
-#pragma omp for schedule(static)
-        for (int i = 0; i < n; i++)
-            pad_image(&l, x + (size_t)i * nn_shape_floats(shape->in),
-                      scratch + (size_t)i * l.image);
-#pragma omp for collapse(2) schedule(static)
-        for (int i = 0; i < n; i++)
-            for (int row = 0; row < shape->out.h; row += 2)
-                rows_task(&p, i, row, products + (size_t)nn_thread() * l.products);
-    }
+    base_team_run(team, n, pad_task, &p);
+    base_team_run(team, n * pairs_of_rows(&l), rows_task, &p);
 }

@@ -6,20 +6,19 @@
 #include "nn/simd/simd_private.h"
 
 enum {
-    SLICES = 256,    /* of square_sum: partial sums, whatever the number of threads */
-    SMALL = 1 << 14, /* elements below which a second thread costs more than it brings */
+    SLICES = 256, /* of square_sum: partial sums, whatever the number of threads */
 };
 
 void NN_LEVEL(relu)(size_t count, const float *x, float *y)
 {
-#pragma omp parallel for simd schedule(static) if (count > SMALL)
+#pragma omp parallel for simd schedule(static) if (count > NN_SMALL)
     for (size_t i = 0; i < count; i++)
         y[i] = x[i] < 0 ? 0 : x[i];
 }
 
 void NN_LEVEL(relu_backward)(size_t count, const float *y, const float *dy, float *dx)
 {
-#pragma omp parallel for simd schedule(static) if (count > SMALL)
+#pragma omp parallel for simd schedule(static) if (count > NN_SMALL)
     for (size_t i = 0; i < count; i++) {
         const float grad = dy[i]; /* read in any case: a load that may not happen is a branch */
 
@@ -29,14 +28,14 @@ void NN_LEVEL(relu_backward)(size_t count, const float *y, const float *dy, floa
 
 void NN_LEVEL(add)(size_t count, const float *a, const float *b, float *sum)
 {
-#pragma omp parallel for simd schedule(static) if (count > SMALL)
+#pragma omp parallel for simd schedule(static) if (count > NN_SMALL)
     for (size_t i = 0; i < count; i++)
         sum[i] = a[i] + b[i];
 }
 
 void NN_LEVEL(scale)(size_t count, float factor, float *x)
 {
-#pragma omp parallel for simd schedule(static) if (count > SMALL)
+#pragma omp parallel for simd schedule(static) if (count > NN_SMALL)
     for (size_t i = 0; i < count; i++)
         x[i] *= factor;
 }
@@ -61,7 +60,7 @@ double NN_LEVEL(square_sum)(size_t count, const float *x)
     const size_t length = (count / SLICES + 16) / 16 * 16;
     double part[SLICES] = {0}, total = 0;
 
-#pragma omp parallel for schedule(static) if (count > SMALL)
+#pragma omp parallel for schedule(static) if (count > NN_SMALL)
     for (size_t s = 0; s < SLICES; s++) {
         const size_t at = s * length;
 

@@ -8,6 +8,7 @@
  *
  * Prepared weights: [O / GROUP][K][GROUP], K over (I/8,H,W,8) as the weights are, zeros behind O.
  */
+#include "base/team.h"
 #include "nn/simd/conv.h"
 #include "nn/simd/gemm.h"
 #include "nn/simd/tail.h"
@@ -131,10 +132,22 @@ static void take_patches(const struct layout *l, const float *x, int band, int c
 struct pass {
     const struct layout *l;
     int first, count; /* bands of the batch */
-    const float *patches, *w, *b;
+    const float *x, *w, *b;
     const struct nn_conv_tail *tail;
-    float *y; /* of the whole batch */
+    float *y;                  /* of the whole batch */
+    float *patches, *products; /* of the block; of all threads */
 };
+
+/* A channel block of a band -> patches */
+static void patches_task(const void *context, int unit, int thread)
+{
+    const struct pass *p = context;
+    const struct layout *l = p->l;
+    const int i = unit / l->i8, c = unit % l->i8;
+
+    (void)thread;
+    take_patches(l, p->x, p->first + i, c, p->patches + (size_t)(i * l->pixels) * l->row);
+}
 
 /* One channel block of a band: from (pixels, GROUP) -> y */
 static void finish(const struct pass *p, int band, int panel, const float *from)
@@ -165,10 +178,12 @@ static void finish(const struct pass *p, int band, int panel, const float *from)
     nn_tail_pool(&r);
 }
 
-/* GROUP output channels of the block; c: the thread's memory */
-static void group_task(const struct pass *p, int group, float *c)
+/* GROUP output channels of the block */
+static void group_task(const void *context, int group, int thread)
 {
+    const struct pass *p = context;
     const struct layout *l = p->l;
+    float *c = p->products + (size_t)thread * l->products;
     const int first = group * NN_PANELS, panels = least(NN_PANELS, l->o8 - first);
     struct nn_tile t = {.a = p->patches,
                         .b = p->w + (size_t)group * l->depth * GROUP,
@@ -194,25 +209,24 @@ static void group_task(const struct pass *p, int group, float *c)
 }
 
 /* x (n,I8,H,W,8) -> y (n,O8,HO,WO,8), or half of HO and WO */
-static void answer(const struct nn_conv_shape *shape, int threads, int n, const float *x,
+static void answer(const struct nn_conv_shape *shape, struct base_team *team, int n, const float *x,
                    const float *prepared, const float *b, const struct nn_conv_tail *tail, float *y,
                    float *scratch)
 {
     const struct layout l = layout_of(shape, n);
-    float *products = scratch + l.patches;
+    struct pass p = {.l = &l,
+                     .x = x,
+                     .w = prepared,
+                     .b = b,
+                     .tail = tail,
+                     .y = y,
+                     .patches = scratch,
+                     .products = scratch + l.patches};
 
-#pragma omp parallel num_threads(threads)
-    for (int first = 0; first < n * l.bands; first += l.block) {
-        const struct pass p = {
-            &l, first, least(l.block, n * l.bands - first), scratch, prepared, b, tail, y};
-
-#pragma omp for collapse(2) schedule(static)
-        for (int i = 0; i < p.count; i++)
-            for (int c = 0; c < l.i8; c++)
-                take_patches(&l, x, first + i, c, scratch + (size_t)(i * l.pixels) * l.row);
-#pragma omp for schedule(static)
-        for (int group = 0; group < l.groups; group++)
-            group_task(&p, group, products + (size_t)nn_thread() * l.products);
+    for (; p.first < n * l.bands; p.first += l.block) {
+        p.count = least(l.block, n * l.bands - p.first);
+        base_team_run(team, p.count * l.i8, patches_task, &p);
+        base_team_run(team, l.groups, group_task, &p);
     }
 }
 

@@ -75,7 +75,7 @@ void NN_LEVEL(maxpool)(int n, const struct nn_pool_shape *shape, const float *x,
     const struct nn_pool_shape s = *shape;
     const size_t planes = (size_t)n * (size_t)s.c8;
 
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (planes * plane_in(&s) > NN_SMALL)
     for (size_t p = 0; p < planes; p++) {
         const float *from = x + p * plane_in(&s);
         const size_t to = p * plane_out(&s);
@@ -148,7 +148,7 @@ void NN_LEVEL(avgpool)(int n, const struct nn_pool_shape *shape, const float *x,
     const size_t planes = (size_t)n * (size_t)s.c8;
     const float share = 1.0f / (float)(s.kernel[0] * s.kernel[1]);
 
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (planes * plane_in(&s) > NN_SMALL)
     for (size_t p = 0; p < planes; p++) {
         const float *from = x + p * plane_in(&s);
         float *to = y + p * plane_out(&s);

@@ -23,6 +23,7 @@ struct nn_pool_shape {
 /* The argmax of a window that no gradient goes back through. */
 enum { NN_POOL_DEAD = 4 };
 
+struct base_team;
 struct nn_simd_conv;
 
 /* The CPU levels, slowest first; what is chosen by level is a table indexed by it. */
@@ -37,8 +38,8 @@ struct nn_simd {
     double (*fma)(long rounds, int threads);
 
     /* Dense layers: x (n,K), w panels [O8][K][8], y (n,O8*8). b (O8*8) or NULL. */
-    void (*dense_forward)(int n, int k, int o8, const float *x, const float *w, const float *b,
-                          float *y);
+    void (*dense_forward)(struct base_team *team /* or NULL: OpenMP's */, int n, int k, int o8,
+                          const float *x, const float *w, const float *b, float *y);
     void (*dense_backward_data)(int n, int k, int o8, const float *dy, const float *w, float *dx);
     void (*dense_backward_weights)(int n, int k, int o8, const float *x, const float *dy, float *dw,
                                    float *db /* or NULL */);

@@ -20,6 +20,8 @@
 #define NN_JOIN(level, name) NN_JOIN_(level, name)
 #define NN_LEVEL(name) NN_JOIN(NN_SIMD_LEVEL, name)
 
+enum { NN_SMALL = 1 << 14 }; /* elements below which a second thread costs more than it brings */
+
 #define NN_INLINE static inline __attribute__((always_inline))
 
 NN_INLINE nn_v8 nn_load(const float *from)
@@ -117,8 +119,8 @@ NN_INLINE int nn_thread(void)
 #endif
 }
 
-void NN_LEVEL(dense_forward)(int n, int k, int o8, const float *x, const float *w, const float *b,
-                             float *y);
+void NN_LEVEL(dense_forward)(struct base_team *team, int n, int k, int o8, const float *x,
+                             const float *w, const float *b, float *y);
 void NN_LEVEL(dense_backward_data)(int n, int k, int o8, const float *dy, const float *w,
                                    float *dx);
 void NN_LEVEL(dense_backward_weights)(int n, int k, int o8, const float *x, const float *dy,

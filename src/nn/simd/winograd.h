@@ -66,7 +66,7 @@ size_t NN_LEVEL(winograd_prepared_floats)(const struct nn_winograd_form *form,
 void NN_LEVEL(winograd_prepare)(const struct nn_winograd_form *form,
                                 const struct nn_conv_shape *shape, const float *w, float *prepared);
 void NN_LEVEL(winograd_answer)(const struct nn_winograd_form *form,
-                               const struct nn_conv_shape *shape, int threads, int n,
+                               const struct nn_conv_shape *shape, struct base_team *team, int n,
                                const float *x, const float *prepared, const float *b,
                                const struct nn_conv_tail *tail, float *y, float *scratch);
 

@@ -9,6 +9,7 @@
  *
  * Prepared weights: [O / GROUP][positions][I][GROUP], zeros behind O.
  */
+#include "base/team.h"
 #include "nn/simd/gemm.h"
 #include "nn/simd/winograd.h"
 
@@ -150,6 +151,8 @@ struct pass {
     const float *x, *u, *b;
     const struct nn_conv_tail *tail;
     float *y;
+    int threads;
+    float *scratch;
     float *v, *m; /* of the block; of the thread */
 };
 
@@ -169,8 +172,22 @@ static struct nn_tiling tiling_of(const struct layout *l, int band, int *row_p)
     return t;
 }
 
+/* The block that begins with band `first`, and the thread's memory. */
+static struct pass pass_at(const struct pass *whole, int first, int thread)
+{
+    const struct layout *l = whole->l;
+    const size_t blocks = l->shared ? 1 : (size_t)whole->threads;
+    struct pass p = *whole;
+
+    p.first = first;
+    p.count = least(l->block, l->all - first);
+    p.v = p.scratch + (l->shared ? 0 : (size_t)thread) * l->v_floats;
+    p.m = p.scratch + blocks * l->v_floats + (size_t)thread * l->m_floats;
+    return p;
+}
+
 /* x -> V of some channel blocks of the block's i-th band */
-static void input_task(const struct pass *p, int i, int c)
+static void transform(const struct pass *p, int i, int c)
 {
     const struct layout *l = p->l;
     const int band = p->first + i;
@@ -231,72 +248,73 @@ static void output(const struct pass *p, int group, int i)
                     &tail, p->y + (tail.pool ? image / 4 + above / 4 : image + above));
 }
 
-static void group_task(const struct pass *p, int group)
+static void compute_group(const struct pass *p, int group)
 {
     multiply(p, group);
     for (int i = 0; i < p->count; i++)
         output(p, group, i);
 }
 
+/* ---- tasks of a team ---- */
+
 /* One thread and its own block. */
-static void block_task(const struct pass *p)
+static void block_task(const void *context, int block, int thread)
 {
-    for (int i = 0; i < p->count; i++)
-        for (int c = 0; c < p->l->i8; c += CHANNELS)
-            input_task(p, i, c);
-    for (int group = 0; group < p->l->groups; group++)
-        group_task(p, group);
+    const struct pass *whole = context;
+    const struct layout *l = whole->l;
+    const struct pass p = pass_at(whole, block * l->block, thread);
+
+    for (int i = 0; i < p.count; i++)
+        for (int c = 0; c < l->i8; c += CHANNELS)
+            transform(&p, i, c);
+    for (int group = 0; group < l->groups; group++)
+        compute_group(&p, group);
 }
 
-/* The block that begins with band `first`, and this thread's memory. */
-static struct pass pass_at(const struct pass *whole, int first, int threads, float *scratch)
+/* All threads and one block: CHANNELS channel blocks of a band, */
+static void input_task(const void *context, int unit, int thread)
 {
-    const struct layout *l = whole->l;
-    const size_t thread = (size_t)nn_thread(), blocks = l->shared ? 1 : (size_t)threads;
-    struct pass p = *whole;
+    const struct pass *p = context;
+    const int parts = divide_up(p->l->i8, CHANNELS);
 
-    p.first = first;
-    p.count = least(l->block, l->all - first);
-    p.v = scratch + (l->shared ? 0 : thread) * l->v_floats;
-    p.m = scratch + blocks * l->v_floats + thread * l->m_floats;
-    return p;
+    (void)thread;
+    transform(p, unit / parts, unit % parts * CHANNELS);
 }
 
-static void answer_shared(const struct pass *whole, int threads, float *scratch)
+/* and then GROUP output channels. */
+static void group_task(const void *context, int group, int thread)
 {
-    const struct layout *l = whole->l;
+    const struct pass *block = context;
+    const struct pass p = pass_at(block, block->first, thread);
 
-#pragma omp parallel num_threads(threads)
-    for (int first = 0; first < l->all; first += l->block) {
-        const struct pass p = pass_at(whole, first, threads, scratch);
-
-#pragma omp for collapse(2) schedule(static)
-        for (int i = 0; i < p.count; i++)
-            for (int c = 0; c < l->i8; c += CHANNELS)
-                input_task(&p, i, c);
-#pragma omp for schedule(static)
-        for (int group = 0; group < l->groups; group++)
-            group_task(&p, group);
-    }
+    compute_group(&p, group);
 }
 
 /* x (n,I8,H,W,8), b (O) -> y (n,O8,HO,WO,8), or half of HO and WO */
 void NN_LEVEL(winograd_answer)(const struct nn_winograd_form *form,
-                               const struct nn_conv_shape *shape, int threads, int n,
+                               const struct nn_conv_shape *shape, struct base_team *team, int n,
                                const float *x, const float *prepared, const float *b,
                                const struct nn_conv_tail *tail, float *y, float *scratch)
 {
+    const int threads = base_team_threads(team);
     const struct layout l = layout_of(form, shape, n, threads);
-    const struct pass whole = {.l = &l, .x = x, .u = prepared, .b = b, .tail = tail, .y = y};
+    const struct pass whole = {.l = &l,
+                               .x = x,
+                               .u = prepared,
+                               .b = b,
+                               .tail = tail,
+                               .y = y,
+                               .threads = threads,
+                               .scratch = scratch};
 
-    if (l.shared) {
-        answer_shared(&whole, threads, scratch);
+    if (!l.shared) {
+        base_team_run(team, divide_up(l.all, l.block), block_task, &whole);
         return;
     }
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (int first = 0; first < l.all; first += l.block) {
-        const struct pass p = pass_at(&whole, first, threads, scratch);
+        const struct pass p = pass_at(&whole, first, 0);
 
-        block_task(&p);
+        base_team_run(team, p.count * divide_up(l.i8, CHANNELS), input_task, &p);
+        base_team_run(team, l.groups, group_task, &p);
     }
 }

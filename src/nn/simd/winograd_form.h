@@ -383,11 +383,11 @@ static void prepare(const struct nn_conv_shape *shape, const float *w, float *pr
     NN_LEVEL(winograd_prepare)(&form, shape, w, prepared);
 }
 
-static void answer(const struct nn_conv_shape *shape, int threads, int n, const float *x,
+static void answer(const struct nn_conv_shape *shape, struct base_team *team, int n, const float *x,
                    const float *prepared, const float *b, const struct nn_conv_tail *tail, float *y,
                    float *scratch)
 {
-    NN_LEVEL(winograd_answer)(&form, shape, threads, n, x, prepared, b, tail, y, scratch);
+    NN_LEVEL(winograd_answer)(&form, shape, team, n, x, prepared, b, tail, y, scratch);
 }
 
 static void forward(const struct nn_conv_shape *shape, int threads, int n, const float *x,

@@ -109,7 +109,7 @@ static uint64_t dense_case(const struct nn_simd *simd, int n, int k, int o, bool
     double *db2 = zeros((size_t)o8 * 8, sizeof *y2);
     uint64_t hash;
 
-    simd->dense_forward(n, k, o8, x, w, bias ? b : NULL, y);
+    simd->dense_forward(NULL, n, k, o8, x, w, bias ? b : NULL, y);
     simd->dense_backward_data(n, k, o8, dy, w, dx);
     simd->dense_backward_weights(n, k, o8, x, dy, dw, bias ? db : NULL);
     for (int i = 0; i < n; i++)
