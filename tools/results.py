@@ -31,11 +31,13 @@ def take_turns(sides, rounds):
 
 
 class Paced:
-    """A program that works once for each line it is sent and answers with a line of JSON, which says by
-    which clocks how long it took; a line about itself comes first. What it does after a pause takes
-    longer, so that it is asked for bursts, of which the first answer does not count."""
+    """A program that works once for each line it is sent, or as often as the line says, and answers
+    with lines of JSON, which say by which clocks how long it took; a line about itself comes first.
+    What it does after a pause takes longer, so that it is asked for bursts, of which the first answer
+    does not count."""
 
     BURST = 0.3  # seconds
+    COUNTS = False  # a line is a number, and the answers come after the last
 
     def __init__(self, command, most, clock="seconds"):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -45,7 +47,7 @@ class Paced:
 
     def answers(self, count):
         """So many, without a pause between them."""
-        self.process.stdin.write(count * "\n")
+        self.process.stdin.write(f"{count}\n" if self.COUNTS else count * "\n")
         self.process.stdin.flush()
         answers = [json.loads(self.process.stdout.readline()) for _ in range(count)]
         self.last = answers[-1]

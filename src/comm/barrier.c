@@ -7,6 +7,7 @@
 #include "comm/barrier.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -57,6 +58,27 @@ static base_status time_is_up(const struct comm_barrier *barrier, uint32_t turn)
                      barrier->group->view.number, names);
 }
 
+/* An engine's thread serves its messages while it waits for a barrier: they wake it, too. Sockets
+ * wake no futex, so the sleep is short where there are some. */
+static base_status sleep_serving(struct comm_group *group, struct comm_futex *words,
+                                 double deadline)
+{
+    base_status st = BASE_OK;
+    bool moved = false;
+
+    words[2] = (struct comm_futex){group->asleep, 1};
+    atomic_store(group->asleep, 1);
+    atomic_thread_fence(memory_order_seq_cst);
+    TRY(comm_group_turn(group, &moved));
+    if (group->messages > 0 && group->open_count > 1)
+        deadline = fmin(deadline, base_now() + 0.5e-3);
+    if (!moved && !comm_group_stirred(group))
+        comm_futex_wait(words, 3, deadline);
+out:
+    atomic_store(group->asleep, 0);
+    return st;
+}
+
 /* Until the turn is no longer `turn`. */
 static base_status sleep_turn(struct comm_barrier *barrier, uint32_t turn, double deadline)
 {
@@ -66,12 +88,15 @@ static base_status sleep_turn(struct comm_barrier *barrier, uint32_t turn, doubl
     atomic_fetch_add(&words->sleepers, 1);
     while (atomic_load(&words->turn) == turn) {
         uint32_t alarm = atomic_load(barrier->alarm);
+        struct comm_futex sleep[3] = {{&words->turn, turn}, {barrier->alarm, alarm}};
 
         TRY(comm_group_check(barrier->group));
         if (base_now() >= deadline)
             TRY(time_is_up(barrier, turn));
-        comm_futex_wait((struct comm_futex[]){{&words->turn, turn}, {barrier->alarm, alarm}}, 2,
-                        deadline);
+        if (barrier->group->engine != NULL)
+            TRY(sleep_serving(barrier->group, sleep, deadline));
+        else
+            comm_futex_wait(sleep, 2, deadline);
     }
 out:
     atomic_fetch_sub(&words->sleepers, 1);
@@ -83,6 +108,8 @@ base_status comm_barrier_meet(struct comm_barrier *barrier, double deadline)
     struct comm_barrier_words *words = barrier->words;
     uint32_t turn = atomic_load(&words->turn);
     struct comm_linger linger = comm_linger_of(barrier->alarm);
+    base_status st = BASE_OK;
+    bool moved;
 
     atomic_store_explicit(&words->members[barrier->me].turn, turn + 1, memory_order_relaxed);
     if (atomic_fetch_add(&words->arrived, 1) + 1 == (uint32_t)barrier->count) {
@@ -92,10 +119,15 @@ base_status comm_barrier_meet(struct comm_barrier *barrier, double deadline)
             comm_futex_wake(&words->turn);
         return BASE_OK;
     }
-    while (comm_linger(&linger))
+    while (comm_linger(&linger)) {
         if (atomic_load_explicit(&words->turn, memory_order_acquire) != turn)
             return BASE_OK;
-    return sleep_turn(barrier, turn, deadline);
+        if (comm_group_has_messages(barrier->group))
+            TRY(comm_group_turn(barrier->group, &moved));
+    }
+    TRY(sleep_turn(barrier, turn, deadline));
+out:
+    return st;
 }
 
 base_status comm_barrier_wait(struct comm_barrier *barrier, double deadline)

@@ -177,6 +177,7 @@ static void point(struct nn_net *net, struct nn_piece *piece, int j)
         pass->stat[t] = net->statistics + (node->stat[t].offset - net->stat_range.from);
     pass->scratch = net->scratch;
     pass->reduce = net->setup.reduce;
+    pass->team = net->setup.team;
     pass->samples = &piece->samples;
     pass->predicted = piece->predicted;
 }

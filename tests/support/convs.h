@@ -15,6 +15,8 @@
 enum { CONVS_GUARD = 64 /* bytes after the scratch */, CONVS_MAX_CANDIDATES = 16 };
 #define CONVS_TOLERANCE 1e-5
 
+struct base_team;
+
 struct convs_case {
     int i, h, w, o, kernel[2], stride[2], pad[2], groups, n_max;
     bool planar, bias;
@@ -59,6 +61,7 @@ struct convs_work {
     void *state;
     size_t bytes; /* of scratch */
     double worst;
+    struct base_team *team; /* of answers */
 };
 
 /* All that serve the shape, at most CONVS_MAX_CANDIDATES; how many. */

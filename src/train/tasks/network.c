@@ -125,8 +125,7 @@ static void network_cut_batch(struct train_session *s)
 static double network_memory(const struct train_session *s, int samples, int slots)
 {
     const struct network *n = s->work;
-    struct nn_setup setup = {
-        .n_max = samples, .training = true, .apart = s->job->record.count > 0};
+    struct nn_setup setup = {.n_max = samples, .training = true, .apart = s->job->record.count > 0};
     struct nn_memory memory;
 
     if (nn_net_memory(n->graph, &setup, &memory) != BASE_OK)

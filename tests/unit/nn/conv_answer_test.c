@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/team.h"
 #include "nn/threads.h"
 #include "support/convs.h"
 
@@ -75,8 +76,8 @@ static void one_answer(const struct convs_work *w, const struct nn_conv_shape *s
 
     convs_spoil(b->ys, b->y);
     memset(b->scratch, 0x5a, b->scratch_bytes + CONVS_GUARD);
-    assert_int_equal(w->conv->answer(w->state, n, b->x, prepared, s->bias ? b->b : NULL, &tail,
-                                     b->y, b->scratch),
+    assert_int_equal(w->conv->answer(w->state, w->team, n, b->x, prepared, s->bias ? b->b : NULL,
+                                     &tail, b->y, b->scratch),
                      BASE_OK);
     for (size_t i = 0; i < CONVS_GUARD; i++)
         assert_int_equal(b->scratch[b->scratch_bytes + i], 0x5a);
@@ -106,11 +107,13 @@ static void answers_of(const struct convs_case *g, int threads)
     struct nn_conv_shape s = convs_shape(g);
     struct convs_buffers b = convs_buffers_new(&s);
     struct convs_work work[CONVS_MAX_CANDIDATES];
+    struct base_team *team;
     size_t count;
 
     s.training = s.want_dx = false;
     s.prepared = true;
     nn_threads_set(threads);
+    assert_int_equal(base_team_new(threads, &team), BASE_OK);
     count = convs_open(&s, work);
     for (int j = 0; j < s.n_max; j++)
         convs_reference(&s, j, &b);
@@ -121,6 +124,7 @@ static void answers_of(const struct convs_case *g, int threads)
             prepared = convs_zeros(w->conv->prepared_floats(&s), sizeof *prepared);
             w->conv->prepare(&s, b.w, prepared);
             convs_take_scratch(&b, w->bytes);
+            w->team = team;
             for (int n = 1; n <= s.n_max; n++)
                 if (n < 5 || n == s.n_max)
                     all_tails(w, &s, n, &b, prepared);
@@ -128,6 +132,7 @@ static void answers_of(const struct convs_case *g, int threads)
         }
         w->conv->close(w->state);
     }
+    base_team_free(team);
     convs_buffers_free(&b);
     nn_threads_set(0);
 }
