@@ -391,7 +391,8 @@ static void move_on(struct cluster_coordinator *c, double now)
     if (count(c, WORKER_LEAVING) > 0)
         return;
     if (alive(c) > 0) {
-        if ((c->gaps || (arrivals(c) && settled(c))) && count(c, WORKER_READY) > 0)
+        if ((c->gaps || (arrivals(c) && settled(c))) && count(c, WORKER_READY) > 0 &&
+            cluster_coordinator_may_publish(c, now))
             publish(c, now);
         return;
     }

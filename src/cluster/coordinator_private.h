@@ -183,6 +183,9 @@ void cluster_coordinator_settle(struct cluster_coordinator *c);
 /* It hears at least half of the hosts of the view, and of the last one that was in use, of those
  * that are not dead. Where not, it waits a moment for news of deaths, and fails. */
 bool cluster_coordinator_may_go_on(struct cluster_coordinator *c, double now);
+/* The same of hosts that were heard just now. A host that is cut off counts as here for the whole
+ * of `silence`; meanwhile no view may be made that the others do not know of. */
+bool cluster_coordinator_may_publish(const struct cluster_coordinator *c, double now);
 
 /* ---- coordinator_succeed.c ---- */
 

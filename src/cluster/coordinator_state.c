@@ -113,31 +113,62 @@ void cluster_coordinator_settle(struct cluster_coordinator *c)
         c->quorum[i] = in_view(c, i);
 }
 
-bool cluster_coordinator_may_go_on(struct cluster_coordinator *c, double now)
+/* At least half of the hosts of the last view in use, and of the newest, as `counts` counts them.
+ * Dead hosts are left out. *heard_p of *of_p: where that is not so. */
+static bool has_half(const struct cluster_coordinator *c,
+                     bool counts(const struct cluster_coordinator *c, int host, double now),
+                     double now, int *heard_p, int *of_p)
 {
     int in_quorum = 0, of_quorum = 0, in_newest = 0, of_newest = 0;
+    bool newest_lacks;
 
     for (int i = 0; i < c->host_count; i++) {
         bool newest = in_view(c, i);
 
         in_quorum += c->quorum[i] && !c->hosts[i].dead;
-        of_quorum += c->quorum[i] && c->hosts[i].here;
+        of_quorum += c->quorum[i] && counts(c, i, now);
         in_newest += newest && !c->hosts[i].dead;
-        of_newest += newest && c->hosts[i].here;
+        of_newest += newest && counts(c, i, now);
     }
-    if (2 * of_quorum >= in_quorum && 2 * of_newest >= in_newest) {
+    newest_lacks = 2 * of_newest < in_newest;
+    *heard_p = newest_lacks ? of_newest : of_quorum;
+    *of_p = newest_lacks ? in_newest : in_quorum;
+    return !newest_lacks && 2 * of_quorum >= in_quorum;
+}
+
+static bool is_here(const struct cluster_coordinator *c, int host, double now)
+{
+    (void)now;
+    return c->hosts[host].here;
+}
+
+static bool is_heard(const struct cluster_coordinator *c, int host, double now)
+{
+    return c->hosts[host].here && (host == c->own || now - c->hosts[host].heard <= CLUSTER_QUIET);
+}
+
+bool cluster_coordinator_may_go_on(struct cluster_coordinator *c, double now)
+{
+    int heard, of;
+
+    if (has_half(c, is_here, now, &heard, &of)) {
         c->doubtful = 0;
         return true;
     }
     if (c->doubtful <= 0)
         c->doubtful = now;
     if (now - c->doubtful > DOUBT) {
-        bool newest = 2 * of_newest < in_newest;
-
         c->failure = (struct failure){0}; /* no worker is to blame */
         cluster_coordinator_fail(c, BASE_ERR_PEER_LOST, now,
                                  "this host hears %d of %d hosts: the others may go on without it",
-                                 newest ? of_newest : of_quorum, newest ? in_newest : in_quorum);
+                                 heard, of);
     }
     return false;
+}
+
+bool cluster_coordinator_may_publish(const struct cluster_coordinator *c, double now)
+{
+    int heard, of;
+
+    return now - c->woke >= CLUSTER_QUIET && has_half(c, is_heard, now, &heard, &of);
 }
