@@ -113,6 +113,13 @@ void cluster_coordinator_settle(struct cluster_coordinator *c)
         c->quorum[i] = in_view(c, i);
 }
 
+/* Hosts that are cut off together are lost one after the other: those that are merely not lost yet
+ * count for nothing. */
+static bool is_heard(const struct host *h, double now)
+{
+    return h->here && now - h->heard <= CLUSTER_QUIET;
+}
+
 bool cluster_coordinator_may_go_on(struct cluster_coordinator *c, double now)
 {
     int in_quorum = 0, of_quorum = 0, in_newest = 0, of_newest = 0;
@@ -121,9 +128,9 @@ bool cluster_coordinator_may_go_on(struct cluster_coordinator *c, double now)
         bool newest = in_view(c, i);
 
         in_quorum += c->quorum[i] && !c->hosts[i].dead;
-        of_quorum += c->quorum[i] && c->hosts[i].here;
+        of_quorum += c->quorum[i] && is_heard(&c->hosts[i], now);
         in_newest += newest && !c->hosts[i].dead;
-        of_newest += newest && c->hosts[i].here;
+        of_newest += newest && is_heard(&c->hosts[i], now);
     }
     if (2 * of_quorum >= in_quorum && 2 * of_newest >= in_newest) {
         c->doubtful = 0;

@@ -234,6 +234,8 @@ static void test_no_report(void **unused)
     assert_int_equal(lab_said(CLUSTER_VIEW, -1, NULL), 0);
     for (int i = 0; i < 25; i++) {
         lab.now += 0.1;
+        for (int link = 1; link <= 2; link++)
+            lab_tell(link, (struct cluster_message){.type = CLUSTER_HEARTBEAT, .load.step = -1});
         cluster_coordinator_tick(lab.c, lab.now);
     }
     lab_collect();
