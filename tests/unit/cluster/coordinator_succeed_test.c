@@ -234,6 +234,8 @@ static void test_no_report(void **unused)
     assert_int_equal(lab_said(CLUSTER_VIEW, -1, NULL), 0);
     for (int i = 0; i < 25; i++) {
         lab.now += 0.1;
+        for (int link = 1; link <= 2; link++)
+            lab_tell(link, (struct cluster_message){.type = CLUSTER_HEARTBEAT, .load.step = -1});
         cluster_coordinator_tick(lab.c, lab.now);
     }
     lab_collect();
@@ -280,6 +282,27 @@ static void test_too_few(void **unused)
     lab_exited(0, 1, 1, 0);
     lab_exited(1, 2, 1, 0);
     lab_assert_end(BASE_ERR_PEER_LOST, "hears 2 of 5 hosts");
+}
+
+/* Hosts that are cut off together are lost one after the other. Those that were not heard of late
+ * do not help to make a view; but as long as no view is due they may be quiet for `silence`. */
+static void test_quiet_hosts(void **unused)
+{
+    (void)unused;
+    begin(4);
+    for (int i = 0; i < 15; i++) { /* 1.5 s without a word of hosts 1 to 3 */
+        lab.now += 0.1;
+        lab_tell(0, (struct cluster_message){.type = CLUSTER_HEARTBEAT, .load.step = -1});
+        cluster_coordinator_tick(lab.c, lab.now);
+    }
+    lab_collect();
+    assert_int_equal(lab_said(CLUSTER_STOP, 0, NULL), 0);
+    cluster_coordinator_gone(lab.c, 1, "was lost", lab.now);
+    lab_collect();
+    assert_int_equal(lab_said(CLUSTER_VIEW, 0, NULL), 1); /* the first */
+    lab_tell(2, (struct cluster_message){.type = CLUSTER_HEARTBEAT, .load.step = -1});
+    lab_pass_alive(0.2, 0);
+    lab_assert_view(2, 3, 1, 3, 4);
 }
 
 static void test_half_is_enough(void **unused)
@@ -376,6 +399,7 @@ int main(void)
         cmocka_unit_test_teardown(test_no_report, lab_finish),
         cmocka_unit_test_teardown(test_stop_goes_on, lab_finish),
         cmocka_unit_test_teardown(test_too_few, lab_finish),
+        cmocka_unit_test_teardown(test_quiet_hosts, lab_finish),
         cmocka_unit_test_teardown(test_half_is_enough, lab_finish),
         cmocka_unit_test_teardown(test_dead_do_not_count, lab_finish),
         cmocka_unit_test_teardown(test_deserted_are_not_dead, lab_finish),
