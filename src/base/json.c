@@ -55,6 +55,27 @@ base_status base_json_integer(const json_t *object, const char *key, int64_t *nu
     return want(value, JSON_INTEGER, key, "a whole number");
 }
 
+base_status base_json_bounded(const json_t *object, const char *key, int64_t min, int64_t max,
+                              int64_t *number_p)
+{
+    base_status st = base_json_integer(object, key, number_p);
+
+    if (st == BASE_OK && (*number_p < min || *number_p > max))
+        st = base_fail(BASE_ERR_DATA, "\"%s\" is %lld, not between %lld and %lld", key,
+                       (long long)*number_p, (long long)min, (long long)max);
+    return st;
+}
+
+base_status base_json_flag(const json_t *object, const char *key, bool *flag_p)
+{
+    const json_t *value = json_object_get(object, key);
+
+    if (!json_is_boolean(value))
+        return base_fail(BASE_ERR_DATA, "\"%s\" is missing, or is neither true nor false", key);
+    *flag_p = json_is_true(value);
+    return BASE_OK;
+}
+
 base_status base_json_real(const json_t *object, const char *key, double *number_p)
 {
     const json_t *value = json_object_get(object, key);

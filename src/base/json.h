@@ -6,6 +6,7 @@
 #define BASE_JSON_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,10 @@ base_status base_json_load(const char *path, size_t limit, json_t **value_p);
 
 base_status base_json_string(const json_t *object, const char *key, const char **text_p);
 base_status base_json_integer(const json_t *object, const char *key, int64_t *number_p);
+/* An integer of min … max. */
+base_status base_json_bounded(const json_t *object, const char *key, int64_t min, int64_t max,
+                              int64_t *number_p);
+base_status base_json_flag(const json_t *object, const char *key, bool *flag_p);
 base_status base_json_real(const json_t *object, const char *key, double *number_p);
 base_status base_json_object(const json_t *object, const char *key, json_t **object_p);
 base_status base_json_array(const json_t *object, const char *key, json_t **array_p);

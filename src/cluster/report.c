@@ -21,43 +21,20 @@ json_t *cluster_report_to_json(const struct cluster_report *r)
                      "result", r->result);
 }
 
-static base_status bounded(const json_t *object, const char *key, int64_t min, int64_t max,
-                           int64_t *value_p)
-{
-    base_status st = BASE_OK;
-
-    TRY(base_json_integer(object, key, value_p));
-    if (*value_p < min || *value_p > max)
-        TRY(base_fail(BASE_ERR_DATA, "\"%s\" is %lld, not between %lld and %lld", key,
-                      (long long)*value_p, (long long)min, (long long)max));
-out:
-    return st;
-}
-
-static base_status flag(const json_t *object, const char *key, bool *flag_p)
-{
-    const json_t *value = json_object_get(object, key);
-
-    if (!json_is_boolean(value))
-        return base_fail(BASE_ERR_DATA, "\"%s\" is missing or of the wrong type", key);
-    *flag_p = json_is_true(value);
-    return BASE_OK;
-}
-
 static base_status read_worker(const json_t *object, struct cluster_reported *w)
 {
     base_status st = BASE_OK;
     int64_t id = 0, view = 0, slot = 0, port = 0;
 
-    TRY(bounded(object, "id", 1, UINT32_MAX, &id));
-    TRY(bounded(object, "view", 0, UINT32_MAX, &view));
-    TRY(bounded(object, "pid", 0, INT32_MAX, &w->pid));
-    TRY(bounded(object, "slot", 0, COMM_MAX_WORKERS - 1, &slot));
-    TRY(bounded(object, "port", 0, UINT16_MAX, &port));
-    TRY(flag(object, "live", &w->live));
-    TRY(flag(object, "ready", &w->ready));
-    TRY(flag(object, "done", &w->done));
-    TRY(flag(object, "lost", &w->lost));
+    TRY(base_json_bounded(object, "id", 1, UINT32_MAX, &id));
+    TRY(base_json_bounded(object, "view", 0, UINT32_MAX, &view));
+    TRY(base_json_bounded(object, "pid", 0, INT32_MAX, &w->pid));
+    TRY(base_json_bounded(object, "slot", 0, COMM_MAX_WORKERS - 1, &slot));
+    TRY(base_json_bounded(object, "port", 0, UINT16_MAX, &port));
+    TRY(base_json_flag(object, "live", &w->live));
+    TRY(base_json_flag(object, "ready", &w->ready));
+    TRY(base_json_flag(object, "done", &w->done));
+    TRY(base_json_flag(object, "lost", &w->lost));
     if (json_object_size(object) != WORKER_FIELDS)
         TRY(base_fail(BASE_ERR_DATA, "a worker has an unknown field"));
     w->id = (uint32_t)id;
@@ -91,7 +68,7 @@ base_status cluster_report_from_json(const json_t *object, struct cluster_report
 
     *r = (struct cluster_report){0};
     TRY(base_json_array(object, "workers", &workers));
-    TRY(bounded(object, "result_id", 0, UINT32_MAX, &id));
+    TRY(base_json_bounded(object, "result_id", 0, UINT32_MAX, &id));
     if (json_array_size(workers) > CLUSTER_MAX_REPORTED)
         TRY(base_fail(BASE_ERR_DATA, "it reports %zu workers", json_array_size(workers)));
     if (!json_is_object(result) && !json_is_null(result))

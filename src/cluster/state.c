@@ -119,19 +119,6 @@ json_t *cluster_state_to_json(const struct cluster_state *s)
 
 /* ---- and back ---- */
 
-static base_status read_number(const json_t *object, const char *key, int64_t min, int64_t max,
-                               int64_t *value_p)
-{
-    base_status st = BASE_OK;
-
-    TRY(base_json_integer(object, key, value_p));
-    if (*value_p < min || *value_p > max)
-        TRY(base_fail(BASE_ERR_DATA, "\"%s\" is %lld, not between %lld and %lld", key,
-                      (long long)*value_p, (long long)min, (long long)max));
-out:
-    return st;
-}
-
 static base_status read_text(const json_t *object, const char *key, char *text, size_t room)
 {
     base_status st = BASE_OK;
@@ -147,24 +134,14 @@ out:
     return st;
 }
 
-static base_status read_flag(const json_t *object, const char *key, bool *flag_p)
-{
-    const json_t *value = json_object_get(object, key);
-
-    if (!json_is_boolean(value))
-        return base_fail(BASE_ERR_DATA, "\"%s\" is missing or of the wrong type", key);
-    *flag_p = json_is_true(value);
-    return BASE_OK;
-}
-
 static base_status read_host(const json_t *object, struct cluster_state_host *h)
 {
     base_status st = BASE_OK;
     int64_t port = 0, workers = 0;
 
-    TRY(read_flag(object, "here", &h->here));
-    TRY(read_number(object, "port", 0, UINT16_MAX, &port));
-    TRY(read_number(object, "workers", 0, COMM_MAX_WORKERS, &workers));
+    TRY(base_json_flag(object, "here", &h->here));
+    TRY(base_json_bounded(object, "port", 0, UINT16_MAX, &port));
+    TRY(base_json_bounded(object, "workers", 0, COMM_MAX_WORKERS, &workers));
     TRY(read_text(object, "name", h->name, sizeof h->name));
     TRY(read_text(object, "address", h->address, sizeof h->address));
     h->port = (uint16_t)port;
@@ -258,7 +235,7 @@ static base_status read_plain(const json_t *object, struct cluster_state *s)
     for (int i = 0; i < NUMBERS; i++) {
         void *at = (char *)s + numbers[i].offset;
 
-        TRY(read_number(object, numbers[i].key, 0, numbers[i].max, &value));
+        TRY(base_json_bounded(object, numbers[i].key, 0, numbers[i].max, &value));
         if (numbers[i].is_signed)
             *(int *)at = (int)value;
         else
@@ -267,7 +244,7 @@ static base_status read_plain(const json_t *object, struct cluster_state *s)
     for (int i = 0; i < TEXTS; i++)
         TRY(read_text(object, texts[i].key, (char *)s + texts[i].offset, texts[i].room));
     for (int i = 0; i < FLAGS; i++)
-        TRY(read_flag(object, flags[i].key, (bool *)((char *)s + flags[i].offset)));
+        TRY(base_json_flag(object, flags[i].key, (bool *)((char *)s + flags[i].offset)));
     TRY(base_json_real(object, "silence", &s->silence));
     TRY(base_json_real(object, "gather", &s->gather));
     if (!(s->silence > 0 && s->silence < 1e6 && s->gather > 0 && s->gather < 1e6))

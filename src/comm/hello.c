@@ -20,15 +20,6 @@ json_t *comm_hello_to_json(const struct comm_hello *hello)
                      hello->channel);
 }
 
-static base_status number_of(const json_t *object, const char *key, int64_t max, int64_t *number_p)
-{
-    base_status st = base_json_integer(object, key, number_p);
-
-    if (st == BASE_OK && (*number_p < 0 || *number_p > max))
-        st = base_fail(BASE_ERR_DATA, "\"%s\" of a hello is %lld", key, (long long)*number_p);
-    return st;
-}
-
 /* A job's name goes into messages and keys of shared memory: letters, digits and hyphens. */
 static base_status job_of(const json_t *object, char *job, size_t room)
 {
@@ -73,10 +64,10 @@ base_status comm_hello_from_json(const json_t *object, struct comm_hello *hello_
         TRY(base_fail(BASE_ERR_DATA, "a hello of %zu fields", json_object_size(object)));
     TRY(job_of(object, hello_p->job, sizeof hello_p->job));
     TRY(role_of(object, hello_p->role, sizeof hello_p->role));
-    TRY(number_of(object, "from", UINT32_MAX, &from));
-    TRY(number_of(object, "to", UINT32_MAX, &to));
-    TRY(number_of(object, "view", UINT32_MAX, &view));
-    TRY(number_of(object, "channel", COMM_CHANNELS - 1, &channel));
+    TRY(base_json_bounded(object, "from", 0, UINT32_MAX, &from));
+    TRY(base_json_bounded(object, "to", 0, UINT32_MAX, &to));
+    TRY(base_json_bounded(object, "view", 0, UINT32_MAX, &view));
+    TRY(base_json_bounded(object, "channel", 0, COMM_CHANNELS - 1, &channel));
     hello_p->from = (uint32_t)from;
     hello_p->to = (uint32_t)to;
     hello_p->view = (uint32_t)view;

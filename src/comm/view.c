@@ -30,17 +30,6 @@ json_t *comm_view_to_json(const struct comm_view *view)
     return json_pack("{s:I, s:o}", "number", (json_int_t)view->number, "members", members);
 }
 
-static base_status bounded(const json_t *object, const char *key, int64_t least, int64_t most,
-                           int64_t *number_p)
-{
-    base_status st = base_json_integer(object, key, number_p);
-
-    if (st == BASE_OK && (*number_p < least || *number_p > most))
-        st = base_fail(BASE_ERR_DATA, "\"%s\" of a view is %lld, not in %lld … %lld", key,
-                       (long long)*number_p, (long long)least, (long long)most);
-    return st;
-}
-
 bool comm_address_is_numeric(const char *address)
 {
     struct in6_addr six;
@@ -55,10 +44,10 @@ static base_status read_member(const json_t *object, struct comm_member *m)
     const char *address;
     base_status st;
 
-    TRY(bounded(object, "id", 1, UINT32_MAX, &id));
-    TRY(bounded(object, "host", 0, UINT16_MAX, &host));
-    TRY(bounded(object, "slot", 0, COMM_HOST_SLOTS - 1, &slot));
-    TRY(bounded(object, "port", 0, UINT16_MAX, &port));
+    TRY(base_json_bounded(object, "id", 1, UINT32_MAX, &id));
+    TRY(base_json_bounded(object, "host", 0, UINT16_MAX, &host));
+    TRY(base_json_bounded(object, "slot", 0, COMM_HOST_SLOTS - 1, &slot));
+    TRY(base_json_bounded(object, "port", 0, UINT16_MAX, &port));
     TRY(base_json_string(object, "address", &address));
     if (strlen(address) >= sizeof m->address || (port != 0 && !comm_address_is_numeric(address)))
         TRY(base_fail(BASE_ERR_DATA, "worker %lld has no numeric address", (long long)id));
@@ -94,7 +83,7 @@ base_status comm_view_from_json(const json_t *object, struct comm_view *view_p)
     base_status st;
 
     memset(view_p, 0, sizeof *view_p);
-    TRY(bounded(object, "number", 1, UINT32_MAX, &number));
+    TRY(base_json_bounded(object, "number", 1, UINT32_MAX, &number));
     TRY(base_json_array(object, "members", &members));
     if (json_array_size(members) < 1 || json_array_size(members) > COMM_MAX_WORKERS)
         TRY(base_fail(BASE_ERR_DATA, "view %lld has %zu members, 1 … %d are possible",

@@ -471,21 +471,12 @@ static void test_loss(void **state)
 
 int main(int argc, char **argv)
 {
-    struct groups_way ways[GROUPS_WAYS];
-    int count = groups_ways(ways), failed = 0;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_end),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_loss),
+    };
 
-    for (int i = 0; i < count; i++) {
-        const struct CMUnitTest tests[] = {
-            cmocka_unit_test_prestate(test_messages, &ways[i]),
-            cmocka_unit_test_prestate(test_end, &ways[i]),
-            cmocka_unit_test_prestate(test_cancel, &ways[i]),
-            cmocka_unit_test_prestate(test_loss, &ways[i]),
-        };
-
-        if (argc > 1 && strcmp(argv[1], ways[i].name) != 0)
-            continue;
-        print_message("over %s\n", ways[i].name);
-        failed += cmocka_run_group_tests_name(ways[i].name, tests, NULL, NULL);
-    }
-    return failed;
+    return groups_main(argc, argv, tests, sizeof tests / sizeof tests[0], NULL);
 }

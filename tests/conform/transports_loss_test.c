@@ -247,22 +247,17 @@ static void chosen_moments(void **state)
     }
 }
 
+static bool recovers(const struct groups_way *way)
+{
+    return (way->can & COMM_CAN_RECOVER) != 0;
+}
+
 int main(int argc, char **argv)
 {
-    struct groups_way ways[GROUPS_WAYS];
-    int count = groups_ways(ways), failed = 0;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_moments),
+        cmocka_unit_test(chosen_moments),
+    };
 
-    for (int i = 0; i < count; i++) {
-        const struct CMUnitTest tests[] = {
-            cmocka_unit_test_prestate(random_moments, &ways[i]),
-            cmocka_unit_test_prestate(chosen_moments, &ways[i]),
-        };
-
-        if ((argc > 1 && strcmp(argv[1], ways[i].name) != 0) ||
-            (ways[i].can & COMM_CAN_RECOVER) == 0)
-            continue;
-        print_message("over %s\n", ways[i].name);
-        failed += cmocka_run_group_tests_name(ways[i].name, tests, NULL, NULL);
-    }
-    return failed;
+    return groups_main(argc, argv, tests, sizeof tests / sizeof tests[0], recovers);
 }

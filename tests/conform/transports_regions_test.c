@@ -182,22 +182,18 @@ static void test_dead_writer(void **state)
     }
 }
 
+static bool shares(const struct groups_way *way)
+{
+    return way->shares;
+}
+
 int main(int argc, char **argv)
 {
-    struct groups_way ways[GROUPS_WAYS];
-    int count = groups_ways(ways), failed = 0;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_dead_writer),
+    };
 
-    for (int i = 0; i < count; i++) {
-        const struct CMUnitTest tests[] = {
-            cmocka_unit_test_prestate(test_versions, &ways[i]),
-            cmocka_unit_test_prestate(test_ends, &ways[i]),
-            cmocka_unit_test_prestate(test_dead_writer, &ways[i]),
-        };
-
-        if ((argc > 1 && strcmp(argv[1], ways[i].name) != 0) || !ways[i].shares)
-            continue;
-        print_message("over %s\n", ways[i].name);
-        failed += cmocka_run_group_tests_name(ways[i].name, tests, NULL, NULL);
-    }
-    return failed;
+    return groups_main(argc, argv, tests, sizeof tests / sizeof tests[0], shares);
 }

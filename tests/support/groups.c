@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <assert.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +9,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "comm/secret.h"
@@ -100,4 +102,25 @@ void groups_run(const struct groups_way *way, int workers, crew_body *body)
     }
     crew = groups_start(way, workers, body);
     assert_int_equal(crew_finish(crew, base_now() + 2 * GROUPS_PATIENCE), 0);
+}
+
+int groups_main(int argc, char **argv, const struct CMUnitTest *tests, size_t count,
+                bool (*suits)(const struct groups_way *way))
+{
+    struct CMUnitTest mine[16];
+    struct groups_way ways[GROUPS_WAYS];
+    int ways_count = groups_ways(ways), failed = 0;
+
+    assert(count <= sizeof mine / sizeof mine[0]);
+    for (int i = 0; i < ways_count; i++) {
+        if ((argc > 1 && strcmp(argv[1], ways[i].name) != 0) || (suits != NULL && !suits(&ways[i])))
+            continue;
+        for (size_t k = 0; k < count; k++) {
+            mine[k] = tests[k];
+            mine[k].initial_state = &ways[i];
+        }
+        print_message("over %s\n", ways[i].name);
+        failed += _cmocka_run_group_tests(ways[i].name, mine, count, NULL, NULL);
+    }
+    return failed;
 }

@@ -33,6 +33,11 @@ struct groups_board { /* what bodies and test share */
 };
 
 int groups_ways(struct groups_way ways[GROUPS_WAYS]);
+/* Runs `tests`, cmocka's, over every way, or over the one that argv names; each gets the way as its
+ * state. `suits` NULL: all do. The number of failures. */
+struct CMUnitTest;
+int groups_main(int argc, char **argv, const struct CMUnitTest *tests, size_t count,
+                bool (*suits)(const struct groups_way *way));
 
 /* Suites move fewer bytes and do fewer rounds under the thread sanitizer: it looks at the order of
  * accesses, which more of the same does not change, and slows every byte down. The plain and the
