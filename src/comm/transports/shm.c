@@ -191,10 +191,11 @@ static void copy(struct queue *q, struct comm_request *r, size_t take)
     size_t from = r->moved - sizeof(struct head), offset = q->at % RING;
     size_t count = from < r->count && has_room(r) ? least(take, r->count - from) : 0;
     size_t straight = least(count, RING - offset);
-    uint8_t *bytes = (uint8_t *)r->bytes + from;
+    uint8_t *bytes;
 
     if (count == 0)
         return;
+    bytes = (uint8_t *)r->bytes + from;
     if (r->sends) {
         memcpy(q->bytes + offset, bytes, straight);
         memcpy(q->bytes, bytes + straight, count - straight);
