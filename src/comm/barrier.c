@@ -132,7 +132,7 @@ out:
 
 base_status comm_barrier_wait(struct comm_barrier *barrier, double deadline)
 {
-    base_status st = comm_group_ended(barrier->group);
+    base_status st = comm_group_enter(barrier->group);
 
     if (st != BASE_OK)
         return st;
