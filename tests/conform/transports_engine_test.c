@@ -485,7 +485,7 @@ static void keep_out(struct crew_worker *me)
 
 /* --- ends ----------------------------------------------------------------------------------- */
 
-/* Nobody answers these messages: they end with the engine, and the group does. */
+/* No rank answers these messages: they end with the engine, and the group does. */
 static void under_way(struct crew_worker *me)
 {
     struct comm_group *group = groups_open(me, 0);

@@ -7,8 +7,8 @@
  * alone; both only grow.
  *
  * A rank that waits lingers (comm/futex.h), then sleeps on a futex together with the host's alarm.
- * Who moves bytes wakes a sleeping peer: `asleep` is set before the last look at the rings and read
- * behind the move.
+ * A rank that moves bytes wakes a sleeping peer: `asleep` is set before the last look at the rings
+ * and read after the move.
  */
 #include <stdio.h>
 #include <string.h>
