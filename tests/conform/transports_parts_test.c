@@ -175,7 +175,7 @@ static void without_the_others(struct crew_worker *me)
  * needs no other. */
 static void again_and_again(struct crew_worker *me)
 {
-    enum { ROUNDS = 66 }; /* more than there are numbers */
+    enum { ROUNDS = 34 }; /* of two parts: more than there are numbers */
     struct comm_group *group = groups_open(me, 0);
     int pair[] = {1, 0}, inner[] = {1, 0}, ranks[] = {0, 1};
     struct coll *whole, *part, *part_of_part;
