@@ -55,12 +55,15 @@ static base_status run_timed(void *context)
     return st;
 }
 
+/* Tickets are for the thread that computes: the engine's own would wait for itself. */
 static base_status find_engine(const struct coll *c, struct comm_engine **engine_p)
 {
     *engine_p = comm_group_engine(c->group);
-    return *engine_p != NULL
-               ? BASE_OK
-               : base_fail(BASE_ERR_INTERNAL, "the group has no engine (comm_engine_begin)");
+    if (*engine_p == NULL)
+        return base_fail(BASE_ERR_INTERNAL, "the group has no engine (comm_engine_begin)");
+    if (comm_engine_is_here(*engine_p))
+        return base_fail(BASE_ERR_INTERNAL, "an order starts or awaits another one");
+    return BASE_OK;
 }
 
 base_status coll_start_all_reduce(struct coll *c, struct coll_space *space, size_t offset,

@@ -57,7 +57,8 @@ struct coll {
     uint32_t number;                  /* of a part, from 1 (coll/part.c) */
     uint32_t mark;                    /* the bits of all its tags that tell parts apart */
     uint64_t numbers;                 /* of the whole: bits, those of this rank's parts and 0 */
-    char prefix[20];                  /* of its keys of shared memory; "" for the whole */
+    uint64_t digest;                  /* of a part's key and ranks */
+    char prefix[24];                  /* of its keys of shared memory; "" for the whole */
     struct comm_barrier barrier;      /* a part's locals */
     struct coll_team world;
     struct coll_team locals;  /* ranks that share memory with this one, itself included */

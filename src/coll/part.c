@@ -5,7 +5,8 @@
  * agree about the number when they open it: the first that is free for all of them. So no two parts
  * that have a rank in common have the same number; disjoint ones may, who never hear of each other.
  * Before there is a number, a digest of key and ranks stands in the tags: ranks that do not open
- * the same part get an error at the first message.
+ * the same part get an error at the first message. Digest and number together name the memory of a
+ * part: two of the same key and ranks, both open, have nothing in common.
  */
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +32,7 @@ base_status coll_part_number(struct coll *c, uint64_t used)
                          NUMBERS - 1);
     c->number = number;
     c->mark = number << NUMBER_AT;
+    snprintf(c->prefix, sizeof c->prefix, "%016llx.%u/", (unsigned long long)c->digest, number);
     c->whole->numbers |= UINT64_C(1) << number;
     return BASE_OK;
 }
@@ -59,7 +61,7 @@ static void identify(struct coll *part, const struct coll *of, const char *key, 
         part->group_rank[i] = of->group_rank[ranks[i]];
     sum = fnv1a(sum, part->group_rank, (size_t)part->world.size * sizeof *part->group_rank);
     part->mark = (uint32_t)(sum >> 32) & ((1U << KIND_AT) - 1);
-    snprintf(part->prefix, sizeof part->prefix, "%016llx/", (unsigned long long)sum);
+    part->digest = sum;
 }
 
 /* *me_p: which of `ranks` this one is. */

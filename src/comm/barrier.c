@@ -79,6 +79,13 @@ out:
     return st;
 }
 
+/* An opening may be overtaken by a newer view as time goes by (comm_group_check), without an alarm.
+ */
+static double look_seconds(const struct comm_group *group)
+{
+    return group->opening > 0 ? 0.5 : INFINITY;
+}
+
 /* Until the turn is no longer `turn`. */
 static base_status sleep_turn(struct comm_barrier *barrier, uint32_t turn, double deadline)
 {
@@ -96,7 +103,7 @@ static base_status sleep_turn(struct comm_barrier *barrier, uint32_t turn, doubl
         if (barrier->group->engine != NULL)
             TRY(sleep_serving(barrier->group, sleep, deadline));
         else
-            comm_futex_wait(sleep, 2, deadline);
+            comm_futex_wait(sleep, 2, fmin(deadline, base_now() + look_seconds(barrier->group)));
     }
 out:
     atomic_fetch_sub(&words->sleepers, 1);
@@ -132,7 +139,7 @@ out:
 
 base_status comm_barrier_wait(struct comm_barrier *barrier, double deadline)
 {
-    base_status st = comm_group_ended(barrier->group);
+    base_status st = comm_group_enter(barrier->group);
 
     if (st != BASE_OK)
         return st;

@@ -52,6 +52,7 @@ struct comm_group {
     bool cut;      /* … and it sees by itself that the link is dead, whatever others know */
     bool polls;    /* the wait under way is a comm_poll */
     uint32_t newest_told;       /* the newest view that a comm_poll returned for */
+    uint32_t newest_passed_on;  /* … that the engine has told its threads in comm_engine_poll */
     struct comm_engine *engine; /* whose thread uses the group; NULL: the caller's */
     _Atomic bool called;        /* the engine has been handed something */
     _Atomic bool dozes;         /* the thread sleeps on the endpoint's bell, or is about to */
@@ -64,6 +65,8 @@ struct comm_group {
  * with the peer's id in group->lost: the group waits a moment for the word of somebody who knows,
  * since a survivor that leaves the group closes its connections, too. */
 base_status comm_group_check(struct comm_group *group);
+/* May this thread wait? BASE_ERR_INTERNAL where an engine has the group, or what ended it. */
+base_status comm_group_enter(const struct comm_group *group);
 /* What a transport or a wait ended in becomes the group's end; returns its code. */
 base_status comm_group_give_up(struct comm_group *group, base_status st, double deadline);
 
@@ -85,9 +88,10 @@ void comm_group_wake(struct comm_group *group);
  * after they have made themselves wakeable. */
 static inline bool comm_group_stirred(const struct comm_group *group)
 {
-    return atomic_load(&group->called) ||
-           ((group->polls || group->engine != NULL) &&
-            atomic_load(&group->endpoint->newest) > group->newest_told);
+    const uint32_t newest = atomic_load(&group->endpoint->newest);
+
+    return atomic_load(&group->called) || (group->polls && newest > group->newest_told) ||
+           (group->engine != NULL && newest > group->newest_passed_on);
 }
 
 /* Hands a request to the transport of its peer. */

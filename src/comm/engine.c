@@ -29,6 +29,7 @@ struct comm_engine {
     /* Under `lock`: */
     struct list inbox;
     bool idle, ends; /* it waits for `more`; comm_engine_end was called */
+    int polls;       /* threads in comm_engine_poll */
     bool cut_short;  /* … while messages were under way */
     base_status failure;
     char message[256];
@@ -113,17 +114,17 @@ bool comm_engine_turn(struct comm_engine *e, bool moved)
         take(e);
     if ((called || moved) && e->messages.first != NULL)
         reap(e);
-    if (newest > e->group->newest_told) {
+    if (newest > e->group->newest_passed_on) {
         base_mutex_lock(&e->lock);
         base_signal_wake(&e->less); /* comm_engine_poll returns for it */
         base_mutex_unlock(&e->lock);
-        e->group->newest_told = newest;
+        e->group->newest_passed_on = newest;
     }
     return called;
 }
 
 /* Runs the next order. One that fails ends the group: the ranks no longer agree about what they do.
- */
+ * The group may also have ended in a wait whose failure the order kept to itself. */
 static base_status run_order(struct comm_engine *e)
 {
     struct comm_task *task = e->orders.first;
@@ -138,7 +139,7 @@ static base_status run_order(struct comm_engine *e)
     end_task(task, BASE_OK);
     base_mutex_unlock(&e->lock);
     base_signal_wake(&e->less);
-    return BASE_OK;
+    return comm_group_ended(e->group);
 }
 
 /* Until all messages have ended, unless there is something else to do. */
@@ -156,15 +157,27 @@ out:
     return st == BASE_OK ? st : comm_group_give_up(e->group, st, INFINITY);
 }
 
+/* A thread in comm_engine_poll wants to hear of a newer view, which rings the bell. */
+static void wait_for_news(struct comm_engine *e)
+{
+    struct pollfd bell;
+
+    comm_endpoint_hush(e->group->endpoint);
+    if (!comm_engine_turn(e, false))
+        comm_group_doze(e->group, &bell, 1, 3600);
+}
+
 static void wait_for_task(struct comm_engine *e)
 {
     base_mutex_lock(&e->lock);
-    while (e->inbox.first == NULL && !e->ends) {
+    while (e->inbox.first == NULL && !e->ends && e->polls == 0) {
         e->idle = true;
         base_signal_wait(&e->more, &e->lock, INFINITY);
         e->idle = false;
     }
     base_mutex_unlock(&e->lock);
+    if (!atomic_load(&e->group->called))
+        wait_for_news(e);
 }
 
 static base_status work(struct comm_engine *e)
@@ -238,6 +251,8 @@ base_status comm_engine_begin(struct comm_group *group)
     if (group->engine != NULL)
         return base_fail(BASE_ERR_INTERNAL, "the group of view %u has an engine already",
                          group->view.number);
+    if ((st = comm_group_ended(group)) != BASE_OK)
+        return st;
     e = base_calloc(1, sizeof *e);
     e->group = group;
     base_mutex_init(&e->lock);
@@ -364,6 +379,8 @@ static base_status time_is_up(const struct comm_engine *e, const struct comm_tas
 
 base_status comm_engine_wait(struct comm_engine *engine, struct comm_task *task, double deadline)
 {
+    if (!has_ended(task) && comm_engine_is_here(engine))
+        return base_fail(BASE_ERR_INTERNAL, "an order waits for a task of its own engine");
     if (!has_ended(task)) {
         base_mutex_lock(&engine->lock);
         while (!has_ended(task) && base_now() < deadline)
@@ -384,10 +401,18 @@ static int first_ended(struct comm_task *const *tasks, int count)
 base_status comm_engine_poll(struct comm_engine *engine, struct comm_task *const *tasks, int count,
                              double until, uint32_t known, int *index_p)
 {
+    base_status st = BASE_OK;
+
     base_mutex_lock(&engine->lock);
-    while ((*index_p = first_ended(tasks, count)) < 0 && base_now() < until &&
-           comm_group_newest(engine->group) <= known)
+    engine->polls++;
+    if (engine->idle)
+        base_signal_wake(&engine->more);
+    while ((*index_p = first_ended(tasks, count)) < 0 && engine->failure == BASE_OK &&
+           base_now() < until && comm_group_newest(engine->group) <= known)
         base_signal_wait(&engine->less, &engine->lock, until);
+    engine->polls--;
+    if (*index_p < 0 && engine->failure != BASE_OK)
+        st = base_fail(engine->failure, "%s", engine->message);
     base_mutex_unlock(&engine->lock);
-    return *index_p < 0 ? BASE_OK : outcome(engine, tasks[*index_p]);
+    return *index_p < 0 ? st : outcome(engine, tasks[*index_p]);
 }

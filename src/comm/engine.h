@@ -36,10 +36,12 @@ struct comm_task {
     struct comm_task *next; /* the engine's lists */
 };
 
+/* Fails, with the group's code, where the group is void. */
 base_status comm_engine_begin(struct comm_group *group);
-/* Runs the orders that were handed over. Messages that are under way then end in
- * BASE_ERR_INTERRUPTED, and make the group void; without any the group is the caller's again.
- * Returns what ended the group before, if anything did. Accepts a group without an engine. */
+/* No other thread may be in a call below, nor begin one. Runs the orders that were handed over.
+ * Messages that are under way then end in BASE_ERR_INTERRUPTED, and make the group void; without
+ * any the group is the caller's again. Returns what ended the group before, if anything did.
+ * Accepts a group without an engine. */
 base_status comm_engine_end(struct comm_group *group);
 /* NULL: the group has none. */
 struct comm_engine *comm_group_engine(const struct comm_group *group);
@@ -57,11 +59,11 @@ void comm_engine_order(struct comm_engine *engine, comm_order *order, void *cont
                        struct comm_task *task);
 
 /* Until the task has ended: its status. BASE_ERR_TIMEOUT after the deadline: it goes on, and may be
- * waited for again. */
+ * waited for again. An order must not wait for a task of its own engine: BASE_ERR_INTERNAL. */
 base_status comm_engine_wait(struct comm_engine *engine, struct comm_task *task, double deadline);
 /* Until one of the tasks has ended, NULL entries skipped: *index_p is the first, and its status is
  * returned. When `until` has passed, or a view newer than `known` is heard of (comm_group_newest),
- * -1 and BASE_OK. */
+ * -1 and BASE_OK; -1 and what ended the group, if that came first and no task was given. */
 base_status comm_engine_poll(struct comm_engine *engine, struct comm_task *const *tasks, int count,
                              double until, uint32_t known, int *index_p);
 

@@ -106,7 +106,7 @@ base_status comm_group_open(struct comm_endpoint *endpoint, const struct comm_vi
     *group_p = group;
     group->endpoint = endpoint;
     group->view = *view;
-    group->newest_told = view->number;
+    group->newest_told = group->newest_passed_on = view->number;
     group->rank = comm_view_rank(view, endpoint->setup.id);
     for (int i = 0; i < COMM_MAX_WORKERS; i++)
         group->through[i] = -1;

@@ -200,12 +200,12 @@ base_status comm_link_receive(struct comm_link *link, bool *moved_p)
         goto out;
     while (link->receiving.moved < link->receiving.frame.count && moved > 0) {
         size_t left = link->receiving.frame.count - link->receiving.moved;
-        uint8_t *to = (uint8_t *)r->bytes + r->moved + link->receiving.moved;
+        uint8_t *to = discarded;
 
-        if (r->any && r->moved + link->receiving.frame.count > r->room) {
-            to = discarded;
+        if (r->any && r->moved + link->receiving.frame.count > r->room)
             left = least(left, sizeof discarded);
-        }
+        else
+            to = (uint8_t *)r->bytes + r->moved + link->receiving.moved;
         TRY(read_payload(link, to, left, &moved));
         if (summed)
             link->receiving.crc = comm_crc32c(link->receiving.crc, to, moved);

@@ -70,7 +70,7 @@ struct comm_tls;
 base_status comm_tls_new(const struct comm_secret *secret, bool accepts, struct comm_tls **tls_p);
 void comm_tls_free(struct comm_tls *tls); /* accepts NULL; its streams live on */
 
-/* comm_connect for several at a time, in somebody's poll loop. tls NULL: plain; it must outlive
+/* comm_connect for several at a time, in the caller's poll loop. tls NULL: plain; it must outlive
  * them. A step moves it on (the first one comes before the first poll); *stream_p: it is done, or
  * NULL. */
 struct comm_connecting;
@@ -83,7 +83,7 @@ struct pollfd comm_connecting_watch(const struct comm_connecting *connecting);
 /* It has failed because the host, which is there, answered that no process listens at the port. */
 bool comm_connecting_refused(const struct comm_connecting *connecting);
 
-/* A listener accepts in the background of somebody's poll loop: at most COMM_MAX_HANDSHAKES at a
+/* A listener accepts in the background of the caller's poll loop: at most COMM_MAX_HANDSHAKES at a
  * time, each within COMM_HANDSHAKE_SECONDS. What is refused is logged once per address and minute;
  * an address that was refused often keeps a few handshakes only, a newer one pushing out its
  * oldest. It refuses any address but loopback without a secret. */

@@ -259,8 +259,7 @@ static base_status time_is_up(const struct comm_group *group, struct comm_reques
                      group->view.number, names);
 }
 
-/* May this thread wait? */
-static base_status enter(const struct comm_group *group)
+base_status comm_group_enter(const struct comm_group *group)
 {
     if (group->engine != NULL && !comm_engine_is_here(group->engine))
         return base_fail(BASE_ERR_INTERNAL, "the engine has the group of view %u (comm/engine.h)",
@@ -271,7 +270,7 @@ static base_status enter(const struct comm_group *group)
 static base_status wait_for(struct comm_group *group, struct comm_request *const *requests,
                             int count, bool any, double deadline)
 {
-    base_status st = enter(group);
+    base_status st = comm_group_enter(group);
     bool moved;
 
     if (st != BASE_OK)
@@ -311,7 +310,7 @@ static int first_done(struct comm_request *const *requests, int count)
 base_status comm_poll(struct comm_group *group, struct comm_request *const *requests, int count,
                       double until, int *index_p)
 {
-    base_status st = enter(group);
+    base_status st = comm_group_enter(group);
     bool moved;
 
     *index_p = -1;
@@ -320,7 +319,7 @@ base_status comm_poll(struct comm_group *group, struct comm_request *const *requ
     group->polls = true;
     while ((*index_p = first_done(requests, count)) < 0) {
         TRY(comm_group_turn(group, &moved));
-        if (comm_group_stirred(group) || base_now() >= until)
+        if (comm_group_newest(group) > group->newest_told || base_now() >= until)
             break;
         if (!moved)
             comm_group_rest(group, until);
@@ -337,7 +336,7 @@ out:
 base_status comm_local_barrier(struct comm_group *group, double deadline)
 {
     int ranks[COMM_MAX_WORKERS];
-    base_status st = enter(group);
+    base_status st = comm_group_enter(group);
 
     if (st != BASE_OK)
         return st;

@@ -116,6 +116,7 @@ static void receive_letters(struct comm_group *group)
 /* Rubbish is an answer: the group goes on, that channel, too. */
 static void rubbish(struct crew_worker *me)
 {
+    static const uint8_t much[2 * ROOM];
     struct comm_group *group = groups_open(me, 0);
     struct comm_request request;
     uint8_t byte = 0;
@@ -125,12 +126,12 @@ static void rubbish(struct crew_worker *me)
     else if (me->index == 1)
         receive_letters(group);
     if (me->index == 0) { /* no room at all */
-        comm_send(group, 1, COMM_CALLS, 3, "four", 4, &request);
+        comm_send(group, 1, COMM_CALLS, 3, much, sizeof much, &request);
         finish(group, &request);
     } else if (me->index == 1) {
         comm_receive_any(group, 0, COMM_CALLS, NULL, 0, &request);
         finish(group, &request);
-        crew_check(request.tag == 3 && request.count == 4);
+        crew_check(request.tag == 3 && request.count == sizeof much);
     }
     if (me->index == 0) /* and one that is expected */
         comm_send(group, 1, COMM_CALLS, 4, "x", 1, &request);

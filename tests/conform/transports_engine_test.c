@@ -24,6 +24,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "coll/coll.h"
+#include "comm/barrier.h"
 #include "comm/engine.h"
 #include "support/exchange.h"
 #include "support/groups.h"
@@ -240,16 +241,13 @@ out:
 }
 
 /* Rank 1 is in a collective for which rank 0 comes only after messages went to and fro. */
-static void during_a_collective(struct crew_worker *me)
+static void during_one_of(struct crew_worker *me, struct comm_group *group, struct coll *coll)
 {
-    struct comm_group *group = groups_open(me, 0);
     uint8_t *bytes = base_calloc(BIG, 1);
     struct comm_task meets, task;
-    struct comm_engine *engine;
-    struct meeting m = {.x = base_calloc(1000, sizeof *m.x)};
+    struct comm_engine *engine = begin(group);
+    struct meeting m = {.coll = coll, .x = base_calloc(1000, sizeof *m.x)};
 
-    crew_check(coll_open(group, NULL, &m.coll) == BASE_OK);
-    engine = begin(group);
     for (int round = 0; round < 10; round++) {
         atomic_store(&m.begun, 0);
         if (me->index != 0) {
@@ -278,9 +276,24 @@ static void during_a_collective(struct crew_worker *me)
         finish(engine, &meets);
     }
     crew_check(comm_engine_end(group) == BASE_OK);
-    coll_close(m.coll);
     base_free(m.x);
     base_free(bytes);
+}
+
+/* Of the whole group, and of a part, whose barrier has words of its own. */
+static void during_a_collective(struct crew_worker *me)
+{
+    struct comm_group *group = groups_open(me, 0);
+    const int ranks[] = {1, 0, 3, 2};
+    struct coll *whole, *part;
+
+    crew_check(coll_open(group, NULL, &whole) == BASE_OK);
+    crew_check(coll_open_part(whole, "during", ranks, comm_group_size(group), NULL, &part) ==
+               BASE_OK);
+    during_one_of(me, group, whole);
+    during_one_of(me, group, part);
+    coll_close(part);
+    coll_close(whole);
     comm_group_close(group);
 }
 
@@ -333,9 +346,146 @@ static void polls(struct crew_worker *me)
     comm_group_close(group);
 }
 
+/* No task is under way: the engine's thread has nothing to do, and still tells of a newer view. */
+static void polls_for_news(struct crew_worker *me)
+{
+    struct comm_group *group = groups_open(me, 0);
+    struct comm_engine *engine = begin(group);
+    uint32_t known = comm_group_newest(group);
+    struct comm_task out, in;
+    double until = groups_soon();
+    uint8_t byte = 0;
+    pthread_t thread;
+    int index;
+
+    usleep(2000); /* its thread sleeps by now, most likely */
+    pthread_create(&thread, NULL, cry, me);
+    crew_check(comm_engine_poll(engine, NULL, 0, until, known, &index) == BASE_OK && index == -1);
+    crew_check(base_now() < until && comm_group_newest(group) == 2000);
+    pthread_join(thread, NULL);
+    comm_engine_receive(engine, me->index ^ 1, COMM_CALLS, 1, &byte, 1, &in);
+    comm_engine_send(engine, me->index ^ 1, COMM_CALLS, 1, "x", 1, &out);
+    finish(engine, &in);
+    finish(engine, &out);
+    crew_check(byte == 'x' && comm_engine_end(group) == BASE_OK);
+    comm_group_close(group);
+}
+
+/* --- orders --------------------------------------------------------------------------------- */
+
+struct experiment {
+    struct crew_worker *me;
+    struct comm_group *group;
+    struct comm_request out, in;
+    struct comm_task task;
+    uint8_t byte;
+    base_status st;
+    int index;
+};
+
+static base_status wait_for_itself(void *context)
+{
+    struct experiment *x = context;
+    struct comm_engine *engine = comm_group_engine(x->group);
+
+    comm_engine_receive(engine, x->me->index ^ 1, COMM_CALLS, 1, &x->byte, 1, &x->task);
+    x->st = comm_engine_wait(engine, &x->task, groups_soon());
+    return BASE_OK;
+}
+
+/* A comm_poll returns for a newer view, in an order as elsewhere. */
+static base_status poll_for_news(void *context)
+{
+    struct experiment *x = context;
+    struct groups_board *board = x->me->board;
+    struct comm_request *both[] = {&x->out, &x->in};
+    pthread_t thread;
+
+    comm_receive(x->group, x->me->index ^ 1, COMM_FORWARD, 1, &x->byte, 1, &x->in);
+    pthread_create(&thread, NULL, cry, x->me);
+    x->st = comm_poll(x->group, &both[1], 1, groups_soon(), &x->index);
+    pthread_join(thread, NULL);
+    atomic_fetch_add(&board->go, 1);
+    wait_for(&board->go, 2);
+    comm_send(x->group, x->me->index ^ 1, COMM_FORWARD, 1, "y", 1, &x->out);
+    return comm_wait(x->group, both, 2, groups_soon());
+}
+
+/* A message that never comes, of which the order says nothing. */
+static base_status hide_failure(void *context)
+{
+    struct experiment *x = context;
+    struct comm_request *wait = &x->in;
+
+    comm_receive(x->group, x->me->index ^ 1, COMM_CALLS, 1, &x->byte, 1, &x->in);
+    x->st = comm_wait(x->group, &wait, 1, base_now() + 0.01);
+    return BASE_OK;
+}
+
+static void perform(struct experiment *x, comm_order *order)
+{
+    struct comm_task task;
+
+    comm_engine_order(comm_group_engine(x->group), order, x, &task);
+    finish(comm_group_engine(x->group), &task);
+}
+
+static void odd_orders(struct crew_worker *me)
+{
+    struct experiment x = {.me = me, .group = groups_open(me, 0)};
+    struct comm_engine *engine = begin(x.group);
+    struct groups_board *board = me->board;
+    struct comm_task task;
+    uint8_t byte;
+    int index;
+
+    perform(&x, wait_for_itself);
+    crew_check(x.st == BASE_ERR_INTERNAL);
+    comm_engine_send(engine, me->index ^ 1, COMM_CALLS, 1, "x", 1, &task);
+    finish(engine, &task);
+    finish(engine, &x.task);
+    crew_check(x.byte == 'x');
+    perform(&x, poll_for_news);
+    crew_check(x.st == BASE_OK && x.index == -1 && x.byte == 'y');
+    comm_engine_receive(engine, me->index ^ 1, COMM_BACKWARD, 1, &byte, 1, &task);
+    perform(&x, hide_failure);
+    crew_check(x.st == BASE_ERR_TIMEOUT);
+    crew_check(comm_engine_wait(engine, &task, groups_soon()) == BASE_ERR_TIMEOUT);
+    crew_check(atomic_load(&task.ended)); /* the group's end, not the wait's */
+    crew_check(comm_engine_poll(engine, NULL, 0, groups_soon(), 2000, &index) == BASE_ERR_TIMEOUT);
+    crew_check(index == -1 && comm_engine_end(x.group) == BASE_ERR_TIMEOUT);
+    crew_check(comm_engine_begin(x.group) == BASE_ERR_TIMEOUT); /* a void group is for no engine */
+    crew_check(comm_group_engine(x.group) == NULL);
+    atomic_fetch_add(&board->ready, 1);
+    wait_for(&board->ready, 2); /* a connection that closes is a loss */
+    comm_group_close(x.group);
+}
+
+/* While an engine has the group, other threads wait at no barrier. */
+static void keep_out(struct crew_worker *me)
+{
+    const struct groups_way *way = me->argument;
+    struct comm_group *group = groups_open(me, 0);
+    struct comm_barrier barrier = {0};
+    char key[32];
+
+    if (way->shares) {
+        snprintf(key, sizeof key, "view/1/barrier of %d", me->index);
+        crew_check(comm_barrier_open(&barrier, group, key, &me->index, 1) == BASE_OK);
+        begin(group);
+        crew_check(comm_barrier_wait(&barrier, groups_soon()) == BASE_ERR_INTERNAL);
+        crew_check(comm_local_barrier(group, groups_soon()) == BASE_ERR_INTERNAL);
+        crew_check(comm_engine_end(group) == BASE_OK);
+        crew_check(comm_barrier_wait(&barrier, groups_soon()) == BASE_OK);
+        comm_barrier_close(&barrier);
+    }
+    crew_check(exchange_run(group, 0, COMM_CHANNELS, 100, groups_soon()) == BASE_OK);
+    comm_group_close(group);
+}
+
 /* --- ends ----------------------------------------------------------------------------------- */
 
-/* Nobody answers these messages: they end with the engine, and the group does. */
+/* No rank answers these messages: they end with the engine, and the group does. */
 static void under_way(struct crew_worker *me)
 {
     struct comm_group *group = groups_open(me, 0);
@@ -417,6 +567,13 @@ static void test_messages(void **state)
     groups_run(*state, 2, during_a_collective);
     groups_run(*state, 4, during_a_collective);
     groups_run(*state, 2, polls);
+    groups_run(*state, 2, polls_for_news);
+}
+
+static void test_orders(void **state)
+{
+    groups_run(*state, 2, odd_orders);
+    groups_run(*state, 2, keep_out);
 }
 
 static void test_end(void **state)
@@ -472,10 +629,8 @@ static void test_loss(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_messages),
-        cmocka_unit_test(test_end),
-        cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_loss),
+        cmocka_unit_test(test_messages), cmocka_unit_test(test_orders), cmocka_unit_test(test_end),
+        cmocka_unit_test(test_cancel),   cmocka_unit_test(test_loss),
     };
 
     return groups_main(argc, argv, tests, sizeof tests / sizeof tests[0], NULL);

@@ -175,7 +175,7 @@ static void without_the_others(struct crew_worker *me)
  * needs no other. */
 static void again_and_again(struct crew_worker *me)
 {
-    enum { ROUNDS = 66 }; /* more than there are numbers */
+    enum { ROUNDS = 34 }; /* of two parts: more than there are numbers */
     struct comm_group *group = groups_open(me, 0);
     int pair[] = {1, 0}, inner[] = {1, 0}, ranks[] = {0, 1};
     struct coll *whole, *part, *part_of_part;
@@ -193,6 +193,37 @@ static void again_and_again(struct crew_worker *me)
     crew_check(coll_open_part(whole, "alone", &me->index, 1, NULL, &part) == BASE_OK);
     crew_check(sum_of(part, &me->index, 100) == BASE_OK && coll_barrier(part) == BASE_OK);
     coll_close(part);
+    coll_close(whole);
+    comm_group_close(group);
+}
+
+/* Two parts of the same key and ranks, both open: no byte of one is a byte of the other. */
+static void twins(struct crew_worker *me)
+{
+    enum { TWINS = 2, FLOATS = 100 };
+    struct comm_group *group = groups_open(me, 0);
+    const int ranks[] = {0, 1};
+    struct coll *whole, *part[TWINS];
+    struct coll_space *space[TWINS];
+    float *result;
+
+    crew_check(coll_open(group, NULL, &whole) == BASE_OK);
+    for (int i = 0; i < TWINS; i++) {
+        crew_check(coll_open_part(whole, "twins", ranks, 2, NULL, &part[i]) == BASE_OK);
+        crew_check(coll_space_open(part[i], "space", FLOATS, &space[i]) == BASE_OK);
+    }
+    coll_space_mine(space[0])[0] = 1;
+    crew_check(coll_space_mine(space[1])[0] == 0);
+    for (int i = 0; i < TWINS; i++) {
+        crew_check(coll_space_all_reduce(part[i], space[i], 0, FLOATS, NULL, &result) == BASE_OK);
+        crew_check(result[0] == (i == 0 ? 2.0f : 0.0f));
+    }
+    for (int turn = 0; turn < 50; turn++)
+        crew_check(sum_of(part[turn % TWINS], ranks, counts[turn / 2 % 4]) == BASE_OK);
+    for (int i = 0; i < TWINS; i++) {
+        coll_space_close(space[i]);
+        coll_close(part[i]);
+    }
     coll_close(whole);
     comm_group_close(group);
 }
@@ -377,6 +408,7 @@ static void test_work(void **state)
     groups_run(*state, 4, without_the_others);
     groups_run(*state, 2, again_and_again);
     groups_run(*state, 4, again_and_again);
+    groups_run(*state, 2, twins);
 }
 
 static void test_refusals(void **state)

@@ -270,7 +270,7 @@ static base_status begin_receive(struct mpi *m, struct queue *q)
 {
     const struct comm_request *r = q->first;
     base_status st = BASE_OK;
-    uint8_t *to = (uint8_t *)r->bytes + r->moved;
+    uint8_t *to = NULL;
     MPI_Message message;
     MPI_Status status;
     int there = 0, bytes = 0;
@@ -284,6 +284,8 @@ static base_status begin_receive(struct mpi *m, struct queue *q)
     if (r->any && r->moved + q->piece > r->room) { /* MPI has no way to drop a message */
         TRY(base_tensor(q->piece, 1, "a message that is too long", &q->discarded));
         to = q->discarded;
+    } else {
+        to = (uint8_t *)r->bytes + r->moved;
     }
     q->under_way = true;
     TRY(check(MPI_Imrecv(to, (int)q->piece, MPI_BYTE, &message, &q->request), "receiving"));

@@ -7,8 +7,8 @@
  * alone; both only grow.
  *
  * A rank that waits lingers (comm/futex.h), then sleeps on a futex together with the host's alarm.
- * Who moves bytes wakes a sleeping peer: `asleep` is set before the last look at the rings and read
- * behind the move.
+ * A rank that moves bytes wakes a sleeping peer: `asleep` is set before the last look at the rings
+ * and read after the move.
  */
 #include <stdio.h>
 #include <string.h>
@@ -191,10 +191,11 @@ static void copy(struct queue *q, struct comm_request *r, size_t take)
     size_t from = r->moved - sizeof(struct head), offset = q->at % RING;
     size_t count = from < r->count && has_room(r) ? least(take, r->count - from) : 0;
     size_t straight = least(count, RING - offset);
-    uint8_t *bytes = (uint8_t *)r->bytes + from;
+    uint8_t *bytes;
 
     if (count == 0)
         return;
+    bytes = (uint8_t *)r->bytes + from;
     if (r->sends) {
         memcpy(q->bytes + offset, bytes, straight);
         memcpy(q->bytes, bytes + straight, count - straight);

@@ -69,6 +69,24 @@ static void many(struct crew_worker *me)
     leave(group, coll, space);
 }
 
+struct order {
+    struct coll *coll;
+    struct coll_space *space;
+    base_status started, awaited;
+};
+
+/* The engine's thread starts nothing and awaits nothing; what it does itself it may. */
+static base_status start_another(void *context)
+{
+    struct order *o = context;
+    uint64_t ticket;
+    float *result;
+
+    o->started = coll_start_all_reduce(o->coll, o->space, 0, 1, NULL, &ticket);
+    o->awaited = coll_async_wait(o->coll, 1, &result);
+    return coll_space_all_reduce(o->coll, o->space, 0, 1, NULL, &result);
+}
+
 static void alone(struct crew_worker *me)
 {
     const float scale = 0.5f;
@@ -76,6 +94,8 @@ static void alone(struct crew_worker *me)
     struct comm_group *group;
     struct coll_space *space;
     struct coll *coll;
+    struct comm_task task;
+    struct order order;
     uint64_t ticket;
     float *result;
 
@@ -86,6 +106,10 @@ static void alone(struct crew_worker *me)
     crew_check(comm_engine_begin(coll_group(coll)) == BASE_ERR_INTERNAL);
     crew_check(coll_start_all_reduce(coll, space, 7, 1, &sum, &ticket) == BASE_OK);
     crew_check(coll_async_wait(coll, ticket, &result) == BASE_OK && *result == 1.5f);
+    order = (struct order){coll, space, BASE_OK, BASE_OK};
+    comm_engine_order(comm_group_engine(group), start_another, &order, &task);
+    crew_check(comm_engine_wait(comm_group_engine(group), &task, groups_soon()) == BASE_OK);
+    crew_check(order.started == BASE_ERR_INTERNAL && order.awaited == BASE_ERR_INTERNAL);
     crew_check(coll_start_all_reduce(coll, space, FLOATS, 1, NULL, &ticket) == BASE_ERR_INTERNAL);
     crew_check(coll_start_all_reduce(coll, space, 1, SIZE_MAX, NULL, &ticket) == BASE_ERR_INTERNAL);
     crew_check(coll_start_all_reduce(coll, space, FLOATS, 0, NULL, &ticket) == BASE_OK);

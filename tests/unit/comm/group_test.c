@@ -199,6 +199,20 @@ static base_status opens(struct comm_endpoint *endpoint, const char *transport, 
     return st;
 }
 
+/* The peer does not come, and a newer view is there already: no alarm follows that would end the
+ * wait. */
+static void a_newer_view_ends_opening(void **state)
+{
+    struct comm_endpoint *endpoint = make_endpoint(1, agent);
+    double deadline = soon();
+
+    (void)state;
+    comm_endpoint_newer(endpoint, pair.number + 1);
+    assert_int_equal(opens(endpoint, NULL, deadline), BASE_ERR_PEER_LOST);
+    assert_true(base_now() < deadline);
+    comm_endpoint_close(endpoint);
+}
+
 static void opens_once_a_view(void **state)
 {
     struct comm_endpoint *endpoint = make_endpoint(1, agent);
@@ -323,6 +337,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(news_end_waits, make_agent, end_agent),
         cmocka_unit_test_setup_teardown(cancelling_ends_waits, make_agent, end_agent),
         cmocka_unit_test_setup_teardown(opens_once_a_view, make_agent, end_agent),
+        cmocka_unit_test_setup_teardown(a_newer_view_ends_opening, make_agent, end_agent),
         cmocka_unit_test_setup_teardown(alone, make_agent, end_agent),
         cmocka_unit_test_setup_teardown(refuses_what_is_wrong, make_agent, end_agent),
         cmocka_unit_test_setup_teardown(shares_memory, make_agent, end_agent),
