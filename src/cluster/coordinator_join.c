@@ -81,7 +81,8 @@ static base_status admit(struct cluster_coordinator *c, const struct cluster_mes
         if (!c->setup.joins)
             return base_fail(BASE_ERR_USAGE, "this job takes no more workers");
         index = c->setup.hosts; /* a host that comes back is a new one */
-        while (index < c->host_count && c->hosts[index].here)
+        while (index < c->host_count &&
+               (c->hosts[index].here || cluster_coordinator_has_say(c, index)))
             index++;
     }
     if (index > 0 && stays_on_one_host(c))

@@ -180,11 +180,15 @@ base_status cluster_coordinator_hear_join(struct cluster_coordinator *c, int lin
 void cluster_coordinator_replicate(struct cluster_coordinator *c);
 /* Every member works in the current view: its hosts decide from now on who goes on. */
 void cluster_coordinator_settle(struct cluster_coordinator *c);
+/* The host is of the current view or of the last one in use: it decides who goes on, also if it is
+ * not here. */
+bool cluster_coordinator_has_say(const struct cluster_coordinator *c, int host);
 /* It hears at least half of the hosts of the view, and of the last one that was in use, of those
  * that are not dead. Where not, it waits a moment for news of deaths, and fails. */
 bool cluster_coordinator_may_go_on(struct cluster_coordinator *c, double now);
 /* The same of hosts that were heard just now. A host that is cut off counts as here for the whole
- * of `silence`; meanwhile no view may be made that the others do not know of. */
+ * of `silence`; meanwhile no view may be made that the others do not know of. Nor by a coordinator
+ * that was itself asleep: what it reads then was said long ago. */
 bool cluster_coordinator_may_publish(const struct cluster_coordinator *c, double now);
 
 /* ---- coordinator_succeed.c ---- */

@@ -113,6 +113,11 @@ void cluster_coordinator_settle(struct cluster_coordinator *c)
         c->quorum[i] = in_view(c, i);
 }
 
+bool cluster_coordinator_has_say(const struct cluster_coordinator *c, int host)
+{
+    return c->quorum[host] || in_view(c, host);
+}
+
 /* At least half of the hosts of the last view in use, and of the newest, as `counts` counts them.
  * Dead hosts are left out. *heard_p of *of_p: where that is not so. */
 static bool has_half(const struct cluster_coordinator *c,
@@ -170,5 +175,6 @@ bool cluster_coordinator_may_publish(const struct cluster_coordinator *c, double
 {
     int heard, of;
 
-    return now - c->woke >= CLUSTER_QUIET && has_half(c, is_heard, now, &heard, &of);
+    return now - c->woke >= CLUSTER_QUIET && now - c->last_tick < CLUSTER_QUIET &&
+           has_half(c, is_heard, now, &heard, &of);
 }

@@ -305,6 +305,42 @@ static void test_quiet_hosts(void **unused)
     lab_assert_view(2, 3, 1, 3, 4);
 }
 
+/* A coordinator that was asleep reads what came meanwhile before its clock ticks: what it finds is
+ * old, and the hosts that said it may have left. */
+static void test_old_words(void **unused)
+{
+    (void)unused;
+    begin(3);
+    lab_pass_alive(2, 3);
+    lab.now += 20;
+    cluster_coordinator_gone(lab.c, 1, "closed its connection", lab.now);
+    lab_tell(2, (struct cluster_message){.type = CLUSTER_HEARTBEAT, .load.step = -1});
+    lab_collect();
+    assert_int_equal(lab_said(CLUSTER_VIEW, 0, NULL), 1); /* the first */
+    lab_pass_alive(1.5, 3); /* host 2 is there after all */
+    lab_assert_view(2, 2, 1, 3);
+}
+
+/* One that comes has no say for the lost host whose place is free: that one may be alive. */
+static void test_no_heir_of_a_vote(void **unused)
+{
+    (void)unused;
+    begin(1);
+    for (int i = 1; i < 5; i++) {
+        lab_join(i, CLUSTER_ANY_HOST, 1);
+        lab_ready(i, (uint32_t)i + 1);
+        for (int j = 0; j <= i; j++)
+            lab_works_in(j, (uint32_t)j + 1, (uint32_t)i + 1);
+    }
+    lab_assert_view(5, 5, 1, 2, 3, 4, 5);
+    for (int link = 2; link < 5; link++)
+        cluster_coordinator_gone(lab.c, link, "was silent", lab.now);
+    lab_join(5, CLUSTER_ANY_HOST, 1);
+    lab_ready(5, 6);
+    lab_pass_alive(3, 2);
+    assert_int_equal(lab_said(CLUSTER_STOP, 0, NULL), 1);
+}
+
 static void test_half_is_enough(void **unused)
 {
     (void)unused;
@@ -400,6 +436,8 @@ int main(void)
         cmocka_unit_test_teardown(test_stop_goes_on, lab_finish),
         cmocka_unit_test_teardown(test_too_few, lab_finish),
         cmocka_unit_test_teardown(test_quiet_hosts, lab_finish),
+        cmocka_unit_test_teardown(test_old_words, lab_finish),
+        cmocka_unit_test_teardown(test_no_heir_of_a_vote, lab_finish),
         cmocka_unit_test_teardown(test_half_is_enough, lab_finish),
         cmocka_unit_test_teardown(test_dead_do_not_count, lab_finish),
         cmocka_unit_test_teardown(test_deserted_are_not_dead, lab_finish),
