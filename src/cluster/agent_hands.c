@@ -256,6 +256,7 @@ static base_status follow(void *agent, uint32_t host, double now)
     if (a->up != NULL)
         drop(a);
     tell_old(a, host);
+    a->told_stop = false; /* a person's wish may have gone with the lost coordinator */
     snprintf(a->steward.coordinator, sizeof a->steward.coordinator, "host %u (%s)", host,
              h->address);
     if (host == a->steward.host)

@@ -150,6 +150,8 @@ void cluster_peers_step(struct cluster_peers *p, struct cluster_steward *steward
 {
     const struct cluster_succession *s = &steward->succession;
 
+    if (p->listener == NULL) /* this host was to lead, and could not */
+        return;
     accept_agents(p, s, now);
     for (uint32_t i = 0; i < CLUSTER_MAX_HOSTS && p->listener != NULL; i++) {
         if (p->theirs[i] != NULL)

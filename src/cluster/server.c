@@ -236,6 +236,14 @@ static void take_in(struct cluster_server *s, struct comm_listener *door,
     }
 }
 
+/* Agents that look for the coordinator of a job which had this port before: their `lead` would end
+ * this one. A host that joins names none. */
+static bool is_of_another_job(const struct cluster_server *s, const struct comm_hello *hello)
+{
+    return hello->job[0] != '\0' &&
+           strcmp(hello->job, cluster_coordinator_name(s->coordinator)) != 0;
+}
+
 static base_status accept_hosts(struct cluster_server *s, struct comm_listener *door, double now)
 {
     base_status st = BASE_OK;
@@ -246,10 +254,12 @@ static base_status accept_hosts(struct cluster_server *s, struct comm_listener *
         TRY(comm_accept(door, &hello, &stream));
         if (stream == NULL)
             break;
-        if (strcmp(hello.role, "agent") == 0)
-            take_in(s, door, stream, now);
-        else
+        if (strcmp(hello.role, "agent") != 0)
             comm_refuse(door, stream, "this port is for agents");
+        else if (is_of_another_job(s, &hello))
+            comm_refuse(door, stream, "this port is for agents of another job");
+        else
+            take_in(s, door, stream, now);
     }
 out:
     return st;

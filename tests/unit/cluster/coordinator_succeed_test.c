@@ -317,7 +317,7 @@ static void test_old_words(void **unused)
     lab_tell(2, (struct cluster_message){.type = CLUSTER_HEARTBEAT, .load.step = -1});
     lab_collect();
     assert_int_equal(lab_said(CLUSTER_VIEW, 0, NULL), 1); /* the first */
-    lab_pass_alive(1.5, 3); /* host 2 is there after all */
+    lab_pass_alive(1.5, 3);                               /* host 2 is there after all */
     lab_assert_view(2, 2, 1, 3);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The coordinator's connections: one that says something, but never joins, does not stay.
+ * The coordinator's connections: one that says something, but never joins, does not stay, and one
+ * of another job does not come in.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,7 +58,18 @@ static _Noreturn void linger(uint16_t port)
     _exit(st == BASE_ERR_PEER_LOST ? 0 : 2);
 }
 
-static void who_does_not_join_is_cut_off(void **state)
+/* A coordinator that another job's hosts found where theirs was: theirs leads, and is refused. */
+static _Noreturn void lead_others(uint16_t port)
+{
+    const struct comm_hello hello = {.role = "agent", .from = 1, .job = "another"};
+    struct comm_stream *stream = NULL;
+    base_status st = comm_connect("127.0.0.1", port, NULL, &hello, base_now() + PATIENCE, &stream);
+
+    _exit(st == BASE_ERR_NETWORK ? 0 : 1);
+}
+
+/* Serves until the visitor has ended well. */
+static void serve(void visit(uint16_t port))
 {
     struct cluster_setup setup = {.launch = {.workers = 1,
                                              .hosts = 2,
@@ -74,11 +86,10 @@ static void who_does_not_join_is_cut_off(void **state)
     int pair[2], code = -1;
     pid_t pid;
 
-    (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     assert_int_equal(cluster_server_open(&setup, pair[1], &server), BASE_OK);
     if ((pid = fork()) == 0)
-        linger(setup.launch.port);
+        visit(setup.launch.port);
     while (waitpid(pid, &code, WNOHANG) == 0) {
         assert_true(base_now() < deadline);
         assert_int_equal(cluster_server_step(server), BASE_OK);
@@ -89,9 +100,22 @@ static void who_does_not_join_is_cut_off(void **state)
     close(pair[0]);
 }
 
+static void who_does_not_join_is_cut_off(void **state)
+{
+    (void)state;
+    serve(linger);
+}
+
+static void who_is_of_another_job_is_refused(void **state)
+{
+    (void)state;
+    serve(lead_others);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(who_does_not_join_is_cut_off)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(who_does_not_join_is_cut_off),
+                                       cmocka_unit_test(who_is_of_another_job_is_refused)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
