@@ -13,5 +13,5 @@ cases() { # HOSTS CASE…
 }
 
 cases 2 forward
-cases 3 start forward combine validation checkpoint cut-last sleeps dozes
+cases 3 start forward combine validation checkpoint cut-last sleeps dozes stop
 cases 4 forward another cut-first join

@@ -238,6 +238,23 @@ def joins(whole, case):
     print(f"{hosts - 1} hosts, host 0 lost: another one joined at {found[1]}")
 
 
+def stops(whole, case):
+    """Ctrl-C at a host while host 0's agent hangs, which is then killed: the wish outlives it."""
+    long = ["--epochs", "100000", "--no-test", "--log-every", "0"]
+    all_hosts = [Host(case, i, *long) for i in range(hosts)]
+    eventually("steps", lambda: events(all_hosts[0].run, "step"), all_hosts[0].process)
+    all_hosts[0].process.send_signal(signal.SIGSTOP)
+    all_hosts[1].process.send_signal(signal.SIGINT)
+    eventually("host 1 hears the signal", lambda: "finishing the step" in all_hosts[1].says(), all_hosts[1].process)
+    all_hosts[0].kill()
+    all_hosts[1].ends(130)
+    for h in all_hosts[2:]:
+        h.ends(0)
+    if "go on with: paceline train --resume x" not in all_hosts[1].says():
+        fail("host 1 does not say how to go on")
+    print(f"{hosts} hosts, host 0 lost with a person's wish to stop: the others have stopped")
+
+
 cases = {
     "start": lambda whole: lose(whole, "start", "data:1"),
     "forward": lambda whole: lose(whole, "forward", "forward:5"),
@@ -249,6 +266,7 @@ cases = {
     "cut-last": lambda whole: cut(whole, "cut-last", hosts - 1, 0),
     "sleeps": lambda whole: sleeps(whole, "sleeps"),
     "dozes": lambda whole: dozes(whole, "dozes"),
+    "stop": lambda whole: stops(whole, "stop"),
     "join": lambda whole: joins(whole, "join"),
 }
 
