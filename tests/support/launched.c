@@ -10,8 +10,7 @@
 #include "base/clock.h"
 
 static struct comm_view all; /* its number counts the bodies */
-static struct comm_endpoint *endpoint;
-static uint32_t own_id;
+static uint32_t own_id;      /* 0: not started yet */
 
 const struct comm_transport *launched_by(void)
 {
@@ -23,17 +22,12 @@ const struct comm_transport *launched_by(void)
 
 static void end(void)
 {
-    comm_endpoint_close(endpoint);
     launched_by()->end();
 }
 
 static void start(void)
 {
-    struct comm_endpoint_setup setup = {.job = "launched"};
-
     crew_check(launched_by()->start(&all, &own_id) == BASE_OK);
-    setup.id = own_id;
-    crew_check(comm_endpoint_open(&setup, &endpoint) == BASE_OK);
     all.number = 0;
     atexit(end);
 }
@@ -56,23 +50,26 @@ static void *open_board(size_t bytes, char *path, size_t room)
 void launched_run(int workers, crew_body *body, size_t board_bytes, void *argument)
 {
     struct crew_worker me = {.argument = argument};
+    struct comm_endpoint_setup setup = {.job = "launched"};
     struct comm_group *group;
     char path[80];
 
-    if (endpoint == NULL)
+    if (own_id == 0)
         start();
     if ((int)all.size != workers)
         return;
     all.number++;
     me.index = (int)own_id - 1;
     me.id = own_id;
-    me.endpoint = endpoint;
+    setup.id = own_id;
+    crew_check(comm_endpoint_open(&setup, &me.endpoint) == BASE_OK); /* each body has a new one */
     me.board = open_board(board_bytes, path, sizeof path);
-    /* Opening one is a meeting: nobody is still in the body before, everybody has the board. */
-    crew_check(comm_group_open(endpoint, &all, NULL, base_now() + 60, &group) == BASE_OK);
+    /* Opening one is a meeting: every process has left the body before, and has the board. */
+    crew_check(comm_group_open(me.endpoint, &all, NULL, base_now() + 60, &group) == BASE_OK);
     comm_group_close(group);
     unlink(path);
     body(&me);
+    comm_endpoint_close(me.endpoint);
     munmap(me.board, board_bytes);
 }
 
