@@ -194,7 +194,7 @@ static base_status hear_ready(struct cluster_coordinator *c, struct worker *w,
                               const struct cluster_message *m)
 {
     if (w->state == WORKER_LEAVING)
-        return BASE_OK; /* its last word, which came behind the news of its death */
+        return BASE_OK; /* its last word, which came after the news of its death */
     if (w->state != WORKER_STARTING)
         return base_fail(BASE_ERR_DATA, "worker %u is ready twice", w->id);
     for_each_worker(c, other) /* a view with both could not be read */
@@ -446,7 +446,7 @@ void cluster_coordinator_tick(struct cluster_coordinator *c, double now)
         cluster_coordinator_say_all(c, &beat);
         c->next_beat = now + cluster_heartbeat_interval(c->setup.silence);
     }
-    if (stalled > 0) { /* it was itself asleep: nobody else is to blame */
+    if (stalled > 0) { /* the coordinator itself was asleep: no host is to blame */
         c->woke = now;
         for (int i = 0; i < c->host_count; i++)
             c->hosts[i].heard += stalled;

@@ -67,7 +67,7 @@ json_t *cluster_coordinator_event(struct cluster_coordinator *c); /* the caller'
 
 bool cluster_coordinator_over(const struct cluster_coordinator *c);
 const json_t *cluster_coordinator_result(const struct cluster_coordinator *c); /* or NULL */
-/* Where the program has its files on the coordinator's host; NULL: nobody has told. */
+/* Where the program has its files on the coordinator's host; NULL: no worker has told yet. */
 const char *cluster_coordinator_folder(const struct cluster_coordinator *c);
 json_t *cluster_coordinator_status(const struct cluster_coordinator *c, double now);
 

@@ -64,7 +64,7 @@ static base_status admit(struct cluster_coordinator *c, const struct cluster_mes
                          CLUSTER_PROTOCOL, m->version);
     if (c->phase > RUNNING)
         return base_fail(BASE_ERR_USAGE, "the job is ending");
-    if (!comm_address_is_numeric(m->address)) /* nobody could read a view with it */
+    if (!comm_address_is_numeric(m->address)) /* workers refuse a view with such an address */
         return base_fail(BASE_ERR_USAGE, "'%s' is no numeric address; give --bind", m->address);
     if (differs != NULL)
         return base_fail(BASE_ERR_USAGE,

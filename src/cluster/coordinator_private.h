@@ -119,7 +119,7 @@ struct cluster_coordinator {
     json_t *result;
     uint32_t result_id;
     uint32_t done_view; /* the last in which a worker gave a result */
-    char *folder;       /* NULL: nobody has told */
+    char *folder;       /* NULL: no worker has told yet */
     struct letter *first, *last;
     json_t *events;
 };

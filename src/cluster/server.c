@@ -27,7 +27,7 @@ struct link {
 struct cluster_server {
     struct cluster_coordinator *coordinator;
     int own;                            /* its host */
-    struct comm_listener *doors[DOORS]; /* NULL: nobody else may come */
+    struct comm_listener *doors[DOORS]; /* NULL: no other host may join */
     struct cluster_dials dials;
     struct link links[LINKS];
     bool folder; /* … is yet to be told, with what follows */

@@ -5,7 +5,7 @@
  * of summation that depends on the ranks and the algorithm alone: the same ranks in the same order
  * give the same bits.
  *
- * Failures are those of comm/group.h; behind one the buffers hold anything and the group is void.
+ * Failures are those of comm/group.h; after one the buffers are undefined and the group is void.
  *
  * Several `struct coll` may exist over one group: the one of all its ranks, and parts, which are of
  * some of them. A thread uses them in turns as it likes; ranks that belong to two must agree about
@@ -77,10 +77,9 @@ base_status coll_broadcast(struct coll *c, int root, void *bytes, size_t count);
 base_status coll_gather(struct coll *c, int root, const void *mine, size_t count, void *all);
 base_status coll_scatter(struct coll *c, int root, const void *all, size_t count, void *mine);
 base_status coll_all_gather(struct coll *c, const void *mine, size_t count, void *all);
-/* In place: behind it x's slice of this rank (coll_slice) holds the sum; the rest holds anything.
- */
+/* In place. On return this rank's slice of x (coll_slice) holds the sum; the rest is undefined. */
 base_status coll_reduce_scatter(struct coll *c, float *x, size_t count, const struct coll_sum *sum);
-/* In place; every slice is known to its own rank before, to all behind it. */
+/* In place. Each rank brings its own slice; on return every rank has all slices. */
 base_status coll_all_gather_slices(struct coll *c, float *x, size_t count);
 base_status coll_all_reduce(struct coll *c, float *x, size_t count, const struct coll_sum *sum);
 base_status coll_barrier(struct coll *c);
@@ -101,7 +100,7 @@ base_status coll_space_all_reduce(struct coll *c, struct coll_space *space, size
                                   size_t count, const struct coll_sum *sum, float **result_p);
 
 /* Where all ranks share memory: what everybody has in [offset, offset + count) at the moment,
- * summed in the order of ranks. Nobody is waited for: meet before and behind it. */
+ * summed in the order of ranks. It waits for no rank: meet before and after it. */
 void coll_space_sum(struct coll_space *space, size_t offset, size_t count, float *y);
 
 /* Memory under a key of this view that the ranks of one host share, zeros at first, all of it

@@ -22,8 +22,8 @@ struct comm_transport {
     unsigned can;
     int rank; /* order of preference, lowest first */
     /* COMM_CAN_NATIVE only: this process is one of those that the transport's own launcher started
-     * (mpirun); the view of them all, and the id of this one. `end` only behind a success: who
-     * leaves without it fails, and the launcher ends the others. */
+     * (mpirun); the view of them all, and the id of this one. Call `end` only on
+     * success: exiting without it makes the launcher end the job. */
     base_status (*start)(struct comm_view *view_p, uint32_t *id_p);
     void (*end)(void);
     /* Does this rank reach `peer` through it? No side effects. */

@@ -128,19 +128,6 @@ static void survive(struct crew_worker *me)
     comm_group_close(group);
 }
 
-static void kill_one(const struct groups_way *way, int workers, int victim, double after)
-{
-    struct crew *crew = groups_start(way, workers, survive);
-    struct groups_board *board = crew_board(crew);
-
-    atomic_store(&board->victim, (uint32_t)victim + 1);
-    while (atomic_load(&board->ready) < workers)
-        usleep(200);
-    usleep((useconds_t)(1e6 * after)); /* a random moment */
-    crew_signal(crew, victim, SIGKILL);
-    assert_int_equal(crew_finish(crew, groups_soon()), 0);
-}
-
 static void test_kills(void **state)
 {
     const char *text = getenv("PACELINE_TEST_SEED");
@@ -156,8 +143,8 @@ static void test_kills(void **state)
             int workers = 2 + (int)turn;
 
             way.seed = seed + i * 16 + turn;
-            kill_one(&way, workers, (int)(dice(way.seed, 1000) % (uint32_t)workers),
-                     (double)(dice(way.seed, 1001) % 20000) * 1e-6);
+            groups_kill_one(survive, &way, workers, (int)(dice(way.seed, 1000) % (uint32_t)workers),
+                            (double)(dice(way.seed, 1001) % 20000) * 1e-6);
         }
     }
 }

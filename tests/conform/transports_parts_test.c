@@ -384,19 +384,6 @@ static void survive(struct crew_worker *me)
     comm_group_close(group);
 }
 
-static void lose(struct groups_way *way, int workers, int victim, double after)
-{
-    struct crew *crew = groups_start(way, workers, survive);
-    struct groups_board *board = crew_board(crew);
-
-    atomic_store(&board->victim, (uint32_t)victim + 1);
-    while (atomic_load(&board->ready) < workers)
-        usleep(200);
-    usleep((useconds_t)(1e6 * after)); /* a random moment */
-    crew_signal(crew, victim, SIGKILL);
-    assert_int_equal(crew_finish(crew, groups_soon()), 0);
-}
-
 /* --- the suite ----------------------------------------------------------------------------- */
 
 static void test_work(void **state)
@@ -435,8 +422,9 @@ static void test_losses(void **state)
         uint32_t face = dice(seed + i, 1000);
 
         way.seed = seed + i;
-        lose(&way, workers, i % 2 ? workers - 1 : (int)(face % (uint32_t)(workers - 1)),
-             (double)(dice(seed + i, 1001) % 20000) * 1e-6);
+        groups_kill_one(survive, &way, workers,
+                        i % 2 ? workers - 1 : (int)(face % (uint32_t)(workers - 1)),
+                        (double)(dice(seed + i, 1001) % 20000) * 1e-6);
     }
 }
 

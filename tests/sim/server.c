@@ -139,7 +139,7 @@ static void seek_hosts(struct sim_agent *a)
     }
 }
 
-/* A number has one view, whoever coordinates. */
+/* A number has one view, of whichever coordinator. */
 static void check_view(const struct comm_view *view)
 {
     struct published *p = published;

@@ -7,9 +7,11 @@
 
 #include <cmocka.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "comm/secret.h"
@@ -123,4 +125,18 @@ int groups_main(int argc, char **argv, const struct CMUnitTest *tests, size_t co
         failed += _cmocka_run_group_tests(ways[i].name, mine, count, NULL, NULL);
     }
     return failed;
+}
+
+void groups_kill_one(crew_body *body, const struct groups_way *way, int workers, int victim,
+                     double after)
+{
+    struct crew *crew = groups_start(way, workers, body);
+    struct groups_board *board = crew_board(crew);
+
+    atomic_store(&board->victim, (uint32_t)victim + 1);
+    while (atomic_load(&board->ready) < workers)
+        usleep(200);
+    usleep((useconds_t)(1e6 * after));
+    crew_signal(crew, victim, SIGKILL);
+    assert_int_equal(crew_finish(crew, groups_soon()), 0);
 }

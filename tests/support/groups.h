@@ -52,5 +52,9 @@ struct comm_group *groups_open(struct crew_worker *me, uint32_t after);
 
 struct crew *groups_start(const struct groups_way *way, int workers, crew_body *body);
 void groups_run(const struct groups_way *way, int workers, crew_body *body);
+/* Starts a crew, waits until all its workers have raised the board's `ready`, and kills `victim`,
+ * whose id the board tells them, `after` seconds later. The others must end well. */
+void groups_kill_one(crew_body *body, const struct groups_way *way, int workers, int victim,
+                     double after);
 
 #endif
