@@ -20,12 +20,6 @@
 #include "support/exchange.h"
 #include "support/groups.h"
 
-static void wait_for(_Atomic int *word, int value)
-{
-    while (atomic_load(word) < value)
-        usleep(500);
-}
-
 static void finish(struct comm_group *group, struct comm_request *request)
 {
     crew_check(comm_wait(group, &request, 1, groups_soon()) == BASE_OK);
@@ -164,14 +158,14 @@ static void time_is_up(struct crew_worker *me)
     crew_check(comm_poll(group, all, 3, 0, &index) == BASE_OK && index == -1);
     crew_check(comm_poll(group, NULL, 0, base_now() + 0.002, &index) == BASE_OK && index == -1);
     atomic_fetch_add(&board->ready, 1);
-    wait_for(&board->ready, 2); /* both have seen that nothing comes */
+    groups_wait_for(&board->ready, 2); /* both have seen that nothing comes */
     comm_send(group, peer, COMM_FORWARD, 5, "f", 1, &out);
     finish(group, &out);
     crew_check(comm_poll(group, all, 3, groups_soon(), &index) == BASE_OK && index == 2);
     crew_check(in[1].tag == 5 && bytes[1] == 'f' && !in[0].done);
     all[2] = NULL;
     atomic_fetch_add(&board->ready, 1);
-    wait_for(&board->ready, 4);
+    groups_wait_for(&board->ready, 4);
     comm_send(group, peer, COMM_CALLS, 6, "c", 1, &out);
     finish(group, &out);
     crew_check(comm_poll(group, all, 3, groups_soon(), &index) == BASE_OK && index == 1);
@@ -190,7 +184,7 @@ static void *cry(void *argument)
     struct herald *herald = argument;
 
     for (uint32_t i = 0; i < 2; i++) {
-        wait_for(&herald->cry, (int)i + 1);
+        groups_wait_for(&herald->cry, (int)i + 1);
         comm_endpoint_newer(herald->me->endpoint, 1000 + i);
         atomic_fetch_add(&herald->cried, 1);
     }
@@ -219,7 +213,7 @@ static void newer_view(struct crew_worker *me)
     crew_check(comm_poll(group, &wait, 1, until, &index) == BASE_OK);
     crew_check(index == -1 && base_now() >= until);
     atomic_store(&herald.cry, 2);
-    wait_for(&herald.cried, 2);
+    groups_wait_for(&herald.cried, 2);
     crew_check(exchange_run(group, COMM_FORWARD, 2, 100000, groups_soon()) == BASE_OK);
     until = groups_soon();
     crew_check(comm_poll(group, &wait, 1, until, &index) == BASE_OK);
@@ -276,7 +270,7 @@ static void test_cancel(void **state)
         skip();
     crew = groups_start(way, 2, is_cancelled);
     board = crew_board(crew);
-    wait_for(&board->ready, 2);
+    groups_wait_for(&board->ready, 2);
     crew_cancel(crew);
     assert_int_equal(crew_finish(crew, groups_soon()), 0);
 }

@@ -24,31 +24,11 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "coll/coll.h"
-#include "comm/barrier.h"
 #include "comm/engine.h"
 #include "support/exchange.h"
 #include "support/groups.h"
 
 enum { BIG = 3000001 }; /* bytes: more than rings and sockets hold */
-
-static void wait_for(_Atomic int *word, int value)
-{
-    while (atomic_load(word) < value)
-        usleep(200);
-}
-
-static struct comm_engine *begin(struct comm_group *group)
-{
-    crew_check(comm_group_engine(group) == NULL);
-    crew_check(comm_engine_begin(group) == BASE_OK);
-    return comm_group_engine(group);
-}
-
-static void finish(struct comm_engine *engine, struct comm_task *task)
-{
-    crew_check(comm_engine_wait(engine, task, groups_soon()) == BASE_OK);
-    crew_check(task->run != NULL || task->request.done);
-}
 
 /* --- threads that talk, and collectives between ---------------------------------------------- */
 
@@ -151,7 +131,7 @@ static void all_at_once(struct crew_worker *me)
     struct coll *coll;
 
     crew_check(coll_open(group, NULL, &coll) == BASE_OK);
-    begin(group);
+    groups_engine(group);
     crew_check(comm_engine_begin(group) == BASE_ERR_INTERNAL);
     crew_check(comm_wait(group, NULL, 0, groups_soon()) == BASE_ERR_INTERNAL);
     crew_check(crossfire(group, coll, groups_brief() ? 15 : 60) == BASE_OK);
@@ -175,7 +155,7 @@ static void *see(void *argument)
 {
     struct witness *w = argument;
 
-    finish(w->engine, w->task);
+    groups_finish(w->engine, w->task);
     w->at = base_now();
     atomic_store(&w->saw, 1);
     return NULL;
@@ -202,14 +182,14 @@ static void compute_meanwhile(struct comm_engine *engine, struct comm_task *task
 static void while_computing(struct crew_worker *me)
 {
     struct comm_group *group = groups_open(me, 0);
-    struct comm_engine *engine = begin(group);
+    struct comm_engine *engine = groups_engine(group);
     struct groups_board *board = me->board;
     uint8_t *bytes = base_calloc(BIG, 1);
     struct comm_task task;
 
     if (me->index == 0) {
         memset(bytes, 7, BIG);
-        wait_for(&board->ready, 1);
+        groups_wait_for(&board->ready, 1);
         comm_engine_send(engine, 1, COMM_FORWARD, 1, bytes, BIG, &task);
     } else {
         comm_engine_receive(engine, 0, COMM_FORWARD, 1, bytes, BIG, &task);
@@ -245,35 +225,35 @@ static void during_one_of(struct crew_worker *me, struct comm_group *group, stru
 {
     uint8_t *bytes = base_calloc(BIG, 1);
     struct comm_task meets, task;
-    struct comm_engine *engine = begin(group);
+    struct comm_engine *engine = groups_engine(group);
     struct meeting m = {.coll = coll, .x = base_calloc(1000, sizeof *m.x)};
 
     for (int round = 0; round < 10; round++) {
         atomic_store(&m.begun, 0);
         if (me->index != 0) {
             comm_engine_order(engine, meet, &m, &meets);
-            wait_for(&m.begun, 1);
+            groups_wait_for(&m.begun, 1);
             usleep(round % 2 == 0 ? 0 : 2000); /* it spins, or sleeps: both must work */
         }
         if (me->index == 1) {
             comm_engine_send(engine, 0, COMM_CALLS, 1, bytes, BIG, &task);
-            finish(engine, &task);
+            groups_finish(engine, &task);
             comm_engine_receive(engine, 0, COMM_CALLS, 2, bytes, BIG, &task);
-            finish(engine, &task);
+            groups_finish(engine, &task);
             crew_check(!atomic_load(&meets.ended));
             comm_engine_send(engine, 0, COMM_CALLS, 3, bytes, 0, &task);
-            finish(engine, &task);
+            groups_finish(engine, &task);
         } else if (me->index == 0) {
             comm_engine_receive(engine, 1, COMM_CALLS, 1, bytes, BIG, &task);
-            finish(engine, &task);
+            groups_finish(engine, &task);
             comm_engine_send(engine, 1, COMM_CALLS, 2, bytes, BIG, &task);
-            finish(engine, &task);
+            groups_finish(engine, &task);
             comm_engine_receive_any(engine, 1, COMM_CALLS, NULL, 0, &task);
-            finish(engine, &task);
+            groups_finish(engine, &task);
             crew_check(task.request.tag == 3);
             comm_engine_order(engine, meet, &m, &meets);
         }
-        finish(engine, &meets);
+        groups_finish(engine, &meets);
     }
     crew_check(comm_engine_end(group) == BASE_OK);
     base_free(m.x);
@@ -297,199 +277,13 @@ static void during_a_collective(struct crew_worker *me)
     comm_group_close(group);
 }
 
-/* --- waits ---------------------------------------------------------------------------------- */
-
-static void *cry(void *argument)
-{
-    comm_endpoint_newer(((struct crew_worker *)argument)->endpoint, 2000);
-    return NULL;
-}
-
-static void polls(struct crew_worker *me)
-{
-    struct comm_group *group = groups_open(me, 0);
-    struct comm_engine *engine = begin(group);
-    struct groups_board *board = me->board;
-    uint32_t known = comm_group_newest(group);
-    struct comm_task in[2], out, *all[3] = {NULL, &in[0], &in[1]};
-    int peer = me->index ^ 1, index;
-    uint8_t bytes[2] = {0};
-    pthread_t thread;
-    double until;
-
-    for (int i = 0; i < 2; i++)
-        comm_engine_receive_any(engine, peer, COMM_FORWARD + i, &bytes[i], 1, &in[i]);
-    until = base_now() + 0.01;
-    crew_check(comm_engine_poll(engine, all, 3, until, known, &index) == BASE_OK && index == -1);
-    crew_check(base_now() >= until);
-    crew_check(comm_engine_wait(engine, &in[0], base_now() + 0.01) == BASE_ERR_TIMEOUT);
-    crew_check(strstr(base_message(), peer == 0 ? "from worker 1" : "from worker 2") != NULL);
-    pthread_create(&thread, NULL, cry, me);
-    until = groups_soon();
-    crew_check(comm_engine_poll(engine, all, 3, until, known, &index) == BASE_OK && index == -1);
-    crew_check(base_now() < until && comm_group_newest(group) == 2000);
-    pthread_join(thread, NULL);
-    atomic_fetch_add(&board->ready, 1);
-    wait_for(&board->ready, 2);
-    comm_engine_send(engine, peer, COMM_BACKWARD, 9, "too long", 8, &out);
-    crew_check(comm_engine_poll(engine, all, 3, until, 2000, &index) == BASE_OK && index == 2);
-    crew_check(in[1].request.tag == 9 && in[1].request.count == 8 && bytes[1] == 0);
-    finish(engine, &out);
-    atomic_fetch_add(&board->ready, 1);
-    wait_for(&board->ready, 4);
-    comm_engine_send(engine, peer, COMM_FORWARD, 8, "x", 1, &out);
-    finish(engine, &in[0]);
-    finish(engine, &out);
-    crew_check(bytes[0] == 'x');
-    crew_check(comm_engine_end(group) == BASE_OK);
-    crew_check(exchange_run(group, 0, COMM_CHANNELS, 100, groups_soon()) == BASE_OK);
-    comm_group_close(group);
-}
-
-/* No task is under way: the engine's thread has nothing to do, and still tells of a newer view. */
-static void polls_for_news(struct crew_worker *me)
-{
-    struct comm_group *group = groups_open(me, 0);
-    struct comm_engine *engine = begin(group);
-    uint32_t known = comm_group_newest(group);
-    struct comm_task out, in;
-    double until = groups_soon();
-    uint8_t byte = 0;
-    pthread_t thread;
-    int index;
-
-    usleep(2000); /* its thread sleeps by now, most likely */
-    pthread_create(&thread, NULL, cry, me);
-    crew_check(comm_engine_poll(engine, NULL, 0, until, known, &index) == BASE_OK && index == -1);
-    crew_check(base_now() < until && comm_group_newest(group) == 2000);
-    pthread_join(thread, NULL);
-    comm_engine_receive(engine, me->index ^ 1, COMM_CALLS, 1, &byte, 1, &in);
-    comm_engine_send(engine, me->index ^ 1, COMM_CALLS, 1, "x", 1, &out);
-    finish(engine, &in);
-    finish(engine, &out);
-    crew_check(byte == 'x' && comm_engine_end(group) == BASE_OK);
-    comm_group_close(group);
-}
-
-/* --- orders --------------------------------------------------------------------------------- */
-
-struct experiment {
-    struct crew_worker *me;
-    struct comm_group *group;
-    struct comm_request out, in;
-    struct comm_task task;
-    uint8_t byte;
-    base_status st;
-    int index;
-};
-
-static base_status wait_for_itself(void *context)
-{
-    struct experiment *x = context;
-    struct comm_engine *engine = comm_group_engine(x->group);
-
-    comm_engine_receive(engine, x->me->index ^ 1, COMM_CALLS, 1, &x->byte, 1, &x->task);
-    x->st = comm_engine_wait(engine, &x->task, groups_soon());
-    return BASE_OK;
-}
-
-/* A comm_poll returns for a newer view, in an order as elsewhere. */
-static base_status poll_for_news(void *context)
-{
-    struct experiment *x = context;
-    struct groups_board *board = x->me->board;
-    struct comm_request *both[] = {&x->out, &x->in};
-    pthread_t thread;
-
-    comm_receive(x->group, x->me->index ^ 1, COMM_FORWARD, 1, &x->byte, 1, &x->in);
-    pthread_create(&thread, NULL, cry, x->me);
-    x->st = comm_poll(x->group, &both[1], 1, groups_soon(), &x->index);
-    pthread_join(thread, NULL);
-    atomic_fetch_add(&board->go, 1);
-    wait_for(&board->go, 2);
-    comm_send(x->group, x->me->index ^ 1, COMM_FORWARD, 1, "y", 1, &x->out);
-    return comm_wait(x->group, both, 2, groups_soon());
-}
-
-/* A message that never comes, of which the order says nothing. */
-static base_status hide_failure(void *context)
-{
-    struct experiment *x = context;
-    struct comm_request *wait = &x->in;
-
-    comm_receive(x->group, x->me->index ^ 1, COMM_CALLS, 1, &x->byte, 1, &x->in);
-    x->st = comm_wait(x->group, &wait, 1, base_now() + 0.01);
-    return BASE_OK;
-}
-
-static void perform(struct experiment *x, comm_order *order)
-{
-    struct comm_task task;
-
-    comm_engine_order(comm_group_engine(x->group), order, x, &task);
-    finish(comm_group_engine(x->group), &task);
-}
-
-static void odd_orders(struct crew_worker *me)
-{
-    struct experiment x = {.me = me, .group = groups_open(me, 0)};
-    struct comm_engine *engine = begin(x.group);
-    struct groups_board *board = me->board;
-    struct comm_task task;
-    uint8_t byte;
-    int index;
-
-    perform(&x, wait_for_itself);
-    crew_check(x.st == BASE_ERR_INTERNAL);
-    comm_engine_send(engine, me->index ^ 1, COMM_CALLS, 1, "x", 1, &task);
-    finish(engine, &task);
-    finish(engine, &x.task);
-    crew_check(x.byte == 'x');
-    perform(&x, poll_for_news);
-    crew_check(x.st == BASE_OK && x.index == -1 && x.byte == 'y');
-    comm_engine_receive(engine, me->index ^ 1, COMM_BACKWARD, 1, &byte, 1, &task);
-    perform(&x, hide_failure);
-    crew_check(x.st == BASE_ERR_TIMEOUT);
-    crew_check(comm_engine_wait(engine, &task, groups_soon()) == BASE_ERR_TIMEOUT);
-    crew_check(atomic_load(&task.ended)); /* the group's end, not the wait's */
-    crew_check(comm_engine_poll(engine, NULL, 0, groups_soon(), 2000, &index) == BASE_ERR_TIMEOUT);
-    crew_check(index == -1 && comm_engine_end(x.group) == BASE_ERR_TIMEOUT);
-    crew_check(comm_engine_begin(x.group) == BASE_ERR_TIMEOUT); /* a void group is for no engine */
-    crew_check(comm_group_engine(x.group) == NULL);
-    atomic_fetch_add(&board->ready, 1);
-    wait_for(&board->ready, 2); /* a connection that closes is a loss */
-    comm_group_close(x.group);
-}
-
-/* While an engine has the group, other threads wait at no barrier. */
-static void keep_out(struct crew_worker *me)
-{
-    const struct groups_way *way = me->argument;
-    struct comm_group *group = groups_open(me, 0);
-    struct comm_barrier barrier = {0};
-    char key[32];
-
-    if (way->shares) {
-        snprintf(key, sizeof key, "view/1/barrier of %d", me->index);
-        crew_check(comm_barrier_open(&barrier, group, key, &me->index, 1) == BASE_OK);
-        begin(group);
-        crew_check(comm_barrier_wait(&barrier, groups_soon()) == BASE_ERR_INTERNAL);
-        crew_check(comm_local_barrier(group, groups_soon()) == BASE_ERR_INTERNAL);
-        crew_check(comm_engine_end(group) == BASE_OK);
-        crew_check(comm_barrier_wait(&barrier, groups_soon()) == BASE_OK);
-        comm_barrier_close(&barrier);
-    }
-    crew_check(exchange_run(group, 0, COMM_CHANNELS, 100, groups_soon()) == BASE_OK);
-    comm_group_close(group);
-}
-
 /* --- ends ----------------------------------------------------------------------------------- */
 
 /* No rank answers these messages: they end with the engine, and the group does. */
 static void under_way(struct crew_worker *me)
 {
     struct comm_group *group = groups_open(me, 0);
-    struct comm_engine *engine = begin(group);
+    struct comm_engine *engine = groups_engine(group);
     struct groups_board *board = me->board;
     uint8_t *bytes = base_calloc(BIG, 1), byte;
     struct comm_task receive, any, send;
@@ -504,7 +298,7 @@ static void under_way(struct crew_worker *me)
     crew_check(atomic_load(&send.ended) && send.status == BASE_ERR_INTERRUPTED);
     crew_check(comm_wait(group, NULL, 0, groups_soon()) == BASE_ERR_INTERRUPTED);
     atomic_fetch_add(&board->ready, 1);
-    wait_for(&board->ready, 2); /* a connection that closes is a loss */
+    groups_wait_for(&board->ready, 2); /* a connection that closes is a loss */
     base_free(bytes);
     comm_group_close(group);
 }
@@ -516,7 +310,7 @@ static void is_cancelled(struct crew_worker *me)
     struct coll *coll;
 
     crew_check(coll_open(group, NULL, &coll) == BASE_OK);
-    begin(group);
+    groups_engine(group);
     atomic_fetch_add(&board->ready, 1);
     crew_check(crossfire(group, coll, -1) == BASE_ERR_INTERRUPTED);
     crew_check(comm_engine_end(group) == BASE_ERR_INTERRUPTED);
@@ -535,7 +329,7 @@ static void survive(struct crew_worker *me)
     base_status st = coll_open(group, NULL, &coll);
 
     crew_check(st == BASE_OK);
-    begin(group);
+    groups_engine(group);
     atomic_fetch_add(&board->ready, 1);
     crew_check(crossfire(group, coll, -1) == BASE_ERR_PEER_LOST);
     crew_check((way->victims >> comm_group_lost(group) & 1) != 0);
@@ -543,12 +337,12 @@ static void survive(struct crew_worker *me)
     coll_close(coll);
     comm_group_close(group);
     group = groups_open(me, view.number);
-    begin(group);
+    groups_engine(group);
     if (comm_group_size(group) > 1) {
         crew_check(coll_open(group, NULL, &coll) == BASE_ERR_INTERNAL); /* the engine has it */
         crew_check(comm_engine_end(group) == BASE_OK);
         crew_check(coll_open(group, NULL, &coll) == BASE_OK);
-        begin(group);
+        groups_engine(group);
         crew_check(crossfire(group, coll, 5) == BASE_OK);
         crew_check(comm_engine_end(group) == BASE_OK);
         coll_close(coll);
@@ -566,14 +360,6 @@ static void test_messages(void **state)
     groups_run(*state, 2, while_computing);
     groups_run(*state, 2, during_a_collective);
     groups_run(*state, 4, during_a_collective);
-    groups_run(*state, 2, polls);
-    groups_run(*state, 2, polls_for_news);
-}
-
-static void test_orders(void **state)
-{
-    groups_run(*state, 2, odd_orders);
-    groups_run(*state, 2, keep_out);
 }
 
 static void test_end(void **state)
@@ -589,7 +375,7 @@ static void test_cancel(void **state)
     if (way->launched)
         skip();
     crew = groups_start(way, 3, is_cancelled);
-    wait_for(&((struct groups_board *)crew_board(crew))->ready, 3);
+    groups_wait_for(&((struct groups_board *)crew_board(crew))->ready, 3);
     usleep(20000); /* whatever they are doing then */
     crew_cancel(crew);
     assert_int_equal(crew_finish(crew, groups_soon()), 0);
@@ -613,7 +399,7 @@ static void test_loss(void **state)
 
         way->victims = 2U << victim;
         crew = groups_start(way, workers, survive);
-        wait_for(&((struct groups_board *)crew_board(crew))->ready, workers);
+        groups_wait_for(&((struct groups_board *)crew_board(crew))->ready, workers);
         usleep(base_rng_u32(&rng, 2 * i + 1) % 30000);
         crew_signal(crew, victim, SIGKILL);
         for (double end = groups_soon(); told < workers - 1 && base_now() < end; usleep(500)) {
@@ -629,8 +415,10 @@ static void test_loss(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_messages), cmocka_unit_test(test_orders), cmocka_unit_test(test_end),
-        cmocka_unit_test(test_cancel),   cmocka_unit_test(test_loss),
+        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_end),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_loss),
     };
 
     return groups_main(argc, argv, tests, sizeof tests / sizeof tests[0], NULL);

@@ -177,12 +177,6 @@ static void lose_one(struct crew_worker *me)
 
 /* --- the killer ---------------------------------------------------------------------------- */
 
-static void wait_for(_Atomic int *counter, int value)
-{
-    for (double end = groups_soon(); atomic_load(counter) < value && base_now() < end;)
-        usleep(200);
-}
-
 static void check_survivors(struct crew *crew, int workers, uint32_t victims)
 {
     struct groups_board *board = crew_board(crew);
@@ -215,7 +209,7 @@ static void random_moments(void **state)
         way->seed = seed + (uint64_t)i;
         way->victims = victims;
         crew = groups_start(way, workers, survive);
-        wait_for(&((struct groups_board *)crew_board(crew))->ready, workers);
+        groups_wait_for(&((struct groups_board *)crew_board(crew))->ready, workers);
         for (int k = 0; k < kills; k++) {
             /* half of them while the group opens */
             usleep((useconds_t)(throw(&dice, 1000) * (i % 2 != 0 ? 1 : 50)));
@@ -239,7 +233,7 @@ static void chosen_moments(void **state)
                 way->argument = &moment;
                 way->victims = 2U << victim;
                 crew = groups_start(way, workers, lose_one);
-                wait_for(&((struct groups_board *)crew_board(crew))->ready, workers);
+                groups_wait_for(&((struct groups_board *)crew_board(crew))->ready, workers);
                 crew_signal(crew, victim, SIGKILL);
                 check_survivors(crew, workers, way->victims);
             }

@@ -16,7 +16,8 @@ mpi() { # RANKS COMMAND…
 }
 
 for ranks in 2 4; do
-    for suite in transports transports_any transports_engine transports_parts collectives collectives_loss; do
+    for suite in transports transports_any transports_engine transports_orders transports_parts \
+        collectives collectives_loss; do
         expect 0 $(mpi $ranks "$tests/conform-${suite}_test")
         [ "$(grep -c '^over mpi' out)" = $ranks ] || fail "$suite did not run over mpi: $(cat out)"
         grep -q 'FAILED' out && fail "$suite with $ranks ranks: $(cat out)"

@@ -71,6 +71,12 @@ double groups_soon(void)
     return base_now() + GROUPS_PATIENCE;
 }
 
+void groups_wait_for(_Atomic int *word, int value)
+{
+    for (double end = groups_soon(); atomic_load(word) < value && base_now() < end;)
+        usleep(200);
+}
+
 struct comm_group *groups_open(struct crew_worker *me, uint32_t after)
 {
     const struct groups_way *way = me->argument;
@@ -81,6 +87,19 @@ struct comm_group *groups_open(struct crew_worker *me, uint32_t after)
     crew_check(comm_group_open(me->endpoint, &view, way->transport, groups_soon(), &group) ==
                BASE_OK);
     return group;
+}
+
+struct comm_engine *groups_engine(struct comm_group *group)
+{
+    crew_check(comm_group_engine(group) == NULL);
+    crew_check(comm_engine_begin(group) == BASE_OK);
+    return comm_group_engine(group);
+}
+
+void groups_finish(struct comm_engine *engine, struct comm_task *task)
+{
+    crew_check(comm_engine_wait(engine, task, groups_soon()) == BASE_OK);
+    crew_check(task->run != NULL || task->request.done);
 }
 
 struct crew *groups_start(const struct groups_way *way, int workers, crew_body *body)

@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 
+#include "comm/engine.h"
 #include "comm/transport.h"
 #include "support/crew.h"
 
@@ -46,9 +47,16 @@ int groups_main(int argc, char **argv, const struct CMUnitTest *tests, size_t co
 bool groups_brief(void);
 
 double groups_soon(void);
+/* Until other threads or workers have raised the word to `value`, or it is too late. */
+void groups_wait_for(_Atomic int *word, int value);
 
 /* In the child: the group of the first view newer than `after`. */
 struct comm_group *groups_open(struct crew_worker *me, uint32_t after);
+
+/* The group's engine, begun. */
+struct comm_engine *groups_engine(struct comm_group *group);
+/* The task ends well. */
+void groups_finish(struct comm_engine *engine, struct comm_task *task);
 
 struct crew *groups_start(const struct groups_way *way, int workers, crew_body *body);
 void groups_run(const struct groups_way *way, int workers, crew_body *body);
