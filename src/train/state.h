@@ -14,6 +14,7 @@
 #define TRAIN_STATE_H
 
 #include "base/json.h"
+#include "model/weights.h"
 #include "nn/graph.h"
 #include "nn/optimiser.h"
 #include "store/checkpoint.h"
@@ -30,11 +31,15 @@ struct train_position {
     int64_t best_step, stale_epochs;
 };
 
-/* Memory for a range of a group: one buffer of the weights, one for each slot of the optimiser. */
+/* Memory for a range of a group: of the weights one buffer, of the slots one for each. */
 struct train_part {
-    enum train_group group;
     size_t from, count;
     float *buffers[NN_MAX_SLOTS];
+};
+
+struct train_parts {
+    struct train_part *at;
+    size_t count;
 };
 
 struct train_state {
@@ -42,8 +47,7 @@ struct train_state {
     const struct nn_optimiser *optimiser;
     size_t floats; /* of each weight-like buffer, wherever it is */
     float *weights, *slots[NN_MAX_SLOTS], *statistics;
-    struct train_part *parts; /* of the groups that are held in parts */
-    size_t part_count;
+    struct train_parts parts[TRAIN_GROUPS]; /* of a group that is held in parts */
     int64_t *tracked; /* PyTorch's num_batches_tracked, one for each statistics tensor */
     struct train_position position;
     /* After a step that a lost worker ended half-way: what this worker has, at which versions.
@@ -64,38 +68,57 @@ void train_state_sizes(const struct train_state *state, uint64_t size[TRAIN_GROU
 int train_state_buffers(const struct train_state *state, enum train_group group);
 struct train_version train_state_version(const struct train_state *state); /* the position's */
 
-/* New memory, zeros, for the weights and slots of `wanted`, in place of what `state` points to,
- * which it forgets: the caller keeps a copy of the struct and ends with train_state_drop of one of
- * the two. On failure `state` is as it was. */
-base_status train_state_make_room(struct train_state *state, const struct train_holds *wanted);
-/* Frees weights and slots; the rest stays. */
-void train_state_drop(struct train_state *state);
+/* New memory, zeros, for what `wanted` has of the weights or slots. What `state` points to is
+ * forgotten, not freed: it is in a copy of the struct that the caller has made, which is then the
+ * one to drop. On failure `state` is as it was. */
+base_status train_state_make_room(struct train_state *state, enum train_group group,
+                                  const struct train_holds *wanted);
+void train_state_drop(struct train_state *state, enum train_group group); /* frees it */
+/* Is its memory of that group what `wanted` asks for? */
+bool train_state_fits(const struct train_state *state, enum train_group group,
+                      const struct train_holds *wanted);
 
 /* Floats [from, from + count) of the model in a buffer of a group; NULL where they are not held as
  * one piece. */
 float *train_state_at(const struct train_state *state, enum train_group group, int buffer,
                       size_t from, size_t count);
+/* Copies floats [from, from + count) into a buffer, or out of it, as far as they are held. */
+void train_state_put(const struct train_state *state, enum train_group group, int buffer,
+                     size_t from, size_t count, const float *floats);
+void train_state_get(const struct train_state *state, enum train_group group, int buffer,
+                     size_t from, size_t count, float *floats);
+/* The beginning of a training: weights and statistics from the seed, which any worker makes for
+ * what it holds; slots, counts and position at zero. */
+base_status train_state_start(struct train_state *state, uint64_t seed);
 /* Does it have memory for everything? */
 bool train_state_is_whole(const struct train_state *state);
 /* What it can give to others: its claims, or all of its memory at the position. */
 void train_state_holds(const struct train_state *state, struct train_holds *holds_p);
 
-/* Writes DIR/step-N. `about` (borrowed) is completed with "position" and "optimiser". */
-base_status train_state_save(const struct train_state *state, const char *dir, json_t *about,
-                             unsigned keep);
+/* Writes DIR/step-N. `about` (borrowed) is completed with "position" and "optimiser". `carrier`
+ * brings weights (group TRAIN_WEIGHTS) and slots that are not in this worker's memory; NULL: all
+ * are. */
+base_status train_state_save(const struct train_state *state, const struct model_carrier *carrier,
+                             const char *dir, json_t *about, unsigned keep);
 
-/* Everything from an opened checkpoint; what is missing or has another shape is an error. The
- * slots are left at zero, with a warning, when the checkpoint's optimiser is another one. */
-base_status train_state_load(struct train_state *state, const struct store_checkpoint *checkpoint);
+/* The position of an opened checkpoint. */
+base_status train_state_load_position(struct train_state *state,
+                                      const struct store_checkpoint *checkpoint);
+/* All tensors of it, which `carrier` takes to where they are held; what is missing or has another
+ * shape is an error. The slots are left alone, with a warning, when the checkpoint's optimiser is
+ * another one. */
+base_status train_state_load(struct train_state *state, const struct model_carrier *carrier,
+                             const struct store_checkpoint *checkpoint);
 
 /* Weights and statistics only, from a safetensors file: model_weights_read. */
-base_status train_state_load_weights(struct train_state *state, const char *path, bool partial);
+base_status train_state_load_weights(struct train_state *state, const struct model_carrier *carrier,
+                                     const char *path, bool partial);
 
 /* The position as the object of a manifest, and back. */
 json_t *train_position_to_json(const struct train_position *position);
 base_status train_position_from_json(const json_t *object, struct train_position *position_p);
 
-/* Finite everywhere? A state that is not is never saved. */
+/* Are the weights finite wherever they are held? A state that is not is never saved. */
 bool train_state_finite(const struct train_state *state);
 
 #endif
