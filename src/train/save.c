@@ -46,10 +46,11 @@ static base_status write_together(struct train_session *s)
     base_status st = BASE_OK;
     struct train_carry carry = {0};
     struct train_holds *places = NULL;
-    bool finite = train_state_finite(&s->state), all[COMM_MAX_WORKERS];
+    bool finite, all[COMM_MAX_WORKERS];
 
     if (s->strategy->place == NULL || s->team.exchange.size == 1)
         return train_team_leads(&s->team) ? write_checkpoint(s, NULL) : BASE_OK;
+    finite = train_state_finite(&s->state);
     TRY(train_team_gather(&s->team, &finite, sizeof finite, all));
     for (int i = 0; i < s->team.exchange.size; i++)
         TRY(check_finite(s, all[i]));
