@@ -208,6 +208,8 @@ out:
 void train_session_close(struct train_session *s)
 {
     train_session_leave(s);
+    if (s->whole && s->strategy->settle != NULL) /* a step that waits to be settled never was */
+        s->strategy->settle(s, (struct train_version){-1, -1});
     if (s->task != NULL && s->work != NULL) {
         train_session_discard(s);
         s->task->close(s);
