@@ -56,6 +56,18 @@ out:
     return st;
 }
 
+void train_strategy_place(const struct train_strategy *strategy,
+                          const struct train_placing *placing, int rank, struct train_holds *wanted)
+{
+    *wanted = (struct train_holds){0};
+    if (strategy->place != NULL)
+        strategy->place(placing, rank, wanted);
+    for (uint32_t group = 0; group < TRAIN_GROUPS; group++)
+        if (strategy->place == NULL || group == TRAIN_STATISTICS)
+            wanted->at[wanted->count++] =
+                (struct train_hold){.group = group, .count = placing->floats[group]};
+}
+
 base_status train_strategy_serves(const struct train_strategy *strategy, int workers)
 {
     if (!strategy->alone || workers == 1)
