@@ -139,8 +139,7 @@ static base_status make_room(const struct items *items, bool canonical, float **
 
 /* ---- writing ---- */
 
-static base_status bring(const struct items *items, const struct item *item,
-                         const float **memory_p)
+static base_status bring(const struct items *items, const struct item *item, const float **memory_p)
 {
     const struct model_carrier *carrier = items->carrier;
 

@@ -15,7 +15,7 @@ base_status train_session_gather_ranks(struct train_session *s)
 {
     struct train_rank mine = {.id = train_team_id(&s->team),
                               .times = train_clock_times(&s->clock),
-                              .samples = s->samples,
+                              .samples = s->samples - s->lost_samples,
                               .bytes_sent = train_team_bytes_sent(&s->team),
                               .peak_memory = base_peak_memory()};
 

@@ -243,7 +243,7 @@ void train_state_get(const struct train_state *state, enum train_group group, in
 
 /* ---- values ---- */
 
-static void clear(struct train_state *state, enum train_group group)
+static void clear_group(struct train_state *state, enum train_group group)
 {
     const struct train_parts *parts = &state->parts[group];
 
@@ -257,6 +257,14 @@ static void clear(struct train_state *state, enum train_group group)
     }
 }
 
+void train_state_clear(struct train_state *state)
+{
+    clear_group(state, TRAIN_WEIGHTS);
+    clear_group(state, TRAIN_SLOTS);
+    memset(state->statistics, 0, nn_graph_stat_floats(state->graph) * sizeof(float));
+    memset(state->tracked, 0, nn_graph_stats(state->graph) * sizeof *state->tracked);
+}
+
 base_status train_state_start(struct train_state *state, uint64_t seed)
 {
     base_status st = BASE_OK;
@@ -264,11 +272,7 @@ base_status train_state_start(struct train_state *state, uint64_t seed)
     size_t most = 1;
     float *room = NULL;
 
-    clear(state, TRAIN_WEIGHTS);
-    clear(state, TRAIN_SLOTS);
-    memset(state->statistics, 0, nn_graph_stat_floats(graph) * sizeof(float));
-    memset(state->tracked, 0, nn_graph_stats(graph) * sizeof *state->tracked);
-    state->position = (struct train_position){.best_validation = -1};
+    train_state_clear(state);
     for (size_t i = 0; i < nn_graph_params(graph); i++)
         most = nn_graph_param(graph, i)->floats > most ? nn_graph_param(graph, i)->floats : most;
     TRY(base_tensor(most, sizeof(float), "a tensor that starts", &room));

@@ -87,8 +87,9 @@ void train_state_put(const struct train_state *state, enum train_group group, in
                      size_t from, size_t count, const float *floats);
 void train_state_get(const struct train_state *state, enum train_group group, int buffer,
                      size_t from, size_t count, float *floats);
-/* The beginning of a training: weights and statistics from the seed, which any worker makes for
- * what it holds; slots, counts and position at zero. */
+/* Everything but the position becomes zeros. */
+void train_state_clear(struct train_state *state);
+/* The same, then weights and statistics from the seed: any worker makes those that it holds. */
 base_status train_state_start(struct train_state *state, uint64_t seed);
 /* Does it have memory for everything? */
 bool train_state_is_whole(const struct train_state *state);

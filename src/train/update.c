@@ -16,10 +16,13 @@ static struct train_range gradients_of(const struct train_range *range)
                                 range->sum + head};
 }
 
-static void clip(struct train_update *u, const struct train_range *ranges, int count)
+void train_update_clip(struct train_update *u, const struct train_range *ranges, int count)
 {
     double squares = 0;
 
+    u->hyper.gradient_scale = 1;
+    if (u->clip == 0)
+        return;
     for (int i = 0; i < count; i++) {
         struct train_range range = gradients_of(&ranges[i]);
 
@@ -33,9 +36,7 @@ static void clip(struct train_update *u, const struct train_range *ranges, int c
 
 void train_update_ranges(struct train_update *u, const struct train_range *ranges, int count)
 {
-    u->hyper.gradient_scale = 1;
-    if (u->clip > 0)
-        clip(u, ranges, count);
+    train_update_clip(u, ranges, count);
     for (int i = 0; i < count; i++) {
         struct train_range range = gradients_of(&ranges[i]);
         struct nn_update part = {

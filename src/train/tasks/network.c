@@ -207,7 +207,7 @@ static base_status network_describe(struct train_session *s, const char *text)
         TRY(base_prefix(nn_graph_find(n->graph, s->job->record.at[i], &layer), "--record"));
     network_cut_batch(s);
     TRY(network_check_memory(s, optimiser->slots));
-    TRY(train_state_init(&s->state, n->graph, optimiser));
+    TRY(train_state_describe(&s->state, n->graph, optimiser));
     TRY(base_tensor(nn_graph_stat_floats(n->graph), sizeof(float), "statistics",
                     &n->statistics_before));
     n->tracked_before = base_calloc(nn_graph_stats(n->graph), sizeof *n->tracked_before);
@@ -225,19 +225,7 @@ static const char *network_text(const struct train_session *s)
 
 static base_status network_start(struct train_session *s)
 {
-    const struct train_job *job = s->job;
-    const struct network *n = s->work;
-    base_status st = BASE_OK;
-    char *path = NULL;
-
-    nn_graph_start(n->graph, (uint64_t)job->seed, s->state.weights, s->state.statistics);
-    if (job->init == NULL)
-        goto out;
-    TRY(base_prefix(model_find_weights(job->init, job->runs_dir, &path), "--init %s", job->init));
-    TRY(train_state_load_weights(&s->state, path, true));
-out:
-    base_free(path);
-    return st;
+    return train_state_start(&s->state, (uint64_t)s->job->seed);
 }
 
 /* ---- what the strategy lends ---- */
