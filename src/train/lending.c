@@ -5,31 +5,46 @@
 #include "base/mem.h"
 #include "comm/engine.h"
 
-void train_lending_slice(const struct train_session *s, int i, size_t *from_p, size_t *count_p)
+/* Slice rank - i, around, of the model's floats. */
+static struct nn_range slice_of(const struct train_session *s, int i)
 {
     const struct train_exchange *x = &s->team.exchange;
+    struct nn_range slice;
 
-    coll_slice(s->state.floats, (x->rank + x->size - i) % x->size, x->size, from_p, count_p);
+    coll_slice(s->state.floats, (x->rank + x->size - i) % x->size, x->size, &slice.from,
+               &slice.count);
+    return slice;
+}
+
+/* Floats of the slices that this worker keeps before `end`. */
+static size_t kept_before(const struct train_lending *l, const struct train_session *s, size_t end)
+{
+    size_t floats = 0;
+
+    for (int i = 0; i < l->copies; i++) {
+        struct nn_range slice = slice_of(s, i);
+
+        floats += slice.from < end ? slice.count : 0;
+    }
+    return floats;
 }
 
 static base_status open_sums(struct train_lending *l, const struct train_session *s)
 {
     base_status st = BASE_OK;
-    size_t from, count, all = 0;
 
-    for (int i = 0; i < l->copies; i++) {
-        train_lending_slice(s, i, &from, &count);
-        all += count;
-    }
-    TRY(base_tensor(all, sizeof(float), "summed gradients", &l->memory));
-    all = 0;
-    for (int i = 0; i < l->copies; i++) {
-        train_lending_slice(s, i, &from, &count);
-        l->sums[i] = l->memory + all;
-        all += count;
-    }
+    TRY(base_tensor(kept_before(l, s, s->state.floats), sizeof(float), "summed gradients",
+                    &l->memory));
+    for (int i = 0; i < l->copies; i++)
+        l->sums[i] = l->memory + kept_before(l, s, slice_of(s, i).from);
 out:
     return st;
+}
+
+const float *train_lending_sums(const struct train_lending *l, const struct train_session *s,
+                                size_t from)
+{
+    return l->memory + kept_before(l, s, from);
 }
 
 static base_status open_pool(struct train_lending *l, const struct train_exchange *x,
@@ -103,13 +118,12 @@ static base_status fetch(struct train_lending *l, struct train_session *s, int g
 {
     base_status st = BASE_OK;
     const struct coll_owned range = range_of(l, s, group);
-    size_t at = backward ? l->pool.backward[group] : l->pool.forward[group], from, count;
-    const float *mine;
+    const struct nn_range own = slice_of(s, 0);
+    size_t at = backward ? l->pool.backward[group] : l->pool.forward[group];
+    const float *mine = train_state_at(&s->state, TRAIN_WEIGHTS, 0, own.from, own.count);
 
     if (l->coming.ticket != 0 && l->coming.group == group && l->coming.backward == backward)
         return BASE_OK;
-    train_lending_slice(s, 0, &from, &count);
-    mine = train_state_at(&s->state, TRAIN_WEIGHTS, 0, from, count);
     TRY(coll_start_gather_owned(s->team.exchange.coll, l->space, at, &range, mine, &l->last));
     l->coming.group = group;
     l->coming.backward = backward;

@@ -22,7 +22,8 @@ struct train_lending {
     int copies;               /* of each slice */
     struct train_pool pool;   /* places of all groups */
     struct coll_space *space; /* the pool; NULL: alone */
-    /* Summed gradients: sums[i] is slice rank - i, around, one after the other in `memory`. */
+    /* Summed gradients of the slices that this worker keeps, in the order of the model, in
+     * `memory`; sums[i] is slice rank - i, around. */
     float *memory, *sums[COMM_MAX_WORKERS];
     struct {
         int group;
@@ -48,8 +49,9 @@ base_status train_lending_give_back(struct train_lending *lending, struct train_
 /* After a backward: until all sums are there. */
 base_status train_lending_finish(struct train_lending *lending, struct train_session *session);
 
-/* Floats [*from_p, *from_p + *count_p) of the model are slice rank - i. */
-void train_lending_slice(const struct train_session *session, int i, size_t *from_p,
-                         size_t *count_p);
+/* The sums of a slice that this worker keeps, or of neighbouring ones; `from` is where it begins in
+ * the model. */
+const float *train_lending_sums(const struct train_lending *lending,
+                                const struct train_session *session, size_t from);
 
 #endif
