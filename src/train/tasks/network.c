@@ -187,6 +187,11 @@ static base_status network_find_closed(struct train_session *s)
                          "%s tells classes apart, but the target '%s' is a number; mlp:0x0 is a "
                          "linear model of it",
                          zoo->name, n->info->class_names[0]);
+    if (s->closed && n->lends.borrow != NULL)
+        return base_fail(BASE_ERR_USAGE,
+                         "%s is computed in one step, for which a worker needs all of it; strategy "
+                         "%s divides it here, --strategy ddp does not",
+                         zoo->name, s->strategy->name);
     return s->closed ? n->closed->count(n->graph, &sums) : BASE_OK;
 }
 
@@ -201,6 +206,7 @@ static base_status network_describe(struct train_session *s, const char *text)
     if (text == NULL)
         TRY(nn_model_text(s->job->model, &zoo));
     TRY(network_describe_graph(n, s->job, text != NULL ? text : zoo));
+    n->lends = train_strategy_lends(s->strategy, s->options);
     TRY(network_find_closed(s));
     TRY(nn_optimiser_find(s->job->optimiser, &optimiser));
     for (int i = 0; i < s->job->record.count; i++)
@@ -212,7 +218,6 @@ static base_status network_describe(struct train_session *s, const char *text)
                     &n->statistics_before));
     n->tracked_before = base_calloc(nn_graph_stats(n->graph), sizeof *n->tracked_before);
     n->groups = nn_graph_groups(n->graph, 0, nn_graph_layers(n->graph), &groups);
-    n->lends = train_strategy_lends(s->strategy, s->options);
 out:
     base_free(zoo);
     return st;
