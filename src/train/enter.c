@@ -173,8 +173,9 @@ static base_status fill(struct train_session *s, struct train_agreed *a, bool fi
                         struct refill *r)
 {
     base_status st = BASE_OK;
+    bool lent = train_strategy_lends(s->strategy, s->options).gradients;
 
-    TRY(train_team_begin(&s->team, s->state.floats));
+    TRY(train_team_begin(&s->team, lent ? 0 : s->state.floats)); /* lent ones have another place */
     train_agree_places(s, a);
     TRY(make_room(s, a, r));
     TRY(s->task->fit(s));

@@ -68,6 +68,13 @@ void train_strategy_place(const struct train_strategy *strategy,
                 (struct train_hold){.group = group, .count = placing->floats[group]};
 }
 
+struct train_lends train_strategy_lends(const struct train_strategy *strategy, const void *options)
+{
+    const struct train_lends *lends = strategy->lends != NULL ? strategy->lends(options) : NULL;
+
+    return lends != NULL ? *lends : (struct train_lends){0};
+}
+
 base_status train_strategy_serves(const struct train_strategy *strategy, int workers)
 {
     if (!strategy->alone || workers == 1)

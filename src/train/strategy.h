@@ -28,6 +28,7 @@
 #include "train/fault.h"
 #include "train/holds.h"
 
+struct nn_loan;
 struct train_session;
 struct train_update;
 
@@ -67,6 +68,16 @@ struct train_sum {
     base_status (*apply)(struct train_session *session, struct train_update *update);
 };
 
+/* What a network of the strategy does not have in memory as a whole, but borrows group by group
+ * (nn_lender of nn/net.h). All workers then make the same passes, if need be without samples. */
+struct train_lends {
+    bool weights, gradients;
+    base_status (*borrow)(struct train_session *session, struct nn_loan *loan);
+    /* complete: lent gradients are those of this worker's whole share, and may be summed. */
+    base_status (*give_back)(struct train_session *session, const struct nn_loan *loan,
+                             bool complete);
+};
+
 /* What a place follows from. */
 struct train_placing {
     const void *options;           /* of the strategy */
@@ -96,6 +107,9 @@ struct train_strategy {
      * version alone. NULL: a failed leg leaves no such step. */
     void (*settle)(struct train_session *session, struct train_version version);
 
+    /* NULL, or by its options: the network has everything. */
+    const struct train_lends *(*lends)(const void *options);
+
     size_t state_size;                                  /* of x->state */
     base_status (*open)(struct train_session *session); /* a view begins; or NULL */
     void (*close)(struct train_session *session);       /* it ends; accepts half-opened; or NULL */
@@ -119,6 +133,9 @@ base_status train_strategy_find(const char *text, const struct train_strategy **
 void train_strategy_place(const struct train_strategy *strategy,
                           const struct train_placing *placing, int rank,
                           struct train_holds *wanted_p);
+
+/* What it lends; zeros: nothing. */
+struct train_lends train_strategy_lends(const struct train_strategy *strategy, const void *options);
 
 /* An error where the strategy is for one worker and there are more. */
 base_status train_strategy_serves(const struct train_strategy *strategy, int workers);

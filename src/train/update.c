@@ -16,6 +16,12 @@ static struct train_range gradients_of(const struct train_range *range)
                                 range->sum + head};
 }
 
+void train_update_clip_by(struct train_update *u, double squares)
+{
+    u->gradient_norm = sqrt(squares);
+    u->hyper.gradient_scale = u->gradient_norm > u->clip ? u->clip / u->gradient_norm : 1;
+}
+
 void train_update_clip(struct train_update *u, const struct train_range *ranges, int count)
 {
     double squares = 0;
@@ -29,9 +35,7 @@ void train_update_clip(struct train_update *u, const struct train_range *ranges,
         if (range.count > 0)
             squares += nn_simd()->square_sum(range.count, range.sum);
     }
-    u->gradient_norm = sqrt(squares);
-    if (u->gradient_norm > u->clip)
-        u->hyper.gradient_scale = u->clip / u->gradient_norm;
+    train_update_clip_by(u, squares);
 }
 
 void train_update_ranges(struct train_update *u, const struct train_range *ranges, int count)

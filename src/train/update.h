@@ -19,7 +19,9 @@ struct train_update {
 
 /* The scale that clipping by the norm of all ranges asks for, into hyper; 1 without clipping. */
 void train_update_clip(struct train_update *update, const struct train_range *ranges, int count);
-/* The same, then the update. */
+/* The same where the sum of all squares is known. */
+void train_update_clip_by(struct train_update *update, double squares);
+/* Clips, then updates. */
 void train_update_ranges(struct train_update *update, const struct train_range *ranges, int count);
 
 #endif

@@ -2,8 +2,14 @@
  *
  * ZeRO (Rajbhandari et al., SC 2020): what workers of a data-parallel training would all have is
  * divided between them. Every worker owns a slice of the flat buffers and updates it for all.
- * Stage 1 divides the optimiser's state: gradients are summed as in allreduce, each worker updates
- * its slice of the weights, and the slices are gathered. The bits are those of allreduce.
+ *
+ *   stage 1   the optimiser's state: gradients are summed as in allreduce, each worker updates its
+ *             slice of the weights, and the slices are gathered
+ *   stage 2   gradients, too: they are lent to the network group by group and reduced to the
+ *             workers that keep their slices while backward goes on (train/lending.h)
+ *   stage 3   weights, too: they are gathered group by group before each use, and freed after it
+ *
+ * The bits are those of allreduce.
  *
  * With replicas=R each slice is kept, and updated, by R workers: a lost worker then costs a step.
  * With one copy its part of the state is gone, and all go back to the newest checkpoint.
@@ -16,6 +22,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "nn/simd/simd.h"
+#include "train/lending.h"
 #include "train/step.h"
 
 enum { MAX_SLICES = 2 }; /* slices of neighbours are one, but for those around the end */
@@ -32,12 +40,14 @@ struct zero_slice {
 struct zero {
     struct zero_slice slices[MAX_SLICES]; /* what this worker updates */
     int count;
-    struct train_step step; /* that waits for zero_settle; its sums are in … */
-    float *sums;            /* … this memory; NULL: none waits */
+    struct train_lending lending; /* from stage 2 on */
+    struct train_step step;       /* that waits for zero_settle; its sums are in … */
+    float *sums;                  /* … this memory; NULL: none waits */
 };
 
 /* Stages differ in how the sums of a worker's slices are made and how it gets the weights. */
 struct zero_stage {
+    struct train_lends lends;
     base_status (*sum)(struct train_session *session, struct train_step *step);
     base_status (*provide)(struct train_session *session); /* after the update; or NULL */
 };
@@ -77,11 +87,14 @@ static void zero_place(const struct train_placing *p, int rank, struct train_hol
     struct zero_slice slices[MAX_SLICES];
     int count = zero_slices(p->floats[TRAIN_SLOTS], rank, p->size, options->replicas, slices);
 
-    wanted->at[wanted->count++] =
-        (struct train_hold){.group = TRAIN_WEIGHTS, .count = p->floats[TRAIN_WEIGHTS]};
-    for (int i = 0; i < count; i++)
-        wanted->at[wanted->count++] = (struct train_hold){
-            .group = TRAIN_SLOTS, .from = slices[i].from, .count = slices[i].count};
+    if (options->stage < 3)
+        wanted->at[wanted->count++] =
+            (struct train_hold){.group = TRAIN_WEIGHTS, .count = p->floats[TRAIN_WEIGHTS]};
+    for (enum train_group g = options->stage < 3 ? TRAIN_SLOTS : TRAIN_WEIGHTS; g <= TRAIN_SLOTS;
+         g++)
+        for (int i = 0; i < count; i++)
+            wanted->at[wanted->count++] =
+                (struct train_hold){.group = g, .from = slices[i].from, .count = slices[i].count};
 }
 
 /* All that this worker's memory has of a group. */
@@ -131,6 +144,58 @@ out:
     return st;
 }
 
+/* The norm is summed slice by slice. It may differ in its last bits from that of the whole
+ * gradient; the scale that follows is rounded to fp32, where that is lost but in one case of some
+ * 10^7. */
+static base_status zero_clip(struct train_session *s, struct train_update *update)
+{
+    base_status st = BASE_OK;
+    const struct zero *z = s->strategy_state;
+    const struct train_exchange *x = &s->team.exchange;
+    double mine, all[COMM_MAX_WORKERS], squares = 0;
+    size_t from, count;
+
+    if (update->clip == 0)
+        return BASE_OK;
+    coll_slice(s->state.floats, x->rank, x->size, &from, &count);
+    mine = nn_simd()->square_sum(count, train_lending_sums(&z->lending, s, from));
+    TRY(train_team_gather(&s->team, &mine, sizeof mine, all));
+    for (int i = 0; i < x->size; i++)
+        squares += all[i];
+    train_update_clip_by(update, squares);
+out:
+    return st;
+}
+
+static base_status zero_sum_lent(struct train_session *s, struct train_step *step)
+{
+    base_status st = BASE_OK;
+    struct zero *z = s->strategy_state;
+
+    TRY(train_lending_finish(&z->lending, s));
+    TRY(train_exchange_head(&s->team.exchange));
+    TRY(zero_clip(s, &step->update));
+    for (int i = 0; i < z->count; i++)
+        z->slices[i].sum = train_lending_sums(&z->lending, s, z->slices[i].from);
+out:
+    return st;
+}
+
+static base_status zero_borrow(struct train_session *s, struct nn_loan *loan)
+{
+    struct zero *z = s->strategy_state;
+
+    return train_lending_borrow(&z->lending, s, loan);
+}
+
+static base_status zero_give_back(struct train_session *s, const struct nn_loan *loan,
+                                  bool complete)
+{
+    struct zero *z = s->strategy_state;
+
+    return train_lending_give_back(&z->lending, s, loan, complete);
+}
+
 static base_status zero_gather_weights(struct train_session *s)
 {
     return coll_all_gather_slices(s->team.exchange.coll, s->state.weights, s->state.floats);
@@ -138,6 +203,10 @@ static base_status zero_gather_weights(struct train_session *s)
 
 static const struct zero_stage zero_stages[] = {
     [1] = {.sum = zero_sum_all, .provide = zero_gather_weights},
+    [2] = {.lends = {false, true, zero_borrow, zero_give_back},
+           .sum = zero_sum_lent,
+           .provide = zero_gather_weights},
+    [3] = {.lends = {true, true, zero_borrow, zero_give_back}, .sum = zero_sum_lent},
 };
 
 static const struct zero_stage *zero_stage_of(const struct train_session *s)
@@ -307,6 +376,11 @@ out:
 
 /* ---- views ---- */
 
+static const struct train_lends *zero_lends(const void *options)
+{
+    return &zero_stages[((const struct options *)options)->stage].lends;
+}
+
 static base_status zero_open(struct train_session *s)
 {
     const struct options *options = s->options;
@@ -314,7 +388,17 @@ static base_status zero_open(struct train_session *s)
     struct zero *z = s->strategy_state;
 
     z->count = zero_slices(s->state.floats, x->rank, x->size, options->replicas, z->slices);
-    return BASE_OK;
+    if (!zero_lends(options)->gradients)
+        return BASE_OK;
+    return train_lending_open(&z->lending, s, *zero_lends(options),
+                              options->replicas < x->size ? (int)options->replicas : x->size);
+}
+
+static void zero_close(struct train_session *s)
+{
+    struct zero *z = s->strategy_state;
+
+    train_lending_close(&z->lending, s);
 }
 
 #define AT(field) offsetof(struct options, field)
@@ -323,7 +407,7 @@ static base_status zero_open(struct train_session *s)
 static const struct base_option table[] = {
     {.name = "stage", .argument = "N", .kind = BASE_INT, .offset = AT(stage), .min = 1,
      .max = sizeof zero_stages / sizeof zero_stages[0] - 1,
-     .help = "what is divided: 1, the optimiser's state"},
+     .help = "what is divided: 1 the optimiser's state, 2 gradients too, 3 weights too"},
     {.name = "replicas", .argument = "R", .kind = BASE_INT, .offset = AT(replicas), .min = 1,
      .max = COMM_MAX_WORKERS, .help = "workers that keep each slice; from 2 on a lost worker costs "
      "a step, not a checkpoint"},
@@ -333,16 +417,19 @@ static const struct base_option table[] = {
 
 const struct train_strategy train_strategy_zero = {
     .name = "zero",
-    .help = "the optimiser's state is divided between the workers",
+    .help = "optimiser state, gradients and weights are divided between the workers",
     .commit_unit = "checkpoint, with replicas=2 a step",
     .least = 1,
     .options = table,
     .options_size = sizeof(struct options),
     .defaults = &(const struct options){.stage = 1, .replicas = 1},
-    .examples = (const char *const[]){"stage=1", "stage=1,replicas=2", NULL},
+    .examples = (const char *const[]){"stage=1", "stage=1,replicas=2", "stage=2", "stage=3",
+                                      "stage=3,replicas=2", NULL},
     .state_size = sizeof(struct zero),
     .place = zero_place,
     .settle = zero_settle,
+    .lends = zero_lends,
     .open = zero_open,
+    .close = zero_close,
     .leg = zero_leg,
 };
