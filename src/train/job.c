@@ -116,6 +116,8 @@ const struct base_option train_job_options[] = {
      .help = "of all randomness"},
     {.name = "threads", .argument = "N", .kind = BASE_INT, .offset = AT(threads), .max = 1024,
      .help = "compute threads; 0: the cores, divided by the workers of this host"},
+    {.name = "memory", .argument = "BYTES", .kind = BASE_SIZE, .offset = AT(memory), .max = 1e15,
+     .help = "what one worker may use; more is refused before the start; 0: its part of the host"},
     {.name = "strategy", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(strategy),
      .registry = train_strategy_registry,
      .help = "how the work is divided, NAME or NAME:option=value,… "
@@ -237,9 +239,11 @@ static bool is_one_of(const char *name, const char *const *names) /* NULL-ended 
 
 enum train_change train_job_may_change(const char *name)
 {
-    static const char *const free_names[] = {
-        "epochs",           "steps", "threads", "log-every", "eval-every", "test", "checkpoint",
-        "checkpoint-every", "keep",  "record",  "patience",  "strategy",   "data", NULL};
+    static const char *const free_names[] = {"epochs",   "steps",      "threads",
+                                             "memory",   "log-every",  "eval-every",
+                                             "test",     "checkpoint", "checkpoint-every",
+                                             "keep",     "record",     "patience",
+                                             "strategy", "data",       NULL};
     /* These decide what the state is of and how steps are counted. */
     static const char *const fixed_names[] = {
         "model",      "init",      "kernels", "tune",

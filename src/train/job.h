@@ -26,7 +26,7 @@ struct train_job {
     const char *crop;
     int64_t skip_bad, pad;
     bool flip, balanced, normalise, sync_bn;
-    int64_t seed, threads;
+    int64_t seed, threads, memory;
     const char *strategy, *kernels; /* strategy NULL: by the number of workers */
     bool tune;
     int64_t log_every, eval_every;

@@ -27,6 +27,8 @@
 #include "train/clock.h"
 #include "train/fault.h"
 
+struct train_memory;
+struct train_memory_question;
 struct train_session;
 struct train_update;
 
@@ -77,6 +79,10 @@ struct train_strategy {
     size_t options_size;
     const void *defaults;
     const char *const *examples; /* texts of options that tests run; NULL-ended; NULL: "" alone */
+
+    /* `memory` comes as that of a worker which holds everything and has its gradients in the
+     * exchange (train/memory.h): changes what is different here. NULL: nothing is. */
+    void (*memory)(const struct train_memory_question *question, struct train_memory *memory);
 
     size_t state_size;                                  /* of x->state */
     base_status (*open)(struct train_session *session); /* a view begins; or NULL */
