@@ -169,13 +169,18 @@ out:
     return st;
 }
 
+enum { TOLD = 5 }; /* parts of the memory, the largest */
+
 static void announce(const struct train_session *s)
 {
     int locals = train_team_neighbours(&s->team);
     struct base_str parts = {0};
 
     s->task->announce(s);
-    train_memory_text(&s->memory, locals, TRAIN_MEMORY_KINDS, &parts);
+    if (train_job_is_auto(s->job))
+        base_info("strategy %s (auto): %s", s->strategy->name,
+                  train_strategy_auto(s->team.worker != NULL).why);
+    train_memory_text(&s->memory, locals, TOLD, &parts);
     base_info("memory %sB a worker: %s", base_scaled(train_memory_part(&s->memory, locals)).text,
               parts.text);
     base_str_fini(&parts);

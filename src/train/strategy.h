@@ -103,6 +103,13 @@ extern const size_t train_strategy_count;
 base_status train_strategy_find(const char *text, const struct train_strategy **strategy_p,
                                 void **options_p);
 
+/* What `auto` stands for in a job of one worker and of several, and why. */
+#define TRAIN_AUTO "auto"
+struct train_choice {
+    const char *strategy, *why;
+};
+struct train_choice train_strategy_auto(bool several);
+
 /* An error where the strategy is for one worker and there are more. */
 base_status train_strategy_serves(const struct train_strategy *strategy, int workers);
 
