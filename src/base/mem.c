@@ -103,6 +103,22 @@ uint64_t base_peak_memory(void)
     return (uint64_t)usage.ru_maxrss * 1024;
 }
 
+/* /proc/self/statm counts pages: size, resident, and those of the resident that are not anonymous.
+ */
+void base_resident_memory(uint64_t *own_p, uint64_t *others_p)
+{
+    FILE *file = fopen("/proc/self/statm", "re");
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    unsigned long long resident = 0, others = 0;
+
+    if (file == NULL || fscanf(file, "%*u %llu %llu", &resident, &others) != 2)
+        resident = others = 0;
+    if (file != NULL)
+        fclose(file);
+    *own_p = (resident - others) * page;
+    *others_p = others * page;
+}
+
 /* The number in a file of one line; "max" and what is no number: none. */
 static uint64_t read_limit(const char *path)
 {

@@ -28,6 +28,8 @@ base_status base_mul(size_t a, size_t b, size_t *product_p);
 base_status base_add(size_t a, size_t b, size_t *sum_p);
 
 uint64_t base_peak_memory(void); /* bytes, of this process (VmHWM) */
+/* Bytes that this process has now: its own, and pages of files and of shared memory. */
+void base_resident_memory(uint64_t *own_p, uint64_t *others_p);
 /* Bytes that this process can have at most: the machine's, or fewer if a control group says so. */
 uint64_t base_memory_limit(void);
 

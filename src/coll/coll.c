@@ -29,14 +29,26 @@ static size_t last_cache(void)
     return bytes > 0 ? (size_t)bytes : 8u << 20;
 }
 
+static size_t stage_chunks(int size)
+{
+    size_t chunks = 2 * ((size_t)size - 1) + COLL_WINDOW;
+
+    return chunks < 2 * COLL_WINDOW ? 2 * COLL_WINDOW : chunks;
+}
+
+void coll_memory(int size, int locals, uint64_t *own_p, uint64_t *shared_p)
+{
+    *own_p = size > 1 ? stage_chunks(size) * COLL_CHUNK : 0;
+    *shared_p = locals > 1 ? ((uint64_t)locals + 1) * 2 * coll_local_half() : 0;
+}
+
 static base_status open_group(struct coll *c)
 {
     base_status st = BASE_OK;
-    size_t n = (size_t)c->world.size, chunks = 2 * (n - 1) + COLL_WINDOW;
+    size_t n = (size_t)c->world.size;
 
     c->flows = base_calloc(2 * n, sizeof *c->flows);
-    chunks = chunks < 2 * COLL_WINDOW ? 2 * COLL_WINDOW : chunks;
-    TRY(base_tensor(chunks, COLL_CHUNK, "messages of collectives", &c->stage));
+    TRY(base_tensor(stage_chunks(c->world.size), COLL_CHUNK, "messages of collectives", &c->stage));
     TRY(coll_find_teams(c));
     /* Where ranks take turns, a second barrier costs more than sums done twice. */
     c->small = c->crowded ? 8 << 10 : 1 << 10;
@@ -128,6 +140,11 @@ int coll_size(const struct coll *c)
 int coll_rank(const struct coll *c)
 {
     return c->world.me;
+}
+
+int coll_locals(const struct coll *c)
+{
+    return c->locals.size;
 }
 
 const struct comm_member *coll_member(const struct coll *c, int rank)

@@ -51,8 +51,12 @@ base_status coll_open(struct comm_group *group, const char *forced, struct coll 
 base_status coll_open_part(struct coll *c, const char *key, const int *ranks, int count,
                            const char *forced, struct coll **part_p);
 void coll_close(struct coll *coll); /* accepts NULL; close its spaces first */
+/* Bytes that coll_open takes where `locals` of `size` ranks share memory: of each rank, and once
+ * for all of these. */
+void coll_memory(int size, int locals, uint64_t *own_p, uint64_t *shared_p);
 int coll_size(const struct coll *coll);
 int coll_rank(const struct coll *coll);
+int coll_locals(const struct coll *coll); /* ranks that share memory with this one, and itself */
 /* From now on; every rank must do so between the same operations. */
 base_status coll_force(struct coll *c, const char *forced);
 /* Are all names known? Whether they serve a group is seen when there is one. */

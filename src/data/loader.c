@@ -242,6 +242,15 @@ static void make_tables(struct data_loader *l)
         data_level_table(info->mean[c], info->deviation[c], l->table[c]);
 }
 
+uint64_t data_loader_memory(const struct data_info *info, uint32_t most)
+{
+    uint64_t values = (uint64_t)info->channels * (uint64_t)info->height * (uint64_t)info->width;
+    uint64_t sample = values * sizeof(float) + sizeof(int32_t) + sizeof(char *) +
+                      (data_is_regression(info) ? sizeof(float) : 0);
+
+    return SLOTS * (most * sample + (info->table == NULL ? values : 0));
+}
+
 static base_status make_slots(struct data_loader *l)
 {
     base_status st = BASE_OK;

@@ -48,6 +48,8 @@ struct data_loader;
 base_status data_loader_new(const struct data_set *set, enum data_part part, uint32_t batch,
                             struct data_share share, uint64_t seed, struct data_augment augment,
                             struct data_loader **loader_p);
+/* Bytes of a loader whose shares have up to `most` samples. */
+uint64_t data_loader_memory(const struct data_info *info, uint32_t most);
 void data_loader_free(struct data_loader *loader); /* accepts NULL; stops the thread */
 
 /* From now on a sample that cannot be read does not end its batch: it is zeros, and `bad` tells. */

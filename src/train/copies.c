@@ -10,6 +10,11 @@
 
 enum { TILE = 4096, PAD = 48 }; /* floats; sums of a tile stay in the first cache */
 
+double train_copies_bytes(double weights, int slots)
+{
+    return 2 * (1 + slots) * (weights + PAD * sizeof(float));
+}
+
 static int buffers_of(const struct train_state *state)
 {
     return 1 + state->optimiser->slots;

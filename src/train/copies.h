@@ -20,6 +20,8 @@ struct train_copies { /* zeros: not in use */
     float *home[1 + NN_MAX_SLOTS]; /* the worker's own buffers, their pages given back meanwhile */
 };
 
+/* Bytes of both copies of a model whose weights take `weights`, with `slots` slots. */
+double train_copies_bytes(double weights, int slots);
 /* Moves the state, which is the same for all workers of the view, into the copies. */
 base_status train_copies_open(struct train_copies *copies, const struct train_exchange *x,
                               struct train_state *state);

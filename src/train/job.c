@@ -27,6 +27,7 @@ const struct train_job train_job_defaults = {
     .test_share = DATA_TEST_SHARE,
     .normalise = true,
     .seed = 1,
+    .strategy = TRAIN_AUTO,
     .kernels = "auto",
     .log_every = -1,
     .eval_every = 1,
@@ -116,10 +117,12 @@ const struct base_option train_job_options[] = {
      .help = "of all randomness"},
     {.name = "threads", .argument = "N", .kind = BASE_INT, .offset = AT(threads), .max = 1024,
      .help = "compute threads; 0: the cores, divided by the workers of this host"},
+    {.name = "memory", .argument = "BYTES", .kind = BASE_SIZE, .offset = AT(memory), .max = 1e15,
+     .help = "what one worker may use; more is refused before the start; 0: its part of the host"},
     {.name = "strategy", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(strategy),
-     .registry = train_strategy_registry,
+     .names = (const char *const[]){TRAIN_AUTO, NULL}, .registry = train_strategy_registry,
      .help = "how the work is divided, NAME or NAME:option=value,… "
-             "[single; of several workers ddp]"},
+             "(auto: single; of several workers ddp)"},
     {.name = "sync-bn", .kind = BASE_FLAG, .offset = AT(sync_bn),
      .help = "batch-norm over the samples of all workers, so that they equal one"},
     {.name = "kernels", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(kernels),
@@ -237,9 +240,11 @@ static bool is_one_of(const char *name, const char *const *names) /* NULL-ended 
 
 enum train_change train_job_may_change(const char *name)
 {
-    static const char *const free_names[] = {
-        "epochs",           "steps", "threads", "log-every", "eval-every", "test", "checkpoint",
-        "checkpoint-every", "keep",  "record",  "patience",  "strategy",   "data", NULL};
+    static const char *const free_names[] = {"epochs",   "steps",      "threads",
+                                             "memory",   "log-every",  "eval-every",
+                                             "test",     "checkpoint", "checkpoint-every",
+                                             "keep",     "record",     "patience",
+                                             "strategy", "data",       NULL};
     /* These decide what the state is of and how steps are counted. */
     static const char *const fixed_names[] = {
         "model",      "init",      "kernels", "tune",
@@ -251,11 +256,14 @@ enum train_change train_job_may_change(const char *name)
                                           : TRAIN_CHANGE_OVERRIDE;
 }
 
+bool train_job_is_auto(const struct train_job *job)
+{
+    return job->strategy == NULL || strcmp(job->strategy, TRAIN_AUTO) == 0;
+}
+
 const char *train_job_strategy(const struct train_job *job, bool several)
 {
-    if (job->strategy != NULL)
-        return job->strategy;
-    return several ? "ddp" : "single";
+    return train_job_is_auto(job) ? train_strategy_auto(several).strategy : job->strategy;
 }
 
 json_t *train_job_to_json(const struct train_job *job)

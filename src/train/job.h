@@ -26,7 +26,7 @@ struct train_job {
     const char *crop;
     int64_t skip_bad, pad;
     bool flip, balanced, normalise, sync_bn;
-    int64_t seed, threads;
+    int64_t seed, threads, memory;
     const char *strategy, *kernels; /* strategy NULL: by the number of workers */
     bool tune;
     int64_t log_every, eval_every;
@@ -52,7 +52,9 @@ base_status train_job_image_size(const struct train_job *job, int *height_p, int
 /* --crop. */
 enum data_crop train_job_crop(const struct train_job *job);
 
-/* The strategy that was asked for, or the usual one of a job with several workers or one. */
+/* Is the strategy ours to choose? */
+bool train_job_is_auto(const struct train_job *job);
+/* The strategy that was asked for, or the chosen one of a job with several workers or one. */
 const char *train_job_strategy(const struct train_job *job, bool several);
 
 /* The job as workers are told it, and back; texts point into `object`. */

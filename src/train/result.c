@@ -114,21 +114,23 @@ json_t *train_session_result(const struct train_session *s)
     const struct train_position *p = &s->state.position;
     struct learnt train = last_epoch(s);
 
-    return json_pack(
-        "{s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:f, "
-        "s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:I, s:b, s:s}",
-        "schema", 1, "model", s->job->model, "data", s->job->data, "strategy", s->strategy->name,
-        "workers", s->team.exchange.size, "hosts", hosts_of(s), "threads", s->threads, "batch",
-        (json_int_t)s->plan.batch, "steps", (json_int_t)p->step, "lost_steps",
-        (json_int_t)s->lost_steps, "epochs", (json_int_t)p->epoch, "best_step",
-        p->best_validation < 0 ? json_null() : json_integer(p->best_step), "parameters",
-        (json_int_t)nn_graph_parameters(s->state.graph), "step_seconds",
-        train_pace_json(&s->journal.pace), "samples_per_second", pace.samples_per_second, "train",
-        "loss", base_json_number(train.loss), "accuracy", base_json_number(train.accuracy),
-        "validation", best_validation(s), "test",
-        s->tested ? s->task->score_json(s, s->test) : json_null(), "time", train_times_json(&times),
-        "ranks", ranks_of(s), "peak_memory_bytes", (json_int_t)base_peak_memory(), "interrupted",
-        train_session_stopped(s), "run", s->run.path);
+    return json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:f, "
+                     "s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:I, s:b, s:s}",
+                     "schema", 1, "model", s->job->model, "data", s->job->data, "strategy",
+                     s->strategy->name, "workers", s->team.exchange.size, "hosts", hosts_of(s),
+                     "threads", s->threads, "batch", (json_int_t)s->plan.batch, "steps",
+                     (json_int_t)p->step, "lost_steps", (json_int_t)s->lost_steps, "epochs",
+                     (json_int_t)p->epoch, "best_step",
+                     p->best_validation < 0 ? json_null() : json_integer(p->best_step),
+                     "parameters", (json_int_t)nn_graph_parameters(s->state.graph), "step_seconds",
+                     train_pace_json(&s->journal.pace), "samples_per_second",
+                     pace.samples_per_second, "train", "loss", base_json_number(train.loss),
+                     "accuracy", base_json_number(train.accuracy), "validation", best_validation(s),
+                     "test", s->tested ? s->task->score_json(s, s->test) : json_null(), "time",
+                     train_times_json(&times), "ranks", ranks_of(s), "memory",
+                     train_memory_json(&s->memory, train_team_neighbours(&s->team)),
+                     "peak_memory_bytes", (json_int_t)base_peak_memory(), "interrupted",
+                     train_session_stopped(s), "run", s->run.path);
 }
 
 /* A cell of twelve places. */

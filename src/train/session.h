@@ -12,6 +12,7 @@
 #include "train/fault.h"
 #include "train/job.h"
 #include "train/journal.h"
+#include "train/memory.h"
 #include "train/run.h"
 #include "train/state.h"
 #include "train/strategy.h"
@@ -51,6 +52,10 @@ struct train_session {
     struct train_fault fault;
     struct train_clock clock;
     struct train_journal journal;
+    struct {
+        double program, data, files; /* bytes of the process when the data had been opened */
+    } before;
+    struct train_memory memory; /* what this worker needs, by estimate */
 
     /* The model, from the first view in which this worker has it. */
     struct train_state state;

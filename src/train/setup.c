@@ -175,6 +175,39 @@ void train_session_discard(struct train_session *s)
     s->whole = s->begun = false;
 }
 
+/* The task opens its data; what the process has then is what its estimate begins with. */
+static base_status open_task(struct train_session *s)
+{
+    uint64_t before, after, files;
+    base_status st = BASE_OK;
+
+    base_resident_memory(&before, &files);
+    TRY(s->task->open(s));
+    base_resident_memory(&after, &files);
+    s->before.program = (double)before;
+    s->before.data = after > before ? (double)(after - before) : 0;
+    s->before.files = (double)files;
+out:
+    return st;
+}
+
+enum { TOLD = 5 }; /* parts of the memory, the largest */
+
+static void announce(const struct train_session *s)
+{
+    int locals = train_team_neighbours(&s->team);
+    struct base_str parts = {0};
+
+    s->task->announce(s);
+    if (train_job_is_auto(s->job))
+        base_info("strategy %s (auto): %s", s->strategy->name,
+                  train_strategy_auto(s->team.worker != NULL).why);
+    train_memory_text(&s->memory, locals, TOLD, &parts);
+    base_info("memory %sB a worker: %s", base_scaled(train_memory_part(&s->memory, locals)).text,
+              parts.text);
+    base_str_fini(&parts);
+}
+
 base_status train_session_open(const struct train_job *job, struct cluster_worker *worker,
                                struct train_session *s)
 {
@@ -194,13 +227,13 @@ base_status train_session_open(const struct train_job *job, struct cluster_worke
     TRY(train_strategy_find(train_job_strategy(job, worker != NULL), &s->strategy, &s->options));
     s->strategy_state = base_calloc(1, s->strategy->state_size);
     s->threads = nn_threads_set(threads);
-    TRY(s->task->open(s));
+    TRY(open_task(s));
     s->test = base_calloc(s->task->score_count(s), sizeof *s->test);
     s->journal.grade = s->task->grade(s);
     TRY(train_session_enter(s));
     TRY(train_journal_plan(&s->journal, s->state.position.step, s->plan.last_step));
     if (train_team_leads(&s->team))
-        s->task->announce(s);
+        announce(s);
 out:
     return st;
 }

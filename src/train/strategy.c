@@ -75,6 +75,17 @@ struct train_lends train_strategy_lends(const struct train_strategy *strategy, c
     return lends != NULL ? *lends : (struct train_lends){0};
 }
 
+/* A job's workers must agree before any of them knows the model, so this goes by their number
+ * alone; where the choice does not fit into memory, the refusal names what does
+ * (train/memory_check.c). */
+struct train_choice train_strategy_auto(bool several)
+{
+    if (!several)
+        return (struct train_choice){"single", "one worker has nothing to combine"};
+    return (struct train_choice){"ddp", "steps are those of one worker; gradients travel while "
+                                        "backward goes on, or lie in shared memory"};
+}
+
 base_status train_strategy_serves(const struct train_strategy *strategy, int workers)
 {
     if (!strategy->alone || workers == 1)

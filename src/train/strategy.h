@@ -29,6 +29,8 @@
 #include "train/holds.h"
 
 struct nn_loan;
+struct train_memory;
+struct train_memory_question;
 struct train_session;
 struct train_update;
 
@@ -109,6 +111,9 @@ struct train_strategy {
 
     /* NULL, or by its options: the network has everything. */
     const struct train_lends *(*lends)(const void *options);
+    /* `memory` comes as that of a worker which holds everything and has its gradients in the
+     * exchange (train/memory.h): changes what is different here. NULL: nothing is. */
+    void (*memory)(const struct train_memory_question *question, struct train_memory *memory);
 
     size_t state_size;                                  /* of x->state */
     base_status (*open)(struct train_session *session); /* a view begins; or NULL */
@@ -136,6 +141,12 @@ void train_strategy_place(const struct train_strategy *strategy,
 
 /* What it lends; zeros: nothing. */
 struct train_lends train_strategy_lends(const struct train_strategy *strategy, const void *options);
+/* What `auto` stands for in a job of one worker and of several, and why. */
+#define TRAIN_AUTO "auto"
+struct train_choice {
+    const char *strategy, *why;
+};
+struct train_choice train_strategy_auto(bool several);
 
 /* An error where the strategy is for one worker and there are more. */
 base_status train_strategy_serves(const struct train_strategy *strategy, int workers);

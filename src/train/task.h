@@ -14,6 +14,7 @@
 #include "model/about.h"
 
 struct train_session;
+struct train_sizes;
 
 /* Of a batch or several; in the end of all workers. */
 struct train_outcome {
@@ -51,6 +52,11 @@ struct train_task {
     base_status (*describe)(struct train_session *session, const char *text);
     void (*discard)(struct train_session *session);
     const char *(*text)(const struct train_session *session);
+    /* What a worker needs where `workers` divide batches of `batch` samples and compute their
+     * shares in `accumulate` pieces; fails where it is more than can be counted. The model is
+     * described; it may be asked before there is room for anything (train/memory.h). */
+    base_status (*sizes)(const struct train_session *session, int workers, int64_t batch,
+                         int64_t accumulate, struct train_sizes *sizes_p);
     /* Starting values from the seed, of what this worker holds. */
     base_status (*start)(struct train_session *session);
     /* Chooses session->kernels, once a job; `wished` is what a run began with, or --kernels. */

@@ -29,7 +29,8 @@ says 'no runs in nowhere'
 expect 0 "$paceline" train "${small[@]}" --steps 1 --epochs 1 --run word
 says ': 1 step, 0 epochs in [0-9.]+ s$'
 says 'parameters, [0-9.]+ kFLOP a sample'
-says 'about [0-9.]+ [kM]B$'
+says '^strategy single \(auto\): '
+says '^memory [0-9.]+ [kM]B a worker: .*(program|data) [0-9.]+ [kM]B'
 says '^next: paceline eval runs/word$'
 answers 'forward [0-9.]+ kFLOP a sample' model show mlp:8x1
 

@@ -94,8 +94,8 @@ done <<TABLE
 1|train --model typo.model --data synthetic|line 1.*convv.*conv
 1|train --model large.model --data synthetic|line 1
 1|train --model nobody.model --data synthetic|line 2.*nobody
-1|train --model wide.model --data synthetic|wide.model needs [0-9.]+ GB.*even with one sample
-1|train --model vgg11 --data synthetic:shape=3x32x32,train=1000000,test=1 --batch 1000000|needs [0-9.]+ GB.*--accumulate [0-9]+ .*--batch [0-9]+
+1|train --model wide.model --data synthetic|wide.model with 64 samples at a time needs [0-9.]+ [GT]B on this host .*weights 4.00 TB.*which has [0-9.]+ [GT]B; no smaller
+1|train --model vgg11 --data synthetic:shape=3x32x32,train=1000000,test=1 --batch 1000000|needs [0-9]+ GB.*activations [0-9.]+ GB, data [0-9.]+ GB.*fit: --batch [0-9]+
 1|train --model seven.model --data synthetic|seven.model line 2.*7 scores for 10 classes
 1|train --model vgg11 --data synthetic:shape=1x4x4|vgg11 line 17.*does not fit.*1x4x4
 2|train --model mlp:ax2 --data synthetic|mlp

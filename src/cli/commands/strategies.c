@@ -39,6 +39,13 @@ static json_t *examples_of(const struct train_strategy *strategy)
     return list;
 }
 
+static json_t *choice_json(bool several)
+{
+    struct train_choice choice = train_strategy_auto(several);
+
+    return json_pack("{s:s, s:s}", "strategy", choice.strategy, "why", choice.why);
+}
+
 static base_status print_json(void)
 {
     json_t *list = json_array(), *object;
@@ -52,10 +59,22 @@ static base_status print_json(void)
                                         s->help, "commit_unit", s->commit_unit, "alone", s->alone,
                                         "options", options_of(s), "examples", examples_of(s)));
     }
-    object = json_pack("{s:i, s:o}", "schema", 1, "strategies", list);
+    object = json_pack("{s:i, s:o, s:{s:o, s:o}}", "schema", 1, "strategies", list, TRAIN_AUTO,
+                       "one", choice_json(false), "several", choice_json(true));
     st = base_json_print(object);
     json_decref(object);
     return st;
+}
+
+static void print_choices(void)
+{
+    struct train_choice one = train_strategy_auto(false), several = train_strategy_auto(true);
+
+    printf("\n%-16s what train takes where no other is asked for:\n", TRAIN_AUTO);
+    printf("    one worker         %s: %s\n", one.strategy, one.why);
+    printf("    several            %s: %s\n", several.strategy, several.why);
+    printf(
+        "    too little memory  is refused with the figures, and with the strategies that fit\n");
 }
 
 static void print_text(void)
@@ -77,6 +96,7 @@ static void print_text(void)
             base_free(help);
         }
     }
+    print_choices();
 }
 
 static base_status run(void *args, const struct cli_positional *positional)

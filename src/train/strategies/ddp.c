@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "comm/engine.h"
 #include "train/copies.h"
+#include "train/memory.h"
 #include "train/parallel.h"
 #include "train/session.h"
 
@@ -65,6 +66,28 @@ static void ddp_cut(const struct train_exchange *x, const struct options *option
         state->buckets[state->count++] = (struct bucket){0, TRAIN_HEAD, 0};
 }
 
+/* Buckets are sent during the backward. */
+static bool ddp_overlaps(const struct options *options, bool one_host)
+{
+    return options->overlap == ON || (options->overlap == AUTO && !one_host);
+}
+
+/* Each worker updates a slice for all. Clipping needs the norm of the whole gradient, which no
+ * worker has then. */
+static bool ddp_updates_together(const struct options *options, bool one_host, bool clips)
+{
+    return one_host && !ddp_overlaps(options, one_host) && options->wire == COLL_FP32 && !clips;
+}
+
+static void ddp_memory(const struct train_memory_question *q, struct train_memory *m)
+{
+    const struct train_seat *seat = &q->seat;
+    bool one_host = seat->workers > 1 && seat->shares && seat->locals == seat->workers;
+
+    if (ddp_updates_together(q->options, one_host, q->clips))
+        m->of[TRAIN_MEMORY_SPARE].shared += train_copies_bytes(q->sizes->weights, q->sizes->slots);
+}
+
 static base_status ddp_open(struct train_session *s)
 {
     base_status st = BASE_OK;
@@ -72,13 +95,11 @@ static base_status ddp_open(struct train_session *s)
     const struct train_exchange *x = &s->team.exchange;
     struct ddp *state = s->strategy_state;
 
-    *state = (struct ddp){.sum.wire = options->wire,
-                          .overlaps =
-                              options->overlap == ON || (options->overlap == AUTO && !x->one_host)};
+    *state =
+        (struct ddp){.sum.wire = options->wire,
+                     .overlaps = ddp_overlaps(options, x->one_host),
+                     .together = ddp_updates_together(options, x->one_host, s->job->clip != 0)};
     ddp_cut(x, options, state);
-    /* Clipping needs the norm of the whole gradient, which no worker has then. */
-    state->together =
-        x->one_host && !state->overlaps && options->wire == COLL_FP32 && s->job->clip == 0;
     if (state->overlaps && x->coll != NULL)
         TRY(comm_engine_begin(coll_group(x->coll)));
     if (state->together)
@@ -199,6 +220,7 @@ const struct train_strategy train_strategy_ddp = {
             .bucket = 2 << 20, .first = 512 << 10, .wire = COLL_FP32, .overlap = AUTO},
     .examples =
         (const char *const[]){"", "overlap=on,bucket=64K,first=4K", "overlap=on,wire=bf16", NULL},
+    .memory = ddp_memory,
     .state_size = sizeof(struct ddp),
     .open = ddp_open,
     .close = ddp_close,

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "nn/simd/simd.h"
+#include "train/memory.h"
 #include "train/parallel.h"
 #include "train/session.h"
 
@@ -20,6 +21,12 @@ struct gather_scatter {
 static size_t gather_scatter_gradients(const struct train_exchange *x)
 {
     return x->floats - TRAIN_HEAD;
+}
+
+static void gather_scatter_memory(const struct train_memory_question *q, struct train_memory *m)
+{
+    if (q->seat.rank == 0)
+        m->of[TRAIN_MEMORY_COMMUNICATION].own += (q->seat.workers - 1) * q->sizes->weights;
 }
 
 static base_status gather_scatter_open(struct train_session *s)
@@ -115,6 +122,7 @@ const struct train_strategy train_strategy_gather_scatter = {
     .help = "rank 0 receives all gradients and sends their sum back",
     .commit_unit = "step",
     .least = 1,
+    .memory = gather_scatter_memory,
     .state_size = sizeof(struct gather_scatter),
     .open = gather_scatter_open,
     .close = gather_scatter_close,

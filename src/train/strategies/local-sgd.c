@@ -8,6 +8,7 @@
  * then, which the others do again.
  */
 #include "base/mem.h"
+#include "train/memory.h"
 #include "train/snapshot.h"
 #include "train/step.h"
 
@@ -22,6 +23,15 @@ struct local_sgd {
     struct train_outcome outcome; /* of this worker's shares since then */
     float *velocity;              /* of the outer step; NULL: there is none */
 };
+
+static void local_sgd_memory(const struct train_memory_question *q, struct train_memory *m)
+{
+    const struct options *options = q->options;
+    int velocities = options->outer_lr > 0;
+
+    m->of[TRAIN_MEMORY_SPARE].own +=
+        (1 + q->sizes->slots + velocities) * q->sizes->weights + q->sizes->statistics;
+}
 
 static base_status local_sgd_open(struct train_session *s)
 {
@@ -198,6 +208,7 @@ const struct train_strategy train_strategy_local_sgd = {
     .options_size = sizeof(struct options),
     .defaults = &(const struct options){.k = 8, .outer_momentum = 0.9},
     .examples = (const char *const[]){"k=1", "k=4,warmup=2,slots", "k=4,outer-lr=0.7", NULL},
+    .memory = local_sgd_memory,
     .state_size = sizeof(struct local_sgd),
     .open = local_sgd_open,
     .close = local_sgd_close,

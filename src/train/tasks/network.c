@@ -4,8 +4,6 @@
  * src/data. Every worker has the whole model; its gradients go into the exchange's memory, where
  * the strategy sums them.
  */
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -116,9 +114,15 @@ static base_status network_describe_graph(struct network *n, const struct train_
     return st;
 }
 
+/* A batch is no larger than the data. */
+static uint32_t network_whole(const struct train_session *s, int64_t batch)
+{
+    return batch < s->count[DATA_TRAIN] ? (uint32_t)batch : s->count[DATA_TRAIN];
+}
+
 static uint32_t network_whole_batch(const struct train_session *s)
 {
-    return s->plan.batch < s->count[DATA_TRAIN] ? (uint32_t)s->plan.batch : s->count[DATA_TRAIN];
+    return network_whole(s, s->plan.batch);
 }
 
 /* The largest share of a batch, cut into --accumulate pieces. */
@@ -130,47 +134,47 @@ static void network_cut_batch(struct train_session *s)
     n->piece = (int)((share + s->job->accumulate - 1) / s->job->accumulate);
 }
 
-/* Bytes of one worker that computes n samples at a time; infinite: more than can be counted. */
-static double network_memory(const struct train_session *s, int samples, int slots)
+/* The largest tensor, in bytes. */
+static double network_largest(const struct nn_graph *graph)
 {
-    const struct network *n = s->work;
-    struct nn_setup setup = {.n_max = samples, .training = true, .apart = s->job->record.count > 0};
-    struct nn_memory memory;
+    size_t most = 0;
 
-    if (nn_net_memory(n->graph, &setup, &memory) != BASE_OK)
-        return INFINITY;
-    return (double)nn_memory_total(&memory, slots) +
-           (double)nn_closed_memory(n->closed, n->graph, (int)network_whole_batch(s));
+    for (size_t i = 0; i < nn_graph_params(graph); i++)
+        if (nn_graph_param(graph, i)->values > most)
+            most = nn_graph_param(graph, i)->values;
+    return (double)most * sizeof(float);
 }
 
-/* Refuses what this host cannot hold, before anything is allocated or timed. */
-static base_status network_check_memory(struct train_session *s, int slots)
+static base_status network_sizes(const struct train_session *s, int workers, int64_t batch,
+                                 int64_t accumulate, struct train_sizes *sizes_p)
 {
+    base_status st = BASE_OK;
     const struct network *n = s->work;
-    int workers = train_team_neighbours(&s->team), fits = n->piece;
-    double limit = (double)base_memory_limit();
-    double need = workers * network_memory(s, n->piece, slots);
-    double least = workers * network_memory(s, 1, slots);
-    int64_t pieces;
-    char pieced[48] = "";
+    const struct train_job *job = s->job;
+    uint32_t whole = network_whole(s, batch);
+    uint32_t share = data_share_most((struct data_share){0, 1, (uint32_t)workers}, whole);
+    int samples = (int)((share + accumulate - 1) / accumulate);
+    struct nn_setup setup = {.n_max = samples, .training = true, .apart = job->record.count > 0};
+    const struct nn_optimiser *optimiser = NULL;
+    struct nn_memory memory;
+    uint64_t batches = data_loader_memory(n->info, share);
 
-    if (need <= limit)
-        return BASE_OK;
-    if (least > limit)
-        return base_fail(BASE_ERR_MEMORY,
-                         "%s needs %.1f GB on this host, even with one sample at a time %.1f GB; "
-                         "there are %.1f GB. Fewer --workers on this host or a smaller model fit",
-                         s->job->model, need / 1e9, least / 1e9, limit / 1e9);
-    while (workers * network_memory(s, fits, slots) > limit)
-        fits = (fits + 1) / 2;
-    pieces = (n->piece * s->job->accumulate + fits - 1) / fits;
-    if (!s->job->sync_bn) /* which goes with whole shares only */
-        snprintf(pieced, sizeof pieced, "--accumulate %lld or ", (long long)pieces);
-    return base_fail(BASE_ERR_MEMORY,
-                     "%s with %d samples at a time needs %.1f GB on this host, which has %.1f GB; "
-                     "%s--batch %lld would fit",
-                     s->job->model, n->piece, need / 1e9, limit / 1e9, pieced,
-                     (long long)(s->plan.batch / pieces > 0 ? s->plan.batch / pieces : 1));
+    TRY(nn_optimiser_find(job->optimiser, &optimiser));
+    TRY(nn_net_memory(n->graph, &setup, &memory));
+    if (job->test || job->validation > 0) /* its loader works beside that of the training */
+        batches += data_loader_memory(n->info, (uint32_t)samples);
+    *sizes_p = (struct train_sizes){
+        .weights = (double)memory.weights,
+        .slots = optimiser->slots,
+        .statistics = (double)memory.statistics,
+        .activations = (double)memory.activations + (double)memory.scratch +
+                       (double)nn_closed_memory(n->closed, n->graph, (int)whole),
+        .batches = (double)batches + sizeof(uint32_t) * (double)s->count[DATA_TRAIN],
+        .tensor = network_largest(n->graph),
+        .samples = samples,
+    };
+out:
+    return st;
 }
 
 /* Is the model one of the zoo that is computed in one step? */
@@ -212,7 +216,7 @@ static base_status network_describe(struct train_session *s, const char *text)
     for (int i = 0; i < s->job->record.count; i++)
         TRY(base_prefix(nn_graph_find(n->graph, s->job->record.at[i], &layer), "--record"));
     network_cut_batch(s);
-    TRY(network_check_memory(s, optimiser->slots));
+    TRY(train_memory_check(s));
     TRY(train_state_describe(&s->state, n->graph, optimiser));
     TRY(base_tensor(nn_graph_stat_floats(n->graph), sizeof(float), "statistics",
                     &n->statistics_before));
@@ -342,6 +346,8 @@ static base_status network_fit(struct train_session *s)
     struct network *n = s->work;
 
     network_cut_batch(s);
+    if (n->net != NULL && n->piece > n->net_piece)
+        train_memory_warn(s);
     TRY(network_fit_net(s));
     n->before = 0;
     TRY(train_samples_begin(&n->samples, s->job, network_whole_batch(s),
@@ -606,9 +612,8 @@ static void network_announce(const struct train_session *s)
         base_info("%s is computed from sums over the samples, in one pass; --epochs, --lr and the "
                   "like change nothing",
                   s->job->model);
-    base_info("run %s, %d thread%s, %s kernels, about %sB", s->run.path, s->threads,
-              base_plural(s->threads), nn_simd()->name,
-              base_scaled(network_memory(s, n->piece, s->state.optimiser->slots)).text);
+    base_info("run %s, %d thread%s, %s kernels", s->run.path, s->threads, base_plural(s->threads),
+              nn_simd()->name);
 }
 
 const struct train_task train_task_network = {
@@ -620,6 +625,7 @@ const struct train_task train_task_network = {
     .describe = network_describe,
     .discard = network_discard,
     .text = network_text,
+    .sizes = network_sizes,
     .start = network_start,
     .tune = network_tune,
     .fit = network_fit,

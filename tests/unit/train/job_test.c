@@ -20,6 +20,7 @@ static const char *other_value(const struct base_option *option)
     case BASE_FLAG:
         return "true";
     case BASE_INT:
+    case BASE_SIZE:
         return "7";
     case BASE_REAL:
         return option->min > 0.1 ? "7" : option->max == 1 ? "0.25" : "0.125";
