@@ -123,8 +123,8 @@ struct nn_layer {
     base_status (*forward)(struct nn_pass *pass);  /* NULL for identity layers */
     base_status (*backward)(struct nn_pass *pass); /* NULL: dx is dy */
 
-    /* Convolutions: fills in what nn/conv.h wants to know of the layer; n_max, training and want_dx
-     * are the caller's. NULL for other layers. */
+    /* Convolutions: fills in what nn/conv/conv.h wants to know of the layer; n_max, training and
+     * want_dx are the caller's. NULL for other layers. */
     void (*convolution)(const struct nn_node *node, struct nn_conv_shape *shape);
 
     /* Layers of weights and perhaps a bias, conv and dense: the flag of `config` that says whether

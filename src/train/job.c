@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "nn/conv.h"
+#include "nn/conv/conv.h"
 #include "nn/optimiser.h"
 #include "nn/schedule.h"
 #include "train/strategy.h"

@@ -20,7 +20,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/str.h"
-#include "nn/conv.h"
+#include "nn/conv/conv.h"
 #include "nn/net.h"
 #include "nn/optimiser.h"
 #include "nn/zoo.h"

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "nn/conv.h"
+#include "nn/conv/conv.h"
 
 enum { CONVS_GUARD = 64 /* bytes after the scratch */, CONVS_MAX_CANDIDATES = 16 };
 #define CONVS_TOLERANCE 1e-5

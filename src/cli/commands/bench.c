@@ -16,8 +16,8 @@
 #include "cli/bench_kernels.h"
 #include "cli/cli.h"
 #include "cli/shape.h"
-#include "nn/conv.h"
-#include "nn/kernelplan.h"
+#include "nn/conv/conv.h"
+#include "nn/conv/kernelplan.h"
 #include "train/measure.h"
 #include "train/pace.h"
 

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "nn/convlayer.h"
+#include "nn/conv/layer.h"
 #include "nn/fuse.h"
 #include "nn/pool.h"
 
@@ -25,8 +25,8 @@ static size_t outputs(const struct nn_node *node, int n)
 
 static base_status open_group(const struct nn_node *node, struct nn_open *open, void **state_p)
 {
-    base_status st = nn_convlayer_open(node, open, state_p);
-    const struct nn_convlayer *s = *state_p;
+    base_status st = nn_conv_layer_open(node, open, state_p);
+    const struct nn_conv_layer *s = *state_p;
 
     if (st == BASE_OK && open->training && s->conv->backward_relu == NULL)
         open->scratch_bytes += outputs(node, open->n_max) * sizeof(float);
@@ -36,7 +36,7 @@ static base_status open_group(const struct nn_node *node, struct nn_open *open, 
 static base_status forward(struct nn_pass *p)
 {
     base_status st = BASE_OK;
-    const struct nn_convlayer *s = p->state;
+    const struct nn_conv_layer *s = p->state;
 
     if (s->conv->forward_relu != NULL)
         return s->conv->forward_relu(s->state, p->n, p->x, p->param[0], p->param[1], p->y,
@@ -49,7 +49,7 @@ out:
 
 static base_status backward(struct nn_pass *p)
 {
-    const struct nn_convlayer *s = p->state;
+    const struct nn_conv_layer *s = p->state;
     float *masked = p->scratch + s->scratch_bytes / sizeof *p->scratch;
 
     if (s->conv->backward_relu != NULL)
@@ -70,7 +70,7 @@ const struct nn_fused nn_fused_conv_relu = {
                                               "maxpool 3\ndense 3\nmse",
                                               NULL},
             .open = open_group,
-            .close = nn_convlayer_close,
+            .close = nn_conv_layer_close,
             .forward = forward,
             .backward = backward,
             .takes_planar = true,

@@ -80,7 +80,7 @@ struct nn_simd {
     void (*avgpool)(int n, const struct nn_pool_shape *shape, const float *x, float *y);
     void (*avgpool_backward)(int n, const struct nn_pool_shape *shape, const float *dy, float *dx);
 
-    /* Convolutions (nn/simd/conv.h), by the names of their candidates. */
+    /* Convolutions (nn/conv/simd/conv.h), by the names of their candidates. */
     const struct nn_simd_conv *winograd4, *winograd2, *winograd4s2, *winograd2s2, *toeplitz2,
         *direct, *gemm1x1, *patches;
 

@@ -15,10 +15,10 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "nn/conv.h"
+#include "nn/conv/conv.h"
+#include "nn/conv/prefer.h"
 #include "nn/fuse.h"
 #include "nn/infer.h"
-#include "nn/prefer.h"
 #include "nn/threads.h"
 #include "support/nets.h"
 
