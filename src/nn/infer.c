@@ -49,7 +49,7 @@ static base_status make_nodes(struct nn_infer *infer, struct nn_node *nodes, con
         if (strcmp(nodes[i].layer->name, "dropout") == 0)
             nodes[i].identity = true;
     for (int i = 0; i < layers; i++)
-        if (nodes[i].layer->convolution != NULL)
+        if (nodes[i].layer == &nn_layer_conv)
             TRY(nn_conv_answer_make(nodes, i, layers - i, infer->n_max, infer->fold.weights,
                                     kernels, &infer->convs[i]));
 out:

@@ -6,10 +6,12 @@
  */
 #include "nn/conv/answer.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/registry.h"
+#include "base/team.h"
 #include "nn/conv/kernelplan.h"
 #include "nn/conv/prefer.h"
 #include "nn/pool.h"
@@ -19,7 +21,7 @@
 
 struct state {
     const struct nn_conv_answer *config;
-    void *conv[NN_CONV_CHOICES]; /* of the candidates */
+    struct nn_conv_work work[NN_CONV_CHOICES];
 };
 
 static struct nn_conv_shape shape_of(const struct nn_node *node, int n_max)
@@ -30,9 +32,10 @@ static struct nn_conv_shape shape_of(const struct nn_node *node, int n_max)
     return shape;
 }
 
-static void answerconv_close(void *state);
+static void conv_answer_close(void *state);
 
-static base_status answerconv_open(const struct nn_node *node, struct nn_open *open, void **state_p)
+static base_status conv_answer_open(const struct nn_node *node, struct nn_open *open,
+                                    void **state_p)
 {
     base_status st = BASE_OK;
     const struct nn_conv_answer *c = node->config;
@@ -42,36 +45,35 @@ static base_status answerconv_open(const struct nn_node *node, struct nn_open *o
     *state_p = NULL;
     s->config = c;
     for (int i = 0; i < c->choices; i++) {
-        size_t bytes = 0;
-
-        TRY(c->choice[i].conv->open(&shape, &bytes, &s->conv[i]));
-        open->scratch_bytes = bytes > open->scratch_bytes ? bytes : open->scratch_bytes;
+        TRY(nn_conv_work_init(&s->work[i], c->choice[i].conv, &shape));
+        if (s->work[i].scratch_bytes > open->scratch_bytes)
+            open->scratch_bytes = s->work[i].scratch_bytes;
     }
     open->chosen = c->choice[c->choices - 1].conv->name;
     *state_p = s;
     s = NULL;
 out:
-    answerconv_close(s);
+    conv_answer_close(s);
     return st;
 }
 
-static void answerconv_close(void *state)
+static void conv_answer_close(void *state)
 {
     struct state *s = state;
 
     for (int i = 0; s != NULL && i < s->config->choices; i++)
-        s->config->choice[i].conv->close(s->conv[i]);
+        nn_conv_work_fini(&s->work[i]);
     base_free(s);
 }
 
-/* A candidate without prepared weights, and the tail in passes of its own. */
-static base_status forward_plain(const struct nn_pass *p, const struct nn_conv *conv, void *state)
+/* A form without prepared weights, and the tail in passes of its own. */
+static base_status forward_plain(const struct nn_pass *p, const struct nn_conv_work *work)
 {
     base_status st = BASE_OK;
     const struct nn_conv_answer *c = p->node->config;
     const size_t count = (size_t)p->n * nn_shape_floats(p->node->out);
 
-    TRY(conv->forward(state, p->n, p->x, p->param[0], p->param[1], p->y, p->scratch));
+    TRY(work->conv->forward(work, p->n, p->x, p->param[0], p->param[1], p->y, p->scratch));
     if (c->add)
         nn_simd()->add(count, p->y, p->other, p->y);
     if (c->relu)
@@ -81,25 +83,26 @@ out:
 }
 
 /* x (n,I,H,W) -> y (n) x node->out */
-static base_status answerconv_forward(struct nn_pass *p)
+static base_status conv_answer_forward(struct nn_pass *p)
 {
     const struct nn_conv_answer *c = p->node->config;
     const struct state *s = p->state;
     const struct nn_conv_tail tail = {
         .add = c->add ? p->other : NULL, .relu = c->relu, .pool = c->pool};
     const struct nn_conv_choice *choice = nn_conv_answer_choice(c, p->n);
-    void *conv = s->conv[choice - c->choice];
+    const struct nn_conv_work *work = &s->work[choice - c->choice];
 
     if (choice->prepared == NULL)
-        return forward_plain(p, choice->conv, conv);
-    return choice->conv->answer(conv, p->team, p->n, p->x, choice->prepared, c->bias, &tail, p->y,
-                                p->scratch);
+        return forward_plain(p, work);
+    assert(base_team_threads(p->team) == work->threads);
+    return work->conv->answer(work, p->team, p->n, p->x, choice->prepared, c->bias, &tail, p->y,
+                              p->scratch);
 }
 
 #define LAYER                                                                                 \
     .name = "conv, to answer", .help = "a convolution and what its kernel does as it stores", \
-    .convolution = nn_conv_layer_shape, .open = answerconv_open, .close = answerconv_close,   \
-    .forward = answerconv_forward, .takes_planar = true
+    .open = conv_answer_open, .close = conv_answer_close, .forward = conv_answer_forward,     \
+    .takes_planar = true
 
 static const struct nn_layer plain_layer = {LAYER};
 static const struct nn_layer adding_layer = {LAYER, .naming = NN_NAMING_READ};
@@ -218,7 +221,7 @@ static base_status obey(struct nn_conv_answer *c, const struct nn_conv_shape *sh
                         const char *kernels, const char *wish)
 {
     const struct nn_conv *conv = strchr(kernels, '=') == NULL
-                                     ? base_registry_get(wish, nn_conv_registry, nn_conv_count)
+                                     ? base_registry_get(wish, nn_conv_registry(), nn_conv_count())
                                      : NULL;
 
     if (conv != NULL && !conv->serves(shape)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Convolutions of a model that only answers: each with the layers behind it that its kernel can do
+ * Convolutions of a model that only answers: each with the layers after it that its kernel can do
  * as it stores (an `add`, a ReLU, a maxpool 2x2), its kernels chosen by rule and their weights
  * prepared, once for all lanes.
  */
@@ -30,7 +30,7 @@ struct nn_conv_answer {
     float *bias; /* (O), padded; NULL: none, or no kernel has prepared weights */
 };
 
-/* Makes nodes[i], a convolution, such a node, and those behind it that it does identities. `room`
+/* Makes nodes[i], a convolution, such a node, and those after it that it does identities. `room`
  * nodes are there from i on. weights: the graph's; a node whose kernels have prepared theirs has no
  * tensors any more. kernels: a kernel plan (nn/net.h), or NULL for the rule. */
 base_status nn_conv_answer_make(struct nn_node *nodes, int i, int room, int n_max,

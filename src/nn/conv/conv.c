@@ -1,57 +1,68 @@
 /* SPDX-License-Identifier: MIT
  *
- * Choosing a convolution candidate for a layer.
+ * The forms of convolution: which there are, choosing one for a layer, putting it to work.
  */
 #include "nn/conv/conv.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "base/registry.h"
 #include "base/str.h"
+#include "nn/threads.h"
 
-static const char reference[] = "onednn";
+extern const size_t nn_portable_conv_count;
 
-static base_status unknown(const char *name)
+const struct nn_conv *const *nn_conv_registry(void)
 {
-    const char **names = base_calloc(nn_conv_count + 1, sizeof *names);
-    base_status st;
+    return nn_simd()->convs;
+}
 
-    for (size_t i = 0; i < nn_conv_count; i++)
-        names[i] = nn_conv_registry[i]->name;
-    st = base_unknown(BASE_ERR_USAGE, "convolution kernel", name, names, nn_conv_count);
-    base_free(names);
-    return st;
+size_t nn_conv_count(void)
+{
+    return nn_portable_conv_count;
+}
+
+base_status nn_conv_work_init(struct nn_conv_work *work, const struct nn_conv *conv,
+                              const struct nn_conv_shape *shape)
+{
+    *work = (struct nn_conv_work){.conv = conv, .shape = *shape, .threads = nn_threads()};
+    if (conv->scratch != NULL)
+        work->scratch_bytes = conv->scratch(shape, work->threads);
+    return conv->open != NULL ? conv->open(work) : BASE_OK;
+}
+
+void nn_conv_work_fini(struct nn_conv_work *work)
+{
+    if (work->conv != NULL && work->conv->close != NULL)
+        work->conv->close(work->state);
+    *work = (struct nn_conv_work){0};
 }
 
 base_status nn_conv_choose(const char *name, const struct nn_conv_shape *shape,
                            const struct nn_conv **conv_p)
 {
-    *conv_p = NULL;
-    if (!name)
-        name = reference;
-    for (size_t i = 0; i < nn_conv_count; i++) {
-        const struct nn_conv *conv = nn_conv_registry[i];
+    base_status st = BASE_OK;
+    const struct nn_conv *conv = nn_conv_reference();
 
-        if (strcmp(name, conv->name) != 0)
-            continue;
-        if (conv->serves(shape)) {
-            *conv_p = conv;
-            return BASE_OK;
-        }
-        return base_fail(BASE_ERR_USAGE,
-                         "convolution kernel '%s' does not serve %dx%d kernels with stride "
-                         "%dx%d and %d groups; leave the kernel plan to the default",
-                         name, shape->kernel[0], shape->kernel[1], shape->stride[0],
-                         shape->stride[1], shape->groups);
-    }
-    return unknown(name);
+    *conv_p = NULL;
+    if (name != NULL)
+        TRY(base_registry_find("convolution kernel", name, nn_conv_registry(), nn_conv_count(),
+                               &conv));
+    if (!conv->serves(shape))
+        TRY(base_fail(BASE_ERR_USAGE,
+                      "convolution kernel '%s' does not serve %dx%d kernels with stride %dx%d and "
+                      "%d groups; leave the kernel plan to the default",
+                      name, shape->kernel[0], shape->kernel[1], shape->stride[0], shape->stride[1],
+                      shape->groups));
+    *conv_p = conv;
+out:
+    return st;
 }
 
 const struct nn_conv *nn_conv_reference(void)
 {
-    return base_registry_get(reference, nn_conv_registry, nn_conv_count);
+    return base_registry_get("onednn", nn_conv_registry(), nn_conv_count());
 }
 
 const struct nn_conv *nn_conv_cheapest(const struct nn_conv_shape *shape, enum nn_level level)
@@ -59,13 +70,12 @@ const struct nn_conv *nn_conv_cheapest(const struct nn_conv_shape *shape, enum n
     const struct nn_conv *best = nn_conv_reference();
     double least = best->cost(shape, level);
 
-    for (size_t i = 0; i < nn_conv_count; i++) {
-        const struct nn_conv *conv = nn_conv_registry[i];
-        double cost =
-            conv->cost != NULL && conv->serves(shape) ? conv->cost(shape, level) : INFINITY;
+    for (const struct nn_conv *const *conv = nn_conv_registry(); *conv != NULL; conv++) {
+        double cost = (*conv)->cost != NULL && (*conv)->serves(shape) ? (*conv)->cost(shape, level)
+                                                                      : INFINITY;
 
         if (cost < least) {
-            best = conv;
+            best = *conv;
             least = cost;
         }
     }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "nn/conv/cost.h"
 
-#include "nn/conv/simd/conv.h"
-
 /* Rows that a matrix product of few rows wastes, on average. */
 enum { SPARE_ROWS = 2 };
 

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/registry.h"
 #include "base/str.h"
+#include "nn/conv/layer.h"
 #include "nn/conv/tune.h"
 
 /* ---- making a plan ---- */
@@ -34,12 +35,12 @@ struct nn_planned *nn_kernelplan_layers(const struct nn_graph *graph, const stru
         struct nn_planned *layer = &layers[count];
 
         layer->node = nn_graph_node(graph, i);
-        if (layer->node->layer->convolution == NULL)
+        if (layer->node->layer != &nn_layer_conv)
             continue;
         layer->shape = (struct nn_conv_shape){.n_max = setup->n_max,
                                               .training = setup->training,
                                               .want_dx = wants_dx(graph, setup, i)};
-        layer->node->layer->convolution(layer->node, &layer->shape);
+        nn_conv_layer_shape(layer->node, &layer->shape);
         layer->conv = nn_conv_cheapest(&layer->shape, nn_simd()->level);
         count++;
     }
@@ -49,11 +50,11 @@ struct nn_planned *nn_kernelplan_layers(const struct nn_graph *graph, const stru
 
 static base_status find_kernel(const char *name, const struct nn_conv **conv_p)
 {
-    return base_registry_find("convolution kernel (or auto)", name, nn_conv_registry, nn_conv_count,
-                              conv_p);
+    return base_registry_find("convolution kernel (or auto)", name, nn_conv_registry(),
+                              nn_conv_count(), conv_p);
 }
 
-/* One candidate wherever it serves, the reference elsewhere. */
+/* One form wherever it serves, the reference elsewhere. */
 static base_status force(const char *name, struct nn_planned *layers, int count)
 {
     base_status st = BASE_OK;
@@ -183,9 +184,9 @@ double nn_kernelplan_flops(const struct nn_graph *graph, const char *plan)
 
     for (int i = 0; i < nn_graph_layers(graph); i++) {
         const struct nn_node *node = nn_graph_node(graph, i);
-        char *kernel = node->layer->convolution != NULL ? nn_kernelplan_kernel(plan, node) : NULL;
+        char *kernel = node->layer == &nn_layer_conv ? nn_kernelplan_kernel(plan, node) : NULL;
         const struct nn_conv *conv =
-            kernel != NULL ? base_registry_get(kernel, nn_conv_registry, nn_conv_count) : NULL;
+            kernel != NULL ? base_registry_get(kernel, nn_conv_registry(), nn_conv_count()) : NULL;
 
         flops += node->flops * (conv != NULL ? conv->share : 1);
         base_free(kernel);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernel plan: which candidate of nn/conv/kernels computes each convolution of a model,
+ * The kernel plan: which form (nn/conv/conv.h) computes each convolution of a model,
  * "features.0=direct features.4=winograd4 …". One worker makes it and hands it to the others; it
  * is kept in run.json and in checkpoints, so that a resumed run computes the same bits. Unless
  * timing is asked for, a plan depends on the model, the batch and the CPU level alone.
@@ -25,7 +25,7 @@ struct nn_planned *nn_kernelplan_layers(const struct nn_graph *graph, const stru
 
 /* What a person wants of it. */
 struct nn_kernelplan_wish {
-    /* "auto" or NULL: the cheapest by estimate; a candidate's name: that one wherever it serves;
+    /* "auto" or NULL: the cheapest by estimate; a form's name: that one wherever it serves;
      * a plan: taken as it is */
     const char *kernels;
     bool tune; /* with "auto": the fastest by trial (nn/conv/tune.h), with the cache of this person
@@ -38,7 +38,7 @@ base_status nn_kernelplan_make(const struct nn_graph *graph, const struct nn_set
 /* Are all kernels that a wish names known? Whether they serve is seen when there is a model. */
 base_status nn_kernelplan_check(const char *kernels);
 
-/* The candidate that a plan ("a=x b=y", or "x" for all) gives to a layer; NULL when it gives none.
+/* The form that a plan ("a=x b=y", or "x" for all) gives to a layer; NULL when it gives none.
  * base_free. */
 char *nn_kernelplan_kernel(const char *plan, const struct nn_node *node);
 

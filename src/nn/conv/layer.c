@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The candidate of a convolution layer: nn/conv/layer.h.
+ * The form at work for a convolution layer: nn/conv/layer.h.
  */
 #include "nn/conv/layer.h"
 
@@ -36,27 +36,26 @@ base_status nn_conv_layer_open(const struct nn_node *node, struct nn_open *open,
     base_status st = BASE_OK;
     struct nn_conv_shape shape = {
         .n_max = open->n_max, .training = open->training, .want_dx = open->want_dx};
-    struct nn_conv_layer *s = base_calloc(1, sizeof *s);
+    struct nn_conv_work *work = base_calloc(1, sizeof *work);
+    const struct nn_conv *conv;
 
     *state_p = NULL;
     nn_conv_layer_shape(node, &shape);
-    TRY(nn_conv_choose(open->kernel, &shape, &s->conv));
-    TRY(s->conv->open(&shape, &s->scratch_bytes, &s->state));
-    s->scratch_bytes = (s->scratch_bytes + BASE_ALIGN - 1) / BASE_ALIGN * BASE_ALIGN;
-    open->scratch_bytes = s->scratch_bytes;
-    open->chosen = s->conv->name;
-    *state_p = s;
-    s = NULL;
+    TRY(nn_conv_choose(open->kernel, &shape, &conv));
+    TRY(nn_conv_work_init(work, conv, &shape));
+    work->scratch_bytes = (work->scratch_bytes + BASE_ALIGN - 1) / BASE_ALIGN * BASE_ALIGN;
+    open->scratch_bytes = work->scratch_bytes;
+    open->chosen = conv->name;
+    *state_p = work;
+    work = NULL;
 out:
-    nn_conv_layer_close(s);
+    nn_conv_layer_close(work);
     return st;
 }
 
 void nn_conv_layer_close(void *state)
 {
-    struct nn_conv_layer *s = state;
-
-    if (s != NULL && s->conv != NULL)
-        s->conv->close(s->state);
-    base_free(s);
+    if (state != NULL)
+        nn_conv_work_fini(state);
+    base_free(state);
 }

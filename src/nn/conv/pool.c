@@ -12,7 +12,7 @@
 enum { PART_FLOATS = 5 << 16 }; /* of the convolution's outputs at a time: they stay in L2 */
 
 struct state {
-    void *conv;          /* struct nn_conv_layer, for `part` samples */
+    void *conv;          /* struct nn_conv_work, for `part` samples */
     int part;            /* samples at a time */
     struct nn_shape out; /* of the convolution */
     size_t weights;      /* floats of the gradients, all tensors together */
@@ -81,7 +81,7 @@ void nn_conv_pool_close(void *state)
 static struct part part_at(const struct nn_pass *p, int first)
 {
     const struct state *s = p->state;
-    const struct nn_conv_layer *conv = s->conv;
+    const struct nn_conv_work *work = s->conv;
     const size_t x = (size_t)first * nn_shape_floats(p->node->in);
     const size_t y = (size_t)first * nn_shape_floats(p->node->out);
     struct part t = {.n = p->n - first < s->part ? p->n - first : s->part,
@@ -93,7 +93,7 @@ static struct part part_at(const struct nn_pass *p, int first)
                      .ids = p->samples->ids ? p->samples->ids + first : NULL,
                      .scratch = p->scratch};
 
-    t.outputs = p->scratch + conv->scratch_bytes / sizeof *p->scratch;
+    t.outputs = p->scratch + work->scratch_bytes / sizeof *p->scratch;
     t.sums = t.outputs + (size_t)s->part * nn_shape_floats(s->out);
     return t;
 }
@@ -107,13 +107,12 @@ base_status nn_conv_pool_forward(struct nn_pass *p, const struct nn_node *dropou
 {
     base_status st = BASE_OK;
     const struct state *s = p->state;
-    const struct nn_conv_layer *conv = s->conv;
+    const struct nn_conv_work *work = s->conv;
 
     for (int first = 0; first < p->n; first += s->part) {
         const struct part t = part_at(p, first);
 
-        TRY(conv->conv->forward(conv->state, t.n, t.x, p->param[0], p->param[1], t.outputs,
-                                t.scratch));
+        TRY(work->conv->forward(work, t.n, t.x, p->param[0], p->param[1], t.outputs, t.scratch));
         nn_simd()->relu_pool(planes(s, t.n), s->out.h, s->out.w, t.outputs, t.y, t.argmax);
         if (dropout != NULL && p->training)
             nn_dropout(dropout, p->samples, t.n, t.ids, t.y, t.y, t.argmax);
@@ -137,7 +136,7 @@ base_status nn_conv_pool_backward(struct nn_pass *p, const struct nn_node *dropo
 {
     base_status st = BASE_OK;
     const struct state *s = p->state;
-    const struct nn_conv_layer *conv = s->conv;
+    const struct nn_conv_work *work = s->conv;
     const float scale = dropout != NULL ? nn_dropout_factor(dropout) : 1;
 
     for (int first = 0; first < p->n; first += s->part) {
@@ -148,8 +147,7 @@ base_status nn_conv_pool_backward(struct nn_pass *p, const struct nn_node *dropo
             db = t.sums + p->node->param[0].floats;
         nn_simd()->relu_pool_backward(planes(s, t.n), s->out.h, s->out.w, scale, t.dy, t.argmax,
                                       t.outputs);
-        TRY(conv->conv->backward(conv->state, t.n, t.x, t.outputs, p->param[0], dw, db, t.dx,
-                                 t.scratch));
+        TRY(work->conv->backward(work, t.n, t.x, t.outputs, p->param[0], dw, db, t.dx, t.scratch));
         if (first > 0)
             add_sums(p, t.sums);
     }

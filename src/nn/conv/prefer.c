@@ -8,7 +8,6 @@
  */
 #include "nn/conv/prefer.h"
 
-#include "base/registry.h"
 #include "nn/simd/simd.h"
 
 /* In vectors of multiplications: fetching a float, and making a float of what is multiplied. */
@@ -29,13 +28,11 @@ const struct nn_conv *nn_prefer(const struct nn_conv_shape *shape, int n)
 {
     const struct nn_conv *best = NULL;
 
-    for (size_t i = 0; i < nn_conv_count; i++) {
-        const struct nn_conv *conv = nn_conv_registry[i];
-
-        if (conv->answer == NULL || !conv->serves(shape))
+    for (const struct nn_conv *const *conv = nn_conv_registry(); *conv != NULL; conv++) {
+        if ((*conv)->answer == NULL || !(*conv)->serves(shape))
             continue;
-        if (best == NULL || nn_prefer_cost(conv, shape, n) < nn_prefer_cost(best, shape, n))
-            best = conv;
+        if (best == NULL || nn_prefer_cost(*conv, shape, n) < nn_prefer_cost(best, shape, n))
+            best = *conv;
     }
-    return best != NULL ? best : base_registry_get("onednn", nn_conv_registry, nn_conv_count);
+    return best != NULL ? best : nn_conv_reference();
 }

@@ -106,27 +106,23 @@ out:
 
 /* ---- the candidates ---- */
 
-struct contender {
-    const struct nn_conv *conv;
-    void *state;
-};
-
 static double trial_clock(void)
 {
     return nn_threads() == 1 ? base_thread_cpu() : base_now();
 }
 
-static base_status run_once(const struct bench *b, const struct contender *c, double *seconds_p)
+static base_status run_once(const struct bench *b, const struct nn_conv_work *work,
+                            double *seconds_p)
 {
     const struct nn_conv_shape *s = b->shape;
     const float *bias = s->bias ? b->b : NULL;
     base_status st = BASE_OK;
     double began = trial_clock();
 
-    TRY(c->conv->forward(c->state, s->n_max, b->x, b->w, bias, b->y, b->scratch));
+    TRY(work->conv->forward(work, s->n_max, b->x, b->w, bias, b->y, b->scratch));
     if (s->training)
-        TRY(c->conv->backward(c->state, s->n_max, b->x, b->dy, b->w, b->dw, s->bias ? b->db : NULL,
-                              s->want_dx ? b->dx : NULL, b->scratch));
+        TRY(work->conv->backward(work, s->n_max, b->x, b->dy, b->w, b->dw, s->bias ? b->db : NULL,
+                                 s->want_dx ? b->dx : NULL, b->scratch));
     *seconds_p = trial_clock() - began;
 out:
     return st;
@@ -157,12 +153,13 @@ static double error_of(const struct bench *b)
 }
 
 /* The first run of a candidate warms up and shows how exact it is. */
-static base_status first_run(struct bench *b, const struct contender *c, struct nn_trial_time *time)
+static base_status first_run(struct bench *b, const struct nn_conv_work *work,
+                             struct nn_trial_time *time)
 {
     base_status st = BASE_OK;
 
-    TRY(run_once(b, c, &time->seconds));
-    if (c->conv == nn_conv_reference()) {
+    TRY(run_once(b, work, &time->seconds));
+    if (work->conv == nn_conv_reference()) {
         memcpy(b->want_y, b->y, b->y_floats * sizeof(float));
         memcpy(b->want_dw, b->dw, b->w_floats * sizeof(float));
         memcpy(b->want_dx, b->dx, b->x_floats * sizeof(float));
@@ -174,28 +171,27 @@ out:
 }
 
 /* Opens all that serve, the reference first; their scratch is shared. */
-static base_status enter(struct bench *b, struct contender *field, int *count_p)
+static base_status enter(struct bench *b, struct nn_conv_work *field, int *count_p)
 {
     const struct nn_conv *first = nn_conv_reference();
     base_status st = BASE_OK;
     size_t most = 0;
 
-    for (size_t i = 0; i <= nn_conv_count && *count_p < NN_TRIAL_MOST; i++) {
-        const struct nn_conv *conv = i == 0 ? first : nn_conv_registry[i - 1];
-        size_t bytes = 0;
+    for (size_t i = 0; i <= nn_conv_count() && *count_p < NN_TRIAL_MOST; i++) {
+        const struct nn_conv *conv = i == 0 ? first : nn_conv_registry()[i - 1];
 
         if ((i > 0 && conv == first) || !conv->serves(b->shape))
             continue;
-        TRY(conv->open(b->shape, &bytes, &field[*count_p].state));
-        field[(*count_p)++].conv = conv;
-        most = bytes > most ? bytes : most;
+        TRY(nn_conv_work_init(&field[*count_p], conv, b->shape));
+        most = field[*count_p].scratch_bytes > most ? field[*count_p].scratch_bytes : most;
+        (*count_p)++;
     }
     TRY(base_tensor(most, 1, "a trial of kernels", &b->scratch));
 out:
     return st;
 }
 
-static base_status race(struct bench *b, const struct contender *field, int count,
+static base_status race(struct bench *b, const struct nn_conv_work *field, int count,
                         struct nn_trial_effort effort, struct nn_trial_time *times)
 {
     base_status st = BASE_OK;
@@ -219,7 +215,7 @@ out:
 base_status nn_trial(const struct nn_conv_shape *shape, const struct nn_node *node,
                      struct nn_trial_effort effort, struct nn_trial_time *times, int *count_p)
 {
-    struct contender field[NN_TRIAL_MOST] = {0};
+    struct nn_conv_work field[NN_TRIAL_MOST] = {0};
     struct bench b;
     base_status st = bench_init(&b, shape, node);
 
@@ -231,7 +227,7 @@ base_status nn_trial(const struct nn_conv_shape *shape, const struct nn_node *no
     if (st == BASE_OK && *count_p > 1)
         st = race(&b, field, *count_p, effort, times);
     for (int i = 0; i < *count_p; i++)
-        field[i].conv->close(field[i].state);
+        nn_conv_work_fini(&field[i]);
     bench_fini(&b);
     return st;
 }

@@ -50,9 +50,9 @@ static double estimate(const struct nn_conv_shape *shape)
 {
     double round = 0, rounds;
 
-    for (size_t i = 0; i < nn_conv_count; i++)
-        if (nn_conv_registry[i]->cost != NULL && nn_conv_registry[i]->serves(shape))
-            round += nn_conv_registry[i]->cost(shape, nn_simd()->level) / nn_threads();
+    for (const struct nn_conv *const *conv = nn_conv_registry(); *conv != NULL; conv++)
+        if ((*conv)->cost != NULL && (*conv)->serves(shape))
+            round += (*conv)->cost(shape, nn_simd()->level) / nn_threads();
     rounds = fmin(EFFORT.rounds, 1 + floor(EFFORT.seconds / fmax(round, 1e-9)));
     return (1 + rounds) * round;
 }
@@ -88,8 +88,8 @@ static char *machine_of(void)
     cpu_name(name, sizeof name);
     base_str_add(&machine, "%s, %s, %d threads, %s:", name, nn_simd()->name, nn_threads(),
                  PACELINE_VERSION);
-    for (size_t i = 0; i < nn_conv_count; i++)
-        base_str_add(&machine, " %s", nn_conv_registry[i]->name);
+    for (const struct nn_conv *const *conv = nn_conv_registry(); *conv != NULL; conv++)
+        base_str_add(&machine, " %s", (*conv)->name);
     return base_str_take(&machine);
 }
 
@@ -135,7 +135,7 @@ static const struct nn_conv *remembered(const json_t *here, const char *key,
 {
     const char *name = json_string_value(json_object_get(here, key));
     const struct nn_conv *conv =
-        name != NULL ? base_registry_get(name, nn_conv_registry, nn_conv_count) : NULL;
+        name != NULL ? base_registry_get(name, nn_conv_registry(), nn_conv_count()) : NULL;
 
     return conv != NULL && conv->serves(shape) ? conv : NULL;
 }

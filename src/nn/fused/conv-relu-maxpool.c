@@ -5,12 +5,12 @@
 #include "nn/conv/pool.h"
 #include "nn/fuse.h"
 
-static base_status forward(struct nn_pass *p)
+static base_status conv_pool_forward(struct nn_pass *p)
 {
     return nn_conv_pool_forward(p, NULL);
 }
 
-static base_status backward(struct nn_pass *p)
+static base_status conv_pool_backward(struct nn_pass *p)
 {
     return nn_conv_pool_backward(p, NULL);
 }
@@ -27,8 +27,8 @@ const struct nn_fused nn_fused_conv_relu_maxpool = {
                                               NULL},
             .open = nn_conv_pool_open,
             .close = nn_conv_pool_close,
-            .forward = forward,
-            .backward = backward,
+            .forward = conv_pool_forward,
+            .backward = conv_pool_backward,
             .takes_planar = true,
             .needs_x = true,
         },

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Convolution: describes itself and hands the work to a candidate of nn/conv/kernels
- * (nn/conv/conv.h). As the first layer on fewer than eight channels it reads the planar input; with
- * more, blocks waste nothing and are faster. Grouped convolutions always read blocks.
+ * Convolution: describes itself and hands the work to a form (nn/conv/conv.h). As the first layer
+ * on fewer than eight channels it reads the planar input; with more, blocks waste nothing and are
+ * faster. Grouped convolutions always read blocks.
  */
 #include "nn/conv/layer.h"
 
@@ -13,7 +13,7 @@
 
 enum { MAX_CHANNELS = 1 << 20, MAX_KERNEL = 255 };
 
-static base_status parse(struct nn_line *line, void *config)
+static base_status conv_parse(struct nn_line *line, void *config)
 {
     base_status st = BASE_OK;
     struct nn_conv_config *c = config;
@@ -29,12 +29,12 @@ out:
     return st;
 }
 
-static bool *bias_of(void *config)
+static bool *conv_bias(void *config)
 {
     return &((struct nn_conv_config *)config)->bias;
 }
 
-static base_status describe(struct nn_node *node)
+static base_status conv_describe(struct nn_node *node)
 {
     const struct nn_conv_config *c = node->config;
     struct nn_shape in = node->in;
@@ -69,19 +69,19 @@ static base_status describe(struct nn_node *node)
     return BASE_OK;
 }
 
-static base_status forward(struct nn_pass *p)
+static base_status conv_forward(struct nn_pass *p)
 {
-    const struct nn_conv_layer *s = p->state;
+    const struct nn_conv_work *work = p->state;
 
-    return s->conv->forward(s->state, p->n, p->x, p->param[0], p->param[1], p->y, p->scratch);
+    return work->conv->forward(work, p->n, p->x, p->param[0], p->param[1], p->y, p->scratch);
 }
 
-static base_status backward(struct nn_pass *p)
+static base_status conv_backward(struct nn_pass *p)
 {
-    const struct nn_conv_layer *s = p->state;
+    const struct nn_conv_work *work = p->state;
 
-    return s->conv->backward(s->state, p->n, p->x, p->dy, p->param[0], p->dparam[0], p->dparam[1],
-                             p->dx, p->scratch);
+    return work->conv->backward(work, p->n, p->x, p->dy, p->param[0], p->dparam[0], p->dparam[1],
+                                p->dx, p->scratch);
 }
 
 static base_status conv_express(const struct nn_node *node, struct nn_ops *ops)
@@ -110,14 +110,13 @@ const struct nn_layer nn_layer_conv = {
                               "input 16x9x9\nconv 8 5x5 stride=2 pad=2\nflatten\ndense 3\nmse",
                               "input 8x5x7\nconv 8 3x1 pad=1x0\nflatten\ndense 3\nmse", NULL},
     .config_size = sizeof(struct nn_conv_config),
-    .convolution = nn_conv_layer_shape,
-    .bias = bias_of,
-    .parse = parse,
-    .describe = describe,
+    .bias = conv_bias,
+    .parse = conv_parse,
+    .describe = conv_describe,
     .open = nn_conv_layer_open,
     .close = nn_conv_layer_close,
-    .forward = forward,
-    .backward = backward,
+    .forward = conv_forward,
+    .backward = conv_backward,
     .express = conv_express,
     .takes_planar = true,
     .needs_x = true,

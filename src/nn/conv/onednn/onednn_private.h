@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shared by the files of nn/conv/onednn, the only ones that know dnnl.h (the C API of
- * oneDNN 2.x; 3.x makes primitives differently).
+ * Shared by the files of nn/conv/onednn and forms/onednn.c, the only ones that know dnnl.h (the C
+ * API of oneDNN 2.x; 3.x makes primitives differently).
  *
  * An operation is one oneDNN primitive together with what it takes to run it on memory in our
  * layouts: where its implementation wants another layout, the operand goes through a reorder and

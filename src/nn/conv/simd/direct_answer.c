@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Forward-only convolutions of a planar input with few channels: as direct.c, with weights prepared
- * as [O / GROUP][K][GROUP], k = (h,w,i), and outputs that pass through the tail two rows at a time,
- * straight from L1. Threads own pairs of rows, so that one image keeps all of them busy.
+ * Forward-only convolutions of a planar input with few channels: as forms/direct.c, with weights
+ * prepared as [O / GROUP][K][GROUP], k = (h,w,i), and outputs that pass through the tail two rows
+ * at a time, straight from L1. Threads own pairs of rows, so that one image keeps all of them busy.
  */
 #include "nn/conv/simd/direct.h"
 
@@ -26,16 +26,6 @@ struct layout {
     size_t products; /* floats of a thread: (2,WO,GROUP) */
 };
 
-static int least(int a, int b)
-{
-    return a < b ? a : b;
-}
-
-static size_t whole_lines(size_t floats)
-{
-    return (floats + 15) / 16 * 16;
-}
-
 static struct layout layout_of(const struct nn_conv_shape *s)
 {
     struct layout l = {.s = s,
@@ -45,8 +35,8 @@ static struct layout layout_of(const struct nn_conv_shape *s)
                        .w = s->in.w + 2 * s->pad[1]};
 
     l.groups = (l.o8 + NN_PANELS - 1) / NN_PANELS;
-    l.image = whole_lines((size_t)s->in.c * (size_t)l.h * (size_t)l.w);
-    l.products = whole_lines((size_t)(2 * s->out.w) * GROUP);
+    l.image = nn_whole_lines((size_t)s->in.c * (size_t)l.h * (size_t)l.w);
+    l.products = nn_whole_lines((size_t)(2 * s->out.w) * GROUP);
     return l;
 }
 
@@ -64,7 +54,7 @@ size_t NN_LEVEL(direct_prepared_floats)(const struct nn_conv_shape *shape)
     return (size_t)l.groups * (size_t)l.taps * GROUP;
 }
 
-/* w [O8][K][8] -> [O/GROUP][K][GROUP], zeros behind O */
+/* w [O8][K][8] -> [O/GROUP][K][GROUP], zeros after O */
 void NN_LEVEL(direct_prepare)(const struct nn_conv_shape *shape, const float *w, float *prepared)
 {
     const struct layout l = layout_of(shape);
@@ -207,7 +197,7 @@ static void rows_task(const void *context, int unit, int thread)
     const struct layout *l = p->l;
     const struct nn_conv_shape *s = l->s;
     const int image = unit / pairs_of_rows(l), row = unit % pairs_of_rows(l) * 2;
-    const int rows = least(2, s->out.h - row), tiles = (s->out.w + NN_ROWS - 1) / NN_ROWS;
+    const int rows = nn_least(2, s->out.h - row), tiles = (s->out.w + NN_ROWS - 1) / NN_ROWS;
     float *products = p->products + (size_t)thread * l->products;
 
     for (int group = 0; group < l->groups; group++) {
@@ -227,7 +217,7 @@ static void rows_task(const void *context, int unit, int thread)
                 t.to += (size_t)count * GROUP;
             }
         }
-        for (int o = group * NN_PANELS; o < least((group + 1) * NN_PANELS, l->o8); o++)
+        for (int o = group * NN_PANELS; o < nn_least((group + 1) * NN_PANELS, l->o8); o++)
             finish(p, image, row, rows, o, products + (size_t)(o % NN_PANELS) * 8);
     }
 }
@@ -241,11 +231,12 @@ static void find_offsets(const struct layout *l, int *offsets)
 }
 
 /* x (n,C,H,W) -> y (n,O8,HO,WO,8), or half of HO and WO */
-void NN_LEVEL(direct_answer)(const struct nn_conv_shape *shape, struct base_team *team, int n,
-                             const float *x, const float *prepared, const float *b,
-                             const struct nn_conv_tail *tail, float *y, float *scratch)
+base_status NN_LEVEL(direct_answer)(const struct nn_conv_work *work, struct base_team *team, int n,
+                                    const float *x, const float *prepared, const float *b,
+                                    const struct nn_conv_tail *tail, float *y, void *scratch)
 {
-    const struct layout l = layout_of(shape);
+    const struct layout l = layout_of(&work->shape);
+    float *images = scratch;
     int offsets[NN_DIRECT_TAPS] = {0};
     const struct pass p = {.l = &l,
                            .offsets = offsets,
@@ -254,10 +245,11 @@ void NN_LEVEL(direct_answer)(const struct nn_conv_shape *shape, struct base_team
                            .b = b,
                            .tail = tail,
                            .y = y,
-                           .images = scratch,
-                           .products = scratch + (size_t)n * l.image};
+                           .images = images,
+                           .products = images + (size_t)n * l.image};
 
     find_offsets(&l, offsets);
     base_team_run(team, n, pad_task, &p);
     base_team_run(team, n * pairs_of_rows(&l), rows_task, &p);
+    return BASE_OK;
 }

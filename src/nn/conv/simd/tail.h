@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * The tail of a forward-only convolution (nn/conv/conv.h): what is added, cut and pooled between
- * the sums and memory, while the sums are in the caches. Private to nn/simd. A NaN passes.
+ * the sums and memory, while the sums are in the caches. A NaN passes.
  */
 #ifndef NN_CONV_SIMD_TAIL_H
 #define NN_CONV_SIMD_TAIL_H
 
-#include "nn/conv/conv.h"
-#include "nn/simd/simd_private.h"
+#include "nn/conv/form.h"
 
 /* Where a rectangle of h x w outputs of one channel block goes; rows are `…_row` floats
  * apart, columns of `from` from_column, of the others 8. */

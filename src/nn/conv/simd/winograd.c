@@ -42,16 +42,6 @@ struct layout {
     size_t floats;
 };
 
-static int least(int a, int b)
-{
-    return a < b ? a : b;
-}
-
-static int divide_up(int a, int b)
-{
-    return (a + b - 1) / b;
-}
-
 static size_t most(size_t a, size_t b)
 {
     return a > b ? a : b;
@@ -61,7 +51,7 @@ static struct cut cut_of(const struct layout *l, int from, int to, int threads)
 {
     const size_t positions = (size_t)l->form->positions,
                  tiles = (size_t)l->images * (size_t)l->tiles;
-    struct cut c = {.from = from, .to = to, .wide = least(8, to)};
+    struct cut c = {.from = from, .to = to, .wide = nn_least(8, to)};
 
     for (;;) {
         c.row = nn_winograd_row(c.wide);
@@ -69,7 +59,7 @@ static struct cut cut_of(const struct layout *l, int from, int to, int threads)
         c.product = tiles * c.row + SKEW;
         c.weights = positions * c.position;
         c.products = positions * c.product;
-        c.count = divide_up(to, c.wide);
+        c.count = nn_divide_up(to, c.wide);
         if (c.wide <= 2 || (c.weights + c.products <= TASK_FLOATS && c.count >= 2 * threads))
             return c;
         c.wide = (c.wide + 1) / 2;
@@ -82,7 +72,7 @@ static struct layout layout_of(const struct nn_winograd_form *form, const struct
 {
     struct layout l = {.form = form,
                        .tiling = {s->in.h, s->in.w, s->out.h, s->out.w,
-                                  divide_up(s->out.h, form->m), divide_up(s->out.w, form->m),
+                                  nn_divide_up(s->out.h, form->m), nn_divide_up(s->out.w, form->m),
                                   s->pad[0] * form->halo, s->pad[1] * form->halo},
                        .i8 = nn_pad8(s->in.c) / 8,
                        .o8 = nn_pad8(s->out.c) / 8};
@@ -90,7 +80,7 @@ static struct layout layout_of(const struct nn_winograd_form *form, const struct
 
     l.tiles = l.tiling.rows * l.tiling.columns;
     l.blocks = nn_winograd_blocks(form->positions, l.tiles, l.i8, l.o8, n);
-    l.images = divide_up(n, l.blocks);
+    l.images = nn_divide_up(n, l.blocks);
     l.v_at = (struct nn_products){.tile = nn_winograd_row(l.i8)};
     l.v_at.position = (size_t)(l.images * l.tiles) * l.v_at.tile + SKEW;
     l.dm_at = (struct nn_products){.tile = nn_winograd_row(l.o8)};
@@ -146,7 +136,7 @@ static void transform_x(const struct pass *p, int image, int c)
 {
     const struct layout *l = p->l;
 
-    l->form->input(&l->tiling, least(GROUP, l->i8 - c),
+    l->form->input(&l->tiling, nn_least(GROUP, l->i8 - c),
                    p->x + image_floats(image * l->i8 + c, l->tiling.h, l->tiling.w),
                    part(l, l->v_at, image, c));
 }
@@ -156,7 +146,7 @@ static void transform_dy(const struct pass *p, int image, int c)
 {
     const struct layout *l = p->l;
 
-    l->form->output_back(&l->tiling, least(GROUP, l->o8 - c),
+    l->form->output_back(&l->tiling, nn_least(GROUP, l->o8 - c),
                          p->dy + image_floats(image * l->o8 + c, l->tiling.ho, l->tiling.wo),
                          part(l, l->dm_at, image, c));
 }
@@ -191,7 +181,7 @@ static void output_task(const struct pass *p, int task)
 {
     const struct layout *l = p->l;
     const struct cut *c = &l->out;
-    const int first = task * c->wide, wide = least(c->wide, l->o8 - first);
+    const int first = task * c->wide, wide = nn_least(c->wide, l->o8 - first);
     const struct nn_products m = {mine(p), c->product, c->row};
     float *u = m.at + c->products;
 
@@ -231,7 +221,7 @@ static void weights_task(const struct pass *p, int task)
 {
     const struct layout *l = p->l;
     const struct cut *c = &l->out;
-    const int first = task * c->wide, wide = least(c->wide, l->o8 - first);
+    const int first = task * c->wide, wide = nn_least(c->wide, l->o8 - first);
     float *du = mine(p);
 
     for (int at = 0; at < l->form->positions; at++)
@@ -274,7 +264,7 @@ static void data_task(const struct pass *p, int task)
 {
     const struct layout *l = p->l;
     const struct cut *c = &l->in;
-    const int first = task * c->wide, wide = least(c->wide, l->i8 - first);
+    const int first = task * c->wide, wide = nn_least(c->wide, l->i8 - first);
     const struct nn_products dv = {mine(p), c->product, c->row};
     float *u = dv.at + c->products;
 
@@ -294,7 +284,7 @@ static struct pass pass_at(const struct pass *whole, int n, int at)
     const size_t y = (size_t)at * image_floats(l->o8, l->tiling.ho, l->tiling.wo);
     struct pass p = *whole;
 
-    p.images = least(l->images, n - at);
+    p.images = nn_least(l->images, n - at);
     p.block = at / l->images;
     p.x += x;
     p.y += p.y ? y : 0;
@@ -312,16 +302,15 @@ static void place(struct layout *l, float *scratch, struct pass *whole)
 }
 
 /* x (n,I8,H,W,8), w OIhw8i8o, b (O) -> y (n,O8,HO,WO,8) */
-void NN_LEVEL(winograd_forward)(const struct nn_winograd_form *form,
-                                const struct nn_conv_shape *shape, int threads, int n,
-                                const float *x, const float *w, const float *b, float *y,
-                                float *scratch)
+base_status NN_LEVEL(winograd_forward)(const struct nn_winograd_form *form,
+                                       const struct nn_conv_work *work, int n, const float *x,
+                                       const float *w, const float *b, float *y, float *scratch)
 {
-    struct layout l = layout_of(form, shape, threads, n);
+    struct layout l = layout_of(form, &work->shape, work->threads, n);
     struct pass whole = {.x = x, .w = w, .b = b, .y = y};
 
     place(&l, scratch, &whole);
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(work->threads)
     for (int at = 0; at < n; at += l.images) {
         const struct pass p = pass_at(&whole, n, at);
 
@@ -333,20 +322,21 @@ void NN_LEVEL(winograd_forward)(const struct nn_winograd_form *form,
         for (int task = 0; task < l.out.count; task++)
             output_task(&p, task);
     }
+    return BASE_OK;
 }
 
 /* x (n,I8,H,W,8), dy (n,O8,HO,WO,8), w -> dw, db (O), dx (n,I8,H,W,8) */
-void NN_LEVEL(winograd_backward)(const struct nn_winograd_form *form,
-                                 const struct nn_conv_shape *shape, int threads, int n,
-                                 const float *x, const float *dy, const float *w, float *dw,
-                                 float *db, float *dx, float *scratch)
+base_status NN_LEVEL(winograd_backward)(const struct nn_winograd_form *form,
+                                        const struct nn_conv_work *work, int n, const float *x,
+                                        const float *dy, const float *w, float *dw, float *db,
+                                        float *dx, float *scratch)
 {
-    struct layout l = layout_of(form, shape, threads, n);
+    struct layout l = layout_of(form, &work->shape, work->threads, n);
     struct pass whole = {.x = x, .dy = dy, .w = w, .dw = dw, .db = db, .dx = dx};
     const int tasks = l.out.count + (dx ? l.in.count : 0);
 
     place(&l, scratch, &whole);
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(work->threads)
     for (int at = 0; at < n; at += l.images) {
         const struct pass p = pass_at(&whole, n, at);
 
@@ -365,4 +355,5 @@ void NN_LEVEL(winograd_backward)(const struct nn_winograd_form *form,
             else
                 data_task(&p, task - l.out.count);
     }
+    return BASE_OK;
 }

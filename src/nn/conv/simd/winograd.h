@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What winograd.c (who does what, where things lie) and the forms (winograd4.c, winograd2.c, with
- * stride 2 winograd4s2.c, winograd2s2.c, and toeplitz2.c: the arithmetic of one tile) have in
- * common; private to nn/simd.
+ * What winograd.c and winograd_answer.c (who does what, where things lie) and the forms winograd4,
+ * winograd2, with stride 2 winograd4s2, winograd2s2, and toeplitz2 (the arithmetic of one tile)
+ * have in common.
  *
  * A form F(m,3) computes tiles of m x m outputs with α x α products:
  *     Y = Aᵀ [ (G g Gᵀ) ⊙ (Bᵀ d B) ] A
@@ -12,8 +12,7 @@
 #ifndef NN_CONV_SIMD_WINOGRAD_H
 #define NN_CONV_SIMD_WINOGRAD_H
 
-#include "nn/conv/simd/conv.h"
-#include "nn/simd/simd_private.h"
+#include "nn/conv/form.h"
 
 /* Tiles of an image: the output in steps of m, partial ones at the lower and right edges. */
 struct nn_tiling {
@@ -49,14 +48,13 @@ struct nn_winograd_form {
 
 size_t NN_LEVEL(winograd_scratch)(const struct nn_winograd_form *form,
                                   const struct nn_conv_shape *shape, int threads);
-void NN_LEVEL(winograd_forward)(const struct nn_winograd_form *form,
-                                const struct nn_conv_shape *shape, int threads, int n,
-                                const float *x, const float *w, const float *b, float *y,
-                                float *scratch);
-void NN_LEVEL(winograd_backward)(const struct nn_winograd_form *form,
-                                 const struct nn_conv_shape *shape, int threads, int n,
-                                 const float *x, const float *dy, const float *w, float *dw,
-                                 float *db, float *dx, float *scratch);
+base_status NN_LEVEL(winograd_forward)(const struct nn_winograd_form *form,
+                                       const struct nn_conv_work *work, int n, const float *x,
+                                       const float *w, const float *b, float *y, float *scratch);
+base_status NN_LEVEL(winograd_backward)(const struct nn_winograd_form *form,
+                                        const struct nn_conv_work *work, int n, const float *x,
+                                        const float *dy, const float *w, float *dw, float *db,
+                                        float *dx, float *scratch);
 
 /* With weights prepared once: winograd_answer.c. */
 size_t NN_LEVEL(winograd_answer_scratch)(const struct nn_winograd_form *form,
@@ -65,9 +63,9 @@ size_t NN_LEVEL(winograd_prepared_floats)(const struct nn_winograd_form *form,
                                           const struct nn_conv_shape *shape);
 void NN_LEVEL(winograd_prepare)(const struct nn_winograd_form *form,
                                 const struct nn_conv_shape *shape, const float *w, float *prepared);
-void NN_LEVEL(winograd_answer)(const struct nn_winograd_form *form,
-                               const struct nn_conv_shape *shape, struct base_team *team, int n,
-                               const float *x, const float *prepared, const float *b,
-                               const struct nn_conv_tail *tail, float *y, float *scratch);
+base_status NN_LEVEL(winograd_answer)(const struct nn_winograd_form *form,
+                                      const struct nn_conv_work *work, struct base_team *team,
+                                      int n, const float *x, const float *prepared, const float *b,
+                                      const struct nn_conv_tail *tail, float *y, float *scratch);
 
 #endif

@@ -7,7 +7,7 @@
  * blocks of its own; with few, all threads make V and then take groups. An element's sum has one
  * order for any batch and number of threads.
  *
- * Prepared weights: [O / GROUP][positions][I][GROUP], zeros behind O.
+ * Prepared weights: [O / GROUP][positions][I][GROUP], zeros after O.
  */
 #include "base/team.h"
 #include "nn/conv/simd/winograd.h"
@@ -35,41 +35,21 @@ struct layout {
     size_t v_floats, m_floats;
 };
 
-static int least(int a, int b)
-{
-    return a < b ? a : b;
-}
-
-static int most(int a, int b)
-{
-    return a > b ? a : b;
-}
-
-static int divide_up(int a, int b)
-{
-    return (a + b - 1) / b;
-}
-
-static size_t whole_lines(size_t floats)
-{
-    return (floats + 15) / 16 * 16;
-}
-
 static void cut_blocks(struct layout *l, int n, int threads)
 {
     const size_t tile = (size_t)l->form->positions * l->v.tile;
     const size_t weights = (size_t)l->form->positions * (size_t)(l->i8 * l->o8) * 64;
-    int room = most((int)(BLOCK_FLOATS / tile), 1), blocks; /* room: tiles */
+    int room = nn_most((int)(BLOCK_FLOATS / tile), 1), blocks; /* room: tiles */
 
     if (weights > BLOCK_FLOATS)
-        room = most(room, BLOCK_TILES);
-    l->rows = least(l->tiling.rows, most(room / l->tiling.columns, 1));
-    l->bands = divide_up(l->tiling.rows, l->rows);
+        room = nn_most(room, BLOCK_TILES);
+    l->rows = nn_least(l->tiling.rows, nn_most(room / l->tiling.columns, 1));
+    l->bands = nn_divide_up(l->tiling.rows, l->rows);
     l->tiles = l->rows * l->tiling.columns;
     l->all = n * l->bands;
-    blocks = divide_up(l->all, most(room / l->tiles, 1));
+    blocks = nn_divide_up(l->all, nn_most(room / l->tiles, 1));
     l->shared = blocks < 2 * threads;
-    l->block = divide_up(l->all, blocks);
+    l->block = nn_divide_up(l->all, blocks);
 }
 
 static struct layout layout_of(const struct nn_winograd_form *form, const struct nn_conv_shape *s,
@@ -78,22 +58,22 @@ static struct layout layout_of(const struct nn_winograd_form *form, const struct
     const size_t positions = (size_t)form->positions;
     struct layout l = {.form = form,
                        .tiling = {s->in.h, s->in.w, s->out.h, s->out.w,
-                                  divide_up(s->out.h, form->m), divide_up(s->out.w, form->m),
+                                  nn_divide_up(s->out.h, form->m), nn_divide_up(s->out.w, form->m),
                                   s->pad[0] * form->halo, s->pad[1] * form->halo},
                        .i8 = nn_pad8(s->in.c) / 8,
                        .o8 = nn_pad8(s->out.c) / 8,
                        .step = form->m * s->stride[0]};
     size_t tiles;
 
-    l.groups = divide_up(l.o8, NN_PANELS);
+    l.groups = nn_divide_up(l.o8, NN_PANELS);
     l.v.tile = nn_winograd_row(l.i8);
     l.m.tile = GROUP;
     cut_blocks(&l, n, threads);
     tiles = (size_t)l.block * (size_t)l.tiles;
     l.v.position = tiles * l.v.tile + SKEW;
     l.m.position = tiles * l.m.tile + SKEW;
-    l.v_floats = whole_lines(positions * l.v.position);
-    l.m_floats = whole_lines(positions * l.m.position);
+    l.v_floats = nn_whole_lines(positions * l.v.position);
+    l.m_floats = nn_whole_lines(positions * l.m.position);
     return l;
 }
 
@@ -167,7 +147,7 @@ static struct nn_tiling tiling_of(const struct layout *l, int band, int *row_p)
     const int row = band % l->bands * l->rows;
     struct nn_tiling t = l->tiling;
 
-    t.rows = least(l->rows, t.rows - row);
+    t.rows = nn_least(l->rows, t.rows - row);
     *row_p = row;
     return t;
 }
@@ -180,7 +160,7 @@ static struct pass pass_at(const struct pass *whole, int first, int thread)
     struct pass p = *whole;
 
     p.first = first;
-    p.count = least(l->block, l->all - first);
+    p.count = nn_least(l->block, l->all - first);
     p.v = p.scratch + (l->shared ? 0 : (size_t)thread) * l->v_floats;
     p.m = p.scratch + blocks * l->v_floats + (size_t)thread * l->m_floats;
     return p;
@@ -197,7 +177,7 @@ static void transform(const struct pass *p, int i, int c)
 
     t.top -= row * l->step;
     v.at = p->v + (size_t)(i * l->tiles) * v.tile + (size_t)c * 8;
-    l->form->input(&t, least(CHANNELS, l->i8 - c),
+    l->form->input(&t, nn_least(CHANNELS, l->i8 - c),
                    p->x + (size_t)(band / l->bands * l->i8 + c) * plane(t.h, t.w), v);
 }
 
@@ -206,12 +186,12 @@ static void multiply(const struct pass *p, int group)
 {
     const struct layout *l = p->l;
     const int depth = l->i8 * 8, positions = l->form->positions;
-    const int panels = least(NN_PANELS, l->o8 - group * NN_PANELS);
+    const int panels = nn_least(NN_PANELS, l->o8 - group * NN_PANELS);
     const float *u = p->u + (size_t)(group * positions) * (size_t)depth * GROUP;
 
     for (int position = 0; position < positions; position++)
         for (int at = 0; at < depth; at += NN_DEPTH) {
-            const int slice = least(NN_DEPTH, depth - at);
+            const int slice = nn_least(NN_DEPTH, depth - at);
 
             nn_gemm_packed((struct nn_tile){.a = p->v + (size_t)position * l->v.position + at,
                                             .b = u,
@@ -244,7 +224,7 @@ static void output(const struct pass *p, int group, int i)
     m.at = p->m + (size_t)(i * l->tiles) * m.tile;
     if (tail.add)
         tail.add += image + above;
-    l->form->answer(&t, row, least(NN_PANELS, l->o8 - c), m, p->b ? p->b + (size_t)c * 8 : NULL,
+    l->form->answer(&t, row, nn_least(NN_PANELS, l->o8 - c), m, p->b ? p->b + (size_t)c * 8 : NULL,
                     &tail, p->y + (tail.pool ? image / 4 + above / 4 : image + above));
 }
 
@@ -275,7 +255,7 @@ static void block_task(const void *context, int block, int thread)
 static void input_task(const void *context, int unit, int thread)
 {
     const struct pass *p = context;
-    const int parts = divide_up(p->l->i8, CHANNELS);
+    const int parts = nn_divide_up(p->l->i8, CHANNELS);
 
     (void)thread;
     transform(p, unit / parts, unit % parts * CHANNELS);
@@ -291,30 +271,30 @@ static void group_task(const void *context, int group, int thread)
 }
 
 /* x (n,I8,H,W,8), b (O) -> y (n,O8,HO,WO,8), or half of HO and WO */
-void NN_LEVEL(winograd_answer)(const struct nn_winograd_form *form,
-                               const struct nn_conv_shape *shape, struct base_team *team, int n,
-                               const float *x, const float *prepared, const float *b,
-                               const struct nn_conv_tail *tail, float *y, float *scratch)
+base_status NN_LEVEL(winograd_answer)(const struct nn_winograd_form *form,
+                                      const struct nn_conv_work *work, struct base_team *team,
+                                      int n, const float *x, const float *prepared, const float *b,
+                                      const struct nn_conv_tail *tail, float *y, float *scratch)
 {
-    const int threads = base_team_threads(team);
-    const struct layout l = layout_of(form, shape, n, threads);
+    const struct layout l = layout_of(form, &work->shape, n, work->threads);
     const struct pass whole = {.l = &l,
                                .x = x,
                                .u = prepared,
                                .b = b,
                                .tail = tail,
                                .y = y,
-                               .threads = threads,
+                               .threads = work->threads,
                                .scratch = scratch};
 
     if (!l.shared) {
-        base_team_run(team, divide_up(l.all, l.block), block_task, &whole);
-        return;
+        base_team_run(team, nn_divide_up(l.all, l.block), block_task, &whole);
+        return BASE_OK;
     }
     for (int first = 0; first < l.all; first += l.block) {
         const struct pass p = pass_at(&whole, first, 0);
 
-        base_team_run(team, p.count * divide_up(l.i8, CHANNELS), input_task, &p);
+        base_team_run(team, p.count * nn_divide_up(l.i8, CHANNELS), input_task, &p);
         base_team_run(team, l.groups, group_task, &p);
     }
+    return BASE_OK;
 }

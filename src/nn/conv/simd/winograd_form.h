@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The transforms of a Winograd form as straight-line vector code. The file that includes this
- * defines M (edge of an output tile), INPUT (edge of an input tile), STEP (from one input tile to
- * the next: M times the stride), POINTS (α), PAIRS, HALO, SUM and the matrices BT[POINTS][INPUT],
- * AT[M][POINTS], G[POINTS][3] as static const: everything is inlined and unrolled, so zeros vanish
- * and ones cost no multiplication. Not a header of declarations: it defines CONV and is included
- * once by a file.
+ * The transforms of a Winograd form as straight-line vector code. The form's file defines M (edge
+ * of an output tile), INPUT (edge of an input tile), STEP (from one input tile to the next: M times
+ * the stride), POINTS (α), PAIRS, HALO, SUM, the matrices BT[POINTS][INPUT], AT[M][POINTS],
+ * G[POINTS][3] and its `rates` (nn/conv/cost.h) as static const, and then includes this file:
+ * everything is inlined and unrolled, so zeros vanish and ones cost no multiplication. Not a header
+ * of declarations: it defines what WINOGRAD_SLOTS puts into the form's description.
  *
  * PAIRS: the points 1 + 2k and 2 + 2k, k < PAIRS, are p and -p. Their rows of BT and G and their
  * columns of AT are equal at even places and opposite at odd ones; what they share is computed
@@ -187,7 +187,7 @@ NN_INLINE void collect(const float *m, int row, int column, int count, const flo
 }
 
 /* d (INPUT,INPUT) -> Bᵀ d B at the POINTS² positions */
-static void input(const struct nn_tiling *t, int c8, const float *x, struct nn_products v)
+static void winograd_input(const struct nn_tiling *t, int c8, const float *x, struct nn_products v)
 {
     const size_t plane = (size_t)t->h * (size_t)t->w * 8;
     _Alignas(64) float edge[INPUT * INPUT * 8];
@@ -211,7 +211,7 @@ static void input(const struct nn_tiling *t, int c8, const float *x, struct nn_p
 }
 
 /* The adjoint of input: dx = Σ over tiles of B dV Bᵀ, which overlap. */
-static void input_back(const struct nn_tiling *t, int c8, struct nn_products v, float *dx)
+static void winograd_input_back(const struct nn_tiling *t, int c8, struct nn_products v, float *dx)
 {
     const size_t plane = (size_t)t->h * (size_t)t->w * 8;
     const nn_v8 zero = {0};
@@ -244,8 +244,8 @@ static void input_back(const struct nn_tiling *t, int c8, struct nn_products v, 
 }
 
 /* products (POINTS²) -> Aᵀ m A + b, of which the part inside the image is kept */
-static void output(const struct nn_tiling *t, int c8, struct nn_products m, const float *b,
-                   float *y)
+static void winograd_output(const struct nn_tiling *t, int c8, struct nn_products m, const float *b,
+                            float *y)
 {
     const size_t plane = (size_t)t->ho * (size_t)t->wo * 8;
     _Alignas(64) float edge[M * M * 8];
@@ -270,8 +270,9 @@ static void output(const struct nn_tiling *t, int c8, struct nn_products m, cons
 }
 
 /* products (POINTS²) -> Aᵀ m A + b, through the tail */
-static void answer_tiles(const struct nn_tiling *t, int above, int c8, struct nn_products m,
-                         const float *b, const struct nn_conv_tail *tail, float *y)
+static void winograd_answer_tiles(const struct nn_tiling *t, int above, int c8,
+                                  struct nn_products m, const float *b,
+                                  const struct nn_conv_tail *tail, float *y)
 {
     const size_t width = (size_t)t->wo * 8, plane = (size_t)t->ho * width;
     const int pool = tail->pool ? 2 : 1;
@@ -309,7 +310,8 @@ static void answer_tiles(const struct nn_tiling *t, int above, int c8, struct nn
 }
 
 /* The adjoint of output: A dY Aᵀ; what is outside the image counts as zero. */
-static void output_back(const struct nn_tiling *t, int c8, const float *dy, struct nn_products m)
+static void winograd_output_back(const struct nn_tiling *t, int c8, const float *dy,
+                                 struct nn_products m)
 {
     const size_t plane = (size_t)t->ho * (size_t)t->wo * 8;
     _Alignas(64) float edge[M * M * 8];
@@ -332,7 +334,7 @@ static void output_back(const struct nn_tiling *t, int c8, const float *dy, stru
 }
 
 /* g [3][3][8][8] -> G g Gᵀ, [POINTS²][8][8] */
-static void weights(const float *w, size_t position, float *u)
+static void winograd_weights(const float *w, size_t position, float *u)
 {
     const struct cells taps = {3 * 64, 64};
 
@@ -341,7 +343,7 @@ static void weights(const float *w, size_t position, float *u)
 }
 
 /* The adjoint of weights: dg (+)= Gᵀ dU G */
-static void weights_back(const float *du, size_t position, bool add, float *dw)
+static void winograd_weights_back(const float *du, size_t position, bool add, float *dw)
 {
     const struct cells taps = {3 * 64, 64};
     const nn_v8 zero = {0};
@@ -358,54 +360,72 @@ static const struct nn_winograd_form form = {
     .positions = POINTS * POINTS,
     .halo = HALO,
     .sum = SUM * POINTS + SUM,
-    .input = input,
-    .output = output,
-    .answer = answer_tiles,
-    .output_back = output_back,
-    .input_back = input_back,
-    .weights = weights,
-    .weights_back = weights_back,
+    .input = winograd_input,
+    .output = winograd_output,
+    .answer = winograd_answer_tiles,
+    .output_back = winograd_output_back,
+    .input_back = winograd_input_back,
+    .weights = winograd_weights,
+    .weights_back = winograd_weights_back,
 };
 
-static size_t scratch_bytes(const struct nn_conv_shape *shape, int threads)
+/* ---- what a form of this kind is, but for its name ---- */
+
+static bool winograd_serves(const struct nn_conv_shape *s)
+{
+    return s->kernel[0] == 3 && s->kernel[1] == 3 && s->stride[0] == STEP / M &&
+           s->stride[1] == STEP / M && s->pad[0] <= 1 && s->pad[1] <= 1 && s->groups == 1 &&
+           !s->in.planar;
+}
+
+static double winograd_cost(const struct nn_conv_shape *shape, enum nn_level level)
+{
+    return nn_cost_seconds(shape, &rates[level], nn_cost_winograd(shape, M, POINTS * POINTS));
+}
+
+static size_t winograd_scratch(const struct nn_conv_shape *shape, int threads)
 {
     return shape->prepared ? NN_LEVEL(winograd_answer_scratch)(&form, shape, threads)
                            : NN_LEVEL(winograd_scratch)(&form, shape, threads);
 }
 
-static size_t prepared_floats(const struct nn_conv_shape *shape)
+static base_status winograd_forward(const struct nn_conv_work *work, int n, const float *x,
+                                    const float *w, const float *b, float *y, void *scratch)
+{
+    return NN_LEVEL(winograd_forward)(&form, work, n, x, w, b, y, scratch);
+}
+
+static base_status winograd_backward(const struct nn_conv_work *work, int n, const float *x,
+                                     const float *dy, const float *w, float *dw, float *db,
+                                     float *dx, void *scratch)
+{
+    return NN_LEVEL(winograd_backward)(&form, work, n, x, dy, w, dw, db, dx, scratch);
+}
+
+static size_t winograd_prepared_floats(const struct nn_conv_shape *shape)
 {
     return NN_LEVEL(winograd_prepared_floats)(&form, shape);
 }
 
-static void prepare(const struct nn_conv_shape *shape, const float *w, float *prepared)
+static void winograd_prepare(const struct nn_conv_shape *shape, const float *w, float *prepared)
 {
     NN_LEVEL(winograd_prepare)(&form, shape, w, prepared);
 }
 
-static void answer(const struct nn_conv_shape *shape, struct base_team *team, int n, const float *x,
-                   const float *prepared, const float *b, const struct nn_conv_tail *tail, float *y,
-                   float *scratch)
+static int winograd_uses(const struct nn_conv_shape *shape)
 {
-    NN_LEVEL(winograd_answer)(&form, shape, team, n, x, prepared, b, tail, y, scratch);
+    return nn_divide_up(shape->out.h, M) * nn_divide_up(shape->out.w, M);
 }
 
-static void forward(const struct nn_conv_shape *shape, int threads, int n, const float *x,
-                    const float *w, const float *b, float *y, float *scratch)
+static base_status winograd_answer(const struct nn_conv_work *work, struct base_team *team, int n,
+                                   const float *x, const float *prepared, const float *b,
+                                   const struct nn_conv_tail *tail, float *y, void *scratch)
 {
-    NN_LEVEL(winograd_forward)(&form, shape, threads, n, x, w, b, y, scratch);
+    return NN_LEVEL(winograd_answer)(&form, work, team, n, x, prepared, b, tail, y, scratch);
 }
 
-static void backward(const struct nn_conv_shape *shape, int threads, int n, const float *x,
-                     const float *dy, const float *w, float *dw, float *db, float *dx,
-                     float *scratch)
-{
-    NN_LEVEL(winograd_backward)(&form, shape, threads, n, x, dy, w, dw, db, dx, scratch);
-}
-
-const struct nn_simd_conv CONV = {.scratch = scratch_bytes,
-                                  .forward = forward,
-                                  .backward = backward,
-                                  .prepared_floats = prepared_floats,
-                                  .prepare = prepare,
-                                  .answer = answer};
+#define WINOGRAD_SLOTS                                                                            \
+    .share = POINTS * POINTS / (9.0 * M * M), .cost = winograd_cost, .scratch = winograd_scratch, \
+    .forward = winograd_forward, .backward = winograd_backward,                                   \
+    .prepared_floats = winograd_prepared_floats, .prepare = winograd_prepare,                     \
+    .uses = winograd_uses, .answer = winograd_answer

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Convolutions by oneDNN: our shapes as oneDNN's descriptors, and one plan of three operations
- * for each batch size. Channels of ungrouped convolutions are described padded to eight: the
- * padding is zero in x, w, b and dy, so it comes out zero in y, dw, db and dx. The plan of n_max
- * is made by open; one for another n is made, once, when that n is first seen: the only place
- * where a step allocates. Owns its plans; a state is used by one thread at a time.
+ * Convolutions by oneDNN (nn/conv/onednn), which serve every shape: our shapes as oneDNN's
+ * descriptors, and one plan of three operations for each batch size. Channels of ungrouped
+ * convolutions are described padded to eight: the padding is zero in x, w, b and dy, so it comes
+ * out zero in y, dw, db and dx. The plan of n_max is made by open; one for another n is made, once,
+ * when that n is first seen: the only place where a step allocates. Owns its plans; a state is used
+ * by one thread at a time.
  */
-#include "nn/conv/onednn/conv.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "nn/conv/form.h"
 #include "nn/conv/onednn/onednn_private.h"
 
 enum pass { FORWARD, BACKWARD_DATA, BACKWARD_WEIGHTS, PASSES };
@@ -29,15 +29,43 @@ struct state {
     struct nn_conv_shape shape;
     dnnl_memory_desc_t weights, bias;
     struct plan plan[PLANS]; /* [0]: n_max */
-    int next;                /* whose turn it is to be replaced */
+    int next;                /* the plan that is replaced next */
     size_t scratch_bytes;
     char implementation[128];
 };
 
-bool nn_onednn_conv_serves(const struct nn_conv_shape *shape)
+static bool onednn_serves(const struct nn_conv_shape *shape)
 {
     (void)shape;
     return true;
+}
+
+/* oneDNN has kernels of their own for these. */
+enum kind { PLANAR, ONE, OTHER, KINDS };
+
+static const struct nn_cost_rates rates[NN_LEVELS][KINDS] = {
+    [NN_LEVEL_portable] = {[PLANAR] = {{36.6, 949, 1491}, {80.2, 1257, 1}},
+                           [ONE] = {{62.3, 94, 599}, {71.7, 673, 166}},
+                           [OTHER] = {{48.5, 503, 1}, {75.5, 2491, 611}}},
+    [NN_LEVEL_avx2] = {[PLANAR] = {{18.2, 79, 7}, {24.1, 234, 1}},
+                       [ONE] = {{20.9, 93, 1}, {23.2, 120, 1}},
+                       [OTHER] = {{22.6, 1, 1}, {25.5, 1, 322}}},
+    [NN_LEVEL_avx512] = {[PLANAR] = {{18.2, 79, 7}, {24.1, 234, 1}},
+                         [ONE] = {{20.9, 93, 1}, {23.2, 120, 1}},
+                         [OTHER] = {{22.6, 1, 1}, {25.5, 1, 322}}},
+};
+
+static double onednn_cost(const struct nn_conv_shape *shape, enum nn_level level)
+{
+    const enum kind kind = shape->in.planar                                 ? PLANAR
+                           : shape->kernel[0] == 1 && shape->kernel[1] == 1 ? ONE
+                                                                            : OTHER;
+    const double blocks = nn_pad8(shape->out.c) / (double)NN_BLOCK;
+    struct nn_cost forward = nn_cost_plain(shape);
+
+    forward.product *= 1 + 0.5 / shape->out.w;      /* to begin a row takes half a pixel's time */
+    forward.product *= 1 + 1.0 / (blocks * blocks); /* few channels leave multipliers idle */
+    return nn_cost_seconds(shape, &rates[level][kind], forward);
 }
 
 /* Channels as oneDNN sees them: groups divide the true number only. */
@@ -189,30 +217,7 @@ static const char *name_of(const struct plan *plan, enum pass pass)
     return name ? name : "-";
 }
 
-base_status nn_onednn_conv_open(const struct nn_conv_shape *shape, size_t *scratch_bytes_p,
-                                void **state_p)
-{
-    base_status st = BASE_OK;
-    struct state *s = base_calloc(1, sizeof *s);
-
-    *state_p = NULL;
-    *scratch_bytes_p = 0;
-    s->shape = *shape;
-    TRY(parameters(s));
-    TRY(plan_open(s, shape->n_max, &s->plan[0]));
-    s->next = 1;
-    s->scratch_bytes = plan_scratch(&s->plan[0]);
-    snprintf(s->implementation, sizeof s->implementation, "%s %s %s", name_of(&s->plan[0], FORWARD),
-             name_of(&s->plan[0], BACKWARD_DATA), name_of(&s->plan[0], BACKWARD_WEIGHTS));
-    *scratch_bytes_p = s->scratch_bytes;
-    *state_p = s;
-    s = NULL;
-out:
-    nn_onednn_conv_close(s);
-    return st;
-}
-
-void nn_onednn_conv_close(void *state)
+static void onednn_close(void *state)
 {
     struct state *s = state;
 
@@ -223,9 +228,29 @@ void nn_onednn_conv_close(void *state)
     base_free(s);
 }
 
-const char *nn_onednn_conv_implementation(const void *state)
+static base_status onednn_open(struct nn_conv_work *work)
 {
-    const struct state *s = state;
+    base_status st = BASE_OK;
+    struct state *s = base_calloc(1, sizeof *s);
+
+    s->shape = work->shape;
+    TRY(parameters(s));
+    TRY(plan_open(s, s->shape.n_max, &s->plan[0]));
+    s->next = 1;
+    s->scratch_bytes = plan_scratch(&s->plan[0]);
+    snprintf(s->implementation, sizeof s->implementation, "%s %s %s", name_of(&s->plan[0], FORWARD),
+             name_of(&s->plan[0], BACKWARD_DATA), name_of(&s->plan[0], BACKWARD_WEIGHTS));
+    work->scratch_bytes = s->scratch_bytes;
+    work->state = s;
+    s = NULL;
+out:
+    onednn_close(s);
+    return st;
+}
+
+static const char *onednn_implementation(const struct nn_conv_work *work)
+{
+    const struct state *s = work->state;
 
     return s->implementation;
 }
@@ -258,7 +283,8 @@ out:
     return st;
 }
 
-static base_status run(struct state *s, enum pass pass, int n, void *const *memory, void *scratch)
+static base_status onednn_run(struct state *s, enum pass pass, int n, void *const *memory,
+                              void *scratch)
 {
     base_status st = BASE_OK;
     struct plan *plan;
@@ -281,25 +307,41 @@ static void *input(const float *memory)
 }
 
 /* x (n,I,H,W), w, b (O) -> y (n,O,HO,WO) */
-base_status nn_onednn_conv_forward(void *state, int n, const float *x, const float *w,
-                                   const float *b, float *y, void *scratch)
+static base_status onednn_forward(const struct nn_conv_work *work, int n, const float *x,
+                                  const float *w, const float *b, float *y, void *scratch)
 {
-    return run(state, FORWARD, n, (void *const[]){input(x), input(w), y, input(b)}, scratch);
+    return onednn_run(work->state, FORWARD, n, (void *const[]){input(x), input(w), y, input(b)},
+                      scratch);
 }
 
 /* x (n,I,H,W), dy (n,O,HO,WO), w -> dw, db (O), dx (n,I,H,W) */
-base_status nn_onednn_conv_backward(void *state, int n, const float *x, const float *dy,
-                                    const float *w, float *dw, float *db, float *dx, void *scratch)
+static base_status onednn_backward(const struct nn_conv_work *work, int n, const float *x,
+                                   const float *dy, const float *w, float *dw, float *db, float *dx,
+                                   void *scratch)
 {
     base_status st = BASE_OK;
-    const struct state *s = state;
-    const int o = s->shape.out.c;
+    const int o = work->shape.out.c;
 
     if (db)
         memset(db + o, 0, (size_t)(nn_pad8(o) - o) * sizeof *db);
-    TRY(run(state, BACKWARD_WEIGHTS, n, (void *const[]){input(x), input(dy), dw, db}, scratch));
+    TRY(onednn_run(work->state, BACKWARD_WEIGHTS, n, (void *const[]){input(x), input(dy), dw, db},
+                   scratch));
     if (dx)
-        TRY(run(state, BACKWARD_DATA, n, (void *const[]){input(dy), input(w), dx}, scratch));
+        TRY(onednn_run(work->state, BACKWARD_DATA, n, (void *const[]){input(dy), input(w), dx},
+                       scratch));
 out:
     return st;
 }
+
+const struct nn_conv NN_LEVEL(conv_onednn) = {
+    .name = "onednn",
+    .help = "oneDNN's direct convolutions: any kernel, stride, padding and groups",
+    .share = 1,
+    .serves = onednn_serves,
+    .cost = onednn_cost,
+    .open = onednn_open,
+    .close = onednn_close,
+    .forward = onednn_forward,
+    .backward = onednn_backward,
+    .implementation = onednn_implementation,
+};

@@ -2,6 +2,8 @@
  *
  * F(4x4,3x3): 36 products for 144, at the points 0, ±1, ±2, ∞.
  */
+#include "nn/conv/form.h"
+
 enum { M = 4, INPUT = 6, STEP = 4, POINTS = 6, PAIRS = 2, HALO = 1, SUM = 1 };
 
 static const float BT[POINTS][INPUT] = {
@@ -25,5 +27,17 @@ static const float G[POINTS][3] = {
     {0, 0, 1},
 };
 
-#define CONV NN_LEVEL(winograd4)
+static const struct nn_cost_rates rates[NN_LEVELS] = {
+    [NN_LEVEL_portable] = {{105.9, 557, 47}, {106.8, 260, 235}},
+    [NN_LEVEL_avx2] = {{26.9, 209, 133}, {27, 206, 195}},
+    [NN_LEVEL_avx512] = {{26.9, 209, 133}, {27, 206, 195}},
+};
+
 #include "nn/conv/simd/winograd_form.h"
+
+const struct nn_conv NN_LEVEL(conv_winograd4) = {
+    .name = "winograd4",
+    .help = "Winograd F(4x4,3x3): 3x3, stride 1, padding 0 or 1",
+    .serves = winograd_serves,
+    WINOGRAD_SLOTS,
+};

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "nn/conv/simd/conv.h"
+#include "nn/conv/form.h"
 #include "nn/simd/gemm.h"
 
 enum {
@@ -39,12 +39,24 @@ static struct runs runs_of(const struct nn_conv_shape *s)
                          .in_step = (size_t)s->stride[1] * 8};
 }
 
-static int least(int a, int b)
+static bool gemm1x1_serves(const struct nn_conv_shape *s)
 {
-    return a < b ? a : b;
+    return s->kernel[0] == 1 && s->kernel[1] == 1 && s->pad[0] == 0 && s->pad[1] == 0 &&
+           s->groups == 1 && !s->in.planar;
 }
 
-static size_t scratch_bytes(const struct nn_conv_shape *shape, int threads)
+static const struct nn_cost_rates rates[NN_LEVELS] = {
+    [NN_LEVEL_portable] = {{93.7, 85, 1}, {97, 983, 2457}},
+    [NN_LEVEL_avx2] = {{28.6, 1, 2}, {36.8, 175, 4740}},
+    [NN_LEVEL_avx512] = {{28.6, 1, 2}, {36.8, 175, 4740}},
+};
+
+static double gemm1x1_cost(const struct nn_conv_shape *shape, enum nn_level level)
+{
+    return nn_cost_seconds(shape, &rates[level], nn_cost_plain(shape));
+}
+
+static size_t gemm1x1_scratch(const struct nn_conv_shape *shape, int threads)
 {
     (void)threads; /* w transposed */
     return (size_t)nn_pad8(shape->in.c) * (size_t)nn_pad8(shape->out.c) * sizeof(float);
@@ -66,20 +78,20 @@ static void product(struct nn_tile t, int from, int to, int pixels)
             slice.b += (size_t)at * 64 + (size_t)p * t.b_panel;
             slice.c += (size_t)p * t.c_panel;
             slice.bias = t.bias ? t.bias + p * 8 : NULL;
-            slice.blocks = least(SLICE, from - at);
+            slice.blocks = nn_least(SLICE, from - at);
             slice.add = at > 0;
-            nn_gemm_rows(slice, pixels, least(NN_PANELS, to - p));
+            nn_gemm_rows(slice, pixels, nn_least(NN_PANELS, to - p));
         }
 }
 
 /* x (n,I8,H,W,8), w [O8][I][8], b (O) -> y (n,O8,HO,WO,8) */
-static void forward(const struct nn_conv_shape *shape, int threads, int n, const float *x,
-                    const float *w, const float *b, float *y, float *scratch)
+static base_status gemm1x1_forward(const struct nn_conv_work *work, int n, const float *x,
+                                   const float *w, const float *b, float *y, void *scratch)
 {
-    const struct runs r = runs_of(shape);
+    const struct runs r = runs_of(&work->shape);
 
     (void)scratch;
-#pragma omp parallel for collapse(2) schedule(static) num_threads(threads)
+#pragma omp parallel for collapse(2) schedule(static) num_threads(work->threads)
     for (int i = 0; i < n; i++)
         for (int run = 0; run < r.count; run++)
             product((struct nn_tile){.a = x + (size_t)(i * r.i8) * r.in + (size_t)run * r.in_run,
@@ -91,6 +103,7 @@ static void forward(const struct nn_conv_shape *shape, int threads, int n, const
                                      .c_row = 8,
                                      .c_panel = r.out},
                     r.i8, r.o8, r.length);
+    return BASE_OK;
 }
 
 /* dw [O8][I][8] of one block of inputs: Σ x ⊗ dy over all pixels, run by run */
@@ -114,7 +127,7 @@ static void weights_of(const struct runs *r, int n, int block, const float *x, c
                                              .c_panel = (size_t)r->i8 * 64,
                                              .depth = r->length,
                                              .add = i > 0 || run > 0},
-                            INPUTS, least(NN_PANELS, r->o8 - o));
+                            INPUTS, nn_least(NN_PANELS, r->o8 - o));
 }
 
 /* dy, w turned [I8][O][8] -> dx (I8,H,W,8) of an image; pixels between strides get zeros */
@@ -154,28 +167,38 @@ static void bias_gradient(const struct runs *r, int n, const float *dy, float *d
 }
 
 /* x (n,I8,H,W,8), dy (n,O8,HO,WO,8), w -> dw, db (O), dx (n,I8,H,W,8) */
-static void backward(const struct nn_conv_shape *shape, int threads, int n, const float *x,
-                     const float *dy, const float *w, float *dw, float *db, float *dx,
-                     float *scratch)
+static base_status gemm1x1_backward(const struct nn_conv_work *work, int n, const float *x,
+                                    const float *dy, const float *w, float *dw, float *db,
+                                    float *dx, void *scratch)
 {
-    const struct runs r = runs_of(shape);
+    const struct runs r = runs_of(&work->shape);
+    float *turned = scratch;
 
     if (db)
         bias_gradient(&r, n, dy, db);
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(work->threads)
     {
 #pragma omp for schedule(dynamic, 1)
         for (int block = 0; block < r.i8; block++) {
             weights_of(&r, n, block, x, dy, dw);
             for (int o = 0; o < r.o8 && dx; o++)
                 nn_transpose(w + (size_t)(o * r.i8 + block) * 64,
-                             scratch + (size_t)(block * r.o8 + o) * 64);
+                             turned + (size_t)(block * r.o8 + o) * 64);
         }
 #pragma omp for schedule(static)
         for (int i = 0; i < (dx ? n : 0); i++)
-            image_back(&r, dy + (size_t)(i * r.o8) * r.out, scratch,
-                       dx + (size_t)(i * r.i8) * r.in);
+            image_back(&r, dy + (size_t)(i * r.o8) * r.out, turned, dx + (size_t)(i * r.i8) * r.in);
     }
+    return BASE_OK;
 }
 
-const struct nn_simd_conv NN_LEVEL(gemm1x1) = {scratch_bytes, forward, backward};
+const struct nn_conv NN_LEVEL(conv_gemm1x1) = {
+    .name = "gemm1x1",
+    .help = "1x1 kernels as matrix products: any stride",
+    .share = 1,
+    .serves = gemm1x1_serves,
+    .cost = gemm1x1_cost,
+    .scratch = gemm1x1_scratch,
+    .forward = gemm1x1_forward,
+    .backward = gemm1x1_backward,
+};

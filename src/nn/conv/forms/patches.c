@@ -6,10 +6,10 @@
  * times the weights, come from far memory either: what counts when the batch is small. Threads own
  * ranges of output channels. An element's sum has one order for any batch and number of threads.
  *
- * Prepared weights: [O / GROUP][K][GROUP], K over (I/8,H,W,8) as the weights are, zeros behind O.
+ * Prepared weights: [O / GROUP][K][GROUP], K over (I/8,H,W,8) as the weights are, zeros after O.
  */
 #include "base/team.h"
-#include "nn/conv/simd/conv.h"
+#include "nn/conv/form.h"
 #include "nn/conv/simd/tail.h"
 #include "nn/simd/gemm.h"
 
@@ -33,21 +33,6 @@ struct layout {
     size_t products; /* floats of a thread: the outputs of a block and a group */
 };
 
-static int least(int a, int b)
-{
-    return a < b ? a : b;
-}
-
-static int most(int a, int b)
-{
-    return a > b ? a : b;
-}
-
-static size_t whole_lines(size_t floats)
-{
-    return (floats + 15) / 16 * 16;
-}
-
 static struct layout layout_of(const struct nn_conv_shape *s, int n)
 {
     struct layout l = {.s = s,
@@ -59,24 +44,30 @@ static struct layout layout_of(const struct nn_conv_shape *s, int n)
     l.depth = (size_t)l.i8 * (size_t)l.taps * 8;
     l.row = l.depth + (l.depth % 256 == 0 ? SKEW : 0);
     l.groups = (l.o8 + NN_PANELS - 1) / NN_PANELS;
-    room = most(BLOCK_PIXELS, (int)(BLOCK_FLOATS / l.row));     /* pixels */
-    l.rows = least(s->out.h, most(room / s->out.w / 2 * 2, 2)); /* pairs: they may be pooled */
+    room = nn_most(BLOCK_PIXELS, (int)(BLOCK_FLOATS / l.row)); /* pixels */
+    l.rows =
+        nn_least(s->out.h, nn_most(room / s->out.w / 2 * 2, 2)); /* pairs: they may be pooled */
     l.bands = (s->out.h + l.rows - 1) / l.rows;
     l.pixels = l.rows * s->out.w;
-    l.block = least(most(room / l.pixels, 1), n * l.bands);
-    l.patches = whole_lines((size_t)(l.block * l.pixels) * l.row);
-    l.products = whole_lines((size_t)(l.block * l.pixels) * GROUP);
+    l.block = nn_least(nn_most(room / l.pixels, 1), n * l.bands);
+    l.patches = nn_whole_lines((size_t)(l.block * l.pixels) * l.row);
+    l.products = nn_whole_lines((size_t)(l.block * l.pixels) * GROUP);
     return l;
 }
 
-static size_t scratch_bytes(const struct nn_conv_shape *shape, int threads)
+static bool patches_serves(const struct nn_conv_shape *s)
+{
+    return s->prepared && s->groups == 1 && !s->in.planar;
+}
+
+static size_t patches_scratch(const struct nn_conv_shape *shape, int threads)
 {
     const struct layout l = layout_of(shape, shape->n_max);
 
     return (l.patches + (size_t)threads * l.products) * sizeof(float);
 }
 
-static size_t prepared_floats(const struct nn_conv_shape *shape)
+static size_t patches_prepared_floats(const struct nn_conv_shape *shape)
 {
     const struct layout l = layout_of(shape, 1);
 
@@ -84,7 +75,7 @@ static size_t prepared_floats(const struct nn_conv_shape *shape)
 }
 
 /* w [O8][K][8] -> [O/GROUP][K][GROUP] */
-static void prepare(const struct nn_conv_shape *shape, const float *w, float *prepared)
+static void patches_prepare(const struct nn_conv_shape *shape, const float *w, float *prepared)
 {
     const struct layout l = layout_of(shape, 1);
 
@@ -120,7 +111,7 @@ static void take_patches(const struct layout *l, const float *x, int band, int c
     const struct nn_conv_shape *s = l->s;
     const float *plane =
         x + ((size_t)(band / l->bands * l->i8 + c) * (size_t)s->in.h * (size_t)s->in.w * 8);
-    const int first = band % l->bands * l->rows, last = least(first + l->rows, s->out.h);
+    const int first = band % l->bands * l->rows, last = nn_least(first + l->rows, s->out.h);
 
     patches += (size_t)(c * l->taps) * 8;
     for (int row = first; row < last; row++)
@@ -157,7 +148,7 @@ static void finish(const struct pass *p, int band, int panel, const float *from)
     const int first = band % l->bands * l->rows;
     const size_t plane = (size_t)(band / l->bands * l->o8 + panel) * (size_t)(out.h * out.w) * 8;
     const size_t at = plane + (size_t)(first * out.w) * 8;
-    struct nn_rectangle r = {.h = least(l->rows, out.h - first),
+    struct nn_rectangle r = {.h = nn_least(l->rows, out.h - first),
                              .w = out.w,
                              .from = from,
                              .from_row = (size_t)out.w * GROUP,
@@ -184,7 +175,7 @@ static void group_task(const void *context, int group, int thread)
     const struct pass *p = context;
     const struct layout *l = p->l;
     float *c = p->products + (size_t)thread * l->products;
-    const int first = group * NN_PANELS, panels = least(NN_PANELS, l->o8 - first);
+    const int first = group * NN_PANELS, panels = nn_least(NN_PANELS, l->o8 - first);
     struct nn_tile t = {.a = p->patches,
                         .b = p->w + (size_t)group * l->depth * GROUP,
                         .c = c,
@@ -196,7 +187,7 @@ static void group_task(const void *context, int group, int thread)
                         .c_panel = 8};
 
     for (size_t at = 0; at < l->depth; at += NN_DEPTH) {
-        t.depth = least(NN_DEPTH, (int)(l->depth - at));
+        t.depth = nn_least(NN_DEPTH, (int)(l->depth - at));
         t.add = at > 0;
         nn_gemm_packed(t, p->count * l->pixels, panels);
         t.a += NN_DEPTH;
@@ -208,29 +199,43 @@ static void group_task(const void *context, int group, int thread)
                    c + (size_t)(i * l->pixels) * GROUP + (size_t)panel * 8);
 }
 
-/* x (n,I8,H,W,8) -> y (n,O8,HO,WO,8), or half of HO and WO */
-static void answer(const struct nn_conv_shape *shape, struct base_team *team, int n, const float *x,
-                   const float *prepared, const float *b, const struct nn_conv_tail *tail, float *y,
-                   float *scratch)
+static int patches_uses(const struct nn_conv_shape *shape)
 {
-    const struct layout l = layout_of(shape, n);
+    return shape->out.h * shape->out.w;
+}
+
+/* x (n,I8,H,W,8) -> y (n,O8,HO,WO,8), or half of HO and WO */
+static base_status patches_answer(const struct nn_conv_work *work, struct base_team *team, int n,
+                                  const float *x, const float *prepared, const float *b,
+                                  const struct nn_conv_tail *tail, float *y, void *scratch)
+{
+    const struct layout l = layout_of(&work->shape, n);
+    float *patches = scratch;
     struct pass p = {.l = &l,
                      .x = x,
                      .w = prepared,
                      .b = b,
                      .tail = tail,
                      .y = y,
-                     .patches = scratch,
-                     .products = scratch + l.patches};
+                     .patches = patches,
+                     .products = patches + l.patches};
 
     for (; p.first < n * l.bands; p.first += l.block) {
-        p.count = least(l.block, n * l.bands - p.first);
+        p.count = nn_least(l.block, n * l.bands - p.first);
         base_team_run(team, p.count * l.i8, patches_task, &p);
         base_team_run(team, l.groups, group_task, &p);
     }
+    return BASE_OK;
 }
 
-const struct nn_simd_conv NN_LEVEL(patches) = {.scratch = scratch_bytes,
-                                               .prepared_floats = prepared_floats,
-                                               .prepare = prepare,
-                                               .answer = answer};
+const struct nn_conv NN_LEVEL(conv_patches) = {
+    .name = "patches",
+    .help = "answers only: any kernel and stride, weights read once; for small batches",
+    .share = 1,
+    .serves = patches_serves,
+    .scratch = patches_scratch,
+    .prepared_floats = patches_prepared_floats,
+    .prepare = patches_prepare,
+    .uses = patches_uses,
+    .answer = patches_answer,
+};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Convolutions of a planar input with few channels: the first layer, whose input nobody wants the
- * gradient of. The image, with its padding around it when there is any, stays in L1 and is read
+ * Convolutions of a planar input with few channels: the first layer, whose input needs no gradient.
+ * The image, with its padding around it when there is any, stays in L1 and is read
  * where it lies: tap k = (h,w,i), in the order of the weights (Ohwi8o), is an offset into it. A
- * ReLU behind the convolution costs nothing: y is cut before it is stored, and dy masked by y as it
+ * ReLU after the convolution costs nothing: y is cut before it is stored, and dy masked by y as it
  * is loaded. Gradients of weights are summed over bands of rows, over a fixed number of groups of
  * images, then over groups, so results do not depend on the number of threads.
  */
@@ -13,13 +13,13 @@
 #include "nn/simd/gemm.h"
 
 enum {
+    MAX_CHANNELS = 4,
     ROWS = 6,                       /* pixels of a forward tile */
     PANELS = NN_PANELS > 1 ? 2 : 1, /* channel blocks of a tile */
     BAND = 256,                     /* pixels of a band, or one row: summed in one go */
     GROUPS = 16,                    /* of images, in the gradient of the weights */
     MANY = 4,                       /* channel blocks of a forward task */
-    TAPS = 6,  /* of a backward tile, or one less: what leaves fewer of them empty */
-    LINE = 16, /* floats */
+    TAPS = 6, /* of a backward tile, or one less: what leaves fewer of them empty */
 };
 
 struct layout {
@@ -42,16 +42,6 @@ struct image {
     const float *ones;
 };
 
-static int least(int a, int b)
-{
-    return a < b ? a : b;
-}
-
-static size_t whole_lines(size_t floats)
-{
-    return (floats + LINE - 1) / LINE * LINE;
-}
-
 static struct layout layout_of(const struct nn_conv_shape *s)
 {
     struct layout l = {.s = s,
@@ -62,14 +52,31 @@ static struct layout layout_of(const struct nn_conv_shape *s)
                        .w = s->in.w + 2 * s->pad[1],
                        .padded = s->pad[0] > 0 || s->pad[1] > 0};
 
-    l.rows = s->out.w >= BAND ? 1 : least(BAND / s->out.w, s->out.h);
+    l.rows = s->out.w >= BAND ? 1 : nn_least(BAND / s->out.w, s->out.h);
     l.partial = (size_t)(l.taps + 1) * (size_t)l.o8 * 8;
-    l.mine = l.padded ? whole_lines((size_t)s->in.c * (size_t)l.h * (size_t)l.w) : 0;
-    l.ones = whole_lines((size_t)l.w);
+    l.mine = l.padded ? nn_whole_lines((size_t)s->in.c * (size_t)l.h * (size_t)l.w) : 0;
+    l.ones = nn_whole_lines((size_t)l.w);
     return l;
 }
 
-static size_t scratch_bytes(const struct nn_conv_shape *shape, int threads)
+static bool direct_serves(const struct nn_conv_shape *s)
+{
+    return s->in.planar && s->groups == 1 && s->in.c <= MAX_CHANNELS &&
+           s->kernel[0] * s->kernel[1] * s->in.c <= NN_DIRECT_TAPS && !s->want_dx;
+}
+
+static const struct nn_cost_rates rates[NN_LEVELS] = {
+    [NN_LEVEL_portable] = {{89.3, 294, 1}, {151.3, 1, 1}},
+    [NN_LEVEL_avx2] = {{28.8, 57, 2}, {22.3, 99, 1}},
+    [NN_LEVEL_avx512] = {{28.8, 57, 2}, {22.3, 99, 1}},
+};
+
+static double direct_cost(const struct nn_conv_shape *shape, enum nn_level level)
+{
+    return nn_cost_seconds(shape, &rates[level], nn_cost_plain(shape));
+}
+
+static size_t direct_scratch(const struct nn_conv_shape *shape, int threads)
 {
     const struct layout l = layout_of(shape);
 
@@ -194,20 +201,21 @@ static void image_forward(const struct image *m, struct outputs t, int panels)
 }
 
 /* x (n,C,H,W), w [O8][K][8], b (O) -> y (n,O8,HO,WO,8) */
-static void forward_with(const struct nn_conv_shape *shape, int threads, int n, const float *x,
-                         const float *w, const float *b, bool relu, float *y, float *scratch)
+static base_status direct_outputs(const struct nn_conv_work *work, int n, const float *x,
+                                  const float *w, const float *b, bool relu, float *y,
+                                  void *scratch)
 {
-    const struct layout l = layout_of(shape);
-    const size_t image = nn_shape_floats(shape->in), panel = (size_t)l.taps * 8;
+    const struct layout l = layout_of(&work->shape);
+    const size_t image = nn_shape_floats(work->shape.in), panel = (size_t)l.taps * 8;
     int offsets[NN_DIRECT_TAPS] = {0};
 
     find_offsets(&l, offsets);
-#pragma omp parallel for collapse(2) schedule(static) num_threads(threads)
+#pragma omp parallel for collapse(2) schedule(static) num_threads(work->threads)
     for (int i = 0; i < n; i++)
         for (int first = 0; first < l.o8; first += MANY) {
             const struct image m = {
                 .l = &l, .x = pad_image(&l, x + (size_t)i * image, scratch), .offsets = offsets};
-            const int end = least(first + MANY, l.o8);
+            const int end = nn_least(first + MANY, l.o8);
 
             for (int o = first; o < end; o += PANELS)
                 image_forward(
@@ -216,8 +224,9 @@ static void forward_with(const struct nn_conv_shape *shape, int threads, int n, 
                                      .b = b ? b + (size_t)o * 8 : NULL,
                                      .y = y + (size_t)(i * l.o8 + o) * (size_t)l.pixels * 8,
                                      .relu = relu},
-                    least(PANELS, end - o));
+                    nn_least(PANELS, end - o));
         }
+    return BASE_OK;
 }
 
 /* ---- backward ---- */
@@ -246,7 +255,7 @@ NN_INLINE nn_v8 load_masked(const float *dy, const float *y)
     return value.whole;
 }
 
-/* Taps behind the last read ones: the first of them gives the bias's sum, the rest is dropped. */
+/* Taps after the last read ones: the first of them gives the bias's sum, the rest is dropped. */
 NN_INLINE void sums_of(const struct image *m, const struct sums *t, int count, int panels,
                        bool masked)
 {
@@ -329,12 +338,12 @@ static void image_sums(const struct image *m, bool add, float *sums)
                 sums_run(m,
                          &(struct sums){.k = k,
                                         .row = row,
-                                        .rows = least(l->rows, l->s->out.h - row),
+                                        .rows = nn_least(l->rows, l->s->out.h - row),
                                         .dy = m->dy + at,
                                         .y = m->y ? m->y + at : NULL,
                                         .to = sums + ((size_t)o * (size_t)all + (size_t)k) * 8,
                                         .add = add || row > 0},
-                         count, least(PANELS, l->o8 - o));
+                         count, nn_least(PANELS, l->o8 - o));
         }
 }
 
@@ -356,18 +365,19 @@ static void add_groups(const struct layout *l, const float *sums, float *dw, flo
 }
 
 /* x (n,C,H,W), dy, y (n,O8,HO,WO,8) -> dw [O8][K][8], db (O); y NULL: no ReLU */
-static void backward_with(const struct nn_conv_shape *shape, int threads, int n, const float *x,
-                          const float *y, const float *dy, float *dw, float *db, float *scratch)
+static base_status direct_backward_relu(const struct nn_conv_work *work, int n, const float *x,
+                                        const float *y, const float *dy, float *dw, float *db,
+                                        void *scratch)
 {
-    const struct layout l = layout_of(shape);
-    const size_t in = nn_shape_floats(shape->in), out = nn_shape_floats(shape->out);
-    float *ones = scratch + (size_t)threads * l.mine, *partial = ones + l.ones;
+    const struct layout l = layout_of(&work->shape);
+    const size_t in = nn_shape_floats(l.s->in), out = nn_shape_floats(l.s->out);
+    float *ones = (float *)scratch + (size_t)work->threads * l.mine, *partial = ones + l.ones;
     int offsets[NN_DIRECT_TAPS] = {0};
 
     find_offsets(&l, offsets);
     for (size_t i = 0; i < l.ones; i++)
         ones[i] = 1;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(work->threads)
     for (int g = 0; g < GROUPS; g++) {
         const int begin = n * g / GROUPS, end = n * (g + 1) / GROUPS;
         float *sums = partial + (size_t)g * l.partial;
@@ -384,34 +394,48 @@ static void backward_with(const struct nn_conv_shape *shape, int threads, int n,
                        i > begin, sums);
     }
     add_groups(&l, partial, dw, db);
+    return BASE_OK;
 }
 
-static void forward(const struct nn_conv_shape *shape, int threads, int n, const float *x,
-                    const float *w, const float *b, float *y, float *scratch)
-{
-    forward_with(shape, threads, n, x, w, b, false, y, scratch);
-}
-
-static void backward(const struct nn_conv_shape *shape, int threads, int n, const float *x,
-                     const float *dy, const float *w, float *dw, float *db, float *dx,
-                     float *scratch)
+static base_status direct_backward(const struct nn_conv_work *work, int n, const float *x,
+                                   const float *dy, const float *w, float *dw, float *db, float *dx,
+                                   void *scratch)
 {
     (void)w;
     (void)dx;
-    backward_with(shape, threads, n, x, NULL, dy, dw, db, scratch);
+    return direct_backward_relu(work, n, x, NULL, dy, dw, db, scratch);
 }
 
-static void forward_relu(const struct nn_conv_shape *shape, int threads, int n, const float *x,
-                         const float *w, const float *b, float *y, float *scratch)
+static base_status direct_forward(const struct nn_conv_work *work, int n, const float *x,
+                                  const float *w, const float *b, float *y, void *scratch)
 {
-    forward_with(shape, threads, n, x, w, b, true, y, scratch);
+    return direct_outputs(work, n, x, w, b, false, y, scratch);
 }
 
-const struct nn_simd_conv NN_LEVEL(direct) = {.scratch = scratch_bytes,
-                                              .forward = forward,
-                                              .backward = backward,
-                                              .forward_relu = forward_relu,
-                                              .backward_relu = backward_with,
-                                              .prepared_floats = NN_LEVEL(direct_prepared_floats),
-                                              .prepare = NN_LEVEL(direct_prepare),
-                                              .answer = NN_LEVEL(direct_answer)};
+static base_status direct_forward_relu(const struct nn_conv_work *work, int n, const float *x,
+                                       const float *w, const float *b, float *y, void *scratch)
+{
+    return direct_outputs(work, n, x, w, b, true, y, scratch);
+}
+
+static int direct_uses(const struct nn_conv_shape *shape)
+{
+    return shape->out.h * shape->out.w;
+}
+
+const struct nn_conv NN_LEVEL(conv_direct) = {
+    .name = "direct",
+    .help = "first layers with up to four channels: any small kernel and stride",
+    .share = 1,
+    .serves = direct_serves,
+    .cost = direct_cost,
+    .scratch = direct_scratch,
+    .forward = direct_forward,
+    .backward = direct_backward,
+    .forward_relu = direct_forward_relu,
+    .backward_relu = direct_backward_relu,
+    .prepared_floats = NN_LEVEL(direct_prepared_floats),
+    .prepare = NN_LEVEL(direct_prepare),
+    .uses = direct_uses,
+    .answer = NN_LEVEL(direct_answer),
+};
