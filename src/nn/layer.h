@@ -100,8 +100,7 @@ enum nn_naming {
     NN_NAMING_NONE,
     NN_NAMING_SAVE, /* y is x, and the name stands for it */
     NN_NAMING_READ, /* pass->other is the named tensor, of the shape of x */
-    NN_NAMING_LOAD, /* y is the named tensor; x is dropped, so an earlier `save` must have kept it
-                     */
+    NN_NAMING_LOAD, /* y is the named tensor; x is dropped: a `save` must have kept it */
 };
 
 struct nn_layer {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Convolutions of a planar input with few channels: the first layer, whose input needs no gradient.
- * The image, with its padding around it when there is any, stays in L1 and is read
- * where it lies: tap k = (h,w,i), in the order of the weights (Ohwi8o), is an offset into it. A
- * ReLU after the convolution costs nothing: y is cut before it is stored, and dy masked by y as it
- * is loaded. Gradients of weights are summed over bands of rows, over a fixed number of groups of
- * images, then over groups, so results do not depend on the number of threads.
+ * The image, with its padding around it when there is any, stays in L1 and is read where it lies:
+ * tap k = (h,w,i), in the order of the weights (Ohwi8o), is an offset into it. A ReLU after the
+ * convolution costs nothing: y is cut before it is stored, and dy masked by y as it is loaded.
+ * Gradients of weights are summed over bands of rows, over a fixed number of groups of images, then
+ * over groups, so results do not depend on the number of threads. Answers: direct_answer.c.
  */
 #include <string.h>
 

@@ -5,7 +5,8 @@
  * convolutions are described padded to eight: the padding is zero in x, w, b and dy, so it comes
  * out zero in y, dw, db and dx. The plan of n_max is made by open; one for another n is made, once,
  * when that n is first seen: the only place where a step allocates. Owns its plans; a state is used
- * by one thread at a time.
+ * by one thread at a time. Compiled for each CPU level as any form is, though oneDNN has levels of
+ * its own (nn/conv/onednn/engine.c).
  */
 #include <stdio.h>
 #include <string.h>
