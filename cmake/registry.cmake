@@ -1,19 +1,26 @@
-# paceline_registry(PREFIX DIR HEADER): every file DIR/NAME.c defines `const PREFIX PREFIX_NAME`
-# (hyphens become underscores; HEADER declares the type and the array). The generated file lists
-# them, sorted by file name, so that adding a plug-in edits no list. Files that match LEFT_OUT need
-# what was not found.
+# paceline_registry(PREFIX DIR HEADER [LEVELS]): every file DIR/NAME.c defines `const PREFIX
+# PREFIX_NAME` (hyphens become underscores; HEADER declares the type and the array). The generated
+# file lists them, sorted by file name, so that adding a plug-in edits no list. Files that match
+# LEFT_OUT need what was not found. With LEVELS the plug-ins are built once for each CPU level, and
+# so is the list: all names are NN_LEVEL(…) of nn/simd/simd_private.h, without the nn_ of PREFIX.
 function(paceline_registry prefix dir header)
   file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${dir}/*.c)
   if(LEFT_OUT)
     list(FILTER files EXCLUDE REGEX ${LEFT_OUT})
+  endif()
+  set(before "${prefix}_")
+  set(after "")
+  if("LEVELS" IN_LIST ARGN)
+    string(REGEX REPLACE "^nn_" "NN_LEVEL(" before ${before})
+    set(after ")")
   endif()
   set(externs "")
   set(entries "")
   foreach(file ${files})
     get_filename_component(stem ${file} NAME_WE)
     string(REPLACE "-" "_" symbol ${stem})
-    string(APPEND externs "extern const struct ${prefix} ${prefix}_${symbol};\n")
-    string(APPEND entries "    &${prefix}_${symbol},\n")
+    string(APPEND externs "extern const struct ${prefix} ${before}${symbol}${after};\n")
+    string(APPEND entries "    &${before}${symbol}${after},\n")
   endforeach()
   list(LENGTH files count)
   set(out ${CMAKE_BINARY_DIR}/registry/${prefix}.c)
@@ -21,11 +28,13 @@ function(paceline_registry prefix dir header)
 #include \"${header}\"
 
 ${externs}
-const struct ${prefix} *const ${prefix}_registry[] = {
+const struct ${prefix} *const ${before}registry${after}[] = {
 ${entries}    0};
-const size_t ${prefix}_count = ${count};
+const size_t ${before}count${after} = ${count};
 " @ONLY)
-  if(dir MATCHES "^cli/")
+  if("LEVELS" IN_LIST ARGN)
+    set(LEVEL_REGISTRY_SOURCES ${LEVEL_REGISTRY_SOURCES} ${out} PARENT_SCOPE)
+  elseif(dir MATCHES "^cli/")
     set(CLI_REGISTRY_SOURCES ${CLI_REGISTRY_SOURCES} ${out} PARENT_SCOPE)
   else()
     set(REGISTRY_SOURCES ${REGISTRY_SOURCES} ${out} PARENT_SCOPE)

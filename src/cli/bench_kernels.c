@@ -8,9 +8,9 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "nn/kernelplan.h"
+#include "nn/conv/kernelplan.h"
+#include "nn/conv/trial.h"
 #include "nn/threads.h"
-#include "nn/trial.h"
 #include "nn/zoo.h"
 
 static double estimate_of(const struct nn_conv *conv, const struct nn_conv_shape *shape)

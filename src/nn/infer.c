@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * An nn_infer is a view of the model made for answering: batch norms folded, dropout gone,
- * convolutions with their tails and prepared weights (nn/answerconv.h). A lane is a network of that
- * view (nn/net.h), which owns activations and scratch memory, and a team of threads; what it reads
- * of the view and its weights never changes, so lanes need no lock.
+ * convolutions with their tails and prepared weights (nn/conv/answer.h). A lane is a network of
+ * that view (nn/net.h), which owns activations and scratch memory, and a team of threads; what it
+ * reads of the view and its weights never changes, so lanes need no lock.
  */
 #include "nn/infer.h"
 
@@ -12,15 +12,15 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/team.h"
-#include "nn/answerconv.h"
+#include "nn/conv/answer.h"
 #include "nn/fold.h"
 #include "nn/threads.h"
 
 struct nn_infer {
     struct nn_fold fold;
-    struct nn_graph *graph;       /* a view of the folded one */
-    struct nn_answerconv **convs; /* (layers); NULL for other layers */
-    float *weights;               /* of the layers whose kernels prepare nothing */
+    struct nn_graph *graph;        /* a view of the folded one */
+    struct nn_conv_answer **convs; /* (layers); NULL for other layers */
+    float *weights;                /* of the layers whose kernels prepare nothing */
     int n_max;
     char *kernels;
 };
@@ -49,9 +49,9 @@ static base_status make_nodes(struct nn_infer *infer, struct nn_node *nodes, con
         if (strcmp(nodes[i].layer->name, "dropout") == 0)
             nodes[i].identity = true;
     for (int i = 0; i < layers; i++)
-        if (nodes[i].layer->convolution != NULL)
-            TRY(nn_answerconv_make(nodes, i, layers - i, infer->n_max, infer->fold.weights, kernels,
-                                   &infer->convs[i]));
+        if (nodes[i].layer == &nn_layer_conv)
+            TRY(nn_conv_answer_make(nodes, i, layers - i, infer->n_max, infer->fold.weights,
+                                    kernels, &infer->convs[i]));
 out:
     return st;
 }
@@ -84,7 +84,7 @@ static char *name_kernels(const struct nn_infer *infer)
     struct base_str text = {0};
 
     for (int i = 0; i < nn_graph_layers(infer->graph); i++) {
-        const struct nn_answerconv *c = infer->convs[i];
+        const struct nn_conv_answer *c = infer->convs[i];
 
         if (c == NULL)
             continue;
@@ -124,7 +124,7 @@ void nn_infer_free(struct nn_infer *infer)
     if (infer == NULL)
         return;
     for (int i = 0; infer->convs != NULL && i < nn_graph_layers(infer->graph); i++)
-        nn_answerconv_free(infer->convs[i]);
+        nn_conv_answer_free(infer->convs[i]);
     base_free(infer->convs);
     base_free(infer->kernels);
     base_free(infer->weights);
@@ -144,8 +144,8 @@ struct nn_infer_cost nn_infer_cost(const struct nn_infer *infer, int n)
 
     for (int i = 0; i < nn_graph_layers(infer->graph); i++) {
         const struct nn_node *node = nn_graph_node(infer->graph, i);
-        const struct nn_answer_choice *choice =
-            infer->convs[i] != NULL ? nn_answerconv_choice(infer->convs[i], n) : NULL;
+        const struct nn_conv_choice *choice =
+            infer->convs[i] != NULL ? nn_conv_answer_choice(infer->convs[i], n) : NULL;
         double weights = 0;
 
         for (int t = 0; t < node->params; t++)

@@ -16,7 +16,7 @@ struct nn_lane;
 struct nn_infer_setup {
     const float *weights, *statistics; /* whole-model buffers */
     int n_max;                         /* largest batch of a lane */
-    const char *kernels;               /* NULL: by rule (nn/prefer.h); else as in nn/net.h */
+    const char *kernels;               /* NULL: by rule (nn/conv/prefer.h); else as in nn/net.h */
 };
 
 /* Folds, chooses kernels and prepares weights. The graph must outlive it, the buffers need not. */

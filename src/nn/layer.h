@@ -16,7 +16,6 @@
 enum { NN_MAX_PARAMS = 2, NN_MAX_STATS = 2, NN_MAX_NAME = 64 };
 
 struct base_team;
-struct nn_conv_shape;
 struct nn_ops;  /* standard operators, nn/ops.h */
 struct nn_line; /* one line of a model file, nn/line.h */
 
@@ -90,8 +89,8 @@ struct nn_open {
     int n_max;
     bool training; /* false: backward is never called */
     bool want_dx;
-    const char *kernel;   /* conv: candidate from the kernel plan, or NULL */
-    const char *chosen;   /* out: the candidate taken, where there is a choice */
+    const char *kernel;   /* conv: the form that the kernel plan gives it, or NULL */
+    const char *chosen;   /* out: the form taken, where there is a choice */
     size_t scratch_bytes; /* out: what this layer wants */
 };
 
@@ -101,7 +100,7 @@ enum nn_naming {
     NN_NAMING_NONE,
     NN_NAMING_SAVE, /* y is x, and the name stands for it */
     NN_NAMING_READ, /* pass->other is the named tensor, of the shape of x */
-    NN_NAMING_LOAD, /* y is the named tensor; x is left behind, so somebody must have saved it */
+    NN_NAMING_LOAD, /* y is the named tensor; x is dropped: a `save` must have kept it */
 };
 
 struct nn_layer {
@@ -122,10 +121,6 @@ struct nn_layer {
     void (*close)(void *state);                    /* or NULL */
     base_status (*forward)(struct nn_pass *pass);  /* NULL for identity layers */
     base_status (*backward)(struct nn_pass *pass); /* NULL: dx is dy */
-
-    /* Convolutions: fills in what nn/conv.h wants to know of the layer; n_max, training and want_dx
-     * are the caller's. NULL for other layers. */
-    void (*convolution)(const struct nn_node *node, struct nn_conv_shape *shape);
 
     /* Layers of weights and perhaps a bias, conv and dense: the flag of `config` that says whether
      * there is one. NULL for other layers. */

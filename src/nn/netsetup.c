@@ -9,8 +9,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "nn/conv/kernelplan.h"
 #include "nn/fuse.h"
-#include "nn/kernelplan.h"
 #include "nn/net_private.h"
 
 /* ---- sizes ---- */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "nn/conv.h"
+#include "nn/conv/conv.h"
 #include "nn/optimiser.h"
 #include "nn/schedule.h"
 #include "train/strategy.h"
@@ -126,7 +126,7 @@ const struct base_option train_job_options[] = {
     {.name = "sync-bn", .kind = BASE_FLAG, .offset = AT(sync_bn),
      .help = "batch-norm over the samples of all workers, so that they equal one"},
     {.name = "kernels", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(kernels),
-     .registry = nn_conv_registry,
+     .registry = nn_portable_conv_registry,
      .help = "a convolution kernel wherever it serves, or auto, by shape and CPU level one of"},
     {.name = "tune", .kind = BASE_FLAG, .offset = AT(tune),
      .help = "time the kernels on this machine first and take the fastest; bits may differ then"},

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "nn/kernelplan.h"
+#include "nn/conv/kernelplan.h"
 #include "nn/simd/simd.h"
 #include "nn/threads.h"
 #include "nn/zoo.h"

@@ -20,7 +20,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/str.h"
-#include "nn/conv.h"
+#include "nn/conv/conv.h"
 #include "nn/net.h"
 #include "nn/optimiser.h"
 #include "nn/zoo.h"
@@ -332,8 +332,8 @@ static void run_all(const char *model)
     int ran = 0;
 
     read_golden(model, &golden);
-    for (size_t i = 0; i < nn_conv_count; i++) {
-        const char *candidate = nn_conv_registry[i]->name;
+    for (size_t i = 0; i < nn_conv_count(); i++) {
+        const char *candidate = nn_conv_registry()[i]->name;
         char *plan = plan_of(&golden, candidate);
 
         if (plan[0] != '\0') {

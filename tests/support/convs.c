@@ -288,13 +288,13 @@ size_t convs_open(const struct nn_conv_shape *s, struct convs_work *work)
 {
     size_t count = 0;
 
-    for (size_t c = 0; c < nn_conv_count; c++)
-        if (nn_conv_registry[c]->serves(s)) {
+    for (const struct nn_conv *const *conv = nn_conv_registry(); *conv != NULL; conv++)
+        if ((*conv)->serves(s)) {
             struct convs_work *w = &work[count++];
 
             assert_true(count <= CONVS_MAX_CANDIDATES);
-            *w = (struct convs_work){.conv = nn_conv_registry[c]};
-            assert_int_equal(w->conv->open(s, &w->bytes, &w->state), BASE_OK);
+            *w = (struct convs_work){0};
+            assert_int_equal(nn_conv_work_init(&w->work, *conv, s), BASE_OK);
         }
     return count;
 }

@@ -10,12 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "nn/conv.h"
+#include "nn/conv/conv.h"
 
 enum { CONVS_GUARD = 64 /* bytes after the scratch */, CONVS_MAX_CANDIDATES = 16 };
 #define CONVS_TOLERANCE 1e-5
-
-struct base_team;
 
 struct convs_case {
     int i, h, w, o, kernel[2], stride[2], pad[2], groups, n_max;
@@ -55,13 +53,10 @@ void convs_assert_padding(const struct nn_shape *s, int n, const float *memory);
 /* Memory that no canonical weight lies in is exactly zero. */
 void convs_assert_weight_padding(const struct nn_conv_shape *s, const float *dw);
 
-/* A candidate at work on a shape. */
+/* A candidate at work on a shape, and the largest error of its results. */
 struct convs_work {
-    const struct nn_conv *conv;
-    void *state;
-    size_t bytes; /* of scratch */
+    struct nn_conv_work work;
     double worst;
-    struct base_team *team; /* of answers */
 };
 
 /* All that serve the shape, at most CONVS_MAX_CANDIDATES; how many. */

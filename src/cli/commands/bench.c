@@ -16,8 +16,8 @@
 #include "cli/bench_kernels.h"
 #include "cli/cli.h"
 #include "cli/shape.h"
-#include "nn/conv.h"
-#include "nn/kernelplan.h"
+#include "nn/conv/conv.h"
+#include "nn/conv/kernelplan.h"
 #include "train/measure.h"
 #include "train/pace.h"
 
@@ -258,7 +258,7 @@ static const struct base_option options[] = {
     {.name = "steps", .argument = "N", .kind = BASE_INT, .offset = AT(steps), .min = 1, .max = 1e6,
      .help = "steps to measure, after one that warms up", .local = true},
     {.name = "kernels", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(kernels),
-     .registry = nn_conv_registry,
+     .registry = nn_portable_conv_registry,
      .help = "a convolution kernel wherever it serves, or auto, by shape and CPU level one of",
      .local = true},
     {.name = "tune", .kind = BASE_FLAG, .offset = AT(tune),

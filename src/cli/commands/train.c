@@ -15,7 +15,7 @@
 #include "cli/cli.h"
 #include "cli/cluster.h"
 #include "comm/transport.h"
-#include "nn/kernelplan.h"
+#include "nn/conv/kernelplan.h"
 #include "nn/zoo.h"
 #include "train/run.h"
 #include "train/strategy.h"

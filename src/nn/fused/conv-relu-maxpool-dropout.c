@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * Convolution, ReLU, maxpool 2x2 and dropout: nn/convpool.h.
+ * Convolution, ReLU, maxpool 2x2 and dropout: nn/conv/pool.h.
  */
-#include "nn/convpool.h"
+#include "nn/conv/pool.h"
 #include "nn/fuse.h"
 
 enum { DROPOUT = 3 }; /* its place in the group */
 
-static bool fits(const struct nn_node *nodes)
+static bool conv_pool_dropout_fits(const struct nn_node *nodes)
 {
-    return nn_convpool_fits(nodes) && !nodes[DROPOUT].identity;
+    return nn_conv_pool_fits(nodes) && !nodes[DROPOUT].identity;
 }
 
-static base_status forward(struct nn_pass *p)
+static base_status conv_pool_dropout_forward(struct nn_pass *p)
 {
-    return nn_convpool_forward(p, &p->node[DROPOUT]);
+    return nn_conv_pool_forward(p, &p->node[DROPOUT]);
 }
 
-static base_status backward(struct nn_pass *p)
+static base_status conv_pool_dropout_backward(struct nn_pass *p)
 {
-    return nn_convpool_backward(p, &p->node[DROPOUT]);
+    return nn_conv_pool_backward(p, &p->node[DROPOUT]);
 }
 
 const struct nn_fused nn_fused_conv_relu_maxpool_dropout = {
@@ -32,12 +32,12 @@ const struct nn_fused nn_fused_conv_relu_maxpool_dropout = {
                                               "input 9x6x6\nconv 10 1x1\nrelu\nmaxpool 2\n"
                                               "dropout .5\ndense 3\nmse",
                                               NULL},
-            .open = nn_convpool_open,
-            .close = nn_convpool_close,
-            .forward = forward,
-            .backward = backward,
+            .open = nn_conv_pool_open,
+            .close = nn_conv_pool_close,
+            .forward = conv_pool_dropout_forward,
+            .backward = conv_pool_dropout_backward,
             .takes_planar = true,
             .needs_x = true,
         },
-    .fits = fits,
+    .fits = conv_pool_dropout_fits,
 };

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Convolution, ReLU and maxpool 2x2: nn/convpool.h.
+ * Convolution, ReLU and maxpool 2x2: nn/conv/pool.h.
  */
-#include "nn/convpool.h"
+#include "nn/conv/pool.h"
 #include "nn/fuse.h"
 
-static base_status forward(struct nn_pass *p)
+static base_status conv_pool_forward(struct nn_pass *p)
 {
-    return nn_convpool_forward(p, NULL);
+    return nn_conv_pool_forward(p, NULL);
 }
 
-static base_status backward(struct nn_pass *p)
+static base_status conv_pool_backward(struct nn_pass *p)
 {
-    return nn_convpool_backward(p, NULL);
+    return nn_conv_pool_backward(p, NULL);
 }
 
 const struct nn_fused nn_fused_conv_relu_maxpool = {
@@ -25,12 +25,12 @@ const struct nn_fused nn_fused_conv_relu_maxpool = {
                                               "input 9x6x6\nconv 10 1x1 bias=off\nrelu\nmaxpool 2\n"
                                               "dense 3\nmse",
                                               NULL},
-            .open = nn_convpool_open,
-            .close = nn_convpool_close,
-            .forward = forward,
-            .backward = backward,
+            .open = nn_conv_pool_open,
+            .close = nn_conv_pool_close,
+            .forward = conv_pool_forward,
+            .backward = conv_pool_backward,
             .takes_planar = true,
             .needs_x = true,
         },
-    .fits = nn_convpool_fits,
+    .fits = nn_conv_pool_fits,
 };

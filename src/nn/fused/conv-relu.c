@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * The first convolution of few channels, with its ReLU: outputs many times its inputs, so a pass
- * over them counts. Candidates that know nothing of a ReLU get one before or behind them. Not for
+ * over them counts. Forms that know nothing of a ReLU get one before or after them. Not for
  * other convolutions, nor where a pool follows that the ReLU goes with (relu-maxpool.c).
  */
 #include <string.h>
 
-#include "nn/convlayer.h"
+#include "nn/conv/layer.h"
 #include "nn/fuse.h"
 #include "nn/pool.h"
 
-static bool fits(const struct nn_node *nodes)
+static bool conv_relu_fits(const struct nn_node *nodes)
 {
     const struct nn_node *next = &nodes[2]; /* there is one: a model ends with its loss */
 
@@ -23,41 +23,41 @@ static size_t outputs(const struct nn_node *node, int n)
     return (size_t)n * nn_shape_floats(node->out);
 }
 
-static base_status open_group(const struct nn_node *node, struct nn_open *open, void **state_p)
+static base_status conv_relu_open(const struct nn_node *node, struct nn_open *open, void **state_p)
 {
-    base_status st = nn_convlayer_open(node, open, state_p);
-    const struct nn_convlayer *s = *state_p;
+    base_status st = nn_conv_layer_open(node, open, state_p);
+    const struct nn_conv_work *work = *state_p;
 
-    if (st == BASE_OK && open->training && s->conv->backward_relu == NULL)
+    if (st == BASE_OK && open->training && work->conv->backward_relu == NULL)
         open->scratch_bytes += outputs(node, open->n_max) * sizeof(float);
     return st;
 }
 
-static base_status forward(struct nn_pass *p)
+static base_status conv_relu_forward(struct nn_pass *p)
 {
     base_status st = BASE_OK;
-    const struct nn_convlayer *s = p->state;
+    const struct nn_conv_work *work = p->state;
 
-    if (s->conv->forward_relu != NULL)
-        return s->conv->forward_relu(s->state, p->n, p->x, p->param[0], p->param[1], p->y,
-                                     p->scratch);
-    TRY(s->conv->forward(s->state, p->n, p->x, p->param[0], p->param[1], p->y, p->scratch));
+    if (work->conv->forward_relu != NULL)
+        return work->conv->forward_relu(work, p->n, p->x, p->param[0], p->param[1], p->y,
+                                        p->scratch);
+    TRY(work->conv->forward(work, p->n, p->x, p->param[0], p->param[1], p->y, p->scratch));
     nn_simd()->relu(outputs(p->node, p->n), p->y, p->y);
 out:
     return st;
 }
 
-static base_status backward(struct nn_pass *p)
+static base_status conv_relu_backward(struct nn_pass *p)
 {
-    const struct nn_convlayer *s = p->state;
-    float *masked = p->scratch + s->scratch_bytes / sizeof *p->scratch;
+    const struct nn_conv_work *work = p->state;
+    float *masked = p->scratch + work->scratch_bytes / sizeof *p->scratch;
 
-    if (s->conv->backward_relu != NULL)
-        return s->conv->backward_relu(s->state, p->n, p->x, p->y, p->dy, p->dparam[0], p->dparam[1],
-                                      p->scratch);
+    if (work->conv->backward_relu != NULL)
+        return work->conv->backward_relu(work, p->n, p->x, p->y, p->dy, p->dparam[0], p->dparam[1],
+                                         p->scratch);
     nn_simd()->relu_backward(outputs(p->node, p->n), p->y, p->dy, masked);
-    return s->conv->backward(s->state, p->n, p->x, masked, p->param[0], p->dparam[0], p->dparam[1],
-                             p->dx, p->scratch);
+    return work->conv->backward(work, p->n, p->x, masked, p->param[0], p->dparam[0], p->dparam[1],
+                                p->dx, p->scratch);
 }
 
 const struct nn_fused nn_fused_conv_relu = {
@@ -69,13 +69,13 @@ const struct nn_fused nn_fused_conv_relu = {
                                               "input 3x5x4\nconv 20 3x3 pad=1 bias=off\nrelu\n"
                                               "maxpool 3\ndense 3\nmse",
                                               NULL},
-            .open = open_group,
-            .close = nn_convlayer_close,
-            .forward = forward,
-            .backward = backward,
+            .open = conv_relu_open,
+            .close = nn_conv_layer_close,
+            .forward = conv_relu_forward,
+            .backward = conv_relu_backward,
             .takes_planar = true,
             .needs_x = true,
             .needs_y = true,
         },
-    .fits = fits,
+    .fits = conv_relu_fits,
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Convolution: describes itself and hands the work to a candidate of nn/kernels (nn/conv.h). As
- * the first layer on fewer than eight channels it reads the planar input; with more, blocks waste
- * nothing and are faster. Grouped convolutions always read blocks.
+ * Convolution: describes itself and hands the work to a form (nn/conv/conv.h). As the first layer
+ * on fewer than eight channels it reads the planar input; with more, blocks waste nothing and are
+ * faster. Grouped convolutions always read blocks.
  */
-#include "nn/convlayer.h"
+#include "nn/conv/layer.h"
 
 #include <math.h>
 
@@ -13,12 +13,12 @@
 
 enum { MAX_CHANNELS = 1 << 20, MAX_KERNEL = 255 };
 
-static base_status parse(struct nn_line *line, void *config)
+static base_status conv_parse(struct nn_line *line, void *config)
 {
     base_status st = BASE_OK;
-    struct nn_convlayer_config *c = config;
+    struct nn_conv_config *c = config;
 
-    *c = (struct nn_convlayer_config){.stride = {1, 1}, .groups = 1, .bias = true};
+    *c = (struct nn_conv_config){.stride = {1, 1}, .groups = 1, .bias = true};
     TRY(nn_line_int(line, "OUT", 1, MAX_CHANNELS, &c->out));
     TRY(nn_line_pair(line, "kernel", 1, MAX_KERNEL, c->kernel));
     TRY(nn_line_opt_pair(line, "stride", 1, MAX_KERNEL, c->stride));
@@ -29,14 +29,14 @@ out:
     return st;
 }
 
-static bool *bias_of(void *config)
+static bool *conv_bias(void *config)
 {
-    return &((struct nn_convlayer_config *)config)->bias;
+    return &((struct nn_conv_config *)config)->bias;
 }
 
-static base_status describe(struct nn_node *node)
+static base_status conv_describe(struct nn_node *node)
 {
-    const struct nn_convlayer_config *c = node->config;
+    const struct nn_conv_config *c = node->config;
     struct nn_shape in = node->in;
     int h = in.h + 2 * c->pad[0], w = in.w + 2 * c->pad[1];
     int inputs = in.c / c->groups;
@@ -53,7 +53,7 @@ static base_status describe(struct nn_node *node)
                          c->groups, in.c, c->out);
     if (c->groups > 1 || in.c >= NN_BLOCK)
         node->in.planar = in.planar = false;
-    node->out = nn_convlayer_out(node);
+    node->out = nn_conv_layer_out(node);
     nn_node_param(node, "weight",
                   (struct nn_tensor){
                       .order = c->groups > 1 ? NN_PLAIN
@@ -69,24 +69,24 @@ static base_status describe(struct nn_node *node)
     return BASE_OK;
 }
 
-static base_status forward(struct nn_pass *p)
+static base_status conv_forward(struct nn_pass *p)
 {
-    const struct nn_convlayer *s = p->state;
+    const struct nn_conv_work *work = p->state;
 
-    return s->conv->forward(s->state, p->n, p->x, p->param[0], p->param[1], p->y, p->scratch);
+    return work->conv->forward(work, p->n, p->x, p->param[0], p->param[1], p->y, p->scratch);
 }
 
-static base_status backward(struct nn_pass *p)
+static base_status conv_backward(struct nn_pass *p)
 {
-    const struct nn_convlayer *s = p->state;
+    const struct nn_conv_work *work = p->state;
 
-    return s->conv->backward(s->state, p->n, p->x, p->dy, p->param[0], p->dparam[0], p->dparam[1],
-                             p->dx, p->scratch);
+    return work->conv->backward(work, p->n, p->x, p->dy, p->param[0], p->dparam[0], p->dparam[1],
+                                p->dx, p->scratch);
 }
 
 static base_status conv_express(const struct nn_node *node, struct nn_ops *ops)
 {
-    const struct nn_convlayer_config *c = node->config;
+    const struct nn_conv_config *c = node->config;
     struct nn_op *op = nn_ops_add(ops, "Conv");
 
     for (int i = 0; i < node->params; i++)
@@ -109,15 +109,14 @@ const struct nn_layer nn_layer_conv = {
                               "input 12x6x6\nconv 8 3x3 pad=1 groups=4\nflatten\ndense 3\nmse",
                               "input 16x9x9\nconv 8 5x5 stride=2 pad=2\nflatten\ndense 3\nmse",
                               "input 8x5x7\nconv 8 3x1 pad=1x0\nflatten\ndense 3\nmse", NULL},
-    .config_size = sizeof(struct nn_convlayer_config),
-    .convolution = nn_convlayer_shape,
-    .bias = bias_of,
-    .parse = parse,
-    .describe = describe,
-    .open = nn_convlayer_open,
-    .close = nn_convlayer_close,
-    .forward = forward,
-    .backward = backward,
+    .config_size = sizeof(struct nn_conv_config),
+    .bias = conv_bias,
+    .parse = conv_parse,
+    .describe = conv_describe,
+    .open = nn_conv_layer_open,
+    .close = nn_conv_layer_close,
+    .forward = conv_forward,
+    .backward = conv_backward,
     .express = conv_express,
     .takes_planar = true,
     .needs_x = true,

@@ -24,7 +24,7 @@ struct nn_pool_shape {
 enum { NN_POOL_DEAD = 4 };
 
 struct base_team;
-struct nn_simd_conv;
+struct nn_conv;
 
 /* The CPU levels, slowest first; what is chosen by level is a table indexed by it. */
 enum nn_level { NN_LEVEL_portable, NN_LEVEL_avx2, NN_LEVEL_avx512, NN_LEVELS };
@@ -80,9 +80,7 @@ struct nn_simd {
     void (*avgpool)(int n, const struct nn_pool_shape *shape, const float *x, float *y);
     void (*avgpool_backward)(int n, const struct nn_pool_shape *shape, const float *dy, float *dx);
 
-    /* Convolutions (nn/simd/conv.h), by the names of their candidates. */
-    const struct nn_simd_conv *winograd4, *winograd2, *winograd4s2, *winograd2s2, *toeplitz2,
-        *direct, *gemm1x1, *patches;
+    const struct nn_conv *const *convs; /* forms of convolution (nn/conv/conv.h) */
 
     /* Fused with batch-norm (scale, shift, mean, b, c per channel) and ReLU, as if one by one: a
      * NaN passes forward, and back goes nothing where y is not above 0. */

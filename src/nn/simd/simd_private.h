@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shared by the files of nn/simd, each of which is compiled once for every CPU level with
- * NN_SIMD_LEVEL set to the level's name: NN_LEVEL gives every function a name of its own there.
- * Functions that take or return vectors are inline: how a vector is passed differs by level.
+ * Shared by the files of nn/simd and the forms of nn/conv, each of which is compiled once for every
+ * CPU level with NN_SIMD_LEVEL set to the level's name: NN_LEVEL gives every function a name of its
+ * own there. Functions that take or return vectors are inline: how a vector is passed differs by
+ * level.
  */
 #ifndef NN_SIMD_PRIVATE_H
 #define NN_SIMD_PRIVATE_H
@@ -151,9 +152,7 @@ void NN_LEVEL(avgpool)(int n, const struct nn_pool_shape *shape, const float *x,
 void NN_LEVEL(avgpool_backward)(int n, const struct nn_pool_shape *shape, const float *dy,
                                 float *dx);
 
-extern const struct nn_simd_conv NN_LEVEL(winograd4), NN_LEVEL(winograd2), NN_LEVEL(winograd4s2),
-    NN_LEVEL(winograd2s2), NN_LEVEL(toeplitz2), NN_LEVEL(direct), NN_LEVEL(gemm1x1),
-    NN_LEVEL(patches);
+extern const struct nn_conv *const NN_LEVEL(conv_registry)[]; /* cmake/registry.cmake */
 
 void NN_LEVEL(bn_relu)(int n, int c8, int s, const float *x, const float *scale, const float *shift,
                        float *y);

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "model/model.h"
-#include "nn/kernelplan.h"
+#include "nn/conv/kernelplan.h"
 #include "nn/net.h"
 #include "nn/simd/simd.h"
 #include "nn/zoo.h"

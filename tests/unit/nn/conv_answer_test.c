@@ -34,12 +34,12 @@ static void inference(void **unused)
         convs_reference(&s, 0, &b);
         count = convs_open(&s, work);
         for (struct convs_work *w = work; w < work + count; w++) {
-            convs_take_scratch(&b, w->bytes);
+            convs_take_scratch(&b, w->work.scratch_bytes);
             assert_int_equal(
-                w->conv->forward(w->state, 1, b.x, b.w, s.bias ? b.b : NULL, b.y, b.scratch),
+                w->work.conv->forward(&w->work, 1, b.x, b.w, s.bias ? b.b : NULL, b.y, b.scratch),
                 BASE_OK);
             assert_true(convs_compare(nn_shape_floats(s.out), b.y, b.y_ref) <= CONVS_TOLERANCE);
-            w->conv->close(w->state);
+            nn_conv_work_fini(&w->work);
         }
         convs_buffers_free(&b);
     }
@@ -66,9 +66,10 @@ static void tail_reference(const struct nn_conv_shape *s, int n, const struct co
             }
 }
 
-static void one_answer(const struct convs_work *w, const struct nn_conv_shape *s, int n,
+static void one_answer(const struct nn_conv_work *work, struct base_team *team, int n,
                        struct convs_buffers *b, const float *prepared, struct nn_conv_tail tail)
 {
+    const struct nn_conv_shape *s = &work->shape;
     const int step = tail.pool ? 2 : 1;
     const struct nn_shape out = {s->out.c, s->out.h / step, s->out.w / step, false, false};
     const size_t ys = (size_t)n * nn_shape_floats(out);
@@ -76,8 +77,8 @@ static void one_answer(const struct convs_work *w, const struct nn_conv_shape *s
 
     convs_spoil(b->ys, b->y);
     memset(b->scratch, 0x5a, b->scratch_bytes + CONVS_GUARD);
-    assert_int_equal(w->conv->answer(w->state, w->team, n, b->x, prepared, s->bias ? b->b : NULL,
-                                     &tail, b->y, b->scratch),
+    assert_int_equal(work->conv->answer(work, team, n, b->x, prepared, s->bias ? b->b : NULL, &tail,
+                                        b->y, b->scratch),
                      BASE_OK);
     for (size_t i = 0; i < CONVS_GUARD; i++)
         assert_int_equal(b->scratch[b->scratch_bytes + i], 0x5a);
@@ -90,15 +91,17 @@ static void one_answer(const struct convs_work *w, const struct nn_conv_shape *s
     base_free(want);
 }
 
-static void all_tails(const struct convs_work *w, const struct nn_conv_shape *s, int n,
+static void all_tails(const struct nn_conv_work *work, struct base_team *team, int n,
                       struct convs_buffers *b, const float *prepared)
 {
+    const struct nn_shape out = work->shape.out;
+
     for (int bits = 0; bits < 8; bits++) {
         const struct nn_conv_tail tail = {
             .add = bits & 1 ? b->dy : NULL, .relu = bits & 2, .pool = bits & 4};
 
-        if (!tail.pool || (s->out.h % 2 == 0 && s->out.w % 2 == 0))
-            one_answer(w, s, n, b, prepared, tail);
+        if (!tail.pool || (out.h % 2 == 0 && out.w % 2 == 0))
+            one_answer(work, team, n, b, prepared, tail);
     }
 }
 
@@ -118,19 +121,19 @@ static void answers_of(const struct convs_case *g, int threads)
     for (int j = 0; j < s.n_max; j++)
         convs_reference(&s, j, &b);
     for (struct convs_work *w = work; w < work + count; w++) {
+        const struct nn_conv *conv = w->work.conv;
         float *prepared;
 
-        if (w->conv->answer != NULL) {
-            prepared = convs_zeros(w->conv->prepared_floats(&s), sizeof *prepared);
-            w->conv->prepare(&s, b.w, prepared);
-            convs_take_scratch(&b, w->bytes);
-            w->team = team;
+        if (conv->answer != NULL) {
+            prepared = convs_zeros(conv->prepared_floats(&s), sizeof *prepared);
+            conv->prepare(&s, b.w, prepared);
+            convs_take_scratch(&b, w->work.scratch_bytes);
             for (int n = 1; n <= s.n_max; n++)
                 if (n < 5 || n == s.n_max)
-                    all_tails(w, &s, n, &b, prepared);
+                    all_tails(&w->work, team, n, &b, prepared);
             base_free(prepared);
         }
-        w->conv->close(w->state);
+        nn_conv_work_fini(&w->work);
     }
     base_team_free(team);
     convs_buffers_free(&b);

@@ -24,18 +24,19 @@
 
 static const double exact = 1e-6;
 
-static void run(const struct nn_conv *conv, void *state, const struct nn_conv_shape *s, int n,
-                struct convs_buffers *b)
+static void run(const struct nn_conv_work *work, int n, struct convs_buffers *b)
 {
+    const struct nn_conv_shape *s = &work->shape;
+
     convs_spoil(b->ys, b->y);
     convs_spoil(b->xs, b->dx);
     convs_spoil(b->ws, b->dw);
     convs_spoil(b->os, b->db);
     memset(b->scratch, 0x5a, b->scratch_bytes + CONVS_GUARD);
-    assert_int_equal(conv->forward(state, n, b->x, b->w, s->bias ? b->b : NULL, b->y, b->scratch),
-                     BASE_OK);
-    assert_int_equal(conv->backward(state, n, b->x, b->dy, b->w, b->dw, s->bias ? b->db : NULL,
-                                    s->want_dx ? b->dx : NULL, b->scratch),
+    assert_int_equal(
+        work->conv->forward(work, n, b->x, b->w, s->bias ? b->b : NULL, b->y, b->scratch), BASE_OK);
+    assert_int_equal(work->conv->backward(work, n, b->x, b->dy, b->w, b->dw, s->bias ? b->db : NULL,
+                                          s->want_dx ? b->dx : NULL, b->scratch),
                      BASE_OK);
     for (size_t i = 0; i < CONVS_GUARD; i++)
         assert_int_equal(b->scratch[b->scratch_bytes + i], 0x5a);
@@ -84,25 +85,28 @@ static void one_shape(const struct convs_case *g)
     for (int n = 1; n <= s.n_max; n++) {
         convs_reference(&s, n - 1, &b);
         for (struct convs_work *w = work; w < work + count; w++) {
-            convs_take_scratch(&b, w->bytes);
-            run(w->conv, w->state, &s, n, &b);
+            convs_take_scratch(&b, w->work.scratch_bytes);
+            run(&w->work, n, &b);
             w->worst = fmax(w->worst, check(&s, n, &b));
-            if (strcmp(w->conv->name, "onednn") == 0)
+            if (strcmp(w->work.conv->name, "onednn") == 0)
                 onednn = w->worst;
         }
     }
     for (struct convs_work *w = work; w < work + count; w++) {
-        convs_take_scratch(&b, w->bytes);
-        run(w->conv, w->state, &s, s.n_max, &b);
+        const struct nn_conv *conv = w->work.conv;
+
+        convs_take_scratch(&b, w->work.scratch_bytes);
+        run(&w->work, s.n_max, &b);
         memcpy(first, b.dw, b.ws * sizeof *first);
-        run(w->conv, w->state, &s, s.n_max, &b);
+        run(&w->work, s.n_max, &b);
         assert_memory_equal(first, b.dw, b.ws * sizeof *first);
-        print_message("%-11s %3d->%2d %dx%d k%dx%d s%d g%-2d %s: %.1e  %s\n", w->conv->name, g->i,
+        print_message("%-11s %3d->%2d %dx%d k%dx%d s%d g%-2d %s: %.1e  %s\n", conv->name, g->i,
                       g->o, g->h, g->w, g->kernel[0], g->kernel[1], g->stride[0], g->groups,
                       g->planar ? "planar" : "blocked", w->worst,
-                      w->conv->implementation(w->state));
-        assert_true(w->worst <= limit(w->conv, onednn));
-        w->conv->close(w->state);
+                      conv->implementation != NULL ? conv->implementation(&w->work)
+                                                   : nn_simd()->name);
+        assert_true(w->worst <= limit(conv, onednn));
+        nn_conv_work_fini(&w->work);
     }
     convs_buffers_free(&b);
     base_free(first);
@@ -122,8 +126,8 @@ static void any_number_of_threads(void **unused)
 {
     (void)unused;
     for (size_t i = 0; i < convs_grid_count; i++)
-        for (size_t c = 0; c < nn_conv_count; c++) {
-            const struct nn_conv *conv = nn_conv_registry[c];
+        for (size_t c = 0; c < nn_conv_count(); c++) {
+            const struct nn_conv *conv = nn_conv_registry()[c];
             const struct nn_conv_shape s = convs_shape(&convs_grid[i]);
             struct convs_buffers b;
             float *dw, *dx, *y;
@@ -135,13 +139,12 @@ static void any_number_of_threads(void **unused)
             dx = convs_zeros(b.xs, sizeof *dx);
             y = convs_zeros(b.ys, sizeof *y);
             for (int threads = 1; threads <= 5; threads += 2) {
-                void *state;
-                size_t bytes;
+                struct nn_conv_work work;
 
                 nn_threads_set(threads);
-                assert_int_equal(conv->open(&s, &bytes, &state), BASE_OK);
-                convs_take_scratch(&b, bytes);
-                run(conv, state, &s, s.n_max, &b);
+                assert_int_equal(nn_conv_work_init(&work, conv, &s), BASE_OK);
+                convs_take_scratch(&b, work.scratch_bytes);
+                run(&work, s.n_max, &b);
                 if (threads == 1) {
                     memcpy(dw, b.dw, b.ws * sizeof *dw);
                     memcpy(dx, b.dx, b.xs * sizeof *dx);
@@ -152,10 +155,10 @@ static void any_number_of_threads(void **unused)
                 assert_memory_equal(y, b.y, b.ys * sizeof *y);
                 convs_spoil(b.ws, b.dw);
                 assert_int_equal(
-                    conv->backward(state, s.n_max, b.x, b.dy, b.w, b.dw, NULL, NULL, b.scratch),
+                    conv->backward(&work, s.n_max, b.x, b.dy, b.w, b.dw, NULL, NULL, b.scratch),
                     BASE_OK);
                 assert_memory_equal(dw, b.dw, b.ws * sizeof *dw);
-                conv->close(state);
+                nn_conv_work_fini(&work);
             }
             convs_buffers_free(&b);
             base_free(dw);
@@ -165,53 +168,52 @@ static void any_number_of_threads(void **unused)
     nn_threads_set(0);
 }
 
-/* With a ReLU behind it: the bits of the passes one by one. */
+/* Followed by a ReLU: the bits of the passes one by one. */
 static void relu_of(const struct nn_conv *conv, const struct nn_conv_shape *s)
 {
     struct convs_buffers b = convs_buffers_new(s);
     float *y = convs_zeros(b.ys, sizeof *y), *masked = convs_zeros(b.ys, sizeof *masked);
     float *dw = convs_zeros(b.ws, sizeof *dw), *db = convs_zeros(b.os, sizeof *db);
     float *bias = s->bias ? b.b : NULL;
-    size_t bytes;
-    void *state;
+    struct nn_conv_work work;
 
-    assert_int_equal(conv->open(s, &bytes, &state), BASE_OK);
-    convs_take_scratch(&b, bytes);
-    assert_int_equal(conv->forward(state, s->n_max, b.x, b.w, bias, b.y, b.scratch), BASE_OK);
+    assert_int_equal(nn_conv_work_init(&work, conv, s), BASE_OK);
+    convs_take_scratch(&b, work.scratch_bytes);
+    assert_int_equal(conv->forward(&work, s->n_max, b.x, b.w, bias, b.y, b.scratch), BASE_OK);
     for (size_t i = 0; i < b.ys; i++) {
         b.y[i] = b.y[i] < 0 ? 0 : b.y[i];
         masked[i] = b.y[i] > 0 ? b.dy[i] : 0;
     }
-    assert_int_equal(conv->backward(state, s->n_max, b.x, masked, b.w, b.dw, s->bias ? b.db : NULL,
+    assert_int_equal(conv->backward(&work, s->n_max, b.x, masked, b.w, b.dw, s->bias ? b.db : NULL,
                                     NULL, b.scratch),
                      BASE_OK);
     convs_spoil(b.ys, y);
     convs_spoil(b.ws, dw);
-    assert_int_equal(conv->forward_relu(state, s->n_max, b.x, b.w, bias, y, b.scratch), BASE_OK);
+    assert_int_equal(conv->forward_relu(&work, s->n_max, b.x, b.w, bias, y, b.scratch), BASE_OK);
     assert_int_equal(
-        conv->backward_relu(state, s->n_max, b.x, y, b.dy, dw, s->bias ? db : NULL, b.scratch),
+        conv->backward_relu(&work, s->n_max, b.x, y, b.dy, dw, s->bias ? db : NULL, b.scratch),
         BASE_OK);
     assert_memory_equal(y, b.y, b.ys * sizeof *y);
     assert_memory_equal(dw, b.dw, b.ws * sizeof *dw);
     assert_memory_equal(db, b.db, b.os * sizeof *db);
-    conv->close(state);
+    nn_conv_work_fini(&work);
     convs_buffers_free(&b);
     for (float **p = (float *[]){y, masked, dw, db, NULL}; *p; p++)
         base_free(*p);
 }
 
-static void relu_behind(void **unused)
+static void relu_after(void **unused)
 {
     int cases = 0;
 
     (void)unused;
     for (size_t i = 0; i < convs_grid_count; i++)
-        for (size_t c = 0; c < nn_conv_count; c++) {
+        for (const struct nn_conv *const *conv = nn_conv_registry(); *conv != NULL; conv++) {
             const struct nn_conv_shape s = convs_shape(&convs_grid[i]);
 
-            if (!nn_conv_registry[c]->serves(&s) || !nn_conv_registry[c]->forward_relu)
+            if (!(*conv)->serves(&s) || (*conv)->forward_relu == NULL)
                 continue;
-            relu_of(nn_conv_registry[c], &s);
+            relu_of(*conv, &s);
             cases++;
         }
     assert_true(cases > 3);
@@ -236,11 +238,11 @@ static void many_batch_sizes(void **unused)
         for (int i = 0; i < 13; i++) {
             const int n = 1 + i * 5 % 6;
 
-            convs_take_scratch(&all[n - 1], w->bytes);
-            run(w->conv, w->state, &s, n, &all[n - 1]);
+            convs_take_scratch(&all[n - 1], w->work.scratch_bytes);
+            run(&w->work, n, &all[n - 1]);
             assert_true(check(&s, n, &all[n - 1]) <= CONVS_TOLERANCE);
         }
-        w->conv->close(w->state);
+        nn_conv_work_fini(&w->work);
     }
     for (int n = 1; n <= 6; n++)
         convs_buffers_free(&all[n - 1]);
@@ -266,15 +268,14 @@ static void no_reference_code(void **unused)
         skip(); /* oneDNN has nothing but reference code for the oldest CPUs */
     for (size_t i = 0; i < sizeof zoo / sizeof *zoo; i++) {
         struct nn_conv_shape s = convs_shape(&zoo[i]);
-        size_t bytes;
-        void *state;
+        struct nn_conv_work work;
 
         assert_int_equal(nn_conv_choose("onednn", &s, &conv), BASE_OK);
-        assert_int_equal(conv->open(&s, &bytes, &state), BASE_OK);
+        assert_int_equal(nn_conv_work_init(&work, conv, &s), BASE_OK);
         print_message("%3d->%3d %dx%d: %s, scratch %zu\n", zoo[i].i, zoo[i].o, zoo[i].h, zoo[i].w,
-                      conv->implementation(state), bytes);
-        assert_null(strstr(conv->implementation(state), "ref"));
-        conv->close(state);
+                      conv->implementation(&work), work.scratch_bytes);
+        assert_null(strstr(conv->implementation(&work), "ref"));
+        nn_conv_work_fini(&work);
     }
 }
 
@@ -295,8 +296,9 @@ static void choosing(void **unused)
     assert_non_null(strstr(base_message(), "onednn"));
     assert_int_equal(nn_conv_choose("gemm1x1", &s, &conv), BASE_ERR_USAGE);
     assert_null(conv);
-    for (size_t i = 0; i < nn_conv_count; i++)
-        nn_conv_registry[i]->close(NULL);
+    nn_conv_work_fini(&(struct nn_conv_work){0});
+    for (const struct nn_conv *const *form = nn_conv_registry(); *form != NULL; form++)
+        nn_conv_work_fini(&(struct nn_conv_work){.conv = *form});
 }
 
 #ifndef LEVEL
@@ -308,7 +310,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_candidate_every_shape),
         cmocka_unit_test(any_number_of_threads),
-        cmocka_unit_test(relu_behind),
+        cmocka_unit_test(relu_after),
         cmocka_unit_test(many_batch_sizes),
         cmocka_unit_test(no_reference_code),
         cmocka_unit_test(choosing),

@@ -15,10 +15,10 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "nn/conv.h"
+#include "nn/conv/conv.h"
+#include "nn/conv/prefer.h"
 #include "nn/fuse.h"
 #include "nn/infer.h"
-#include "nn/prefer.h"
 #include "nn/threads.h"
 #include "support/nets.h"
 
@@ -201,8 +201,8 @@ static void odd_shapes(void **unused)
                                        channels[turn / 3 % 3], kernel, kernel, stride, pad,
                                        tails[mix % 4], kernel, kernel, kernel / 2);
                     check_model(support_graph(text), 1 + turn % 3, NULL);
-                    for (size_t i = 0; i < nn_conv_count; i++)
-                        check_model(support_graph(text), 3, nn_conv_registry[i]->name);
+                    for (size_t i = 0; i < nn_conv_count(); i++)
+                        check_model(support_graph(text), 3, nn_conv_registry()[i]->name);
                     base_free(text);
                 }
 }
@@ -219,9 +219,9 @@ static void zoo(void **unused)
 static void every_kernel(void **unused)
 {
     (void)unused;
-    for (size_t i = 0; i < nn_conv_count; i++) {
-        check_model(support_graph(residual), 3, nn_conv_registry[i]->name);
-        check_model(support_graph(grouped), 3, nn_conv_registry[i]->name);
+    for (size_t i = 0; i < nn_conv_count(); i++) {
+        check_model(support_graph(residual), 3, nn_conv_registry()[i]->name);
+        check_model(support_graph(grouped), 3, nn_conv_registry()[i]->name);
     }
     check_model(support_zoo("mnist-cnn"), 3, "conv1=direct conv2=patches");
 }
@@ -291,13 +291,13 @@ static void a_batch_changes_no_bit(void **unused)
     float *together = zeros((size_t)(m.n * m.outputs)), *alone = zeros((size_t)m.outputs);
 
     (void)unused;
-    for (size_t k = 0; k < nn_conv_count; k++) {
+    for (size_t k = 0; k < nn_conv_count(); k++) {
         struct nn_infer *infer;
         struct nn_lane *lane;
 
-        if (nn_conv_registry[k]->answer == NULL)
+        if (nn_conv_registry()[k]->answer == NULL)
             continue;
-        infer = infer_new(&m, m.n, nn_conv_registry[k]->name);
+        infer = infer_new(&m, m.n, nn_conv_registry()[k]->name);
         check(nn_lane_new(infer, &lane));
         check(nn_lane_run(lane, m.n, m.x, together));
         for (int i = 0; i < m.n; i++) {

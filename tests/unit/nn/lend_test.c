@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "nn/kernelplan.h"
+#include "nn/conv/kernelplan.h"
 #include "support/nets.h"
 
 enum { N = 2, NONE = -1, ANY = -2 };

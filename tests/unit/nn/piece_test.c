@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "nn/conv/kernelplan.h"
 #include "nn/fuse.h"
-#include "nn/kernelplan.h"
 #include "support/nets.h"
 
 enum { N = 2, BATCHES = 5, MAX_STAGES = 3 };

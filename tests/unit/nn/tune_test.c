@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "nn/tune.h"
+#include "nn/conv/tune.h"
 
 static const char text[] = "input 3x12x12\nclasses 4\n"
                            "conv 16 3x3 pad=1 name=first\nrelu\n"
