@@ -98,7 +98,7 @@ json_t *cluster_coordinator_event(struct cluster_coordinator *c)
 
 void cluster_coordinator_describe(const struct failure *f, char *text, size_t room)
 {
-    char how[320], pid[32] = ""; /* a worker that never started has none */
+    char how[320], pid[32] = ""; /* a worker that never started has no pid */
 
     if (f->exited && f->signal != 0)
         snprintf(how, sizeof how, "%s (signal %d, SIG%s)", f->why, f->signal,
@@ -120,7 +120,7 @@ void cluster_coordinator_warn(const struct cluster_coordinator *c, const struct 
     char text[1600], place[64] = "";
     size_t used;
 
-    if (c->phase == FAILING || c->phase == OVER) /* the job's last words tell of it */
+    if (c->phase == FAILING || c->phase == OVER) /* the job's END tells of it */
         return;
     cluster_coordinator_describe(f, text, 512);
     used = strlen(text);
@@ -134,8 +134,8 @@ void cluster_coordinator_warn(const struct cluster_coordinator *c, const struct 
         base_warn("%s; %sall others are done", text, place);
 }
 
-/* The words alone where no worker is to blame: the command line or the model is wrong, or there is
- * one host, whose workers all have the same input. */
+/* Gives the words without the worker's name where no worker is to blame: the command line or the
+ * model is wrong, or there is one host, whose workers all have the same input. */
 static void own_words(const struct cluster_coordinator *c, const struct failure *f, char *text,
                       size_t room)
 {
