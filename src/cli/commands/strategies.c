@@ -12,7 +12,7 @@ struct args {
     bool json;
 };
 
-static json_t *options_of(const struct train_strategy *strategy)
+static json_t *cmd_strategies_options_of(const struct train_strategy *strategy)
 {
     json_t *list = json_array();
     struct base_option row;
@@ -29,7 +29,7 @@ static json_t *options_of(const struct train_strategy *strategy)
     return list;
 }
 
-static base_status print_json(void)
+static base_status cmd_strategies_print_json(void)
 {
     json_t *list = json_array(), *object;
     base_status st;
@@ -39,7 +39,7 @@ static base_status print_json(void)
 
         json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:o}", "name", s->name, "help",
                                               s->help, "commit_unit", s->commit_unit, "alone",
-                                              s->alone, "options", options_of(s)));
+                                              s->alone, "options", cmd_strategies_options_of(s)));
     }
     object = json_pack("{s:i, s:o}", "schema", 1, "strategies", list);
     st = base_json_print(object);
@@ -47,7 +47,7 @@ static base_status print_json(void)
     return st;
 }
 
-static void print_text(void)
+static void cmd_strategies_print_text(void)
 {
     for (size_t i = 0; i < train_strategy_count; i++) {
         const struct train_strategy *s = train_strategy_registry[i];
@@ -68,14 +68,14 @@ static void print_text(void)
     }
 }
 
-static base_status run(void *args, const struct cli_positional *positional)
+static base_status cmd_strategies(void *args, const struct cli_positional *positional)
 {
     const struct args *a = args;
 
     (void)positional;
     if (a->json)
-        return print_json();
-    print_text();
+        return cmd_strategies_print_json();
+    cmd_strategies_print_text();
     return BASE_OK;
 }
 
@@ -98,5 +98,5 @@ const struct cli_command cli_command_strategies = {
     .options = options,
     .args_size = sizeof(struct args),
     .defaults = &(const struct args){0},
-    .run = run,
+    .run = cmd_strategies,
 };
