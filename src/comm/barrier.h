@@ -20,8 +20,8 @@ struct comm_barrier_words { /* all zero at first */
     _Alignas(64) _Atomic uint32_t turn; /* a futex */
     _Atomic uint32_t sleepers;          /* on `turn` */
     struct {
-        _Alignas(64) _Atomic uint32_t
-            turn; /* the turn in which it arrived last, plus one: to name absentees */
+        /* The turn in which it arrived last, plus one: names the ranks that have not come. */
+        _Alignas(64) _Atomic uint32_t turn;
     } members[COMM_MAX_WORKERS];
 };
 

@@ -32,8 +32,7 @@ void comm_endpoint_listen(struct comm_endpoint *endpoint, double deadline);
 /* Rings for this worker's wait alone, on sockets; losses ring for the whole host, too. */
 void comm_endpoint_ring(struct comm_endpoint *endpoint);
 /* Silences the bell. What it rang for is in `lost`, `cancelled` and `newest`: look there
- * afterwards.
- */
+ * afterwards. */
 void comm_endpoint_hush(struct comm_endpoint *endpoint);
 
 struct comm_group {
@@ -48,10 +47,9 @@ struct comm_group {
     int16_t through[COMM_MAX_WORKERS]; /* peer → index in `open`; -1: this rank itself */
     base_status failure;               /* BASE_OK, or why the group is void */
     double opening;                    /* when the opening began (base_now); 0: the group is open */
-    uint32_t
-        lost; /* id of a peer whose connection a transport saw break, before the coordinator told */
-    bool cut; /* the transport knows for sure that the link is dead: no need to wait for word */
-    bool polls;                 /* the wait under way is a comm_poll */
+    uint32_t lost; /* id of a peer whose connection a transport saw break; 0: none */
+    bool cut;   /* the transport knows for sure that the link is dead: no need to wait for word */
+    bool polls; /* the wait under way is a comm_poll */
     uint32_t newest_told;       /* the newest view that a comm_poll returned for */
     uint32_t newest_passed_on;  /* the newest view that a comm_engine_poll returned for */
     struct comm_engine *engine; /* its thread uses the group; NULL: the caller's thread does */

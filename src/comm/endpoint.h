@@ -40,8 +40,7 @@ uint16_t comm_endpoint_port(const struct comm_endpoint *endpoint); /* 0: does no
  * one ends in BASE_ERR_PEER_LOST. Waits in shared memory are ended by comm_host_alarm; this ends
  * the ones that sleep on sockets. */
 void comm_endpoint_lost(struct comm_endpoint *endpoint, uint32_t view, uint32_t id);
-/* The same where no worker is lost but the job ends: waits end in BASE_ERR_INTERRUPTED.
- */
+/* The same where no worker is lost but the job ends: waits end in BASE_ERR_INTERRUPTED. */
 void comm_endpoint_cancel(struct comm_endpoint *endpoint);
 
 /* From any thread: tells that view `view` exists. A comm_poll of an older group returns early;

@@ -19,8 +19,7 @@
 enum { COMM_FRAME_BYTES = 32 };
 enum comm_limit {
     COMM_MAX_CONTROL = 1 << 20, /* largest payload of a control frame */
-    COMM_MAX_DATA =
-        1 << 20, /* largest payload of a data frame; longer messages are several frames */
+    COMM_MAX_DATA = 1 << 20,    /* largest payload of a data frame; a message may be several */
 };
 
 enum comm_frame_type {
@@ -47,7 +46,7 @@ base_status comm_frame_check(const struct comm_frame *frame, uint32_t crc);
 
 /* Continues a CRC32C (start with 0). */
 uint32_t comm_crc32c(uint32_t crc, const void *bytes, size_t count);
-uint32_t comm_crc32c_portable(uint32_t crc, const void *bytes,
-                              size_t count); /* public for its test */
+/* Public for its test. */
+uint32_t comm_crc32c_portable(uint32_t crc, const void *bytes, size_t count);
 
 #endif

@@ -22,10 +22,10 @@ typedef _Atomic uint64_t word;
 enum { WORD = sizeof(word), LINE = 64 };
 
 struct head {
-    _Alignas(LINE) _Atomic uint32_t turn; /* a futex: the number of versions published. The newest
-                                             is in copy turn % 2 */
-    _Atomic uint32_t sleepers;            /* on `turn` */
-    _Atomic uint32_t writer;              /* the writer's rank + 1; 0: none yet */
+    /* A futex: the number of versions published. The newest is in copy turn % 2. */
+    _Alignas(LINE) _Atomic uint32_t turn;
+    _Atomic uint32_t sleepers; /* on `turn` */
+    _Atomic uint32_t writer;   /* the writer's rank + 1; 0: none yet */
     struct {
         _Alignas(LINE) _Atomic uint64_t version; /* 0: empty, or being written */
     } copies[2];

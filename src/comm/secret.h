@@ -22,8 +22,8 @@ base_status comm_secret_new(struct comm_secret *secret_p);
 void comm_secret_text(const struct comm_secret *secret, char token[COMM_TOKEN_TEXT]);
 base_status comm_secret_parse(const char *token, struct comm_secret *secret_p);
 
-base_status comm_secret_save(const struct comm_secret *secret,
-                             const char *path); /* makes a new file, mode 0600 */
+/* Makes a new file of mode 0600. */
+base_status comm_secret_save(const struct comm_secret *secret, const char *path);
 
 /* Reads the file `path` (--token-file) if given, else PACELINE_TOKEN; with neither *found_p is
  * false (base/secret.h). */

@@ -178,8 +178,7 @@ void comm_tls_free(struct comm_tls *tls)
 {
     if (tls == NULL)
         return;
-    SSL_CTX_free(
-        tls->context); /* streams hold references; the callbacks are used in handshakes only */
+    SSL_CTX_free(tls->context); /* streams hold references; callbacks are for handshakes only */
     explicit_bzero(tls, sizeof *tls);
     base_free(tls);
 }

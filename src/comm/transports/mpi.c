@@ -376,8 +376,7 @@ static base_status mpi_enter(struct comm_group *group, MPI_Comm *comm_p)
     for (int i = 0; i < group->open_count; i++)
         if (group->open[i].ops == &comm_transport_mpi) {
             *comm_p = ((struct mpi *)group->open[i].state)->channels[COMM_COLLECTIVES];
-            return comm_wait(group, NULL, 0,
-                             0); /* fails, with its own code, if the group is void */
+            return comm_wait(group, NULL, 0, 0); /* fails with the code of a void group */
         }
     return base_fail(BASE_ERR_INTERNAL, "this group does not use MPI");
 }

@@ -20,13 +20,11 @@
 
 enum {
     RING = 256 << 10,
-    CHUNK =
-        64
-        << 10 /* bytes published at a time: the peer copies them while the next ones are written */
+    CHUNK = 64 << 10 /* bytes published at a time: the peer copies while the next are written */
 };
 
-static const uint64_t MOST_BYTES =
-    UINT64_C(1) << 48; /* a longer message cannot exist: no host has the memory */
+/* No host has the memory for a longer message. */
+static const uint64_t MOST_BYTES = UINT64_C(1) << 48;
 
 struct head {
     uint32_t tag, reserved;
@@ -217,11 +215,6 @@ static uint64_t shm_room_of(const struct queue *q, bool sends)
     return atomic_load_explicit(&q->ring->put, memory_order_acquire) - q->at;
 }
 
-static bool shm_is_ready(const struct queue *q)
-{
-    return shm_room_of(q, q->first->sends) >= (q->first->moved == 0 ? sizeof(struct head) : 1);
-}
-
 /* Heads never wrap around: records and RING are multiples of a head's size. */
 static base_status shm_move_head(struct shm *s, struct queue *q, struct comm_request *r)
 {
@@ -317,8 +310,7 @@ out:
 }
 
 /* Puts what fits into the ring at once, so that a sender that goes on computing need not wait
- * first.
- */
+ * first. */
 static void shm_send_ahead(struct shm *s, struct queue *q)
 {
     bool moved = true;
@@ -358,9 +350,12 @@ static uint64_t shm_bytes_sent(const void *state)
 
 static bool shm_any_ready(const struct shm *s)
 {
-    for (int i = 0; i < s->active_count; i++)
-        if (shm_is_ready(s->active[i]))
+    for (int i = 0; i < s->active_count; i++) {
+        const struct queue *q = s->active[i];
+
+        if (shm_room_of(q, q->first->sends) >= (q->first->moved == 0 ? sizeof(struct head) : 1))
             return true;
+    }
     return false;
 }
 
