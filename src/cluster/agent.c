@@ -27,16 +27,6 @@ static const double TURN = 0.1, CONNECT_SECONDS = 6, REFUSED_SECONDS = 2, TELL_E
 
 /* ---- the watching thread ---- */
 
-static void tell_death(struct agent *a, int slot)
-{
-    uint64_t bit = UINT64_C(1) << slot;
-
-    /* This comes first, so that hear_deaths knows before a worker hears the alarm. */
-    atomic_fetch_or(&a->dead, bit);
-    if ((atomic_fetch_and(&a->members, ~bit) & bit) != 0)
-        comm_host_alarm(a->words, atomic_load(&a->view_number), atomic_load(&a->ids[slot]));
-}
-
 static void *watch(void *argument)
 {
     struct agent *a = argument;
@@ -46,8 +36,14 @@ static void *watch(void *argument)
         if (comm_host_watch(a->words, base_now() + 3600, &slot) != BASE_OK || slot < 0)
             continue;
         pthread_mutex_lock(&a->burial);
-        if (comm_host_died(a->words, slot)) /* not reaped yet: no other worker has the slot */
-            tell_death(a, slot);
+        if (comm_host_died(a->words, slot)) { /* not reaped yet: no other worker has the slot */
+            uint64_t bit = UINT64_C(1) << slot;
+
+            /* This comes first, so that hear_deaths knows before a worker hears the alarm. */
+            atomic_fetch_or(&a->dead, bit);
+            if ((atomic_fetch_and(&a->members, ~bit) & bit) != 0)
+                comm_host_alarm(a->words, atomic_load(&a->view_number), atomic_load(&a->ids[slot]));
+        }
         pthread_mutex_unlock(&a->burial);
         (void)eventfd_write(a->bell, 1);
     }

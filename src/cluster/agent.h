@@ -20,8 +20,7 @@ struct cluster_setup {
     bool joins;          /* the program takes workers that come later */
     bool restarts;       /* a new worker is started in place of one that died */
     const char *status;  /* path of the Unix socket that answers `paceline status`; NULL: none */
-    struct base_events
-        *events; /* host 0: where the coordinator's events go, from this thread; NULL: nowhere */
+    struct base_events *events; /* host 0: takes the coordinator's, from this thread; or NULL */
     bool one_speaks;   /* rank 0 tells how the job goes: its lines are shown without a label */
     bool steps;        /* its workers do steps; after Ctrl-C they finish the one they are in */
     bool tells_folder; /* status socket and events go where cluster_worker_folder tells */

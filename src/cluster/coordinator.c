@@ -134,8 +134,7 @@ static void hear_exit(struct cluster_coordinator *c, struct worker *w,
     if (!done)
         hear_own_failure(c, w, &own, now);
     if (c->failure.id == w->id && !w->member && (c->phase == RUNNING || c->phase == STOPPING))
-        c->failure =
-            (struct failure){0}; /* the job does not need it: a later end has another cause */
+        c->failure = (struct failure){0}; /* not needed: a later end has another cause */
     c->failed_starts += !w->member;
     replace = c->setup.restarts && (c->phase == STARTING_UP || c->phase == RUNNING) &&
               c->result_id == 0 && m->signal != 0 && !done && !w->astray &&

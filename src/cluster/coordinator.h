@@ -4,7 +4,7 @@
  * agents and events out. No sockets, no threads, no clock: cluster/server.c gives it those.
  *
  * It gathers the hosts, numbers the workers, and publishes views. A worker that is lost is told to
- * everyone at once; the next view waits until its agent has reaped it (shared memory cannot be
+ * all workers at once; the next view waits until its agent has reaped it (shared memory cannot be
  * fenced otherwise) or its whole host is gone. docs/protocol.md has the rules.
  */
 #ifndef CLUSTER_COORDINATOR_H
@@ -42,8 +42,8 @@ void cluster_coordinator_free(struct cluster_coordinator *c); /* accepts NULL */
 base_status cluster_coordinator_hear(struct cluster_coordinator *c, int link,
                                      const struct cluster_message *message, double now);
 void cluster_coordinator_gone(struct cluster_coordinator *c, int link, const char *why, double now);
-void cluster_coordinator_tick(struct cluster_coordinator *c,
-                              double now); /* call it a few times a second */
+/* Call it a few times a second. */
+void cluster_coordinator_tick(struct cluster_coordinator *c, double now);
 
 /* Tells that `link` is a connection to that host's agent, which a successor leads. False: there is
  * nothing to say to it. */
@@ -66,8 +66,8 @@ bool cluster_coordinator_knows(const struct cluster_coordinator *c, int link);
  * message. */
 bool cluster_coordinator_next(struct cluster_coordinator *c, int *link_p,
                               struct cluster_message *message_p);
-json_t *
-cluster_coordinator_event(struct cluster_coordinator *c); /* the caller owns it; NULL: none */
+/* Takes the next event, which the caller then owns; NULL: none. */
+json_t *cluster_coordinator_event(struct cluster_coordinator *c);
 
 bool cluster_coordinator_over(const struct cluster_coordinator *c);
 const json_t *cluster_coordinator_result(const struct cluster_coordinator *c); /* or NULL */

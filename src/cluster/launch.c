@@ -131,8 +131,7 @@ static base_status slurm_tasks(int node, int *tasks_p)
                      node);
 }
 
-/* Takes the first number of each bracket, with its zeros: "r[1-2]n[03-05,9]-ib,m1" → "r1n03-ib".
- */
+/* Takes the first number of each bracket, with its zeros: "r[1-2]n[03-05,9]-ib,m1" → "r1n03-ib". */
 base_status cluster_slurm_first(const char *list, char name[CLUSTER_HOST_NAME])
 {
     const char *at = list;
@@ -342,7 +341,8 @@ base_status cluster_launch_find(const struct cluster_flags *f, struct cluster_la
     else if (l.host == 0)
         snprintf(l.bind, sizeof l.bind, "%s", l.master);
     if (l.hosts > 1 && l.port == 0 && l.host > 0)
-        TRY(base_fail(BASE_ERR_USAGE, "--port 0 tells nobody where host 0 is; give its port"));
+        TRY(base_fail(BASE_ERR_USAGE,
+                      "with --port 0 no other host can find host 0; give its port"));
     TRY(comm_secret_find(f->token_file, &l.secret, &l.has_secret));
     if (strcmp(l.source, "flags") != 0)
         base_info("%s launched this: host %d of %d, %d workers%s", l.source, l.host, l.hosts,

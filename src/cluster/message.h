@@ -66,8 +66,7 @@ struct cluster_message {
     uint32_t view;    /* number */
     uint32_t version; /* JOIN: CLUSTER_PROTOCOL */
     uint32_t term;    /* the coordinator's: 0 for the first, higher for its successors */
-    uint32_t state_term,
-        serial; /* ASK: term and serial of the newest state that the asking host has */
+    uint32_t state_term, serial; /* ASK: those of the newest state of the asking host */
     uint16_t port, slot;
     int64_t pid;
     int code, signal;

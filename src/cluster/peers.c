@@ -13,10 +13,8 @@ static const double WELCOME_SECONDS = 1;
 struct cluster_peers {
     struct comm_listener *listener;
     struct cluster_dials dials;
-    struct comm_mailbox
-        *theirs[CLUSTER_MAX_HOSTS]; /* by host: connections that the host has opened */
-    struct comm_mailbox
-        *own[CLUSTER_MAX_HOSTS]; /* by host: connections that this host has opened */
+    /* By host: connections that the other host has opened, and those that this one has. */
+    struct comm_mailbox *theirs[CLUSTER_MAX_HOSTS], *own[CLUSTER_MAX_HOSTS];
 };
 
 base_status cluster_peers_open(const struct cluster_launch *l, const char *address,

@@ -40,13 +40,13 @@ void cluster_process_close(struct cluster_process *process);
 /* Passes on what it has printed, each line labelled with its id unless it speaks for the job, and
  * keeps the last ones. A progress line becomes the agent's own. */
 void cluster_process_read(struct cluster_process *process);
-const char *
-cluster_process_tail(struct cluster_process *process); /* its last output, in whole lines */
+/* Its last output, in whole lines. */
+const char *cluster_process_tail(struct cluster_process *process);
 
 /* Looks without waiting. True once the process has ended; also notes when it is stopped. */
 bool cluster_process_reap(struct cluster_process *process);
-void cluster_process_kill(
-    struct cluster_process *process); /* SIGKILL, which ends stopped processes, too */
+/* With SIGKILL, which ends stopped processes, too. */
+void cluster_process_kill(struct cluster_process *process);
 
 /* The environment of this host's workers: this process's own, and `threads` compute threads for
  * each. If all of them together are more than the cores, they sleep while they wait. The list ends

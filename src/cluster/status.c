@@ -45,7 +45,7 @@ static base_status address_of(const char *path, struct sockaddr_un *address_p, i
 static base_status refused(const char *path)
 {
     if (errno == ENOENT || errno == ECONNREFUSED)
-        return base_fail(BASE_ERR_USAGE, "nothing is running behind %s", path);
+        return base_fail(BASE_ERR_USAGE, "nothing is running at %s", path);
     return base_fail(BASE_ERR_IO, "cannot use the socket %s: %m", path);
 }
 

@@ -16,17 +16,17 @@
 /* What the steward cannot do itself. No function is optional; `agent` is what the caller gave.
  * Workers are named by their slot. The steward still owns the messages. */
 struct cluster_hands {
-    void (*say)(void *agent, const struct cluster_message *message); /* sends to the coordinator */
-    void (*tell)(void *agent, int slot,
-                 const struct cluster_message *message); /* sends to a worker */
+    /* Send to the coordinator, and to a worker. */
+    void (*say)(void *agent, const struct cluster_message *message);
+    void (*tell)(void *agent, int slot, const struct cluster_message *message);
     /* Starts worker `id` and tells it the coordinator's order. */
     base_status (*start)(void *agent, int slot, uint32_t id, const json_t *order);
     void (*kill)(void *agent, int slot); /* once it is reaped, cluster_steward_bury is called */
     /* The workers of these slots (bits) work in `view` now: the death of one ends the waits of the
      * others at once, even before the steward hears of it. */
     void (*watch)(void *agent, const struct comm_view *view, uint64_t slots);
-    void (*lost)(void *agent,
-                 int slot); /* a watched worker is lost: ends the waits of the others */
+    /* A watched worker is lost: ends the waits of the others. */
+    void (*lost)(void *agent, int slot);
     void (*alarm)(void *agent, uint32_t view, uint32_t id); /* the same for another host's worker */
     void (*give_region)(void *agent, int slot, const struct cluster_message *request);
     void (*forget_regions)(void *agent, uint32_t oldest_view);
@@ -35,7 +35,7 @@ struct cluster_hands {
     bool (*measure)(void *agent, int slot, double now, struct cluster_load *load);
     /* Sends to another host's agent; `answer` as cluster_succession_next tells. */
     void (*send)(void *agent, uint32_t host, bool answer, const struct cluster_message *message);
-    void (*drop)(void *agent); /* closes the connection to the lost coordinator */
+    void (*drop)(void *agent); /* gives up the connection to the lost coordinator */
     /* The agent of `host` coordinates now: what it sent last came from there, and `say` goes there.
      * Where that is this host, it begins to coordinate, from the succession's state. */
     base_status (*follow)(void *agent, uint32_t host, double now);

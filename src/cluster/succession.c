@@ -337,8 +337,8 @@ void cluster_succession_tick(struct cluster_succession *s, double now)
         give_up(s, "more than half of the hosts are needed to go on without it");
         return;
     }
-    if (!cluster_state_in_view(&s->state,
-                               s->self)) /* it may not lead, and waits for another host that does */
+    /* A host that is not in the view may not lead: it waits for another host that does. */
+    if (!cluster_state_in_view(&s->state, s->self))
         return;
     if (s->asking && now - s->round_at > ROUND) {
         s->asking = false;

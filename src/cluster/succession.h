@@ -36,9 +36,8 @@ struct cluster_succession {
     /* The others may have given up this host and be done: then a port without an agent does not
      * mean that the host died. Set it before cluster_succession_begin. */
     bool stale;
-    bool asking; /* this host asks for votes in `term` */
-    double since, ask_at,
-        round_at; /* LOOKING: when it began; the next ask; when this round began */
+    bool asking;                    /* this host asks for votes in `term` */
+    double since, ask_at, round_at; /* LOOKING: its begin, the next ask, the round's begin */
     char why[256];
     struct {
         bool open;    /* connected: messages reach it */
@@ -69,8 +68,8 @@ void cluster_succession_dead(struct cluster_succession *s, uint32_t host, double
  * the new `leader` and `term`. */
 base_status cluster_succession_hear(struct cluster_succession *s, uint32_t host,
                                     const struct cluster_message *message, double now);
-void cluster_succession_tick(struct cluster_succession *s,
-                             double now); /* call it a few times a second */
+/* Call it a few times a second. */
+void cluster_succession_tick(struct cluster_succession *s, double now);
 
 /* Takes the next message to send; false: there is none. `answer`: send it over the connection by
  * which that host's last message came, else over the one that this host has opened. */

@@ -38,8 +38,8 @@ static void hear_job(struct cluster_worker *w, struct cluster_message *m)
     if (w->stage != CLUSTER_WORKER_WAITING)
         TRY(base_fail(BASE_ERR_DATA, "a second job"));
     if (json_object_get(m->body, "token") != NULL)
-        prctl(PR_SET_DUMPABLE,
-              0); /* no core file, and no other process of this user can read the token */
+        /* No core file has the token, and no other process of this user can read it. */
+        prctl(PR_SET_DUMPABLE, 0);
     TRY(base_json_real(m->body, "silence", &silence));
     w->order = *m;
     m->body = NULL;

@@ -71,14 +71,6 @@ out:
     return st;
 }
 
-static void send_heartbeat(struct control *c)
-{
-    struct cluster_message m;
-
-    cluster_worker_heartbeat(&c->worker, &m);
-    cluster_message_send(c->box, &m, -1);
-}
-
 /* One turn. *beat_p: when the next heartbeat is due. `deadline`: when the job must have come. *fds:
  * what to wait for next. *ends_p: the program has ended, and only the last flush is left. */
 static base_status turn(struct control *c, double *beat_p, double deadline, struct pollfd fds[2],
@@ -91,7 +83,10 @@ static base_status turn(struct control *c, double *beat_p, double deadline, stru
 
     base_mutex_lock(&w->lock);
     if (w->stage == CLUSTER_WORKER_STARTED && now >= *beat_p) {
-        send_heartbeat(c);
+        struct cluster_message heartbeat;
+
+        cluster_worker_heartbeat(w, &heartbeat);
+        cluster_message_send(c->box, &heartbeat, -1);
         *beat_p = now + w->beat;
     }
     st = read_box(c);
