@@ -40,8 +40,8 @@ struct http_request {
     struct http_server *server;
     struct MHD_Connection *connection;
     struct http_link *link;
-    int refs; /* of libmicrohttpd until it has completed the request, of the handler until it
-                 answers */
+    /* libmicrohttpd has one until it has completed the request, the handler until it answers. */
+    int refs;
 
     const char *method;
     struct http_uri uri;

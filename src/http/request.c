@@ -11,8 +11,7 @@
 #include "http/http_private.h"
 
 /* The id has a UUID's form: random bits that the server drew at its start, and the request's
- * number.
- */
+ * number. */
 static void make_id(struct http_server *server, char id[HTTP_ID])
 {
     unsigned long long high = server->id_high, low = server->id_low++;

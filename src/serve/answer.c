@@ -141,11 +141,6 @@ void serve_answer_job(const struct serve_loaded *loaded, struct serve_job *job, 
     serve_job_free(job);
 }
 
-static json_t *target_answer(const struct model_about *about, const float *y)
-{
-    return json_pack("{s:o}", about->labels[0], base_json_number(model_about_number(about, y[0])));
-}
-
 static json_t *class_answer(const struct serve_loaded *loaded, const float *y)
 {
     int best[BEST], count = loaded->outputs < BEST ? loaded->outputs : BEST;
@@ -168,7 +163,10 @@ static json_t *one_answer(const struct serve_loaded *loaded, const float *y)
 {
     const struct model_about *about = &loaded->model.about;
 
-    return model_about_is_regression(about) ? target_answer(about, y) : class_answer(loaded, y);
+    if (model_about_is_regression(about))
+        return json_pack("{s:o}", about->labels[0],
+                         base_json_number(model_about_number(about, y[0])));
+    return class_answer(loaded, y);
 }
 
 json_t *serve_classes(const struct serve_loaded *loaded, const struct serve_job *job,

@@ -292,8 +292,7 @@ static base_status add_models_or_quit(struct serve *serve)
 }
 
 /* Every connection needs a descriptor; the usual limit of 1024 is meant for programs that use
- * select.
- */
+ * select. */
 static void raise_descriptors(void)
 {
     struct rlimit limit;
@@ -302,12 +301,6 @@ static void raise_descriptors(void)
         limit.rlim_cur = limit.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &limit);
     }
-}
-
-static void wait_for_signal(const sigset_t *before)
-{
-    while (base_stop_signal() == 0)
-        ppoll(NULL, 0, NULL, before);
 }
 
 static void drain(struct serve *serve)
@@ -383,7 +376,8 @@ base_status serve_run(const struct serve_setup *setup, json_t **result_p)
     TRY(serve_live_new(&serve, &serve.live));
     TRY(open_ports(&serve));
     TRY(tell_ready(&serve));
-    wait_for_signal(&before);
+    while (base_stop_signal() == 0)
+        ppoll(NULL, 0, NULL, &before);
     pthread_sigmask(SIG_SETMASK, &before, NULL); /* a second signal ends the process at once */
     drain(&serve);
     *result_p = result_of(&serve);

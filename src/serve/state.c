@@ -150,17 +150,8 @@ base_status serve_state_restore(struct serve *serve)
     serve->state = NULL;
     if (!all) /* the next start may find what this one did not */
         return BASE_OK;
-    return serve_state_save(
-        serve); /* if it cannot be written, a person hears it now and not at the first change */
-}
-
-/* A model of the command line need not be remembered, unless a request has scaled it. */
-static bool is_kept(const struct serve *serve, const struct serve_version *version)
-{
-    const struct serve_settings *s = &version->settings;
-
-    return !version->at_startup || s->min_workers != serve->setup->workers ||
-           s->max_workers != serve->setup->workers;
+    /* If the file cannot be written, a person hears it now and not at the first change. */
+    return serve_state_save(serve);
 }
 
 base_status serve_state_save(struct serve *serve)
@@ -174,7 +165,9 @@ base_status serve_state_save(struct serve *serve)
     for (size_t i = 0; i < count; i++) {
         const struct serve_settings *s = &all[i]->settings;
 
-        if (is_kept(serve, all[i]))
+        /* A model of the command line need not be remembered, unless a request has scaled it. */
+        if (!all[i]->at_startup || s->min_workers != serve->setup->workers ||
+            s->max_workers != serve->setup->workers)
             json_array_append_new(
                 models,
                 json_pack("{s:s, s:s, s:o, s:b, s:b, s:i, s:i, s:i, s:i, s:i, s:s?}", "name",

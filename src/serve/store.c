@@ -124,9 +124,8 @@ enum serve_store_fault serve_store_load(const struct serve_store *store, const c
     label = base_format("%s/%s", store->path, name);
     st = check_plain(place, 0);
     if (st == BASE_OK)
-        st = serve_loaded_open(
-            place, "/proc", batch,
-            loaded_p); /* /proc: a folder without runs, so that the name means no run */
+        /* /proc is a folder without runs, so that `place` is never taken for a run's name. */
+        st = serve_loaded_open(place, "/proc", batch, loaded_p);
     serve_loaded_rename(*loaded_p, place, label);
     if (st != BASE_OK)
         fault = st == BASE_ERR_MEMORY ? SERVE_STORE_MEMORY : SERVE_STORE_BAD;

@@ -154,8 +154,7 @@ static int share_of_threads(const struct serve_version *v)
 }
 
 /* Call it under the lock. True for a worker too many; the last worker leaves when the queue is
- * empty.
- */
+ * empty. */
 static bool may_leave(const struct serve_version *v, const struct serve_worker *w)
 {
     return w->index >= v->wanted && (v->first == NULL || v->wanted > 0);

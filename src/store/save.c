@@ -37,17 +37,6 @@ static char *temporary_path(const char *dir, uint64_t step)
     return temporary;
 }
 
-/* Removes the temporary folders of writers that were killed. */
-static base_status remove_leftovers(const char *dir)
-{
-    base_status st = BASE_OK;
-
-    TRY(base_remove_leftovers(dir, ".step-"));
-    TRY(base_remove_leftovers(dir, "best.tmp-"));
-out:
-    return st;
-}
-
 static void free_save(struct store_save *s)
 {
     base_names_free(s->names, s->count);
@@ -72,7 +61,8 @@ base_status store_save_begin(const char *dir, uint64_t step, struct store_save *
     if (step > INT64_MAX)
         TRY(base_fail(BASE_ERR_INTERNAL, "step %llu is too large", (unsigned long long)step));
     TRY(base_make_dirs(dir));
-    TRY(remove_leftovers(dir));
+    TRY(base_remove_leftovers(dir, ".step-")); /* left by writers that were killed */
+    TRY(base_remove_leftovers(dir, "best.tmp-"));
     if (mkdir(s->temporary, 0777) != 0)
         TRY(base_fail(BASE_ERR_IO, "cannot make the folder %s: %m", s->temporary));
     s->lock = base_lock(s->temporary); /* this is the only writer, so the folder still exists */
