@@ -22,8 +22,8 @@ void cli_help_overview(FILE *out);
 void cli_help_command(FILE *out, const struct cli_command *command);
 void cli_help_man(FILE *out);
 base_status cli_help_completion(FILE *out, const char *shell);
-char *cli_help_option(
-    const struct base_option *row); /* an option's help and the names it takes; base_free */
+/* An option's help and the names it takes; base_free. */
+char *cli_help_option(const struct base_option *row);
 
 /* The options of the commands that look at runs: --runs-dir, --json. */
 struct cli_runs_args {

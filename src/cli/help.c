@@ -304,19 +304,14 @@ static void fish_command(FILE *out, const struct cli_command *command)
     base_str_fini(&words);
 }
 
-static void fish_completion(FILE *out)
-{
-    for (size_t i = 0; i < cli_command_count; i++)
-        if (!cli_command_registry[i]->hidden)
-            fish_command(out, cli_command_registry[i]);
-}
-
 base_status cli_help_completion(FILE *out, const char *shell)
 {
     static const char *const shells[] = {"bash", "zsh", "fish"};
 
     if (strcmp(shell, "fish") == 0) {
-        fish_completion(out);
+        for (size_t i = 0; i < cli_command_count; i++)
+            if (!cli_command_registry[i]->hidden)
+                fish_command(out, cli_command_registry[i]);
     } else if (strcmp(shell, "zsh") == 0) {
         fputs("#compdef paceline\nautoload -U +X bashcompinit && bashcompinit\n", out);
         bash_completion(out);

@@ -227,15 +227,6 @@ static void cmd_predict_tell(const struct prediction *p)
     base_str_fini(&s);
 }
 
-/* A prediction that went to its end fails if samples were bad. */
-static base_status cmd_predict_judge(const struct prediction *p)
-{
-    if (p->bad <= (uint64_t)p->args->skip_bad)
-        return BASE_OK;
-    return base_fail(BASE_ERR_DATA, "%llu of %llu could not be read", (unsigned long long)p->bad,
-                     (unsigned long long)p->done);
-}
-
 /* With --json the object on standard output is complete even after a failure, and main must not
  * print another one: so this prints the failure's message. */
 static base_status cmd_predict_finish(struct prediction *p, base_status st)
@@ -244,8 +235,9 @@ static base_status cmd_predict_finish(struct prediction *p, base_status st)
 
     if (st == BASE_OK || st == BASE_ERR_INTERRUPTED)
         cli_worst_write(&p->worst, &p->answers);
-    if (st == BASE_OK)
-        st = cmd_predict_judge(p);
+    if (st == BASE_OK && p->bad > (uint64_t)p->args->skip_bad)
+        st = base_fail(BASE_ERR_DATA, "%llu of %llu could not be read", (unsigned long long)p->bad,
+                       (unsigned long long)p->done);
     tail = cmd_predict_tail_of(p, st);
     cli_answers_end(&p->answers, tail);
     json_decref(tail);

@@ -128,13 +128,6 @@ static json_t *collectives_result_of(struct bench *b, const struct coll_case *on
                      limit > 0 ? json_real(limit / times->median) : json_null());
 }
 
-/* Rank 0 decides for all, so that no rank waits for one that has stopped. */
-static base_status collectives_agree_to_stop(struct bench *b)
-{
-    b->stops = cluster_worker_stopping(b->worker);
-    return coll_broadcast(b->coll, 0, &b->stops, sizeof b->stops);
-}
-
 static base_status collectives_measure(struct bench *b, enum coll_kind kind, size_t bytes,
                                        bool shared, const char *forced)
 {
@@ -144,7 +137,9 @@ static base_status collectives_measure(struct bench *b, enum coll_kind kind, siz
     struct coll_times times[MOST_CASES];
     int count;
 
-    TRY(collectives_agree_to_stop(b));
+    /* Rank 0 decides for all, so that no rank waits for one that has stopped. */
+    b->stops = cluster_worker_stopping(b->worker);
+    TRY(coll_broadcast(b->coll, 0, &b->stops, sizeof b->stops));
     if (b->stops)
         goto out;
     count = collectives_cases_of(b, kind, bytes, shared, forced, names, cases);
