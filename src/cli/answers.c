@@ -36,7 +36,7 @@ void cli_answers_end(const struct cli_answers *a, const json_t *tail)
 
 /* ---- for people ---- */
 
-/* A name may hold anything but a zero; control characters would take over a terminal. */
+/* A name may contain any byte but zero, and control characters could take over a terminal. */
 static void put_line_text(const char *text, FILE *out)
 {
     for (; *text != '\0'; text++)
@@ -64,7 +64,7 @@ static void text_write(const struct cli_answers *a, const struct model_answer *a
 {
     bool probabilities = model_gives_probabilities(a->model);
 
-    if (answer->bad != NULL) /* told as a message */
+    if (answer->bad != NULL) /* a message on stderr tells of it */
         return;
     if (predicts_number(a)) {
         text_number(a, answer);
@@ -123,7 +123,7 @@ static void csv_begin(const struct cli_answers *a, const json_t *head)
 
 static void csv_write(const struct cli_answers *a, const struct model_answer *answer)
 {
-    if (answer->bad != NULL) /* told as a message */
+    if (answer->bad != NULL) /* a message on stderr tells of it */
         return;
     put_field(answer->name, a->out);
     fputc(',', a->out);
@@ -150,7 +150,7 @@ const struct cli_answers_form cli_answers_csv = {.begin = csv_begin, .write = cs
 
 enum { JSON_FORM = JSON_COMPACT | JSON_REAL_PRECISION(9) };
 
-/* The fields of an object: what is between its braces. */
+/* Prints the fields of an object without its braces. */
 static void put_fields(const json_t *object, FILE *out)
 {
     char *text = json_dumps(object, JSON_FORM);

@@ -48,7 +48,8 @@ static void print(const json_t *result)
     json_array_foreach(json_object_get(result, "results"), index, one) print_result(one);
 }
 
-/* Said here, and not by every worker. A word is a kind, or what coll_force takes. */
+/* Refuses wrong words here, once, and not in every worker. A word is a kind, or what coll_force
+ * takes. */
 static base_status check(const struct cli_bench_collectives *b)
 {
     base_status st = BASE_OK;

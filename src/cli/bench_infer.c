@@ -28,7 +28,7 @@ struct bench {
     struct nn_lane *lane;
     float *x, *y;
     int batch, threads;
-    double setup_seconds; /* what the start of a server would wait for */
+    double setup_seconds; /* a server would take so long to start */
 };
 
 /* The i-th value of the batch, from -1 to 1; any program can make the same ones. */
@@ -101,7 +101,7 @@ static base_status answer(struct bench *t, double *seconds_p)
     return st;
 }
 
-/* Outputs of the last sample: its place in the batch must not matter. */
+/* The outputs of the last sample: a sample's place in the batch must not matter. */
 static json_t *outputs(const struct bench *t)
 {
     const int count = nn_graph_node(t->graph, nn_graph_layers(t->graph) - 1)->out.c;
@@ -126,7 +126,8 @@ struct times {
     double seconds, cpu;
 };
 
-/* Nothing is told before the last answer: a reader would take a core from the next one. */
+/* Prints nothing before the last answer, because a program that reads it would take a core from the
+ * next one. */
 static base_status burst(struct bench *t, struct times *times, int count)
 {
     base_status st = BASE_OK;

@@ -12,9 +12,9 @@
 #include "nn/shape.h"
 
 struct cli_bench_infer {
-    const char *model, *weights; /* weights: a safetensors file, or NULL for a start's */
+    const char *model, *weights; /* weights: a safetensors file; NULL: initial weights */
     struct nn_shape input;       /* c 0: the model's own */
-    const char *kernels;         /* NULL: by rule */
+    const char *kernels;         /* NULL: chosen by rule */
     int classes, batch, threads;
     int64_t steps;
     bool paced, json;

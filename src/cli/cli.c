@@ -33,7 +33,7 @@ base_status cli_find(const char *name, const struct cli_command **command_p)
     return st;
 }
 
-/* One JSON object on stdout whatever happens: also when the arguments did not parse. */
+/* With --json there is one JSON object on stdout even when the arguments did not parse. */
 static bool wants_json(int argc, char **argv)
 {
     for (int i = 0; i < argc; i++)
@@ -48,7 +48,7 @@ static void print_failure(base_status st, bool json)
     char host[256] = "";
 
     base_progress_clear();
-    if (base_message()[0] == '\0') /* a worker, whose agent tells of its failure */
+    if (base_message()[0] == '\0') /* this is a worker, and its agent tells of its failure */
         return;
     fprintf(stderr, "%s%s\n",
             base_log_color() ? "\033[31mpaceline:\033[0m " : "paceline: ", base_message());
@@ -64,7 +64,7 @@ static void print_failure(base_status st, bool json)
     json_decref(error);
 }
 
-/* Names and paths go into run.json and manifests, which hold UTF-8 alone. */
+/* Names and paths are written into run.json and manifests, which must be UTF-8. */
 static base_status check_words(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)
@@ -97,8 +97,8 @@ out:
     return st;
 }
 
-/* A signal explains a command that was cut short or lost the others; not a disk that is full or
- * data that cannot be read, which would have failed without it. */
+/* A signal explains a command that was cut short or that lost its peers. It does not explain a full
+ * disk or data that cannot be read, which would have failed without it. */
 static bool signal_explains(base_status st)
 {
     return st == BASE_OK || st == BASE_ERR_INTERRUPTED || st == BASE_ERR_PEER_LOST ||

@@ -10,8 +10,8 @@
 
 #include "cli/command.h"
 
-/* Fills `args` (already holding the defaults) and `positional`, to be released also after a
- * failure. *help_p: --help was asked for. */
+/* Fills `args`, which already has the defaults, and `positional`, which must be released also after
+ * a failure. *help_p: --help was given. */
 base_status cli_parse(const struct cli_command *command, int argc, char **argv, void *args,
                       struct cli_positional *positional, bool *help_p);
 void cli_positional_fini(struct cli_positional *positional);
@@ -22,10 +22,10 @@ void cli_help_overview(FILE *out);
 void cli_help_command(FILE *out, const struct cli_command *command);
 void cli_help_man(FILE *out);
 base_status cli_help_completion(FILE *out, const char *shell);
-char *
-cli_help_option(const struct base_option *row); /* its help and the names it takes; base_free */
+/* An option's help and the names it takes; base_free. */
+char *cli_help_option(const struct base_option *row);
 
-/* What the commands that look at runs are told: --runs-dir, --json. */
+/* The options of the commands that look at runs: --runs-dir, --json. */
 struct cli_runs_args {
     const char *runs_dir;
     bool json;
@@ -37,11 +37,11 @@ extern const struct cli_runs_args cli_runs_defaults;
  * from high to low, other numbers from low to high, texts by the alphabet, null last. */
 void cli_sort(json_t *list, const char *key);
 
-/* rows x columns texts (base_free; taken over): titles in the first row. The first column is
- * aligned on the left, the others on the right. */
+/* Prints rows x columns texts, which it takes over (base_free). The first row has the titles. The
+ * first column is aligned on the left, the others on the right. */
 void cli_table(FILE *out, char **cells, size_t rows, size_t columns);
 
-/* The exit code. */
+/* Runs the program; returns its exit code. */
 int cli_main(int argc, char **argv);
 
 #endif

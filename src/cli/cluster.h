@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Running a program on workers, whoever starts them: an agent of ours, or the launcher of the
+ * Running a program on workers that are started by an agent of ours, or by the launcher of the
  * transport (mpirun).
  */
 #ifndef CLI_CLUSTER_H
@@ -8,7 +8,7 @@
 
 #include "cluster/agent.h"
 
-/* *result_p: rank 0's; NULL in other processes. */
+/* *result_p: rank 0's result; NULL in other processes. */
 base_status cli_cluster_run(const struct cluster_setup *setup, json_t **result_p);
 
 #endif

@@ -16,11 +16,11 @@
 struct cli_positional {
     int count;
     const char **at;
-    const struct base_option *options; /* of the command */
-    bool *given;                       /* for each of them: it was on the command line */
+    const struct base_option *options; /* the command's option table */
+    bool *given;                       /* for each option: it was on the command line */
 };
 
-/* Was this option of the command on the command line? */
+/* True if this option was on the command line. */
 bool cli_given(const struct cli_positional *positional, const char *name);
 
 struct cli_command {
@@ -28,12 +28,12 @@ struct cli_command {
     const char *usage;        /* "paceline train --model M --data D [options]" */
     const char *examples;     /* lines shown under Examples: */
     const char *const *verbs; /* NULL, or a NULL-ended list for completion and errors */
-    const char *completes; /* NULL, or what its arguments (after a verb) are: RUN, M, D, COMMAND */
+    const char *completes;    /* kind of its arguments after a verb: RUN, M, D, COMMAND; or NULL */
     const struct base_option *options; /* may be NULL */
-    size_t args_size;                  /* of the argument struct; 0 without options */
-    const void *defaults;              /* its initial value */
+    size_t args_size;                  /* bytes of the argument struct; 0 without options */
+    const void *defaults;              /* the argument struct's initial value */
     int min_positional, max_positional;
-    bool hidden; /* for the program itself, not for people: in no help */
+    bool hidden; /* for the program itself and not for people: --help does not show it */
     /* Failures come back as a status; main prints the message, as JSON too where the argument
      * struct has a flag option named "json" that is set. */
     base_status (*run)(void *args, const struct cli_positional *positional);

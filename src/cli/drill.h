@@ -11,14 +11,14 @@
 struct cli_drill_work {
     struct coll *coll;
     int rank, size;
-    float *x, *all; /* room floats, and one such for each rank */
+    float *x, *all; /* x has `room` floats, `all` so many for each rank */
     size_t room;
-    struct coll_space *space; /* of space_room floats; NULL: none yet */
+    struct coll_space *space; /* has space_room floats; NULL: not made yet */
     size_t space_room;
 };
 
-void cli_drill_work_fini(struct cli_drill_work *work); /* its memory; not `coll` */
-/* Makes x and all, or the space, hold `floats`. Every rank does the same. */
+void cli_drill_work_fini(struct cli_drill_work *work); /* frees its memory, but not `coll` */
+/* Gives x and all, or the space, room for `floats`. Every rank must do the same. */
 base_status cli_drill_room(struct cli_drill_work *work, size_t floats);
 base_status cli_drill_space_room(struct cli_drill_work *work, size_t floats);
 
@@ -28,6 +28,6 @@ struct cli_drill_kind {
     const char *name;
     base_status (*run)(struct cli_drill_work *work, size_t floats, unsigned turn);
 };
-extern const struct cli_drill_kind cli_drill_kinds[]; /* ended by a NULL name */
+extern const struct cli_drill_kind cli_drill_kinds[]; /* the last has a NULL name */
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The drill's operations. Values are small integers, so sums are exact in any order and the right
- * result is known without asking anybody.
+ * result is known without a message.
  */
 #include "base/mem.h"
 #include "cli/drill.h"
@@ -42,7 +42,7 @@ static base_status expect_of(const char *what, const float *x, size_t floats, in
     return BASE_OK;
 }
 
-/* x holds sums from `offset` on. */
+/* Checks that x has the sums from `offset` on. */
 static base_status expect_sum(const char *what, const float *x, size_t offset, size_t floats,
                               int size, unsigned turn)
 {
@@ -52,7 +52,7 @@ static base_status expect_sum(const char *what, const float *x, size_t offset, s
     return BASE_OK;
 }
 
-/* all (size, floats) */
+/* Checks all (size, floats), which has each rank's numbers. */
 static base_status expect_all(const char *what, const struct cli_drill_work *w, size_t floats,
                               unsigned turn)
 {
@@ -157,7 +157,7 @@ out:
     return st;
 }
 
-/* Two halves under way at once. */
+/* Two operations, one on each half, are under way at once. */
 static base_status async(struct cli_drill_work *w, size_t floats, unsigned turn)
 {
     size_t half = floats / 2;
@@ -215,7 +215,7 @@ base_status cli_drill_room(struct cli_drill_work *work, size_t floats)
     work->room = 0;
     TRY(base_mul(floats, (size_t)work->size, &total));
     TRY(base_tensor(floats, sizeof(float), "numbers", &work->x));
-    TRY(base_tensor(total, sizeof(float), "everybody's numbers", &work->all));
+    TRY(base_tensor(total, sizeof(float), "all ranks' numbers", &work->all));
     work->room = floats;
 out:
     return st;

@@ -40,8 +40,8 @@ char *cli_help_option(const struct base_option *row)
     return base_str_take(&text);
 }
 
-/* What --help and the manual show in brackets: "" for flags that are off and options without one.
- */
+/* The default that --help and the manual show in brackets: "" for flags that are off and for
+ * options without a default. */
 static char *default_text(const struct cli_command *command, const struct base_option *row)
 {
     char *value = base_option_text(row, command->defaults), *text;
@@ -176,8 +176,8 @@ void cli_help_man(FILE *out)
 
 /* ---- completion ---- */
 
-/* The words an argument can be, by its name in usages and tables: RUN, M, D, COMMAND; `runs` is how
- * the shell lists runs. Nothing where any text is right. */
+/* Adds the words that an argument can be, by its name in usages and tables: RUN, M, D, COMMAND;
+ * `runs` is the shell's command that lists runs. Adds nothing if any text is right. */
 static void add_words(struct base_str *words, const char *argument, const char *runs)
 {
     const char *const *sets = NULL;
@@ -194,7 +194,8 @@ static void add_words(struct base_str *words, const char *argument, const char *
             base_str_add(words, "%s ", cli_command_registry[i]->name);
 }
 
-/* Of a row with an argument: its names, else what its argument is called after; base_free. */
+/* The words for an option with an argument: the names it takes, else those of its argument's kind;
+ * base_free. */
 static char *row_words(const struct base_option *row, const char *runs)
 {
     struct base_str words = {0};
@@ -224,7 +225,7 @@ static const char bash_begin[] =
     "    [ \"$cur\" = = ] && cur=\n"
     "    case ${COMP_WORDS[1]}:$COMP_CWORD:$prev in\n";
 
-/* The values of options, then verbs or what the command is about, and its options. */
+/* Completes the values of options, then verbs or the command's arguments, and its options. */
 static void bash_command(FILE *out, const struct cli_command *command)
 {
     struct base_str words = {0};
@@ -303,19 +304,14 @@ static void fish_command(FILE *out, const struct cli_command *command)
     base_str_fini(&words);
 }
 
-static void fish_completion(FILE *out)
-{
-    for (size_t i = 0; i < cli_command_count; i++)
-        if (!cli_command_registry[i]->hidden)
-            fish_command(out, cli_command_registry[i]);
-}
-
 base_status cli_help_completion(FILE *out, const char *shell)
 {
     static const char *const shells[] = {"bash", "zsh", "fish"};
 
     if (strcmp(shell, "fish") == 0) {
-        fish_completion(out);
+        for (size_t i = 0; i < cli_command_count; i++)
+            if (!cli_command_registry[i]->hidden)
+                fish_command(out, cli_command_registry[i]);
     } else if (strcmp(shell, "zsh") == 0) {
         fputs("#compdef paceline\nautoload -U +X bashcompinit && bashcompinit\n", out);
         bash_completion(out);

@@ -7,12 +7,12 @@
 
 #include "cli/cli.h"
 
-/* An OpenMP thread that waits spins for about a millisecond before it sleeps. Where a core is
- * wanted by somebody else too, that is ruinous: the spinner takes it from the thread it waits for
+/* An OpenMP thread that waits spins for about a millisecond before it sleeps. Where another
+ * program wants the core, too, that is ruinous: the spinner takes it from the thread it waits for
  * (a step measured 40 ms alone and 440 ms beside a compiler; with a short spin 45 and 90). libgomp
- * reads its environment before main, so the program starts itself once more. What the person set
- * counts; nor does it where threads are to be bound to cores: libgomp has bound this one by now,
- * and the new start would take its one core for all there are. */
+ * reads its environment before main, so the program starts itself once more. It does not if
+ * the person has set the variable, nor if threads are to be bound to cores: libgomp has bound this
+ * thread by now, and the new process would take its one core for all there are. */
 static void bound_spinning(char **argv)
 {
     static const char *const reasons[] = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "OMP_PROC_BIND",
@@ -22,11 +22,12 @@ static void bound_spinning(char **argv)
         if (getenv(reasons[i]) != NULL)
             return;
     setenv("GOMP_SPINCOUNT", "1000", 1);
-    execv("/proc/self/exe", argv); /* if that fails, everything is as before */
+    execv("/proc/self/exe", argv); /* if that fails, this process goes on as it is */
 }
 
-/* Whoever was started without a standard stream must not get a socket or a file in its place, which
- * the log would be written into. For reading only: who cannot print is to know. */
+/* A process that was started without a standard stream must not get a socket or a file in its
+ * place, into which the log would be written. The streams are opened for reading only, so that
+ * printing fails and the program notices. */
 static void fill_standard_streams(void)
 {
     int fd;
@@ -41,8 +42,8 @@ static void fill_standard_streams(void)
 int main(int argc, char **argv)
 {
     fill_standard_streams();
-    signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit (ulimit -f) fails and is told of */
+    signal(SIGXFSZ, SIG_IGN); /* then a write beyond the limit (ulimit -f) fails and is reported */
     bound_spinning(argv);
-    prctl(PR_SET_NAME, "paceline"); /* of what was started as /proc/self/exe, that is "exe" */
+    prctl(PR_SET_NAME, "paceline"); /* a process started as /proc/self/exe is called "exe" */
     return cli_main(argc, argv);
 }

@@ -37,7 +37,7 @@ static base_status unknown_option(const struct cli_command *command, const char 
     return st;
 }
 
-/* One option at argv[*at]; moves *at past the words it used. */
+/* Parses one option at argv[*at] and moves *at past the words it used. */
 static base_status parse_option(const struct cli_command *command, int argc, char **argv, int *at,
                                 void *args, struct cli_positional *positional)
 {
@@ -75,7 +75,7 @@ static base_status parse_option(const struct cli_command *command, int argc, cha
     return base_option_set(&row, "--", value, args);
 }
 
-/* "-o": one letter that is an option's alias. */
+/* True for a word like "-o": one letter that is an option's alias. */
 static bool is_short(const struct cli_command *command, const char *word)
 {
     struct base_option row;

@@ -45,7 +45,7 @@ static int by_key(const void *a, const void *b, void *key)
 
     if (json_is_string(x) && json_is_string(y))
         return strcmp(json_string_value(x), json_string_value(y));
-    if (!json_is_number(x) || !json_is_number(y)) /* what there is comes before what there is not */
+    if (!json_is_number(x) || !json_is_number(y)) /* a value comes before a missing one */
         return (x == NULL || json_is_null(x)) - (y == NULL || json_is_null(y));
     if (high_is_good(key))
         difference = -difference;
@@ -66,7 +66,7 @@ void cli_sort(json_t *list, const char *key)
     base_free(items);
 }
 
-/* Characters of a UTF-8 text: bytes that begin one. */
+/* Counts the characters of a UTF-8 text: the bytes that begin one. */
 static size_t characters(const char *text)
 {
     size_t count = 0;

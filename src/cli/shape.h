@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "nn/shape.h"
 
-/* NULL text: zeros, the model's own. */
+/* A NULL text gives zeros, which mean the model's own shape. */
 base_status cli_shape(const char *text, struct nn_shape *shape_p);
 
 #endif

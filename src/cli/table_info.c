@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "model/table.h"
 
-enum { SHOWN = 6 }; /* categories of a column */
+enum { SHOWN = 6 }; /* the most categories of a column that are shown */
 
 void cli_table_info_json(const struct data_info *info, json_t *object)
 {

@@ -27,15 +27,6 @@ static const double TURN = 0.1, CONNECT_SECONDS = 6, REFUSED_SECONDS = 2, TELL_E
 
 /* ---- the watching thread ---- */
 
-static void tell_death(struct agent *a, int slot)
-{
-    uint64_t bit = UINT64_C(1) << slot;
-
-    atomic_fetch_or(&a->dead, bit); /* first: hear_deaths knows before a worker hears the alarm */
-    if ((atomic_fetch_and(&a->members, ~bit) & bit) != 0)
-        comm_host_alarm(a->words, atomic_load(&a->view_number), atomic_load(&a->ids[slot]));
-}
-
 static void *watch(void *argument)
 {
     struct agent *a = argument;
@@ -45,8 +36,14 @@ static void *watch(void *argument)
         if (comm_host_watch(a->words, base_now() + 3600, &slot) != BASE_OK || slot < 0)
             continue;
         pthread_mutex_lock(&a->burial);
-        if (comm_host_died(a->words, slot)) /* not buried yet: the slot is still its own */
-            tell_death(a, slot);
+        if (comm_host_died(a->words, slot)) { /* not reaped yet: no other worker has the slot */
+            uint64_t bit = UINT64_C(1) << slot;
+
+            /* This comes first, so that hear_deaths knows before a worker hears the alarm. */
+            atomic_fetch_or(&a->dead, bit);
+            if ((atomic_fetch_and(&a->members, ~bit) & bit) != 0)
+                comm_host_alarm(a->words, atomic_load(&a->view_number), atomic_load(&a->ids[slot]));
+        }
         pthread_mutex_unlock(&a->burial);
         (void)eventfd_write(a->bell, 1);
     }
@@ -87,9 +84,9 @@ static base_status own_address(struct agent *a)
     return BASE_OK;
 }
 
-/* Host 0 may come up later than this one (`patience` seconds); a job that is joined is there. A
- * handshake that host 0 breaks off may be a wrong token, or one of too many at a time: such a
- * refusal is final when it has been repeated for a while. */
+/* Host 0 may start up to `patience` seconds later than this one; a job that this host joins is
+ * there already. If host 0 breaks off the handshake, the token may be wrong or there may be too
+ * many handshakes at a time: such a refusal is final once it has been repeated for a while. */
 static base_status connect_up(struct agent *a, double patience, struct comm_stream **stream_p)
 {
     const struct cluster_launch *l = a->launch;
@@ -210,7 +207,7 @@ out:
 
 static void tear_down(struct agent *a)
 {
-    base_progress_clear(); /* of a worker */
+    base_progress_clear(); /* the progress line of a worker */
     for_each_worker(a, p)
         cluster_process_close(p);
     if (a->watched) {
@@ -245,7 +242,7 @@ static int watch_all(struct agent *a, struct pollfd *fds)
                                        comm_mailbox_events(a->up), 0};
     for_each_worker(a, p) {
         fds[count++] = (struct pollfd){p->alive, POLLIN, 0};
-        fds[count++] = (struct pollfd){p->output, POLLIN, 0}; /* -1 is skipped */
+        fds[count++] = (struct pollfd){p->output, POLLIN, 0}; /* poll skips -1 */
         if (p->box != NULL)
             fds[count++] = (struct pollfd){comm_stream_fd(comm_mailbox_stream(p->box)),
                                            comm_mailbox_events(p->box), 0};
@@ -257,7 +254,8 @@ static int watch_all(struct agent *a, struct pollfd *fds)
     return count;
 }
 
-/* Hears every message that has come into `box`: those of worker `p`; NULL: the coordinator's. */
+/* Hears every message that has come into `box`, from worker `p` or, if that is NULL, from the
+ * coordinator. */
 static base_status read_box(struct agent *a, struct comm_mailbox *box, struct cluster_process *p,
                             double now)
 {
@@ -278,9 +276,9 @@ out:
     return st;
 }
 
-/* What died since the last turn; the alarm has freed the workers that waited for it. It may have
- * been reaped before the watching thread said so, and its slot be another's now. What it has said
- * before is told first: that may be why it ends. */
+/* Hears of the workers that died since the last turn; the alarm has ended the waits of the others.
+ * A dead worker may have been reaped before the watching thread told, and another one may have its
+ * slot now. The last messages of the dead worker are read first: they may tell why it ended. */
 static void hear_deaths(struct agent *a, double now)
 {
     uint64_t dead = atomic_exchange(&a->dead, 0);
@@ -291,7 +289,7 @@ static void hear_deaths(struct agent *a, double now)
         if ((dead >> p->slot & 1) == 0 || !comm_host_died(a->words, p->slot))
             continue;
         if (p->box != NULL)
-            base_ignore(read_box(a, p->box, p, now)); /* that it is closed, step_worker sees, too */
+            base_ignore(read_box(a, p->box, p, now)); /* step_worker, too, sees that it is closed */
         cluster_steward_lose(&a->steward, p->slot, "died");
     }
 }
@@ -299,14 +297,14 @@ static void hear_deaths(struct agent *a, double now)
 static void step_worker(struct agent *a, struct cluster_process *p, double now)
 {
     base_status st = BASE_OK;
-    bool ended = cluster_process_reap(p); /* first: all that it has said can be read then */
+    bool ended = cluster_process_reap(p); /* first: all its output can be read after its end */
 
     if (p->output >= 0)
         cluster_process_read(p);
     if (p->box != NULL)
         st = read_box(a, p->box, p, now);
-    if (st != BASE_OK) {     /* it ends, or it talks nonsense, which ends it, too */
-        hear_deaths(a, now); /* the one that died first is told first: it may be why this ends */
+    if (st != BASE_OK) {     /* it ends, or sent nonsense and is ended for it */
+        hear_deaths(a, now); /* the first death is told first: this one may follow from it */
         comm_mailbox_free(p->box);
         p->box = NULL;
         cluster_steward_cut(&a->steward, p->slot,
@@ -353,7 +351,7 @@ static base_status turn(struct agent *a)
     if (a->peers != NULL)
         cluster_peers_step(a->peers, &a->steward, now);
     cluster_steward_tick(&a->steward, now);
-    if (a->server != NULL && a->peers != NULL) { /* it coordinates now */
+    if (a->server != NULL && a->peers != NULL) { /* this host coordinates now */
         cluster_peers_close(a->peers);
         a->peers = NULL;
     }
@@ -361,7 +359,7 @@ static base_status turn(struct agent *a)
         TRY(cluster_server_step(a->server));
         read_coordinator(a, now);
     }
-    for_each_worker(a, p) /* what was queued is on its way */
+    for_each_worker(a, p) /* sends what was queued */
         if (p->box != NULL)
             base_ignore(comm_mailbox_flush(p->box, 0));
     if (a->up != NULL)

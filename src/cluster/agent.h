@@ -14,22 +14,22 @@
 
 struct cluster_setup {
     struct cluster_launch launch;
-    const char *program; /* of cluster/worker.h */
+    const char *program; /* name of a program of cluster/worker.h */
     json_t *job;         /* host 0's is the one that counts; others may pass NULL */
     int least;           /* the fewest workers the program can go on with; 0: every loss ends it */
     bool joins;          /* the program takes workers that come later */
-    bool restarts;       /* … and a new one is started for one that died */
+    bool restarts;       /* a new worker is started in place of one that died */
     const char *status;  /* path of the Unix socket that answers `paceline status`; NULL: none */
-    struct base_events *events; /* host 0: the coordinator's; written by this thread; NULL: none */
-    bool one_speaks; /* rank 0 tells how the job goes: its lines are shown without a label */
-    bool steps;      /* its workers do steps, of which Ctrl-C lets them finish one */
-    bool folder;     /* the program tells (cluster_worker_folder) where both are to be instead */
+    struct base_events *events; /* host 0: takes the coordinator's, from this thread; or NULL */
+    bool one_speaks;   /* rank 0 tells how the job goes: its lines are shown without a label */
+    bool steps;        /* its workers do steps; after Ctrl-C they finish the one they are in */
+    bool tells_folder; /* status socket and events go where cluster_worker_folder tells */
 };
 
-/* From start to end of the job on this host; on the main thread, whose death ends the workers.
- * result_p (host 0): that of rank 0, the caller's; NULL elsewhere. A failure names the first failed
- * worker, its host, pid, exit code or signal, and its last log lines. Where another process of this
- * host is the agent (launch.idle) there is nothing to do. */
+/* Runs the job on this host from its start to its end. Call it on the main thread, whose death ends
+ * the workers. *result_p: on host 0 rank 0's result, which the caller owns; NULL elsewhere. A
+ * failure names the first failed worker, its host, pid, exit code or signal, and its last log
+ * lines. Where another process of this host is the agent (launch.idle) there is nothing to do. */
 base_status cluster_agent_run(const struct cluster_setup *setup, json_t **result_p);
 
 /* Adds this host's workers to the job whose host 0 listens at launch.master and launch.port. */

@@ -28,20 +28,16 @@ static void tell(void *agent, int slot, const struct cluster_message *m)
 
 /* ---- processes ---- */
 
-/* Workers of a host that is alone share memory, unless a transport was named. */
-static bool workers_listen(const struct agent *a, const json_t *order)
-{
-    return a->server == NULL || a->launch->listens ||
-           json_is_string(json_object_get(order, "transport"));
-}
-
-/* The coordinator's order, with what this host alone knows. The token is in it: wipe it. */
+/* The coordinator's order, completed with what only this host knows. The caller must wipe the token
+ * in it. */
 static json_t *order_for_worker(const struct agent *a, const json_t *order)
 {
     json_t *body = json_copy((json_t *)(uintptr_t)order);
     char token[COMM_TOKEN_TEXT];
 
-    if (workers_listen(a, order))
+    /* Workers of a host that is alone share memory, unless a transport was named. */
+    if (a->server == NULL || a->launch->listens ||
+        json_is_string(json_object_get(order, "transport")))
         json_object_set_new(body, "listen", json_string(a->address));
     json_object_set_new(body, "threads", json_integer(a->threads));
     if (a->launch->has_secret) {
@@ -79,7 +75,8 @@ static void kill_worker(void *agent, int slot)
     cluster_process_kill(a->workers[slot]);
 }
 
-/* Its last lines; before them, where the kernel killed it for memory, a line that says so. */
+/* Puts the worker's last lines into the message, after a line that says so if the kernel killed it
+ * for memory. */
 static void word_end(struct agent *a, struct cluster_process *p, struct cluster_message *m)
 {
     char text[CLUSTER_TAIL + 160];
@@ -204,7 +201,7 @@ static void drop(void *agent)
     a->up = NULL;
 }
 
-/* A coordinator that was only asleep finds this when it awakes, and coordinates no more. */
+/* Tells the old coordinator, in case it was only asleep: when it wakes up it stops coordinating. */
 static void tell_old(struct agent *a, uint32_t host)
 {
     const struct cluster_message m = {
@@ -218,7 +215,7 @@ static void tell_old(struct agent *a, uint32_t host)
     a->old = NULL;
 }
 
-/* The connections to the agents that voted become the coordinator's. */
+/* Begins to coordinate; the connections to the agents that voted go to the new coordinator. */
 static base_status lead(struct agent *a)
 {
     base_status st = BASE_OK;
@@ -256,7 +253,7 @@ static base_status follow(void *agent, uint32_t host, double now)
     if (a->up != NULL)
         drop(a);
     tell_old(a, host);
-    a->told_stop = false; /* a person's wish may have gone with the lost coordinator */
+    a->told_stop = false; /* the lost coordinator may not have passed on a person's wish to stop */
     snprintf(a->steward.coordinator, sizeof a->steward.coordinator, "host %u (%s)", host,
              h->address);
     if (host == a->steward.host)

@@ -19,27 +19,27 @@
 
 struct agent {
     const struct cluster_launch *launch;
-    const struct cluster_setup *setup; /* NULL: it joined a running job, which goes on without it */
-    struct cluster_steward steward;    /* decides */
-    struct cluster_server *server;     /* of the host that coordinates */
-    struct comm_mailbox *up;           /* to the coordinator; NULL: lost */
-    struct comm_mailbox *old;          /* to the one that was lost; it may come back */
+    const struct cluster_setup *setup; /* NULL: joined a running job, which can go on without it */
+    struct cluster_steward steward;    /* makes this agent's decisions */
+    struct cluster_server *server;     /* NULL unless this host coordinates */
+    struct comm_mailbox *up;           /* to the coordinator; NULL: it is lost */
+    struct comm_mailbox *old;          /* to the coordinator that was lost; it may come back */
     struct cluster_peers *peers;       /* other agents; NULL: this host coordinates */
     struct comm_host *words;
     struct cluster_regions regions;
     struct cluster_process *workers[COMM_MAX_WORKERS]; /* by slot */
     struct cluster_monitor monitor;
-    int64_t oom_kills; /* that are accounted for */
+    int64_t oom_kills; /* kills by the kernel that are accounted for */
     char **environment;
     int threads;
     char address[COMM_ADDRESS_TEXT]; /* workers listen here */
-    bool one_speaks;                 /* rank 0, for the job */
+    bool one_speaks;                 /* rank 0's lines are shown without a label */
     bool told_stop;
     /* Shared with the watching thread: */
     pthread_t watcher;
     bool watched;
-    pthread_mutex_t burial; /* no slot is given away while its worker's death is told */
-    int bell;               /* eventfd: a word died */
+    pthread_mutex_t burial; /* held while a death is told and while a slot is freed */
+    int bell;               /* eventfd: the alive word of a worker died */
     _Atomic bool closing;
     _Atomic uint32_t view_number;
     _Atomic uint32_t ids[COMM_MAX_WORKERS];
@@ -57,9 +57,9 @@ struct agent {
         else
 /* NOLINTEND(bugprone-macro-parentheses) */
 
-extern const struct cluster_hands cluster_agent_hands; /* of a struct agent */
+extern const struct cluster_hands cluster_agent_hands; /* take a struct agent */
 
-/* The process has ended: its steward is told how, and its slot becomes free. */
+/* After the process has ended: tells the steward how, and frees the slot. */
 void cluster_agent_bury(struct agent *a, struct cluster_process *p);
 
 #endif

@@ -12,12 +12,12 @@
 #include "base/mem.h"
 #include "cluster/coordinator_private.h"
 
-/* Seconds. GRACE: how long an accusation waits for its counterpart. STALL: a coordinator that did
- * not tick for so long was itself asleep. */
+/* Seconds. GRACE: how long one worker's accusation waits for the accused one's own. STALL: a
+ * coordinator that did not tick for so long was itself asleep. */
 static const double GRACE = 0.75, STALL = 1.0;
 
-/* So many that are killed in a row before they are in a view are not replaced any more. */
-enum { STILLBORN = 5 };
+/* After so many workers in a row were killed before they were in a view, no more are started. */
+enum { MAX_FAILED_STARTS = 5 };
 
 struct cluster_coordinator *cluster_coordinator_new(const struct cluster_coordinator_setup *setup,
                                                     double now)
@@ -73,8 +73,8 @@ const char *cluster_coordinator_folder(const struct cluster_coordinator *c)
 
 /* ---- what agents say ---- */
 
-/* A guest that has lost all its workers has nothing to do here any more. (When the work is done, it
- * hears so with the others.) */
+/* Sends away a guest that has lost all its workers. (When the work is done, it hears so with the
+ * other hosts.) */
 static void dismiss_guest(struct cluster_coordinator *c, int host, const struct failure *last)
 {
     struct cluster_message m = {.type = CLUSTER_END};
@@ -90,9 +90,9 @@ static void dismiss_guest(struct cluster_coordinator *c, int host, const struct 
 }
 
 /* A worker of the job's own hosts that gave up by itself (bad data, a loss that is no number) ends
- * the job, unless the person said how few may be left or that the dead are replaced and another
- * worker may fare better. Once there is
- * a result no other worker does its work again: what it failed to write stays unwritten. */
+ * the job, unless the person said how few may be left, or that dead workers are replaced and
+ * another worker may fare better. Once there is a result no other worker repeats the failed one's
+ * work: what it failed to write stays unwritten. */
 static void hear_own_failure(struct cluster_coordinator *c, const struct worker *w,
                              const struct failure *own, double now)
 {
@@ -113,7 +113,7 @@ static void hear_exit(struct cluster_coordinator *c, struct worker *w,
     struct failure own;
     int host = w->host;
     bool done = w->state == WORKER_DONE, missed = !done && !w->dismissed;
-    bool replace; /* one that gave up by itself would only do so again */
+    bool replace; /* not for a worker that gave up by itself: the next would, too */
 
     cluster_coordinator_tell(c, now,
                              json_pack("{s:s, s:I, s:i, s:I, s:i, s:i}", "event", "exit", "id",
@@ -134,11 +134,11 @@ static void hear_exit(struct cluster_coordinator *c, struct worker *w,
     if (!done)
         hear_own_failure(c, w, &own, now);
     if (c->failure.id == w->id && !w->member && (c->phase == RUNNING || c->phase == STOPPING))
-        c->failure = (struct failure){0}; /* nobody misses it: a later end has another cause */
-    c->stillborn += !w->member;
+        c->failure = (struct failure){0}; /* not needed: a later end has another cause */
+    c->failed_starts += !w->member;
     replace = c->setup.restarts && (c->phase == STARTING_UP || c->phase == RUNNING) &&
               c->result_id == 0 && m->signal != 0 && !done && !w->astray &&
-              c->stillborn < STILLBORN;
+              c->failed_starts < MAX_FAILED_STARTS;
     cluster_coordinator_forget(c, w);
     if (replace)
         cluster_coordinator_order(c, host, 1, now);
@@ -156,7 +156,7 @@ static void hear_suspicion(struct cluster_coordinator *c, struct worker *w,
 
     if (m->view != c->view.number || peer == NULL || peer == w || !w->member || !peer->member ||
         w->state == WORKER_LEAVING || peer->state == WORKER_LEAVING)
-        return; /* of an older view, or decided already */
+        return; /* about an older view, or decided already */
     if (w->first == c->view.number && peer->first < c->view.number) {
         w->astray = true;
         snprintf(why, sizeof why, "has come and does not reach worker %u", peer->id);
@@ -175,7 +175,7 @@ static void hear_suspicion(struct cluster_coordinator *c, struct worker *w,
     }
 }
 
-/* Of the host itself, w NULL, or of one of its workers. */
+/* A heartbeat of worker `w`, or of the host itself if `w` is NULL. */
 static void hear_heartbeat(struct cluster_coordinator *c, int host, struct worker *w,
                            const struct cluster_message *m, double now)
 {
@@ -194,10 +194,10 @@ static base_status hear_ready(struct cluster_coordinator *c, struct worker *w,
                               const struct cluster_message *m)
 {
     if (w->state == WORKER_LEAVING)
-        return BASE_OK; /* its last word, which came after the news of its death */
+        return BASE_OK; /* its last message came after the news of its death */
     if (w->state != WORKER_STARTING)
         return base_fail(BASE_ERR_DATA, "worker %u is ready twice", w->id);
-    for_each_worker(c, other) /* a view with both could not be read */
+    for_each_worker(c, other) /* workers refuse a view with the same words twice */
         if (other->host == w->host && other->state == WORKER_READY && other->slot == m->slot)
             return base_fail(BASE_ERR_DATA, "workers %u and %u have slot %u", other->id, w->id,
                              m->slot);
@@ -208,8 +208,8 @@ static base_status hear_ready(struct cluster_coordinator *c, struct worker *w,
     return BASE_OK;
 }
 
-/* A worker that was done before it came to the current view: the others that wait for it there
- * would do so until their patience ends, so they are told that it has left. */
+/* The worker was done before it came to the current view. The others would wait for it there until
+ * their patience ends, so they are told that it has left. */
 static void leave_view(struct cluster_coordinator *c, const struct worker *w)
 {
     struct cluster_message lost = {.type = CLUSTER_LOST, .peer = w->id, .view = c->view.number};
@@ -248,13 +248,6 @@ static base_status hear_failure(struct worker *w, const struct cluster_message *
     return BASE_OK;
 }
 
-/* Other hosts' folders are on other disks. */
-static void hear_folder(struct cluster_coordinator *c, int host, const char *path)
-{
-    if (host == c->own && c->folder == NULL)
-        c->folder = base_strdup(path);
-}
-
 static void hear_stop(struct cluster_coordinator *c, const struct cluster_message *m, double now)
 {
     if (c->phase == GATHERING || c->phase == STARTING_UP)
@@ -273,7 +266,7 @@ static base_status hear_worker(struct cluster_coordinator *c, int host,
     struct worker *w = cluster_coordinator_find(c, m->type == CLUSTER_LOST ? m->peer : m->id);
 
     if (w == NULL)
-        return BASE_OK; /* gone in the meantime */
+        return BASE_OK; /* the worker is gone meanwhile */
     if (w->host != host)
         return base_fail(BASE_ERR_DATA, "host %d speaks of worker %u, which is not its own", host,
                          w->id);
@@ -299,7 +292,8 @@ static base_status hear_worker(struct cluster_coordinator *c, int host,
         hear_exit(c, w, m, now);
         break;
     case CLUSTER_FOLDER:
-        hear_folder(c, host, m->text);
+        if (host == c->own && c->folder == NULL) /* other hosts' folders are on other disks */
+            c->folder = base_strdup(m->text);
         break;
     default:
         return base_fail(BASE_ERR_DATA, "an agent does not say '%s'", cluster_type_name(m->type));
@@ -320,7 +314,7 @@ bool cluster_coordinator_knows(const struct cluster_coordinator *c, int link)
     return host_of(c, link) >= 0;
 }
 
-/* From a successor, or from an agent that has left this coordinator for it. */
+/* A `lead` comes from a successor, or from an agent that has left this coordinator for one. */
 static void hear_lead(struct cluster_coordinator *c, const struct cluster_message *m, double now)
 {
     if (m->term <= c->term)
@@ -331,7 +325,7 @@ static void hear_lead(struct cluster_coordinator *c, const struct cluster_messag
                              m->host);
 }
 
-/* Of the agents of hosts that are not here: they join, report, or know of another coordinator. */
+/* Hears agents of hosts that are not here: they join, report, or know of another coordinator. */
 static base_status hear_stranger(struct cluster_coordinator *c, int link,
                                  const struct cluster_message *m, double now)
 {
@@ -343,11 +337,11 @@ static base_status hear_stranger(struct cluster_coordinator *c, int link,
         return cluster_coordinator_hear_join(c, link, m, now);
     case CLUSTER_REPORT:
         return cluster_coordinator_hear_report(c, link, m, now);
-    case CLUSTER_ASK: /* it has lost this coordinator, which is there */
+    case CLUSTER_ASK: /* the agent takes this coordinator for lost */
         cluster_coordinator_say(c, link, &no);
         return BASE_OK;
-    case CLUSTER_VOTE:      /* late, or an agent that does not want to be led */
-    case CLUSTER_HEARTBEAT: /* one that was refused and has not read it yet */
+    case CLUSTER_VOTE:      /* it is late, or its agent does not want to be led */
+    case CLUSTER_HEARTBEAT: /* its agent was refused and has not read that yet */
         return BASE_OK;
     default:
         return base_fail(BASE_ERR_DATA, "it says '%s' before it has joined",
@@ -373,7 +367,7 @@ base_status cluster_coordinator_hear(struct cluster_coordinator *c, int link,
         hear_stop(c, m, now);
     else if (m->type == CLUSTER_HEARTBEAT && m->id == 0)
         hear_heartbeat(c, host, NULL, m, now);
-    else if (m->type != CLUSTER_VOTE) /* late */
+    else if (m->type != CLUSTER_VOTE) /* a vote may come late */
         st = hear_worker(c, host, m, now);
     cluster_coordinator_consider(c, now);
     return st;
@@ -442,7 +436,7 @@ void cluster_coordinator_tick(struct cluster_coordinator *c, double now)
     double stalled = now - c->last_tick - STALL;
 
     c->last_tick = now;
-    if (now >= c->next_beat) { /* agents want to know that somebody is there, too */
+    if (now >= c->next_beat) { /* agents must see that the coordinator is there */
         cluster_coordinator_say_all(c, &beat);
         c->next_beat = now + cluster_heartbeat_interval(c->setup.silence);
     }

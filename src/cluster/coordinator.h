@@ -4,7 +4,7 @@
  * agents and events out. No sockets, no threads, no clock: cluster/server.c gives it those.
  *
  * It gathers the hosts, numbers the workers, and publishes views. A worker that is lost is told to
- * everyone at once; the next view waits until its agent has reaped it (shared memory cannot be
+ * all workers at once; the next view waits until its agent has reaped it (shared memory cannot be
  * fenced otherwise) or its whole host is gone. docs/protocol.md has the rules.
  */
 #ifndef CLUSTER_COORDINATOR_H
@@ -17,53 +17,57 @@ struct cluster_coordinator;
 
 struct cluster_coordinator_setup {
     const char *name;       /* the job's random name */
-    const char *program;    /* of cluster/worker.h */
-    const json_t *job;      /* its description */
+    const char *program;    /* name of a program of cluster/worker.h */
+    const json_t *job;      /* the job's description */
     const char *transport;  /* NULL: automatic */
-    int hosts;              /* that must be there before the first view */
-    int min_workers;        /* fewer end the job; 0: nothing was asked for, `least` counts */
-    int least;              /* fewer cannot go on; 0: the program needs all that were there first */
+    int hosts;              /* hosts that must be there before the first view */
+    int min_workers;        /* with fewer the job ends; 0: not asked for, `least` counts */
+    int least;              /* the program cannot go on with fewer; 0: it needs all first workers */
     bool joins;             /* hosts may come later */
     bool restarts;          /* a member that dies is replaced, on its host, under a new id */
-    bool folder;            /* its server waits for the program's folder; kept for successors */
+    bool awaits_folder;     /* its server waits for the program's folder; kept for successors */
     double silence, gather; /* seconds; cluster/launch.h */
 };
 
 struct cluster_coordinator *cluster_coordinator_new(const struct cluster_coordinator_setup *setup,
                                                     double now);
-/* The successor of a lost one, on host `own`, in `term`. It waits for the reports of the hosts
- * whose agents it leads (cluster_coordinator_lead), for a moment, and goes on with those. */
+/* Makes the successor of a lost coordinator, on host `own`, in `term`. It waits a moment for the
+ * reports of the hosts whose agents it leads (cluster_coordinator_lead) and goes on with those. */
 struct cluster_coordinator *cluster_coordinator_succeed(const struct cluster_state *state,
                                                         uint32_t own, uint32_t term, double now);
 void cluster_coordinator_free(struct cluster_coordinator *c); /* accepts NULL */
 
-/* A message of the agent on connection `link`, a number of the caller's choice. A failure means
- * that this agent must be cut off (cluster_coordinator_gone). */
+/* Hears a message of the agent on connection `link`, a number that the caller chooses. If it fails,
+ * the caller cuts this agent off (cluster_coordinator_gone). */
 base_status cluster_coordinator_hear(struct cluster_coordinator *c, int link,
                                      const struct cluster_message *message, double now);
 void cluster_coordinator_gone(struct cluster_coordinator *c, int link, const char *why, double now);
-void cluster_coordinator_tick(struct cluster_coordinator *c, double now); /* a few times a second */
+/* Call it a few times a second. */
+void cluster_coordinator_tick(struct cluster_coordinator *c, double now);
 
-/* It is connected with that host's agent: a successor leads it. False: there is nothing to say. */
+/* Tells that `link` is a connection to that host's agent, which a successor leads. False: there is
+ * nothing to say to it. */
 bool cluster_coordinator_lead(struct cluster_coordinator *c, int host, int link);
-/* It wants to know whether that host's agent is alive: it should be connected with, and led, or be
- * told dead. */
+/* True if the coordinator wants to know whether that host's agent is alive. The caller connects
+ * with it and calls cluster_coordinator_lead, or cluster_coordinator_dead. */
 bool cluster_coordinator_seeks(const struct cluster_coordinator *c, int host);
-/* That host itself answers, and says that no agent listens at its port. */
+/* Tells that the host itself answered that no agent listens at its port. */
 void cluster_coordinator_dead(struct cluster_coordinator *c, int host, double now);
-/* Where that host's agent listens. */
+/* The address and port at which that host's agent listens. */
 const char *cluster_coordinator_address(const struct cluster_coordinator *c, int host,
                                         uint16_t *port_p);
 int cluster_coordinator_hosts(const struct cluster_coordinator *c);
-const char *cluster_coordinator_name(const struct cluster_coordinator *c); /* the job's */
+const char *cluster_coordinator_name(const struct cluster_coordinator *c); /* the job's name */
 
-/* A host that has joined and was not lost is behind this connection. */
+/* True if this connection is that of a host that has joined and was not lost. */
 bool cluster_coordinator_knows(const struct cluster_coordinator *c, int link);
 
-/* What it wants sent, in order: false when there is nothing. The message is the caller's. */
+/* Takes the next message that the coordinator wants sent; false: there is none. The caller owns the
+ * message. */
 bool cluster_coordinator_next(struct cluster_coordinator *c, int *link_p,
                               struct cluster_message *message_p);
-json_t *cluster_coordinator_event(struct cluster_coordinator *c); /* the caller's; NULL: none */
+/* Takes the next event, which the caller then owns; NULL: none. */
+json_t *cluster_coordinator_event(struct cluster_coordinator *c);
 
 bool cluster_coordinator_over(const struct cluster_coordinator *c);
 const json_t *cluster_coordinator_result(const struct cluster_coordinator *c); /* or NULL */

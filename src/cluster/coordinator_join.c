@@ -31,7 +31,7 @@ static const char *difference(const json_t *theirs, const json_t *ours)
     return NULL;
 }
 
-/* The first of a host's ideas of the job that is not host 0's; NULL: none. */
+/* The first setting of the job in which the host differs from host 0; NULL: none. */
 static const char *conflict(const struct cluster_coordinator *c, const json_t *body)
 {
     const char *program = json_string_value(json_object_get(body, "program"));
@@ -41,7 +41,7 @@ static const char *conflict(const struct cluster_coordinator *c, const json_t *b
     return difference(json_object_get(body, "job"), c->job);
 }
 
-/* The job's transport is memory, which another host does not share. */
+/* The job's transport is shared memory, which does not reach another host. */
 static bool stays_on_one_host(const struct cluster_coordinator *c)
 {
     const struct comm_transport *transport =
@@ -106,7 +106,7 @@ base_status cluster_coordinator_hear_join(struct cluster_coordinator *c, int lin
     int index;
 
     st = admit(c, m, &index);
-    if (st != BASE_OK) { /* it is told why, and closes the connection itself */
+    if (st != BASE_OK) { /* the host is told why, and closes the connection itself */
         base_warn("refused host %s (%s): %s", m->text, m->address, base_message());
         refusal.code = (int)st;
         cluster_message_text(&refusal, base_message());

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who is in and who is out: ordering workers, losing them, the views that follow, and the end.
+ * The members of the job: ordering workers, losing them, the views that follow, and the end.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ int cluster_coordinator_going_on(const struct cluster_coordinator *c)
     return count(c, WORKER_STARTING) + count(c, WORKER_READY);
 }
 
-static int alive(const struct cluster_coordinator *c) /* processes not reaped yet */
+static int alive(const struct cluster_coordinator *c) /* counts processes not reaped yet */
 {
     int n = 0;
 
@@ -117,8 +117,8 @@ bool cluster_coordinator_survives(const struct cluster_coordinator *c, base_code
            reason != BASE_ERR_USAGE && reason != BASE_ERR_MODEL;
 }
 
-/* A worker that is leaving has told its own failure: the job ends with its words once it has
- * exited, and how few are left until then is no news. */
+/* True if a worker that is leaving has told its own failure: the job ends with its words once it
+ * has exited, so there is no need to report how few are left until then. */
 static bool is_ending(struct cluster_coordinator *c)
 {
     bool any = false;
@@ -138,13 +138,13 @@ void cluster_coordinator_lose(struct cluster_coordinator *c, struct worker *w, c
     if (w->state == WORKER_LEAVING)
         return;
     snprintf(w->why, sizeof w->why, "%s", why);
-    if (c->failure.id == 0 && c->phase != FAILING) /* then all leave, for a cause that is known */
+    if (c->failure.id == 0 && c->phase != FAILING) /* in FAILING all leave, for a known cause */
         c->failure = cluster_coordinator_failure(c, w);
     w->state = WORKER_LEAVING;
     w->accuses = 0;
     forget_accusations(c, w);
     cluster_message_text(&lost, why);
-    if (c->phase == FAILING) /* everyone leaves */
+    if (c->phase == FAILING) /* all workers leave */
         return;
     if (w->member)
         cluster_coordinator_say_all(c, &lost);
@@ -174,10 +174,11 @@ void cluster_coordinator_evict(struct cluster_coordinator *c, struct worker *w, 
 
 void cluster_coordinator_forget(struct cluster_coordinator *c, struct worker *w)
 {
-    c->gaps |= w->member && w->state == WORKER_LEAVING; /* one that is done leaves none */
+    c->gaps |= w->member && w->state == WORKER_LEAVING; /* a worker that is done leaves no gap */
     *w = (struct worker){0};
 }
 
+/* The host may only have been asleep. */
 static void tell_lost_host(struct cluster_coordinator *c, int link)
 {
     struct cluster_message m = {.type = CLUSTER_STOP, .code = BASE_ERR_PEER_LOST};
@@ -193,7 +194,7 @@ void cluster_coordinator_lose_host(struct cluster_coordinator *c, int index, con
     char text[256];
 
     snprintf(text, sizeof text, "is lost with host %d (%s), which %s", index, h->name, why);
-    if (h->here && h->link >= 0 && c->phase < FAILING) /* it may only have been asleep */
+    if (h->here && h->link >= 0 && c->phase < FAILING)
         tell_lost_host(c, h->link);
     h->deserted = h->here && (now - h->heard > CLUSTER_QUIET || now - c->woke < CLUSTER_QUIET ||
                               now - c->last_tick > CLUSTER_QUIET);
@@ -245,7 +246,7 @@ static void publish(struct cluster_coordinator *c, double now)
         w->accuses = 0;
         w->suspected = 0;
         if (!w->member && w->state == WORKER_READY) {
-            c->stillborn = 0;
+            c->failed_starts = 0;
             w->first = view->number;
         }
         w->member = w->state == WORKER_READY;
@@ -260,11 +261,11 @@ static void publish(struct cluster_coordinator *c, double now)
     for (uint32_t i = 0; i < view->size; i++)
         json_array_append_new(ids, json_integer(view->members[i].id));
     c->gaps = false;
-    c->failure = (struct failure){0}; /* the job got over it: a later end has another cause */
+    c->failure = (struct failure){0}; /* the job survived it: a later end has another cause */
     m.members = *view;
-    if (view->number == 1) /* there was no other that could be in use */
+    if (view->number == 1) /* no older view could be in use */
         cluster_coordinator_settle(c);
-    cluster_coordinator_replicate(c); /* first: every agent that has the view has its state */
+    cluster_coordinator_replicate(c); /* first: an agent that gets the view must have its state */
     cluster_coordinator_say_all(c, &m);
     cluster_coordinator_tell(c, now,
                              json_pack("{s:s, s:I, s:o}", "event", "view", "view",
@@ -294,8 +295,8 @@ void cluster_coordinator_order(struct cluster_coordinator *c, int index, int wor
     cluster_coordinator_say(c, h->link, &m);
 }
 
-/* When all hosts of the job are there. Guests that are, too, may leave again: nobody counts on
- * them. */
+/* Starts the job once all its hosts are there. Guests that are there, too, may leave again: the job
+ * does not depend on them. */
 static void start(struct cluster_coordinator *c, double now)
 {
     int total = 0;
@@ -323,7 +324,7 @@ static void start(struct cluster_coordinator *c, double now)
                                  total, c->min_workers);
 }
 
-static bool arrivals(const struct cluster_coordinator *c) /* who wait to be in a view */
+static bool has_arrivals(const struct cluster_coordinator *c) /* workers that wait for a view */
 {
     for_each_worker(c, w)
         if (w->state == WORKER_READY && !w->member)
@@ -331,8 +332,9 @@ static bool arrivals(const struct cluster_coordinator *c) /* who wait to be in a
     return false;
 }
 
-/* Every member works in the current view. Before that, a view for the sake of arrivals could leave
- * some who open a group that others have skipped; after a loss there is nobody left to wait for. */
+/* Every member works in the current view. A new view for arrivals waits for that: made earlier, it
+ * could let some members open a group that others have skipped. After a loss the next view need not
+ * wait. */
 static bool settled(const struct cluster_coordinator *c)
 {
     for_each_worker(c, w)
@@ -341,8 +343,8 @@ static bool settled(const struct cluster_coordinator *c)
     return true;
 }
 
-/* All members of the current view have come to work in it, also those that were lost or gave a
- * result since: of such a view, other than of one that was only published, all hosts know. */
+/* All members of the current view have come to work in it, including those that were lost or gave a
+ * result since. All hosts know of such a view, but not of one that was only published. */
 static bool is_in_use(struct cluster_coordinator *c)
 {
     if (c->view.number == 0)
@@ -391,7 +393,7 @@ static void move_on(struct cluster_coordinator *c, double now)
     if (count(c, WORKER_LEAVING) > 0)
         return;
     if (alive(c) > 0) {
-        if ((c->gaps || (arrivals(c) && settled(c))) && count(c, WORKER_READY) > 0 &&
+        if ((c->gaps || (has_arrivals(c) && settled(c))) && count(c, WORKER_READY) > 0 &&
             cluster_coordinator_may_publish(c, now))
             publish(c, now);
         return;

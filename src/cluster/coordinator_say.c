@@ -98,7 +98,7 @@ json_t *cluster_coordinator_event(struct cluster_coordinator *c)
 
 void cluster_coordinator_describe(const struct failure *f, char *text, size_t room)
 {
-    char how[320], pid[32] = ""; /* a worker that never started has none */
+    char how[320], pid[32] = ""; /* a worker that never started has no pid */
 
     if (f->exited && f->signal != 0)
         snprintf(how, sizeof how, "%s (signal %d, SIG%s)", f->why, f->signal,
@@ -120,7 +120,7 @@ void cluster_coordinator_warn(const struct cluster_coordinator *c, const struct 
     char text[1600], place[64] = "";
     size_t used;
 
-    if (c->phase == FAILING || c->phase == OVER) /* the job's last words tell of it */
+    if (c->phase == FAILING || c->phase == OVER) /* the job's END tells of it */
         return;
     cluster_coordinator_describe(f, text, 512);
     used = strlen(text);
@@ -134,17 +134,6 @@ void cluster_coordinator_warn(const struct cluster_coordinator *c, const struct 
         base_warn("%s; %sall others are done", text, place);
 }
 
-/* The words alone where no worker is to blame: the command line or the model is wrong, or there is
- * one host, whose workers all have the same input. */
-static void own_words(const struct cluster_coordinator *c, const struct failure *f, char *text,
-                      size_t room)
-{
-    if (c->host_count == 1 || f->reason == BASE_ERR_USAGE || f->reason == BASE_ERR_MODEL)
-        snprintf(text, room, "%s", f->words);
-    else
-        snprintf(text, room, "worker %u on host %s: %s", f->id, f->host, f->words);
-}
-
 void cluster_coordinator_last_words(const struct cluster_coordinator *c, const struct failure *f,
                                     struct cluster_message *end)
 {
@@ -152,8 +141,13 @@ void cluster_coordinator_last_words(const struct cluster_coordinator *c, const s
 
     end->id = f->id;
     end->code = (int)(f->reason != BASE_OK ? f->reason : BASE_ERR_PEER_LOST);
-    if (f->reason != BASE_OK) {
-        own_words(c, f, text, sizeof text);
+    if (f->reason == BASE_ERR_USAGE || f->reason == BASE_ERR_MODEL ||
+        (f->reason != BASE_OK && c->host_count == 1)) {
+        /* No worker is to blame: the command line or the model is wrong, or there is one host,
+         * whose workers all have the same input. */
+        snprintf(text, sizeof text, "%s", f->words);
+    } else if (f->reason != BASE_OK) {
+        snprintf(text, sizeof text, "worker %u on host %s: %s", f->id, f->host, f->words);
     } else {
         cluster_coordinator_describe(f, who, sizeof who);
         snprintf(text, sizeof text, "%s%s%s", who, f->lines[0] != '\0' ? "; its last lines:\n" : "",

@@ -41,7 +41,7 @@ static void fill_state(const struct cluster_coordinator *c, struct cluster_state
         .min_workers = c->min_workers,
         .joins = setup->joins,
         .restarts = setup->restarts,
-        .folder = setup->folder,
+        .folder = setup->awaits_folder,
         .silence = setup->silence,
         .gather = setup->gather,
         .going_on = c->view.number != 0 && c->phase >= RESUMING && c->phase <= STOPPING,
@@ -97,7 +97,7 @@ void cluster_coordinator_replicate(struct cluster_coordinator *c)
     cluster_message_fini(&m);
 }
 
-/* ---- who may go on ---- */
+/* ---- the quorum ---- */
 
 static bool in_view(const struct cluster_coordinator *c, int host)
 {
@@ -118,8 +118,8 @@ bool cluster_coordinator_has_say(const struct cluster_coordinator *c, int host)
     return c->quorum[host] || in_view(c, host);
 }
 
-/* At least half of the hosts of the last view in use, and of the newest, as `counts` counts them.
- * Dead hosts are left out. *heard_p of *of_p: where that is not so. */
+/* True if `counts` accepts at least half of the hosts of the last view in use, and of the newest
+ * view. Dead hosts are left out. If not, *heard_p of *of_p hosts were accepted. */
 static bool has_half(const struct cluster_coordinator *c,
                      bool counts(const struct cluster_coordinator *c, int host, double now),
                      double now, int *heard_p, int *of_p)

@@ -31,7 +31,8 @@ static void take_hosts(struct cluster_coordinator *c, const struct cluster_state
     }
 }
 
-/* The workers of the last view that had not given their result; the reports tell of the others. */
+/* Takes over the workers of the last view that had not given their result; the reports tell of the
+ * others. */
 static void take_members(struct cluster_coordinator *c, double now)
 {
     int next = 0;
@@ -67,7 +68,7 @@ struct cluster_coordinator *cluster_coordinator_succeed(const struct cluster_sta
         .least = s->least,
         .joins = s->joins,
         .restarts = s->restarts,
-        .folder = s->folder,
+        .awaits_folder = s->folder,
         .silence = s->silence,
         .gather = s->gather,
     };
@@ -157,7 +158,7 @@ static struct worker *add_worker(struct cluster_coordinator *c, int host, uint32
     return NULL;
 }
 
-/* A worker that its agent reports: one of the last view, or one that is in none yet. */
+/* Takes over a worker that its agent reports: a member of the last view, or one in no view yet. */
 static base_status take_worker(struct cluster_coordinator *c, int host,
                                const struct cluster_reported *r, double now)
 {
@@ -175,7 +176,7 @@ static base_status take_worker(struct cluster_coordinator *c, int host,
         return BASE_OK;
     if (w == NULL && (w = add_worker(c, host, r->id, now)) == NULL)
         return base_fail(BASE_ERR_DATA, "there are more than %d workers", COMM_MAX_WORKERS);
-    if (w->state == WORKER_STARTING && r->done && rank >= 0) /* it was counted as gone */
+    if (w->state == WORKER_STARTING && r->done && rank >= 0) /* take_members counted it as gone */
         c->finished -= c->finished > 0;
     w->member = rank >= 0;
     w->state = r->done    ? WORKER_DONE
@@ -197,7 +198,7 @@ static base_status take_worker(struct cluster_coordinator *c, int host,
     return BASE_OK;
 }
 
-/* Workers of the last view that the host has no more. */
+/* Marks workers of the last view that the host no longer has. */
 static void mark_missing(struct cluster_coordinator *c, int host, const struct cluster_report *r)
 {
     for_each_worker(c, w) {
@@ -208,24 +209,18 @@ static void mark_missing(struct cluster_coordinator *c, int host, const struct c
     }
 }
 
-static void refuse(struct cluster_coordinator *c, int link)
-{
-    struct cluster_message end = {.type = CLUSTER_END, .code = BASE_ERR_PEER_LOST};
-
-    cluster_message_text(&end, "this host came too late: the others go on without it");
-    cluster_coordinator_say(c, link, &end);
-}
-
 base_status cluster_coordinator_hear_report(struct cluster_coordinator *c, int link,
                                             const struct cluster_message *m, double now)
 {
     base_status st = BASE_OK;
+    struct cluster_message end = {.type = CLUSTER_END, .code = BASE_ERR_PEER_LOST};
     struct cluster_report *r = base_calloc(1, sizeof *r);
     int host = (int)m->host;
 
     if (c->phase != RESUMING || m->term != c->term || host >= c->host_count ||
         !c->hosts[host].awaited) {
-        refuse(c, link);
+        cluster_message_text(&end, "this host came too late: the others go on without it");
+        cluster_coordinator_say(c, link, &end);
         goto out;
     }
     TRY(cluster_report_from_json(m->body, r));
@@ -247,7 +242,7 @@ out:
     return st;
 }
 
-/* Views that the state did not know are among those whose waits must end. */
+/* The newest view that a worker knows may be newer than the state's; its waits must end, too. */
 static uint32_t newest_view(const struct cluster_coordinator *c)
 {
     uint32_t newest = c->view.number;
@@ -302,7 +297,7 @@ void cluster_coordinator_resume(struct cluster_coordinator *c, double now)
         if (c->hosts[i].awaited && now < c->deadline)
             return;
     c->phase = RUNNING;
-    c->gaps = true; /* the last view was the lost coordinator's */
+    c->gaps = true; /* so that a view of this coordinator follows */
     c->view.number = newest_view(c);
     lose_missing(c, now);
     tell_losses_again(c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cluster/dials.h"
 
-/* Seconds: one attempt, and until the next one. */
+/* Seconds that one attempt may take, and between two attempts. */
 static const double ATTEMPT = 1.5, RETRY = 0.2;
 
 base_status cluster_dials_init(struct cluster_dials *d, const struct comm_secret *secret)

@@ -74,21 +74,22 @@ static const struct launcher launchers[] = {
     {"PMI", "PMI_RANK", "PMI_SIZE", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", NULL},
     {"PMIx", "PMIX_RANK", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NUM_NODES", "SLURM_LOCALID", NULL,
      "SLURM_NODEID"},
-    /* A batch script has SLURM_PROCID, too; only what srun started has a step. */
+    /* A batch script has SLURM_PROCID, too; only processes that srun started have a step. */
     {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NUM_NODES", "SLURM_LOCALID", NULL,
      "SLURM_NODEID"},
-    /* Without MASTER_ADDR: --master-ip must tell, and several ranks are never taken for one. */
+    /* MASTER_ADDR may be absent: then --master-ip must be given, since several ranks are never
+     * taken for one. */
     {"torchrun", "RANK", "WORLD_SIZE", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
      "GROUP_RANK"},
 };
 enum { LAUNCHERS = sizeof launchers / sizeof launchers[0] };
 
-/* What a launcher says. */
+/* What a launcher's variables say. */
 struct said {
     int rank, size, local_rank, local_size, node;
 };
 
-/* A whole number from the environment; absent: *value_p stays. */
+/* Reads a whole number from the environment; if it is absent *value_p stays as it is. */
 static base_status number(const char *name, int min, int max, int *value_p)
 {
     const char *text = name != NULL ? getenv(name) : NULL;
@@ -130,8 +131,7 @@ static base_status slurm_tasks(int node, int *tasks_p)
                      node);
 }
 
-/* Of each bracket the first number counts, with its zeros: "r[1-2]n[03-05,9]-ib,m1" → "r1n03-ib".
- */
+/* Takes the first number of each bracket, with its zeros: "r[1-2]n[03-05,9]-ib,m1" → "r1n03-ib". */
 base_status cluster_slurm_first(const char *list, char name[CLUSTER_HOST_NAME])
 {
     const char *at = list;
@@ -208,7 +208,7 @@ static base_status launcher_master(const struct launcher *l, char name[CLUSTER_H
     else if (nodes != NULL && strncmp(l->rank, "OMPI", 4) != 0)
         TRY(cluster_slurm_first(nodes, name));
     TRY(number("MASTER_PORT", 1, UINT16_MAX - 1, port_p));
-    /* torchrun itself listens on that port then. */
+    /* Then torchrun itself listens on that port. */
     if (agent != NULL && strcmp(agent, "True") == 0 && *port_p > 0)
         *port_p += 1;
 out:
@@ -341,7 +341,8 @@ base_status cluster_launch_find(const struct cluster_flags *f, struct cluster_la
     else if (l.host == 0)
         snprintf(l.bind, sizeof l.bind, "%s", l.master);
     if (l.hosts > 1 && l.port == 0 && l.host > 0)
-        TRY(base_fail(BASE_ERR_USAGE, "--port 0 tells nobody where host 0 is; give its port"));
+        TRY(base_fail(BASE_ERR_USAGE,
+                      "with --port 0 no other host can find host 0; give its port"));
     TRY(comm_secret_find(f->token_file, &l.secret, &l.has_secret));
     if (strcmp(l.source, "flags") != 0)
         base_info("%s launched this: host %d of %d, %d workers%s", l.source, l.host, l.hosts,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How many hosts and workers, who am I, where is host 0: from own flags, else from the environment
+ * How many hosts and workers there are, which of them this process is and where host 0 is: from
+ * flags, else from the environment
  * of torchrun (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT), Open MPI (OMPI_COMM_WORLD_*), PMI_* and
  * PMIX_*, or Slurm (SLURM_*), in this order. It says which it used.
  *
@@ -37,28 +38,28 @@ struct cluster_flags {
         .rank = -1, .port = -1, .silence = 10.0, .gather = 120.0 \
     }
 
-/* A table over struct cluster_flags. All are about this call: none is part of the job. */
+/* The options of struct cluster_flags. They are about this call; none is part of the job. */
 extern const struct base_option cluster_options[];
 
 struct cluster_launch {
-    int workers; /* on this host */
+    int workers; /* workers on this host */
     int hosts, host;
     bool idle;                      /* another process of this host is its agent */
     bool listens;                   /* host 0: other hosts may connect */
     char master[COMM_ADDRESS_TEXT]; /* numeric address of host 0 */
     uint16_t port;
-    char bind[COMM_ADDRESS_TEXT]; /* numeric; "": found out from the connection to host 0 */
+    char bind[COMM_ADDRESS_TEXT]; /* numeric; "": taken from the connection to host 0 */
     bool has_secret;
     struct comm_secret secret;
     const char *transport; /* NULL: automatic */
     const char *source;    /* "flags", "torchrun", "Open MPI", … */
     int min_workers;       /* 0: as few as the program can go on with */
-    int threads;           /* of each worker; 0: cores / workers */
+    int threads;           /* compute threads of each worker; 0: cores / workers */
     double silence;        /* seconds without a heartbeat until a worker counts as silent */
-    double gather;         /* seconds until all hosts and workers are there */
+    double gather;         /* seconds that hosts and workers have to come at the start */
 };
 
-/* Resolves names, reads the token. Where the environment decided, it says so. */
+/* Finds all of it, resolves names and reads the token. Says so where the environment decided. */
 base_status cluster_launch_find(const struct cluster_flags *flags, struct cluster_launch *launch_p);
 
 /* The first name of a node list of Slurm: "gpu-[01-03,7],m1" → "gpu-01". */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum has { /* beside the numbers of `fields` */
+enum has { /* what a type has beside the numbers of `fields` */
            ID = 1 << 0,
            HOST = 1 << 1,
            PEER = 1 << 2,
@@ -315,7 +315,8 @@ out:
     return st;
 }
 
-/* Eight may be missed before a peer counts as silent; twice a second is often enough for people. */
+/* A peer counts as silent after eight missed heartbeats; twice a second is often enough for the
+ * people who watch. */
 double cluster_heartbeat_interval(double silence)
 {
     return silence / 8 < 0.5 ? silence / 8 : 0.5;

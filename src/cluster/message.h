@@ -13,7 +13,7 @@
 #include "comm/view.h"
 
 enum {
-    CLUSTER_PROTOCOL = 4, /* of control messages; agents of another number are refused */
+    CLUSTER_PROTOCOL = 4, /* version of control messages; agents with another one are refused */
     CLUSTER_MAX_HOSTS = 256,
     CLUSTER_ANY_HOST = 65535, /* JOIN: the coordinator numbers the host */
     CLUSTER_KEY_TEXT = 64,
@@ -26,23 +26,23 @@ enum cluster_type {
     CLUSTER_READY,     /* worker: endpoint is open, on `port` */
     CLUSTER_HEARTBEAT, /* worker and host (id 0): cpu, memory, load, step, step rate */
     CLUSTER_SUSPECT,   /* worker: `peer` does not answer on this link */
-    CLUSTER_RESULT,    /* worker: what it was started for is done, in `view`; `body` */
-    CLUSTER_FAILED,    /* worker: it gives up by itself: `code` (base_code), `text` */
+    CLUSTER_RESULT,    /* worker: its work is done, in `view`; `body` is the result */
+    CLUSTER_FAILED,    /* worker: gives up by itself: `code` (base_code), `text` */
     CLUSTER_FOLDER,    /* worker: the job's files are in the folder `text` */
     CLUSTER_REGION,    /* worker → agent and back: shared memory by key */
     CLUSTER_EXITED,    /* agent: worker was reaped: exit code or signal, last lines of its log */
-    CLUSTER_JOIN,      /* agent: wants in, with so many workers; `body`: its idea of the job */
-    CLUSTER_REPORT,    /* agent, to a new coordinator: the workers it has; `body` */
+    CLUSTER_JOIN,   /* agent: asks to join with so many workers; `body`: the job as it knows it */
+    CLUSTER_REPORT, /* agent, to a new coordinator: the workers it has; `body` */
     /* down: coordinator → agent → worker */
-    CLUSTER_JOB,   /* who you are, and the job's description: `body` */
-    CLUSTER_VIEW,  /* the next view */
-    CLUSTER_KILL,  /* agent: end worker `id`, reap it, report CLUSTER_EXITED */
-    CLUSTER_END,   /* agent: the job is over, or you were refused; `code` (base_code), `text` */
+    CLUSTER_JOB,  /* the worker's number, and the job's description in `body` */
+    CLUSTER_VIEW, /* the next view */
+    CLUSTER_KILL, /* agent: end worker `id`, reap it, report CLUSTER_EXITED */
+    CLUSTER_END,  /* agent: the job is over, or the agent was refused; `code` (base_code), `text` */
     CLUSTER_STATE, /* agent: what a successor needs to know; `body` (cluster/state.h) */
     CLUSTER_LEAD,  /* agent: host `host` coordinates the job in `term`; answer with REPORT */
     /* agent to agent, when the coordinator is lost (cluster/succession.h) */
     CLUSTER_ASK,  /* host `host` would coordinate in `term`, and has this state */
-    CLUSTER_VOTE, /* `code` 0: agreed; else not. `body`: a newer state, or null */
+    CLUSTER_VOTE, /* `code` 0: the host agrees; else it does not. `body`: a newer state, or null */
     /* both ways */
     CLUSTER_LOST, /* up: worker `peer` is dead or silent; down: it left view `view` */
     CLUSTER_STOP, /* up: a person asked; down: save and end. code 0: finish the step; else: groups
@@ -50,23 +50,23 @@ enum cluster_type {
     CLUSTER_TYPES
 };
 
-struct cluster_load { /* of a worker or of a host */
-    double cpu;       /* share of one core, of a host: of all its cores */
-    double memory;    /* bytes resident; of a host: used */
-    double load;      /* load average of one minute, of a host */
+struct cluster_load { /* the load of a worker or of a host */
+    double cpu;       /* a worker's share of one core; a host's share of all its cores */
+    double memory;    /* a worker's resident bytes; a host's used bytes */
+    double load;      /* a host's load average of one minute */
     double step_rate; /* steps a second */
     int64_t step;     /* last step done; -1: none */
 };
 
 struct cluster_message {
     enum cluster_type type;
-    uint32_t id;   /* worker it is about or for, 0: the host itself or everybody; JOB: the first */
-    uint32_t host; /* index of the host */
-    uint32_t peer; /* SUSPECT, LOST */
-    uint32_t view; /* number */
+    uint32_t id;      /* the worker it is about or for; 0: the host itself or all; JOB: the first */
+    uint32_t host;    /* index of the host */
+    uint32_t peer;    /* SUSPECT, LOST */
+    uint32_t view;    /* number */
     uint32_t version; /* JOIN: CLUSTER_PROTOCOL */
-    uint32_t term;    /* of a coordinator: 0 the first, its successors have higher ones */
-    uint32_t state_term, serial; /* ASK: of the newest state that the asking host has */
+    uint32_t term;    /* the coordinator's: 0 for the first, higher for its successors */
+    uint32_t state_term, serial; /* ASK: those of the newest state of the asking host */
     uint16_t port, slot;
     int64_t pid;
     int code, signal;
@@ -81,15 +81,15 @@ struct cluster_message {
 };
 
 json_t *cluster_message_to_json(const struct cluster_message *message);
-/* Exactly the fields of the type, each within its bounds. */
+/* Accepts exactly the fields of the type, each within its bounds. */
 base_status cluster_message_from_json(const json_t *object, struct cluster_message *message_p);
 void cluster_message_fini(struct cluster_message *message);
 
-/* Queues `message`, with the file descriptor `fd` (-1: none), which stays the caller's. A NULL box
- * is a peer that is gone: nothing is sent. */
+/* Queues `message`, with the file descriptor `fd` (-1: none), which the caller still owns. A NULL
+ * box is a peer that is gone: nothing is sent. */
 void cluster_message_send(struct comm_mailbox *box, const struct cluster_message *message, int fd);
-/* Moves bytes both ways; *message_p: the next message that has come. *any_p false: there is none,
- * and nothing to free. Call until then. */
+/* Moves bytes both ways; *message_p: the next message that has come. *any_p is false if there is
+ * none, and then there is nothing to free. Call it until then. */
 base_status cluster_message_receive(struct comm_mailbox *box, struct cluster_message *message_p,
                                     bool *any_p);
 

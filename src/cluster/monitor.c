@@ -25,10 +25,10 @@ static double ticks(double count)
 
 double cluster_monitor_parse_stat(const char *text)
 {
-    const char *at = strrchr(text, ')'); /* the name before it may hold anything */
+    const char *at = strrchr(text, ')'); /* the name before it may contain any character */
     unsigned long long user, system;
 
-    /* Behind it: state, and ten fields until utime and stime. */
+    /* After it come the state and ten more fields, then utime and stime. */
     if (at == NULL || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu",
                              &user, &system) != 2)
         return -1;
@@ -47,7 +47,7 @@ double cluster_monitor_parse_cpu(const char *text, double *all_p)
     for (int i = 0; i < 8; i++)
         all += (double)t[i];
     *all_p = ticks(all);
-    return ticks(all - (double)t[3] - (double)t[4]); /* all but idle and waiting for disks */
+    return ticks(all - (double)t[3] - (double)t[4]); /* all but idle time and waits for disks */
 }
 
 double cluster_monitor_parse_memory(const char *text)
@@ -75,8 +75,8 @@ int64_t cluster_monitor_parse_oom(const char *text)
 
 int64_t cluster_monitor_oom_kills(void)
 {
-    /* Of the second and the first version of cgroups: the own one, else, where a container hides
-     * its path, the one that is mounted. The whole machine where there is neither. */
+    /* Files of cgroups version 2 and 1: this process's group or, where a container hides its path,
+     * the one that is mounted. Without either, the whole machine's. */
     static const struct {
         const char *before, *folder, *file;
     } places[] = {
@@ -103,7 +103,7 @@ int64_t cluster_monitor_oom_kills(void)
     return kills;
 }
 
-/* Share of `passed` that was busy since the last look. */
+/* The share of the `passed` seconds since the last look that was busy. */
 static double share(struct cluster_monitor *m, double busy, double passed)
 {
     double used = busy - m->busy;

@@ -10,15 +10,15 @@
 
 #include "cluster/message.h"
 
-struct cluster_monitor { /* of one process or of the host; starts as zeros */
-    double at;           /* of the last look; 0: there was none */
-    double busy, all;    /* CPU seconds until then, of a host: of all its cores */
+struct cluster_monitor { /* watches one process or the host; starts as zeros */
+    double at;           /* time of the last look; 0: there was none */
+    double busy, all;    /* CPU seconds until then; a host's: of all its cores */
     int64_t step;
     double step_rate;
     double step_at;
 };
 
-/* Sets cpu and memory of `load`; cpu is 0 at the first look. A process that is gone is zeros. */
+/* Sets cpu and memory of `load`; cpu is 0 at the first look. A process that is gone has zeros. */
 void cluster_monitor_process(struct cluster_monitor *monitor, int pid, double now,
                              struct cluster_load *load);
 /* Sets cpu, memory and load. */
@@ -31,8 +31,9 @@ void cluster_monitor_step(struct cluster_monitor *monitor, int64_t step, double 
 /* Processes of this one's cgroup that the kernel has killed for memory; -1: it does not tell. */
 int64_t cluster_monitor_oom_kills(void);
 
-/* The texts of /proc, apart for tests: CPU seconds of /proc/PID/stat; busy and all of /proc/stat's
- * first line; used bytes of /proc/meminfo; kills of memory.events and its kin. Wrong text is -1. */
+/* Parse texts of /proc; public for tests: CPU seconds of /proc/PID/stat; busy and all of
+ * /proc/stat's first line; used bytes of /proc/meminfo; kills of memory.events and its kin. A wrong
+ * text gives -1. */
 double cluster_monitor_parse_stat(const char *text);
 double cluster_monitor_parse_cpu(const char *text, double *all_p);
 double cluster_monitor_parse_memory(const char *text);

@@ -13,8 +13,8 @@ static const double WELCOME_SECONDS = 1;
 struct cluster_peers {
     struct comm_listener *listener;
     struct cluster_dials dials;
-    struct comm_mailbox *theirs[CLUSTER_MAX_HOSTS]; /* by host: it has connected */
-    struct comm_mailbox *own[CLUSTER_MAX_HOSTS];    /* this one has */
+    /* By host: connections that the other host has opened, and those that this one has. */
+    struct comm_mailbox *theirs[CLUSTER_MAX_HOSTS], *own[CLUSTER_MAX_HOSTS];
 };
 
 base_status cluster_peers_open(const struct cluster_launch *l, const char *address,
@@ -80,7 +80,8 @@ int cluster_peers_watch(struct cluster_peers *p, struct pollfd *fds, int room)
     return count;
 }
 
-/* Only agents of this job, addressed to this host. A host's newer connection replaces its older. */
+/* Accepts only agents of this job that mean this host. A host's newer connection replaces its older
+ * one. */
 static void accept_agents(struct cluster_peers *p, const struct cluster_succession *s, double now)
 {
     struct comm_stream *stream = NULL;
@@ -126,7 +127,7 @@ static void dial(struct cluster_peers *p, struct cluster_steward *steward, uint3
     }
 }
 
-/* Hears what has come, until the steward has taken the box over or it is closed. */
+/* Hears what has come, until the steward has taken over the box or the connection is closed. */
 static void read_box(struct comm_mailbox **box, struct cluster_steward *steward, uint32_t host,
                      double now)
 {
@@ -150,7 +151,7 @@ void cluster_peers_step(struct cluster_peers *p, struct cluster_steward *steward
 {
     const struct cluster_succession *s = &steward->succession;
 
-    if (p->listener == NULL) /* this host was to lead, and could not */
+    if (p->listener == NULL) /* this host was to lead and failed to */
         return;
     accept_agents(p, s, now);
     for (uint32_t i = 0; i < CLUSTER_MAX_HOSTS && p->listener != NULL; i++) {

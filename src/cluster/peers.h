@@ -20,14 +20,15 @@ void cluster_peers_close(struct cluster_peers *peers); /* accepts NULL */
 uint16_t cluster_peers_port(const struct cluster_peers *peers);
 
 int cluster_peers_watch(struct cluster_peers *peers, struct pollfd *fds, int room);
-/* Accepts, connects, and tells the steward what came. */
+/* Accepts and makes connections, and tells the steward what came. */
 void cluster_peers_step(struct cluster_peers *peers, struct cluster_steward *steward, double now);
-/* `answer`: over the connection that this host has opened to the agent, else over the own one. */
+/* Sends over the connection that the other agent has opened (`answer`), else over this host's own.
+ */
 void cluster_peers_send(struct cluster_peers *peers, uint32_t host, bool answer,
                         const struct cluster_message *message);
 
-/* The connection that this host has opened (`theirs`), or the own one to it; the caller's from now
- * on. NULL: there is none. */
+/* Hands the connection that `host` has opened (`theirs`), or this host's own to it, to the caller;
+ * NULL: there is none. */
 struct comm_mailbox *cluster_peers_take(struct cluster_peers *peers, uint32_t host, bool theirs);
 struct comm_listener *cluster_peers_take_listener(struct cluster_peers *peers);
 

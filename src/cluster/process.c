@@ -52,7 +52,7 @@ char **cluster_environment_new(int workers, int threads)
     if (base_log_terminal())
         add(list, "PACELINE_PROGRESS", "1", true);
     if (workers * threads > cluster_cores())
-        add(list, "OMP_WAIT_POLICY", "passive", false); /* what the person set counts */
+        add(list, "OMP_WAIT_POLICY", "passive", false); /* unless the person has set it */
     return list;
 }
 
@@ -63,7 +63,8 @@ void cluster_environment_free(char **environment)
     base_free(environment);
 }
 
-/* Between fork and exec of a process with threads: only calls that are safe in signal handlers. */
+/* Runs between fork and exec of a process with threads, so it uses only calls that are safe in
+ * signal handlers. */
 static _Noreturn void become_worker(int control, int output, int parent, char *const *arguments,
                                     char *const *environment)
 {
@@ -71,7 +72,7 @@ static _Noreturn void become_worker(int control, int output, int parent, char *c
     int null;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) /* it died before the call above */
+    if (getppid() != parent) /* the parent died before the call above */
         _exit(1);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -156,7 +157,7 @@ void cluster_process_close(struct cluster_process *p)
     base_free(p);
 }
 
-/* The newest bytes, as many as fit. */
+/* Keeps the newest bytes, as many as fit. */
 static void keep(struct cluster_process *p, const char *line, size_t count)
 {
     const size_t room = sizeof p->tail - 1;
@@ -194,7 +195,7 @@ void cluster_process_read(struct cluster_process *p)
     char bytes[4096];
     ssize_t count = 1;
 
-    /* What a pipe holds at most: one that prints without end does not keep the agent. */
+    /* At most what a pipe holds: a worker that prints without end must not hold up the agent. */
     for (int left = 65536 / sizeof bytes;
          left > 0 && (count = read(p->output, bytes, sizeof bytes)) > 0; left--)
         for (ssize_t i = 0; i < count; i++) {
@@ -203,7 +204,7 @@ void cluster_process_read(struct cluster_process *p)
             if (bytes[i] != '\n' && bytes[i] != '\0')
                 p->line[p->line_used++] = bytes[i];
         }
-    if (count == 0) { /* it is gone, and its pipe is empty */
+    if (count == 0) { /* the worker is gone and its pipe is empty */
         if (p->line_used > 0)
             emit(p);
         close(p->output);
@@ -211,7 +212,7 @@ void cluster_process_read(struct cluster_process *p)
     }
 }
 
-/* Called once, when it has ended. */
+/* Called once, when the process has ended. */
 const char *cluster_process_tail(struct cluster_process *p)
 {
     char *newline;
@@ -246,7 +247,7 @@ bool cluster_process_reap(struct cluster_process *p)
     p->code = info.si_code == CLD_EXITED ? info.si_status : 0;
     p->signal = info.si_code == CLD_EXITED ? 0 : info.si_status;
     p->peak_memory = 1024.0 * (double)used.ru_maxrss;
-    p->pid = -p->pid; /* no longer ours to kill */
+    p->pid = -p->pid; /* the kernel may reuse the pid: never kill it again */
     return true;
 }
 

@@ -20,35 +20,37 @@ struct cluster_process {
     uint32_t id;
     int slot, pid;
     struct comm_mailbox *box;
-    int alive;  /* pidfd: readable once it has ended */
-    int output; /* what it prints */
+    int alive;  /* pidfd: readable once the process has ended */
+    int output; /* pipe of what it prints */
     char line[1024], tail[CLUSTER_TAIL];
     size_t line_used, tail_used;
-    bool speaks;                    /* for the job: its lines carry no label */
+    bool speaks;                    /* it speaks for the job: its lines have no label */
     bool stopped;                   /* by SIGSTOP and the like */
     int code, signal;               /* once reaped */
     double peak_memory;             /* bytes, once reaped */
-    struct cluster_monitor monitor; /* kept for the agent */
+    struct cluster_monitor monitor; /* the agent uses it */
 };
 
-/* `environment`: of the child, NULL-ended. */
+/* `environment` is the child's, a list that ends with NULL. */
 base_status cluster_process_start(uint32_t id, int slot, char *const *environment,
                                   struct cluster_process **process_p);
-/* Ends it if it lives, reaps it, frees; accepts NULL. */
+/* Kills the process if it lives, reaps it and frees; accepts NULL. */
 void cluster_process_close(struct cluster_process *process);
 
 /* Passes on what it has printed, each line labelled with its id unless it speaks for the job, and
  * keeps the last ones. A progress line becomes the agent's own. */
 void cluster_process_read(struct cluster_process *process);
-const char *cluster_process_tail(struct cluster_process *process); /* whole lines */
+/* Its last output, in whole lines. */
+const char *cluster_process_tail(struct cluster_process *process);
 
-/* Looks without waiting: true once it has ended; notes stops. */
+/* Looks without waiting. True once the process has ended; also notes when it is stopped. */
 bool cluster_process_reap(struct cluster_process *process);
-void cluster_process_kill(struct cluster_process *process); /* SIGKILL works on stopped ones */
+/* With SIGKILL, which ends stopped processes, too. */
+void cluster_process_kill(struct cluster_process *process);
 
-/* The environment of this host's workers: this one, with so many compute threads each, which sleep
- * while they wait where all of them together are more than the cores. A NULL-ended list;
- * cluster_environment_free. */
+/* The environment of this host's workers: this process's own, and `threads` compute threads for
+ * each. If all of them together are more than the cores, they sleep while they wait. The list ends
+ * with NULL; free it with cluster_environment_free. */
 char **cluster_environment_new(int workers, int threads);
 void cluster_environment_free(char **environment);
 /* Cores this process may use. */

@@ -12,7 +12,7 @@
 struct cluster_region {
     char *key;
     uint64_t bytes;
-    uint32_t view; /* 0: of no view */
+    uint32_t view; /* the view it ends with; 0: none */
     int fd;
     struct cluster_region *next;
 };

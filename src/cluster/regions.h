@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The shared memory of a host, by key, kept by its agent: who asks first sizes it, everyone gets a
- * descriptor of the same zeroed memory. Keys "view/N/…" are forgotten once no worker of the host
- * is in view N or an older one; the memory goes with its last map.
+ * The shared memory of a host, by key, kept by its agent: the first worker to ask decides its size,
+ * each gets a descriptor of the same zeroed memory. Keys "view/N/…" are forgotten once no worker of
+ * the host is in view N or an older one; the memory goes with its last map.
  */
 #ifndef CLUSTER_REGIONS_H
 #define CLUSTER_REGIONS_H
@@ -14,10 +14,10 @@
 
 struct cluster_regions { /* starts as zeros */
     struct cluster_region *first;
-    uint32_t oldest; /* view */
+    uint32_t oldest; /* the oldest view whose memory is kept */
 };
 
-/* The descriptor stays the table's. */
+/* The table still owns the descriptor. */
 base_status cluster_regions_get(struct cluster_regions *regions, const char *key, uint64_t bytes,
                                 int *fd_p);
 void cluster_regions_forget(struct cluster_regions *regions, uint32_t oldest_view);

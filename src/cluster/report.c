@@ -45,7 +45,8 @@ out:
     return st;
 }
 
-/* Two with one id, or two live ones with one set of words, would be taken for each other. */
+/* Two workers with one id, or two live ones with one set of words, would be taken for each other.
+ */
 static base_status check_apart(const struct cluster_report *r, int index)
 {
     const struct cluster_reported *w = &r->workers[index];

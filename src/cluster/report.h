@@ -10,22 +10,22 @@
 
 enum { CLUSTER_MAX_REPORTED = 2 * COMM_MAX_WORKERS };
 
-struct cluster_reported { /* a worker */
+struct cluster_reported { /* a worker of the reporting host */
     uint32_t id;
-    uint32_t view; /* it works in; of a result: in which it was given */
+    uint32_t view; /* the view it works in, or in which it gave its result */
     int64_t pid;
     uint16_t slot, port;
     bool live;  /* its process is there */
     bool ready; /* can be in a view */
     bool done;  /* has given its result */
-    bool lost;  /* … or hangs: it is about to be reaped */
+    bool lost;  /* it died or hangs, and is about to be reaped */
 };
 
 struct cluster_report {
     int count;
     struct cluster_reported workers[CLUSTER_MAX_REPORTED];
     uint32_t result_id; /* 0: no worker of this host has given one */
-    json_t *result;     /* the lowest id's */
+    json_t *result;     /* the result of the worker with the lowest id */
 };
 
 json_t *cluster_report_to_json(const struct cluster_report *report);

@@ -20,17 +20,17 @@ enum { LINKS = 2 * COMM_MAX_WORKERS, DOORS = 2 };
 static const double TICK = 0.1, JOIN_SECONDS = 10, WELCOME_SECONDS = 1, LAST_WORDS_SECONDS = 2;
 
 struct link {
-    struct comm_mailbox *box; /* NULL: free */
+    struct comm_mailbox *box; /* NULL: the entry is free */
     double since;
 };
 
 struct cluster_server {
     struct cluster_coordinator *coordinator;
-    int own;                            /* its host */
+    int own;                            /* index of its host */
     struct comm_listener *doors[DOORS]; /* NULL: no other host may join */
     struct cluster_dials dials;
     struct link links[LINKS];
-    bool folder; /* … is yet to be told, with what follows */
+    bool awaiting_folder; /* events and status wait until the program has told its folder */
     struct base_events *events;
     bool own_events;
     char *status_path;
@@ -43,7 +43,7 @@ static void make_name(char name[33])
     uint8_t random[16];
 
     if (getrandom(random, sizeof random, 0) != sizeof random)
-        abort(); /* cannot happen: sixteen bytes are never refused */
+        abort(); /* cannot happen: the kernel never refuses sixteen bytes */
     for (int i = 0; i < 16; i++)
         snprintf(name + 2 * i, 3, "%02x", random[i]);
 }
@@ -59,7 +59,7 @@ out:
     return st;
 }
 
-/* Connects with this host's own agent; fd is taken over. */
+/* Connects with this host's own agent and takes over fd. */
 static base_status begin(struct cluster_server *s, const struct cluster_launch *l, int fd)
 {
     base_status st = BASE_OK;
@@ -76,7 +76,7 @@ out:
     return st;
 }
 
-/* Where the job's events go, and who asks for its status. */
+/* Opens the file of the job's events and the socket that answers `paceline status`. */
 static base_status open_outlets(struct cluster_server *s, const struct cluster_setup *setup)
 {
     s->events = setup->events;
@@ -102,12 +102,12 @@ base_status cluster_server_open(const struct cluster_setup *setup, int fd,
                                               .least = setup->least,
                                               .joins = setup->joins,
                                               .restarts = setup->restarts,
-                                              .folder = setup->folder,
+                                              .awaits_folder = setup->tells_folder,
                                               .silence = l->silence,
                                               .gather = l->gather};
 
     *server_p = NULL;
-    s->folder = setup->folder;
+    s->awaiting_folder = setup->tells_folder;
     make_name(name);
     s->coordinator = cluster_coordinator_new(&about, base_now());
     TRY(begin(s, l, fd));
@@ -121,7 +121,8 @@ out:
     return st;
 }
 
-/* Joiners find it at the job's port, where that is free here, else at its agent's. */
+/* Listens for hosts that join at the job's port if that is free here, else at its agent's, and says
+ * where. */
 static void tell_where(struct cluster_server *s, const struct cluster_launch *l,
                        const char *address)
 {
@@ -144,7 +145,7 @@ base_status cluster_server_succeed(const struct cluster_server_heir *heir, int f
     *server_p = NULL;
     s->own = (int)from->self;
     s->doors[0] = heir->door;
-    s->folder = from->state.folder;
+    s->awaiting_folder = from->state.folder;
     s->coordinator = cluster_coordinator_succeed(&from->state, from->self, from->term, now);
     TRY(begin(s, heir->launch, fd));
     if (heir->setup != NULL)
@@ -236,8 +237,8 @@ static void take_in(struct cluster_server *s, struct comm_listener *door,
     }
 }
 
-/* Agents that look for the coordinator of a job which had this port before: their `lead` would end
- * this one. A host that joins names none. */
+/* An agent may look for the coordinator of another job that had this port before: its `lead` would
+ * end this one. A host that joins names no job. */
 static bool is_of_another_job(const struct cluster_server *s, const struct comm_hello *hello)
 {
     return hello->job[0] != '\0' &&
@@ -276,7 +277,7 @@ void cluster_server_adopt(struct cluster_server *s, int host, struct comm_mailbo
     s->links[link] = (struct link){box, base_now()};
 }
 
-/* Agents that the coordinator is not connected with and would hear of. */
+/* Connects with agents that the coordinator wants to hear of and has no connection to. */
 static void seek_hosts(struct cluster_server *s, double now)
 {
     struct comm_hello hello = {.role = "agent", .from = (uint32_t)s->own};
@@ -319,7 +320,8 @@ static base_status read_link(struct cluster_server *s, int index, double now)
         cluster_message_fini(&m);
         TRY(st);
     }
-    /* One that does not join, or was refused or dismissed and stays, takes the place of others. */
+    /* An agent that does not join, or that stays after it was refused or dismissed, would take the
+     * place of others. */
     if (cluster_coordinator_knows(s->coordinator, index))
         s->links[index].since = now;
     else if (now - s->links[index].since > JOIN_SECONDS)
@@ -351,7 +353,8 @@ static void send_all(struct cluster_server *s)
     }
 }
 
-/* The program has said where its files are. What cannot be there costs the job nothing. */
+/* Moves events and status into the folder that the program has told. If that fails the job goes on
+ * without them. */
 static void enter_folder(struct cluster_server *s)
 {
     const char *folder = cluster_coordinator_folder(s->coordinator);
@@ -359,7 +362,7 @@ static void enter_folder(struct cluster_server *s)
 
     if (folder == NULL)
         return;
-    s->folder = false;
+    s->awaiting_folder = false;
     events = base_format("%s/cluster.jsonl", folder);
     s->own_events = base_events_open(events, &s->events) == BASE_OK;
     if (!s->own_events)
@@ -374,7 +377,7 @@ static void write_events(struct cluster_server *s)
 {
     json_t *event;
 
-    while (!s->folder && (event = cluster_coordinator_event(s->coordinator)) != NULL) {
+    while (!s->awaiting_folder && (event = cluster_coordinator_event(s->coordinator)) != NULL) {
         char *text = json_dumps(event, JSON_COMPACT | JSON_REAL_PRECISION(9));
 
         base_event(s->events, "%s", text);
@@ -398,7 +401,7 @@ base_status cluster_server_step(struct cluster_server *s)
         s->next_tick = now + TICK;
     }
     seek_hosts(s, now);
-    if (s->folder)
+    if (s->awaiting_folder)
         enter_folder(s);
     if (s->status >= 0) {
         json_t *status = cluster_coordinator_status(s->coordinator, now);
@@ -408,7 +411,7 @@ base_status cluster_server_step(struct cluster_server *s)
     }
     send_all(s);
     write_events(s);
-    for (int i = 0; i < LINKS; i++) { /* queued just now: on its way without another poll */
+    for (int i = 0; i < LINKS; i++) { /* sends what was queued just now without another poll */
         if (s->links[i].box != NULL && comm_mailbox_flush(s->links[i].box, 0) == BASE_ERR_PEER_LOST)
             cut(s, i, now);
     }

@@ -13,7 +13,7 @@
 
 struct cluster_server;
 
-/* fd: host 0's own agent is at the other end of it; taken over. */
+/* Takes over `fd`, at whose other end is host 0's own agent. */
 base_status cluster_server_open(const struct cluster_setup *setup, int fd,
                                 struct cluster_server **server_p);
 /* The same on the host that has succeeded to coordinate (CLUSTER_LEADING). */
@@ -22,14 +22,14 @@ struct cluster_server_heir {
     const struct cluster_succession *succession;
     const struct cluster_launch *launch;
     const struct cluster_setup *setup; /* NULL: the host has joined the job */
-    const char *address;               /* of this host */
-    struct comm_listener *door; /* its agent's, for other agents; taken over, also by a failure */
+    const char *address;               /* address of this host */
+    struct comm_listener *door; /* its agent's listener, taken over even by a call that fails */
 };
 base_status cluster_server_succeed(const struct cluster_server_heir *heir, int fd,
                                    struct cluster_server **server_p);
-/* A connection to that host's agent; taken over. */
+/* Takes over a connection to that host's agent. */
 void cluster_server_adopt(struct cluster_server *server, int host, struct comm_mailbox *box);
-/* What is still to be said is said, for two seconds at most. Accepts NULL. */
+/* Sends what is still queued, for two seconds at most. Accepts NULL. */
 void cluster_server_close(struct cluster_server *server);
 
 uint16_t cluster_server_port(const struct cluster_server *server); /* 0: it does not listen */

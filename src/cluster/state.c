@@ -10,7 +10,7 @@ static const struct number {
     const char *key;
     size_t offset;
     int64_t max;
-    bool is_signed; /* an int; else a uint32_t: the same bytes within these bounds */
+    bool is_signed; /* int, else uint32_t: within these bounds they have the same bytes */
 } numbers[] = {
     {"term", AT(term), CLUSTER_MAX_TERM, false},
     {"serial", AT(serial), UINT32_MAX, false},
@@ -51,7 +51,7 @@ enum {
     HOST_FIELDS = 5,
 };
 
-/* ---- there ---- */
+/* ---- to JSON ---- */
 
 static json_t *hosts_to_json(const struct cluster_state *s)
 {
@@ -117,7 +117,7 @@ json_t *cluster_state_to_json(const struct cluster_state *s)
     return object;
 }
 
-/* ---- and back ---- */
+/* ---- from JSON ---- */
 
 static base_status read_text(const json_t *object, const char *key, char *text, size_t room)
 {

@@ -19,8 +19,8 @@
 
 enum { MAX_STATUS = 1 << 20 };
 
-/* Addresses are short; a long path goes by way of its folder's descriptor, which must stay open
- * until the address was used. */
+/* Addresses of Unix sockets are short. A longer path is written with its folder's descriptor, which
+ * must stay open until the address was used. */
 static base_status address_of(const char *path, struct sockaddr_un *address_p, int *folder_p)
 {
     const char *slash = strrchr(path, '/');
@@ -45,7 +45,7 @@ static base_status address_of(const char *path, struct sockaddr_un *address_p, i
 static base_status refused(const char *path)
 {
     if (errno == ENOENT || errno == ECONNREFUSED)
-        return base_fail(BASE_ERR_USAGE, "nothing is running behind %s", path);
+        return base_fail(BASE_ERR_USAGE, "nothing is running at %s", path);
     return base_fail(BASE_ERR_IO, "cannot use the socket %s: %m", path);
 }
 
@@ -61,7 +61,7 @@ base_status cluster_status_listen(const char *path, int *fd_p)
     if (lstat(path, &file) == 0 && S_ISSOCK(file.st_mode))
         unlink(path);
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || fchmod(fd, 0600) != 0 || /* the socket file gets this mode */
+    if (fd < 0 || fchmod(fd, 0600) != 0 || /* the socket's file gets this mode */
         bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 || listen(fd, 16) != 0)
         TRY(refused(path));
     *fd_p = fd;
@@ -88,7 +88,7 @@ void cluster_status_answer(int fd, const json_t *status)
         } else {
             if (text == NULL)
                 text = json_dumps(status, JSON_COMPACT | JSON_REAL_PRECISION(9));
-            /* What does not fit into the socket's buffer at once is of no use to anybody. */
+            /* A client does not get what does not fit into the socket's buffer at once. */
             if (text != NULL && send(client, text, strlen(text), MSG_NOSIGNAL) < 0)
                 base_warn("status: %m");
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A Unix socket that answers whoever connects, of the same user (SO_PEERCRED), with one JSON object
+ * A Unix socket that answers every process of the same user (SO_PEERCRED) with one JSON object
  * and closes. It is only ever written to.
  */
 #ifndef CLUSTER_STATUS_H
@@ -8,9 +8,9 @@
 
 #include "base/json.h"
 
-/* A socket left behind by a job that is gone is replaced. */
+/* Replaces a socket that an earlier job left at this path. */
 base_status cluster_status_listen(const char *path, int *fd_p);
-/* Answers everyone who waits, without waiting itself. */
+/* Answers every client that waits, without waiting itself. */
 void cluster_status_answer(int fd, const json_t *status);
 void cluster_status_close(const char *path, int fd); /* accepts -1; removes the socket */
 

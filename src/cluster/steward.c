@@ -6,11 +6,11 @@
 
 #include "base/log.h"
 
-/* Seconds. SAVING: workers may take so long to save when the coordinator is gone. STALL: a steward
+/* Seconds. SAVING: how long workers may take to save when the coordinator is gone. STALL: a steward
  * that had no turn for longer was itself asleep. */
 static const double SAVING = 30.0, STALL = 1.0;
 
-/* A host that hears nothing for so many seconds may have been given up by the coordinator. */
+/* Seconds: if a host has heard nothing for so long, the coordinator may have given it up. */
 static const double GIVEN_UP_AFTER = 1.25;
 
 /* Every worker that is not reaped yet; the body may bury it. */
@@ -55,7 +55,7 @@ bool cluster_steward_looks(const struct cluster_steward *s)
     return s->succession.stage == CLUSTER_LOOKING;
 }
 
-/* While there is no coordinator nothing is said: the next one gets a report. */
+/* Says nothing while there is no coordinator: the next one gets a report. */
 static void say(struct cluster_steward *s, const struct cluster_message *m)
 {
     if (!cluster_steward_looks(s))
@@ -120,7 +120,7 @@ static void end_alone(struct cluster_steward *s, double now)
     tell_workers(s, &m);
 }
 
-/* What the new coordinator has to know of this host. */
+/* Tells the new coordinator what it has to know of this host. */
 static void say_report(struct cluster_steward *s)
 {
     struct cluster_report r = s->given;
@@ -197,7 +197,7 @@ base_status cluster_steward_hear_agent(struct cluster_steward *s, uint32_t host,
     uint32_t term = s->succession.term;
     base_status st = cluster_succession_hear(&s->succession, host, m, now);
 
-    /* Led away from a coordinator that it still hears. */
+    /* Another host leads this one away from a coordinator that it still hears. */
     if (before == CLUSTER_FOLLOWING && m->type == CLUSTER_LEAD && s->succession.term > term)
         before = CLUSTER_LOOKING;
     pursue(s, before, now);
@@ -225,7 +225,7 @@ void cluster_steward_dead(struct cluster_steward *s, uint32_t host, double now)
 
 /* ---- workers ---- */
 
-/* Shared memory of views in which no worker of this host works any more. */
+/* Frees shared memory of views in which no worker of this host works any more. */
 static void forget_regions(struct cluster_steward *s)
 {
     uint32_t oldest = s->view.number;
@@ -234,7 +234,7 @@ static void forget_regions(struct cluster_steward *s)
     s->hands->forget_regions(s->agent, oldest);
 }
 
-/* For a coordinator that comes later: the result of the lowest worker counts. */
+/* Keeps the result of the worker with the lowest id, for a coordinator that comes later. */
 static void keep_result(struct cluster_steward *s, const struct cluster_message *m)
 {
     if (s->given.result_id != 0 && s->given.result_id < m->id)
@@ -251,7 +251,7 @@ base_status cluster_steward_hear_worker(struct cluster_steward *s, int slot,
 
     w->heard = now;
     switch (m->type) {
-    case CLUSTER_HEARTBEAT: /* goes on with the agent's next one */
+    case CLUSTER_HEARTBEAT: /* the agent's next heartbeat passes it on */
         w->view = m->view;
         w->step = m->load.step;
         forget_regions(s);
@@ -267,7 +267,7 @@ base_status cluster_steward_hear_worker(struct cluster_steward *s, int slot,
         s->hands->watch(s->agent, &s->view, s->working);
         break;
     case CLUSTER_FAILED:
-        if (s->alone) /* there is no coordinator that would tell of it */
+        if (s->alone) /* there is no coordinator to report it */
             base_relay("worker %u: %s", w->id, m->text);
         break;
     case CLUSTER_READY:
@@ -301,13 +301,13 @@ static base_status start_worker(struct cluster_steward *s, uint32_t id, const js
     if (slot == COMM_MAX_WORKERS)
         TRY(base_fail(BASE_ERR_DATA, "more than %d workers on a host", COMM_MAX_WORKERS));
     TRY(s->hands->start(s->agent, slot, id, order));
-    /* Until it has spoken the coordinator waits for it, --gather seconds. */
+    /* Until the worker has said `ready`, the coordinator waits for it, --gather seconds. */
     s->wards[slot] = (struct cluster_ward){.id = id, .heard = INFINITY, .step = -1};
 out:
     return st;
 }
 
-/* As if it had died at once; the coordinator decides what that means. */
+/* Reports it as if the worker had died at once; the coordinator decides what that means. */
 static void say_not_started(struct cluster_steward *s, uint32_t id)
 {
     struct cluster_message m = {.type = CLUSTER_EXITED, .id = id, .code = 1};
@@ -342,14 +342,6 @@ static void hear_view(struct cluster_steward *s, const struct cluster_message *m
     tell_workers(s, m);
 }
 
-static void hear_end(struct cluster_steward *s, const struct cluster_message *m)
-{
-    s->ended = true;
-    s->blamed = m->id;
-    s->code = m->code <= BASE_ERR_INTERNAL ? (base_code)m->code : BASE_ERR_INTERNAL;
-    snprintf(s->words, sizeof s->words, "%s", m->text);
-}
-
 base_status cluster_steward_hear_coordinator(struct cluster_steward *s,
                                              const struct cluster_message *m, double now)
 {
@@ -370,18 +362,21 @@ base_status cluster_steward_hear_coordinator(struct cluster_steward *s,
         for_each_ward(s, w) if (w->id == m->id) s->hands->kill(s->agent, slot_of(s, w));
         return BASE_OK;
     case CLUSTER_STOP:
-        if (m->code == 0 || m->code == BASE_ERR_PEER_LOST) /* END tells of other failures */
+        if (m->code == 0 || m->code == BASE_ERR_PEER_LOST) /* other failures are told with END */
             base_info("%s: %s", m->code == 0 ? "stopping" : "the job has failed", m->text);
         s->failing |= m->code != 0;
         tell_workers(s, m);
         return BASE_OK;
     case CLUSTER_END:
-        hear_end(s, m);
+        s->ended = true;
+        s->blamed = m->id;
+        s->code = m->code <= BASE_ERR_INTERNAL ? (base_code)m->code : BASE_ERR_INTERNAL;
+        snprintf(s->words, sizeof s->words, "%s", m->text);
         return BASE_OK;
     case CLUSTER_STATE:
         return cluster_succession_learn(&s->succession, s->host, m->body);
-    case CLUSTER_VOTE: /* late */
-    case CLUSTER_LEAD: /* it does already */
+    case CLUSTER_VOTE: /* it came late */
+    case CLUSTER_LEAD: /* this host follows it already */
         return BASE_OK;
     default:
         return base_fail(BASE_ERR_DATA, "a coordinator does not say '%s'",

@@ -5,10 +5,11 @@
 
 #include "base/mem.h"
 
-/* Seconds. STAGGER: a host leaves that much to each lower one before it asks itself. REPEAT: an
- * unanswered or refused ask is repeated. ROUND: an ask that has not come to a majority is given up
- * for a higher term. HOLD: who has given its vote gives no other candidate one so soon. PATIENCE:
- * beyond `silence`, which the other hosts may need to find out that the coordinator is lost. */
+/* Seconds. STAGGER: a host waits so long for each lower one before it asks itself. REPEAT: after so
+ * long a host repeats an ask that was refused or not answered. ROUND: after so long without a
+ * majority it asks in a higher term. HOLD: so long after its vote a host votes for no other
+ * candidate. PATIENCE: how long a host looks, beyond `silence`, which the other hosts may need to
+ * find out that the coordinator is lost. */
 static const double STAGGER = 0.4, REPEAT = 0.1, ROUND = 1.0, HOLD = 1.0, PATIENCE = 3.0;
 
 struct cluster_letter {
@@ -99,7 +100,7 @@ out:
     return st;
 }
 
-/* ---- who counts ---- */
+/* ---- majorities ---- */
 
 static bool counts(const struct cluster_succession *s, uint32_t host)
 {
@@ -107,9 +108,9 @@ static bool counts(const struct cluster_succession *s, uint32_t host)
            !s->hosts[host].dead;
 }
 
-/* More than half of the hosts that are not dead have voted for this one: of those of the newest
- * view, and of those of the last one that is known to have been in use. Where the two differ, other
- * hosts may know only one of them. */
+/* True if more than half of the hosts that are not dead have voted for this one: both of the newest
+ * view and of the last one that is known to have been in use. Where the two differ, other hosts may
+ * know only one of them. */
 static bool has_majority(const struct cluster_succession *s)
 {
     int in_view = 0, view_votes = 0, in_quorum = 0, quorum_votes = 0;
@@ -127,7 +128,7 @@ static bool has_majority(const struct cluster_succession *s)
     return 2 * view_votes > in_view && 2 * quorum_votes > in_quorum;
 }
 
-/* Lower hosts of the view that may still ask. */
+/* The number of lower hosts of the view that may still ask. */
 static int lower_hosts(const struct cluster_succession *s)
 {
     int lower = 0;
@@ -213,7 +214,7 @@ bool cluster_succession_wants(const struct cluster_succession *s, uint32_t host)
     if (s->stage != CLUSTER_LOOKING || host == s->self || host >= (uint32_t)s->state.host_count ||
         s->hosts[host].open || !counts(s, host) || s->state.hosts[host].port == 0)
         return false;
-    return s->asking || host < s->self; /* whether lower hosts live decides when to ask */
+    return s->asking || host < s->self; /* this host asks earlier if lower hosts are dead */
 }
 
 void cluster_succession_opened(struct cluster_succession *s, uint32_t host, double now)
@@ -250,8 +251,8 @@ static void vote(struct cluster_succession *s, uint32_t host, bool agreed,
     send(s, host, true, &m);
 }
 
-/* One vote a term. A lower term is over; a higher one waits while another candidate, to which this
- * host has just agreed, may be about to lead. */
+/* A host has one vote a term. A lower term is over. A higher one must wait while another candidate,
+ * for which this host has just voted, may be about to lead. */
 static bool agrees(const struct cluster_succession *s, const struct cluster_message *m, double now)
 {
     bool again = s->voted_term == m->term && s->voted_for == m->host;
@@ -287,7 +288,7 @@ static base_status hear_vote(struct cluster_succession *s, uint32_t host,
         if (m->body != NULL)
             TRY(take_state(s, m->body));
         s->hosts[host].granted = true;
-    } else if (m->term > s->term) { /* the next round is beyond it */
+    } else if (m->term > s->term) { /* the next round uses a higher one */
         s->term = m->term;
         s->asking = false;
     }
@@ -336,7 +337,8 @@ void cluster_succession_tick(struct cluster_succession *s, double now)
         give_up(s, "more than half of the hosts are needed to go on without it");
         return;
     }
-    if (!cluster_state_in_view(&s->state, s->self)) /* it can only wait for another one */
+    /* A host that is not in the view may not lead: it waits for another host that does. */
+    if (!cluster_state_in_view(&s->state, s->self))
         return;
     if (s->asking && now - s->round_at > ROUND) {
         s->asking = false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who coordinates the job when its coordinator is lost, as a state machine of each agent: what
+ * Decides which host coordinates the job when its coordinator is lost, as a state machine of each
+ * agent: what
  * other agents say and the passing of time in, messages to them and one decision out. No sockets
  * and no clock.
  *
@@ -19,24 +20,24 @@
 
 enum cluster_stage {
     CLUSTER_FOLLOWING, /* there is a coordinator, or there was none yet */
-    CLUSTER_LOOKING,   /* it is lost */
+    CLUSTER_LOOKING,   /* the coordinator is lost */
     CLUSTER_LEADING,   /* this host is to coordinate, in `term`, from `state` */
-    CLUSTER_GIVEN_UP,  /* … and no other host does: `why` */
+    CLUSTER_GIVEN_UP,  /* this host may not coordinate and no other does: `why` */
 };
 
 struct cluster_succession {
     uint32_t self; /* index of this host */
     enum cluster_stage stage;
-    struct cluster_state state; /* the newest that was heard of */
-    uint32_t term;              /* the highest that was heard of */
+    struct cluster_state state; /* the newest state that this host has heard of */
+    uint32_t term;              /* the highest term that this host has heard of */
     uint32_t leader;            /* FOLLOWING: the host that coordinates, in `term` */
     uint32_t voted_term, voted_for;
     double voted_at;
-    /* The others may have given this host up and be done: that no agent listens at a port is no
-     * death then. Set before cluster_succession_begin. */
+    /* The others may have given up this host and be done: then a port without an agent does not
+     * mean that the host died. Set it before cluster_succession_begin. */
     bool stale;
-    bool asking;                    /* in `term` */
-    double since, ask_at, round_at; /* LOOKING: since when; the next ask; this round's begin */
+    bool asking;                    /* this host asks for votes in `term` */
+    double since, ask_at, round_at; /* LOOKING: its begin, the next ask, the round's begin */
     char why[256];
     struct {
         bool open;    /* connected: messages reach it */
@@ -49,28 +50,29 @@ struct cluster_succession {
 void cluster_succession_init(struct cluster_succession *s); /* FOLLOWING, without a state */
 void cluster_succession_fini(struct cluster_succession *s);
 
-/* The coordinator's state, as body of CLUSTER_STATE; self: this host. One of an older term is
- * ignored. */
+/* Takes the coordinator's state, the body of CLUSTER_STATE; `self` is this host. A state of an
+ * older term is ignored. */
 base_status cluster_succession_learn(struct cluster_succession *s, uint32_t self,
                                      const json_t *body);
-/* The coordinator is lost. */
+/* Begins to look for another coordinator: the last one is lost. */
 void cluster_succession_begin(struct cluster_succession *s, double now);
 
-/* This host wants to be connected with that one; those that are not yet are dialled. */
+/* True if this host wants a connection with that one; the caller makes it if there is none. */
 bool cluster_succession_wants(const struct cluster_succession *s, uint32_t host);
 void cluster_succession_opened(struct cluster_succession *s, uint32_t host, double now);
 void cluster_succession_closed(struct cluster_succession *s, uint32_t host);
-/* The host itself answers, and says that no agent listens at its port. */
+/* Tells that the host itself answered that no agent listens at its port. */
 void cluster_succession_dead(struct cluster_succession *s, uint32_t host, double now);
 
-/* ASK, VOTE or LEAD of that host's agent. After a LEAD that is accepted: FOLLOWING, and `leader`
- * and `term` are the new ones. */
+/* Hears ASK, VOTE or LEAD of that host's agent. After an accepted LEAD the stage is FOLLOWING, with
+ * the new `leader` and `term`. */
 base_status cluster_succession_hear(struct cluster_succession *s, uint32_t host,
                                     const struct cluster_message *message, double now);
-void cluster_succession_tick(struct cluster_succession *s, double now); /* a few times a second */
+/* Call it a few times a second. */
+void cluster_succession_tick(struct cluster_succession *s, double now);
 
-/* What it wants sent, in order: false when there is nothing. `answer`: over the connection that the
- * last heard message of that host came by, else over the one that this host has opened. */
+/* Takes the next message to send; false: there is none. `answer`: send it over the connection by
+ * which that host's last message came, else over the one that this host has opened. */
 bool cluster_succession_next(struct cluster_succession *s, uint32_t *host_p, bool *answer_p,
                              struct cluster_message *message_p);
 

@@ -19,11 +19,10 @@
 #include "comm/secret.h"
 #include "comm/transport.h"
 
-/* Seconds: until the agent has answered for a region; until the coordinator has found the next
- * view. */
+/* Seconds that the agent has to answer for a region, and the coordinator to make the next view. */
 static const double REGION_SECONDS = 60, VIEW_SECONDS = 120;
 
-/* ---- what it hears ---- */
+/* ---- messages from the agent ---- */
 
 static void send_message(struct cluster_worker *w, const struct cluster_message *m)
 {
@@ -39,7 +38,8 @@ static void hear_job(struct cluster_worker *w, struct cluster_message *m)
     if (w->stage != CLUSTER_WORKER_WAITING)
         TRY(base_fail(BASE_ERR_DATA, "a second job"));
     if (json_object_get(m->body, "token") != NULL)
-        prctl(PR_SET_DUMPABLE, 0); /* no core file, and no other process of this user reads it */
+        /* No core file has the token, and no other process of this user can read it. */
+        prctl(PR_SET_DUMPABLE, 0);
     TRY(base_json_real(m->body, "silence", &silence));
     w->order = *m;
     m->body = NULL;
@@ -50,7 +50,8 @@ out:
         cluster_worker_lose_agent(w, st, base_message());
 }
 
-/* Every wait ends. No word of stopping: that is agreed on with the others, who may go on. */
+/* Ends every wait. It does not make cluster_worker_stopping true: workers agree on that, and others
+ * may go on. */
 static void cancel(struct cluster_worker *w)
 {
     atomic_store(&w->cancelled, true);
@@ -113,7 +114,7 @@ void cluster_worker_heartbeat(const struct cluster_worker *w, struct cluster_mes
 
 /* ---- the program's thread ---- */
 
-/* Under the lock; the control thread's failure becomes this thread's. */
+/* Call it under the lock: makes the control thread's failure this thread's. */
 static base_status why_gone(const struct cluster_worker *w)
 {
     return base_fail(w->failure, "%s", w->words);
@@ -187,7 +188,7 @@ static base_status open_endpoint(struct cluster_worker *w)
     TRY(comm_endpoint_open(&setup, &endpoint));
     base_mutex_lock(&w->lock);
     w->endpoint = endpoint;
-    if (atomic_load(&w->cancelled)) /* before there was one */
+    if (atomic_load(&w->cancelled)) /* cancelled before there was an endpoint */
         comm_endpoint_cancel(endpoint);
     base_mutex_unlock(&w->lock);
     ready.port = comm_endpoint_port(endpoint);
@@ -217,9 +218,9 @@ out:
     return st;
 }
 
-/* A failure of this worker's own, which neither a loss nor the job's end has caused, is told by the
- * coordinator, once for all workers that have the same; so is the job's end. This process has
- * nothing to print then. */
+/* The coordinator tells a failure of this worker's own (not caused by a loss or by the job's end)
+ * once for all workers that have the same one, and it tells the job's end. This process then has
+ * nothing to print. */
 static void tell_failure(struct cluster_worker *w, base_status st)
 {
     struct cluster_message m = {.type = CLUSTER_FAILED, .id = w->order.id, .code = (int)st};
@@ -265,7 +266,8 @@ out:
     return st;
 }
 
-/* The same as the coordinator tells, where a launcher has started all members of `view`. */
+/* How the job was started, as the coordinator would tell it, where a launcher has started all
+ * members of `view`. */
 static json_t *launch_of(const struct comm_view *view)
 {
     int workers[COMM_MAX_WORKERS] = {0}, hosts = 0, of_each;
@@ -396,7 +398,7 @@ out:
     return st;
 }
 
-/* Where the group itself does not know, the loss may be one that the agent told of. */
+/* Where the group cannot name a lost worker, the agent may have told of one. */
 void cluster_worker_leave(struct cluster_worker *w, struct comm_group *group)
 {
     struct cluster_message m = {.type = CLUSTER_SUSPECT};

@@ -12,11 +12,12 @@
 
 struct cluster_worker;
 
-/* What workers can be started for; the job's "program" names one. A file of cli/programs provides
+/* A program that workers run; the job's "program" names it. A file of cli/programs provides
  * `const struct cluster_program cluster_program_NAME`. */
 struct cluster_program {
     const char *name, *help;
-    /* `job`: the job's body. *result_p: handed to whoever started the job (rank 0's counts). */
+    /* `job` is the job's description. Rank 0's *result_p is handed to the process that started the
+     * job. */
     base_status (*run)(struct cluster_worker *worker, const json_t *job, json_t **result_p);
 };
 
@@ -29,7 +30,7 @@ extern const size_t cluster_program_count;
 base_status cluster_worker_run(int fd, const struct cluster_program *const *programs);
 
 /* The same without an agent: this process is a worker that the launcher of a transport with
- * COMM_CAN_NATIVE started, and so is every other. *result_p: rank 0's. */
+ * COMM_CAN_NATIVE started, and so are all others. *result_p: rank 0's result. */
 struct comm_transport;
 base_status cluster_worker_run_native(const struct comm_transport *transport,
                                       const struct cluster_program *program, const json_t *job,
@@ -38,15 +39,15 @@ base_status cluster_worker_run_native(const struct comm_transport *transport,
 uint32_t cluster_worker_id(const struct cluster_worker *worker);
 struct comm_endpoint *cluster_worker_endpoint(const struct cluster_worker *worker);
 const char *cluster_worker_transport(const struct cluster_worker *worker); /* NULL: automatic */
-int cluster_worker_threads(const struct cluster_worker *worker);           /* to compute with */
+int cluster_worker_threads(const struct cluster_worker *worker);           /* compute threads */
 
-/* How the job was started, whatever joined or was lost since: {"workers", "hosts"}, workers of each
- * host, 0 where hosts had different numbers. A new reference. With worker NULL: of a process that
- * works alone. */
+/* How the job was started, not counting hosts that joined or were lost since: {"workers", "hosts"},
+ * with the workers of each host, 0 if hosts had different numbers. A new reference. With worker
+ * NULL, that of a process that works alone. */
 json_t *cluster_worker_launch(const struct cluster_worker *worker);
 
-/* The number of the newest view, 0 before the first. A program that lets hosts join looks at it
- * now and then; views that differ by a loss are heard of anyway. */
+/* The number of the newest view, 0 before the first. A program that lets hosts join looks at it now
+ * and then; a view that follows a loss makes waits end anyway. */
 uint32_t cluster_worker_newest(const struct cluster_worker *worker);
 
 /* The number of the first view that this worker was a member of: 1 for those that were there from
@@ -60,23 +61,23 @@ base_status cluster_worker_view(struct cluster_worker *worker, uint32_t after, d
 
 /* The usual way into a view: takes the next one and connects with its members, which may take
  * `patience` seconds. *view: the last view this worker was in, zeros at first; becomes the new one.
- * A member that is lost meanwhile is reported and costs another view. After another failure, too,
- * *group_p may be a group, void, for cluster_worker_leave. */
+ * A member that is lost meanwhile is reported, and the next view is waited for. After any other
+ * failure *group_p may be a void group; pass it to cluster_worker_leave. */
 base_status cluster_worker_group(struct cluster_worker *worker, double patience,
                                  struct comm_view *view, struct comm_group **group_p);
 /* Reports the worker that the group takes for lost, if there is one, and closes the group. A
- * NULL group is left already. */
+ * NULL group was left already. */
 void cluster_worker_leave(struct cluster_worker *worker, struct comm_group *group);
 
-/* For heartbeats: this worker has done `step`. Costs a relaxed store. */
+/* Notes, for heartbeats, that this worker has done `step`. It costs a relaxed store. */
 void cluster_worker_step(struct cluster_worker *worker, int64_t step);
 
-/* The job's files are in this folder: where that is on host 0, the coordinator's events go there
- * (cluster.jsonl), and the socket that answers `paceline status`. */
+/* Tells that the job's files are in this folder. On host 0 the coordinator's events (cluster.jsonl)
+ * and the socket that answers `paceline status` go there. */
 void cluster_worker_folder(struct cluster_worker *worker, const char *path);
 
-/* A person asked to stop (without an agent: this process got a signal): workers agree on the step
- * after which they do. When a job fails there is nothing to agree on: every wait ends in
+/* True if a person asked to stop (without an agent: this process got a signal). Workers agree on
+ * the step after which they stop. When a job fails there is nothing to agree on: every wait ends in
  * BASE_ERR_INTERRUPTED. */
 bool cluster_worker_stopping(const struct cluster_worker *worker);
 

@@ -23,7 +23,7 @@ struct control {
     bool closing; /* under the lock */
 };
 
-/* From either thread; the control thread moves the bytes. */
+/* Called by either thread; the control thread moves the bytes. */
 static void say(void *context, const struct cluster_message *m)
 {
     struct control *c = context;
@@ -34,7 +34,7 @@ static void say(void *context, const struct cluster_message *m)
     (void)eventfd_write(c->bell, 1);
 }
 
-/* A job comes with the words of the host. */
+/* Takes the host's words, which come with the job. */
 static base_status attach(struct cluster_worker *w, const struct cluster_message *m, int fd)
 {
     base_status st = BASE_OK;
@@ -46,7 +46,7 @@ static base_status attach(struct cluster_worker *w, const struct cluster_message
     return st;
 }
 
-/* Everything that has come; under the lock. */
+/* Hears everything that has come. Call it under the lock. */
 static base_status read_box(struct control *c)
 {
     base_status st = BASE_OK;
@@ -71,16 +71,8 @@ out:
     return st;
 }
 
-static void send_heartbeat(struct control *c)
-{
-    struct cluster_message m;
-
-    cluster_worker_heartbeat(&c->worker, &m);
-    cluster_message_send(c->box, &m, -1);
-}
-
-/* One turn; *beat_p: when the next heartbeat is due; `deadline`: of the job's coming. *fds: what to
- * wait for next; *ends_p: the program is at its end, and the last flush is all that is left. */
+/* One turn. *beat_p: when the next heartbeat is due. `deadline`: when the job must have come. *fds:
+ * what to wait for next. *ends_p: the program has ended, and only the last flush is left. */
 static base_status turn(struct control *c, double *beat_p, double deadline, struct pollfd fds[2],
                         bool *ends_p)
 {
@@ -91,7 +83,10 @@ static base_status turn(struct control *c, double *beat_p, double deadline, stru
 
     base_mutex_lock(&w->lock);
     if (w->stage == CLUSTER_WORKER_STARTED && now >= *beat_p) {
-        send_heartbeat(c);
+        struct cluster_message heartbeat;
+
+        cluster_worker_heartbeat(w, &heartbeat);
+        cluster_message_send(c->box, &heartbeat, -1);
         *beat_p = now + w->beat;
     }
     st = read_box(c);

@@ -44,7 +44,7 @@ void comm_barrier_close(struct comm_barrier *barrier)
     comm_shared_close(&barrier->shared);
 }
 
-/* Who has not come in this turn. */
+/* Fails with the names of the ranks that have not come in this turn. */
 static base_status time_is_up(const struct comm_barrier *barrier, uint32_t turn)
 {
     char names[256];
@@ -79,17 +79,12 @@ out:
     return st;
 }
 
-/* An opening may be overtaken by a newer view as time goes by (comm_group_check), without an alarm.
- */
-static double look_seconds(const struct comm_group *group)
-{
-    return group->opening > 0 ? 0.5 : INFINITY;
-}
-
-/* Until the turn is no longer `turn`. */
+/* Sleeps until the turn is no longer `turn`. */
 static base_status sleep_turn(struct comm_barrier *barrier, uint32_t turn, double deadline)
 {
     struct comm_barrier_words *words = barrier->words;
+    /* While the group opens, a newer view may overtake it without an alarm (comm_group_check). */
+    double look_after = barrier->group->opening > 0 ? 0.5 : INFINITY;
     base_status st = BASE_OK;
 
     atomic_fetch_add(&words->sleepers, 1);
@@ -103,7 +98,7 @@ static base_status sleep_turn(struct comm_barrier *barrier, uint32_t turn, doubl
         if (barrier->group->engine != NULL)
             TRY(sleep_serving(barrier->group, sleep, deadline));
         else
-            comm_futex_wait(sleep, 2, fmin(deadline, base_now() + look_seconds(barrier->group)));
+            comm_futex_wait(sleep, 2, fmin(deadline, base_now() + look_after));
     }
 out:
     atomic_fetch_sub(&words->sleepers, 1);

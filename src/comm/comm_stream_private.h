@@ -19,11 +19,12 @@ struct comm_stream {
     bool local; /* a Unix socket: descriptors may come along */
     /* TLS may have to write in order to read and the other way round. */
     short read_wants, write_wants;
-    int fds[COMM_STREAM_FDS], fd_count; /* came and were not taken yet */
+    int fds[COMM_STREAM_FDS], fd_count; /* descriptors that came and were not taken yet */
     char peer[COMM_PEER_TEXT];
 };
 
-/* poll until something happens or the deadline, which is BASE_ERR_TIMEOUT: `peer` is silent. */
+/* Polls until something happens. At the deadline it fails with BASE_ERR_TIMEOUT: `peer` is silent.
+ */
 base_status comm_poll_sockets(struct pollfd *fds, int count, double deadline, const char *peer);
 
 /* comm/address.c: numeric addresses and the options of every socket. */
@@ -35,16 +36,17 @@ base_status comm_address_parse(const char *text, uint16_t port, struct comm_addr
 bool comm_address_loopback(const struct comm_address *address);
 /* "10.0.0.2:4711", "[::1]:4711" */
 void comm_address_text(const struct comm_address *address, char text[COMM_PEER_TEXT]);
-/* Beyond loopback only with a secret. verb: "listening on", "connecting to". */
+/* Addresses beyond loopback are allowed only with a secret. `verb` is for the message: "listening
+ * on", "connecting to". */
 base_status comm_address_allowed(const struct comm_address *address, const char *text,
                                  const char *verb, bool has_secret);
 base_status comm_socket_new(const struct comm_address *address, int *fd_p);
-void comm_socket_tune(int fd); /* of a connection */
+void comm_socket_tune(int fd); /* sets the options of a connection's socket */
 
 /* comm/tls.c */
 base_status comm_tls_begin(struct comm_tls *tls, struct comm_stream *stream);
 base_status comm_tls_handshake(struct comm_stream *stream, bool *done_p);
-void comm_tls_end(struct comm_stream *stream); /* accepts a plain one */
+void comm_tls_end(struct comm_stream *stream); /* accepts a plain stream */
 base_status comm_tls_read(struct comm_stream *stream, void *bytes, size_t count, size_t *moved_p);
 base_status comm_tls_write(struct comm_stream *stream, const void *head, size_t head_count,
                            const void *bytes, size_t count, size_t *moved_p);
@@ -62,7 +64,7 @@ base_status comm_greeting_write(struct comm_greeting *greeting, struct comm_stre
                                 bool *done_p);
 base_status comm_greeting_read(struct comm_greeting *greeting, struct comm_stream *stream,
                                bool *done_p);
-/* What was read. */
+/* The hello, or the welcome, that was read. */
 base_status comm_greeting_to_hello(const struct comm_greeting *greeting, bool encrypted,
                                    struct comm_hello *hello_p);
 base_status comm_greeting_is_welcome(const struct comm_greeting *greeting);

@@ -130,7 +130,8 @@ base_status comm_connecting_step(struct comm_connecting *connecting, struct comm
             connecting->greeting.moved = 0;
     }
 out:
-    if (st == BASE_ERR_PEER_LOST || st == BASE_ERR_DATA) /* it is nobody's peer yet */
+    /* The handshake was not over, so this is a refusal and not the loss of a worker. */
+    if (st == BASE_ERR_PEER_LOST || st == BASE_ERR_DATA)
         st = base_prefix(BASE_ERR_NETWORK, "%s refused the connection", connecting->peer);
     return st;
 }

@@ -58,8 +58,8 @@ uint16_t comm_endpoint_port(const struct comm_endpoint *endpoint)
     return endpoint->listener != NULL ? comm_listener_port(endpoint->listener) : 0;
 }
 
-/* The bell rings before `rung` says so: who silences it in between finds it ringing and looks
- * again; the other way round it would ring for good. */
+/* The bell rings before `rung` is set. A thread that silences the bell in between finds `rung` set
+ * afterwards and looks once more; in the other order the bell would stay readable for good. */
 void comm_endpoint_ring(struct comm_endpoint *endpoint)
 {
     (void)eventfd_write(endpoint->bell, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a worker is reached by, whatever the view: its id, the words of its host, its listener for
+ * How other workers reach this one, in every view: its id, the words of its host, its listener for
  * data connections of other hosts, the job's secret, and a way to get shared memory by name. Made
  * once per process; groups (comm/group.h) are made from it, one per view.
  */
@@ -22,8 +22,8 @@ struct comm_endpoint_setup {
     struct comm_host *host; /* NULL: no shared memory (mpi, or alone) */
     const char *listen;     /* numeric address for data connections; NULL: none */
     const struct comm_secret *secret; /* NULL: plain tcp, which is allowed on loopback only */
-    /* A file descriptor of the shared memory that this host's workers know as `key`, made with
-     * `bytes` by whoever asks first (zeroed). Keys "view/N/…" die with view N. */
+    /* A file descriptor of the shared memory that this host's workers know as `key`. The first
+     * worker to ask makes it, `bytes` zeros. Keys "view/N/…" end with view N. */
     base_status (*region)(void *context, const char *key, size_t bytes, int *fd_p);
     void *context;
 };
@@ -40,19 +40,19 @@ uint16_t comm_endpoint_port(const struct comm_endpoint *endpoint); /* 0: does no
  * one ends in BASE_ERR_PEER_LOST. Waits in shared memory are ended by comm_host_alarm; this ends
  * the ones that sleep on sockets. */
 void comm_endpoint_lost(struct comm_endpoint *endpoint, uint32_t view, uint32_t id);
-/* The same without a worker that could be named: the job ends. Waits end in BASE_ERR_INTERRUPTED.
- */
+/* The same where no worker is lost but the job ends: waits end in BASE_ERR_INTERRUPTED. */
 void comm_endpoint_cancel(struct comm_endpoint *endpoint);
 
-/* From any thread: there is a view of that number. A comm_poll of an older group returns early;
+/* From any thread: tells that view `view` exists. A comm_poll of an older group returns early;
  * other waits go on. */
 void comm_endpoint_newer(struct comm_endpoint *endpoint, uint32_t view);
 
-/* The last worker lost from view `view` or a later one, by either way; 0: none. */
+/* The last worker lost from view `view` or a later one, as told by comm_endpoint_lost or by
+ * comm_host_alarm; 0: none. */
 uint32_t comm_endpoint_last_lost(const struct comm_endpoint *endpoint, uint32_t view);
 
-/* Memory that all workers of this host see under `key`. Who asks first sizes it; asking for another
- * size is an error. */
+/* Memory that all workers of this host see under `key`. The first worker to ask decides its
+ * size; asking for another size is an error. */
 struct comm_shared {
     void *at;
     size_t bytes;

@@ -28,13 +28,13 @@ struct comm_engine {
     struct base_signal more, less; /* the thread has something to do; a task has ended */
     /* Under `lock`: */
     struct list inbox;
-    bool idle, ends; /* it waits for `more`; comm_engine_end was called */
+    bool idle, ends; /* the thread waits for `more`; comm_engine_end was called */
     int polls;       /* threads in comm_engine_poll */
-    bool cut_short;  /* … while messages were under way */
+    bool cut_short;  /* comm_engine_end came while messages were under way */
     base_status failure;
     char message[256];
-    /* The thread's alone: */
-    struct list orders, messages; /* to be run; under way */
+    /* Used by the engine's thread alone: */
+    struct list orders, messages; /* orders to run; messages under way */
     bool ending;                  /* `ends` was seen: the inbox stays empty */
 };
 
@@ -61,14 +61,14 @@ static struct comm_task *pop(struct list *list)
 
 /* --- the thread ---------------------------------------------------------------------------- */
 
-/* With the lock held. Its owner may free the task at once. */
+/* Called with the lock held. The task's owner may free it at once. */
 static void end_task(struct comm_task *task, base_status status)
 {
     task->status = status;
     atomic_store_explicit(&task->ended, true, memory_order_release);
 }
 
-/* Takes over what was handed over; messages begin to move. */
+/* Empties the inbox: orders wait for their turn, messages begin to move. */
 static void take(struct comm_engine *e)
 {
     struct list inbox;
@@ -89,7 +89,7 @@ static void take(struct comm_engine *e)
 }
 
 /* Ends the messages that are done. */
-static void reap(struct comm_engine *e)
+static void end_messages(struct comm_engine *e)
 {
     struct list left = {0}, done = {0};
 
@@ -113,7 +113,7 @@ bool comm_engine_turn(struct comm_engine *e, bool moved)
     if (called)
         take(e);
     if ((called || moved) && e->messages.first != NULL)
-        reap(e);
+        end_messages(e);
     if (newest > e->group->newest_passed_on) {
         base_mutex_lock(&e->lock);
         base_signal_wake(&e->less); /* comm_engine_poll returns for it */
@@ -123,8 +123,8 @@ bool comm_engine_turn(struct comm_engine *e, bool moved)
     return called;
 }
 
-/* Runs the next order. One that fails ends the group: the ranks no longer agree about what they do.
- * The group may also have ended in a wait whose failure the order kept to itself. */
+/* Runs the next order. An order that fails ends the group, because the ranks no longer agree about
+ * what they do. The group may also have ended in a wait whose failure the order did not return. */
 static base_status run_order(struct comm_engine *e)
 {
     struct comm_task *task = e->orders.first;
@@ -142,7 +142,7 @@ static base_status run_order(struct comm_engine *e)
     return comm_group_ended(e->group);
 }
 
-/* Until all messages have ended, unless there is something else to do. */
+/* Waits until all messages have ended, unless there is something else to do. */
 static base_status move_messages(struct comm_engine *e)
 {
     base_status st = BASE_OK;
@@ -157,8 +157,9 @@ out:
     return st == BASE_OK ? st : comm_group_give_up(e->group, st, INFINITY);
 }
 
-/* A thread in comm_engine_poll wants to hear of a newer view, which rings the bell. */
-static void wait_for_news(struct comm_engine *e)
+/* Sleeps on the bell: a newer view rings it, and a thread in comm_engine_poll waits to hear of one.
+ */
+static void wait_for_newer_view(struct comm_engine *e)
 {
     struct pollfd bell;
 
@@ -177,7 +178,7 @@ static void wait_for_task(struct comm_engine *e)
     }
     base_mutex_unlock(&e->lock);
     if (!atomic_load(&e->group->called))
-        wait_for_news(e);
+        wait_for_newer_view(e);
 }
 
 static base_status work(struct comm_engine *e)
@@ -186,7 +187,7 @@ static base_status work(struct comm_engine *e)
 
     for (;;) {
         take(e);
-        reap(e);
+        end_messages(e);
         if (e->orders.first != NULL)
             TRY(run_order(e));
         else if (e->ending)
@@ -200,7 +201,7 @@ out:
     return st;
 }
 
-/* The code and the sentence are those of every task that has not ended, and of all that come. */
+/* Ends every task with the code `st` and its sentence; later tasks end with them at once. */
 static void fail_all(struct comm_engine *e, base_status st)
 {
     base_mutex_lock(&e->lock);
@@ -222,7 +223,7 @@ static void *serve(void *argument)
     here = e;
     st = work(e);
     if (st == BASE_OK &&
-        (e->cut_short = e->messages.first != NULL)) /* which a transport still knows */
+        (e->cut_short = e->messages.first != NULL)) /* a transport still has their buffers */
         st = e->group->failure = base_fail(
             BASE_ERR_INTERRUPTED, "the engine of view %u ended while messages were under way",
             e->group->view.number);
@@ -350,7 +351,7 @@ static bool has_ended(const struct comm_task *task)
     return atomic_load_explicit(&task->ended, memory_order_acquire);
 }
 
-/* The task's status as one of the calling thread. */
+/* The task's status, with its sentence as the calling thread's message. */
 static base_status outcome(struct comm_engine *e, const struct comm_task *task)
 {
     base_status st = task->status;

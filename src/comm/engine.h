@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * An engine: a communication thread that has a group between begin and end. Any thread hands it
- * tasks and goes on computing; messages move meanwhile without its help. There are two kinds:
+ * An engine: a communication thread that owns a group between begin and end. Any thread hands it
+ * tasks and goes on computing; messages move meanwhile without that thread's help. There are two
+ * kinds of tasks:
  *
  *   a message   sent or received as in comm/group.h. Messages of one channel with one peer keep the
  *               order in which they were handed over.
@@ -26,29 +27,29 @@ struct comm_engine;
 
 typedef base_status comm_order(void *context);
 
-/* Caller-owned; its memory and the buffer must stay until it has ended. */
+/* The caller owns it and keeps it and its buffer in place until the task has ended. */
 struct comm_task {
-    struct comm_request request; /* of a message: when it has ended, what came */
-    comm_order *run;             /* of an order; NULL: a message */
+    struct comm_request request; /* a message; once it has ended: what came */
+    comm_order *run;             /* the order's callback; NULL: the task is a message */
     void *context;
     base_status status;
     _Atomic bool ended;
-    struct comm_task *next; /* the engine's lists */
+    struct comm_task *next; /* links the engine's lists */
 };
 
-/* Fails, with the group's code, where the group is void. */
+/* Fails with the group's code if the group is void. */
 base_status comm_engine_begin(struct comm_group *group);
 /* No other thread may be in a call below, nor begin one. Runs the orders that were handed over.
  * Messages that are under way then end in BASE_ERR_INTERRUPTED, and make the group void; without
  * any the group is the caller's again. Returns what ended the group before, if anything did.
  * Accepts a group without an engine. */
 base_status comm_engine_end(struct comm_group *group);
-/* NULL: the group has none. */
+/* NULL if the group has no engine. */
 struct comm_engine *comm_group_engine(const struct comm_group *group);
-/* The calling thread is the engine's: it runs an order. */
+/* True on the engine's own thread, that is, inside an order. */
 bool comm_engine_is_here(const struct comm_engine *engine);
 
-/* From any thread. */
+/* Hand over a task; any thread may call these. */
 void comm_engine_send(struct comm_engine *engine, int to, enum comm_channel channel, uint32_t tag,
                       const void *bytes, size_t count, struct comm_task *task);
 void comm_engine_receive(struct comm_engine *engine, int from, enum comm_channel channel,
@@ -58,12 +59,14 @@ void comm_engine_receive_any(struct comm_engine *engine, int from, enum comm_cha
 void comm_engine_order(struct comm_engine *engine, comm_order *order, void *context,
                        struct comm_task *task);
 
-/* Until the task has ended: its status. BASE_ERR_TIMEOUT after the deadline: it goes on, and may be
- * waited for again. An order must not wait for a task of its own engine: BASE_ERR_INTERNAL. */
+/* Waits until the task has ended and returns its status. BASE_ERR_TIMEOUT at the deadline: the task
+ * goes on and may be waited for again. An order must not wait for a task of its own engine:
+ * BASE_ERR_INTERNAL. */
 base_status comm_engine_wait(struct comm_engine *engine, struct comm_task *task, double deadline);
-/* Until one of the tasks has ended, NULL entries skipped: *index_p is the first, and its status is
- * returned. When `until` has passed, or a view newer than `known` is heard of (comm_group_newest),
- * -1 and BASE_OK; -1 and what ended the group, if that came first and no task was given. */
+/* Waits until one of the tasks has ended (NULL entries are skipped), puts the first one's index
+ * into *index_p and returns its status. When `until` has passed, or a view newer than `known` is
+ * heard of (comm_group_newest), -1 and BASE_OK; -1 and what ended the group, if that came first and
+ * no task was given. */
 base_status comm_engine_poll(struct comm_engine *engine, struct comm_task *const *tasks, int count,
                              double until, uint32_t known, int *index_p);
 

@@ -7,7 +7,7 @@
 #include "comm/group.h"
 
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-enum { COMPARE_CRC = 0 }; /* it would reject every mutation */
+enum { COMPARE_CRC = 0 }; /* fuzzing: a checked CRC would reject every mutation */
 #else
 enum { COMPARE_CRC = 1 };
 #endif

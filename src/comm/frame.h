@@ -18,8 +18,8 @@
 
 enum { COMM_FRAME_BYTES = 32 };
 enum comm_limit {
-    COMM_MAX_CONTROL = 1 << 20, /* payload of a control frame */
-    COMM_MAX_DATA = 1 << 20,    /* of a data frame; longer messages are several frames */
+    COMM_MAX_CONTROL = 1 << 20, /* largest payload of a control frame */
+    COMM_MAX_DATA = 1 << 20,    /* largest payload of a data frame; a message may be several */
 };
 
 enum comm_frame_type {
@@ -41,11 +41,12 @@ struct comm_frame {
 void comm_frame_write(const struct comm_frame *frame, uint8_t header[COMM_FRAME_BYTES]);
 /* Checks magic, header CRC, type, channel and that count is at most `limit`. */
 base_status comm_frame_read(struct base_cursor *cursor, uint64_t limit, struct comm_frame *frame_p);
-/* Is this the payload that was announced? Only asked of connections without TLS. */
+/* Fails if the payload's CRC is not the one in the header. Connections with TLS do not need it. */
 base_status comm_frame_check(const struct comm_frame *frame, uint32_t crc);
 
 /* Continues a CRC32C (start with 0). */
 uint32_t comm_crc32c(uint32_t crc, const void *bytes, size_t count);
-uint32_t comm_crc32c_portable(uint32_t crc, const void *bytes, size_t count); /* for its test */
+/* Public for its test. */
+uint32_t comm_crc32c_portable(uint32_t crc, const void *bytes, size_t count);
 
 #endif

@@ -17,7 +17,7 @@ enum { SPINS = 40, YIELDS = 100 };
 
 static struct timespec time_of(double deadline)
 {
-    const double most = 1e9; /* some decades: also where the deadline is infinite */
+    const double most = 1e9; /* some decades, in place of an infinite deadline */
     double at = deadline > 0 ? fmin(deadline, most) : 0;
 
     return (struct timespec){.tv_sec = (time_t)at, .tv_nsec = (long)(1e9 * (at - floor(at)))};
@@ -42,7 +42,7 @@ void comm_futex_wake(_Atomic uint32_t *word)
 
 base_status comm_futex_check(void)
 {
-    /* Nothing to wait for is EINVAL where the call exists. */
+    /* With nothing to wait for, a kernel that has the call answers EINVAL. */
     if (syscall(SYS_futex_waitv, NULL, 0, 0, NULL, CLOCK_MONOTONIC) < 0 && errno == EINVAL)
         return BASE_OK;
     return base_fail(BASE_ERR_IO, "shared memory needs the system call futex_waitv (Linux 5.16, "

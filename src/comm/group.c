@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening a group: a transport is picked for each peer and opened with all that picked it. Also who
- * is who in it. Messages and waits are in comm/wait.c.
+ * Opening a group: picks a transport for each peer, then opens each transport with the peers that
+ * it was picked for. Also questions about the members. Messages and waits are in comm/wait.c.
  */
 #include "comm/group.h"
 
@@ -50,7 +50,7 @@ out:
     return st;
 }
 
-/* Opens one transport for the peers that chose it. */
+/* Opens one transport for the peers that it was chosen for. */
 static base_status open_one(struct comm_group *group, const struct comm_transport *t,
                             const struct comm_transport *const *chosen, double deadline)
 {
@@ -72,8 +72,8 @@ static base_status open_one(struct comm_group *group, const struct comm_transpor
     return st;
 }
 
-/* Every rank opens its transports in the same order, so that nobody waits in one for a rank that
- * waits for it in another. */
+/* Every rank opens its transports in the same order, so that no two ranks wait for each other
+ * in different transports. */
 static base_status open_all(struct comm_group *group, const struct comm_transport *const *chosen,
                             double deadline)
 {

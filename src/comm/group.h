@@ -29,7 +29,7 @@
 #include "comm/endpoint.h"
 #include "comm/view.h"
 
-enum comm_channel { /* one for each kind of traffic that must not wait for another */
+enum comm_channel { /* kinds of traffic that must not wait for each other */
                     COMM_COLLECTIVES,
                     COMM_FORWARD,
                     COMM_BACKWARD,
@@ -41,7 +41,8 @@ struct comm_group;
 
 /* transport: a name of the registry for all peers, or NULL: for each peer the first that reaches it
  * (shm, then tcp). Returns when every rank of the view is connected. `endpoint` must outlive it.
- * Behind a failure, too, there is a group, void, that knows who was lost or did not come. */
+ * After a failure *group_p is a void group, which can still name the worker that was lost or did
+ * not come. */
 base_status comm_group_open(struct comm_endpoint *endpoint, const struct comm_view *view,
                             const char *transport, double deadline, struct comm_group **group_p);
 void comm_group_close(struct comm_group *group); /* accepts NULL */
@@ -56,56 +57,59 @@ uint32_t comm_group_lost(const struct comm_group *group);
 unsigned comm_group_can(const struct comm_group *group, int rank);
 unsigned comm_group_can_all(const struct comm_group *group);
 
-/* Caller-owned; its memory and the buffer must stay until comm_wait returned. */
+/* The caller owns it and keeps it and its buffer in place until comm_wait has returned. */
 struct comm_request {
     enum comm_channel channel;
     int peer;
     bool sends;
     bool any; /* comm_receive_any: tag and count are those of the message that came */
     uint32_t tag;
-    void *bytes; /* not written to when `sends` */
-    size_t room; /* of `bytes`, for comm_receive_any */
+    void *bytes; /* only read when `sends` */
+    size_t room; /* comm_receive_any: the size of `bytes` */
     size_t count, moved;
     bool done;
-    struct comm_request *next; /* the transport's queue */
+    struct comm_request *next; /* links the transport's queue */
 };
 
-/* Begin. Requests to one peer on one channel complete in order. Zero bytes are a message, too. */
+/* These begin a request. Requests to one peer on one channel complete in order. A message may have
+ * zero bytes. */
 void comm_send(struct comm_group *group, int to, enum comm_channel channel, uint32_t tag,
                const void *bytes, size_t count, struct comm_request *request);
 void comm_receive(struct comm_group *group, int from, enum comm_channel channel, uint32_t tag,
                   void *bytes, size_t count, struct comm_request *request);
 
-/* Takes the next message, whatever it is: when the request is done, `tag` and `count` are the
- * message's. One of more than `room` bytes is taken from the channel all the same, and `bytes`
- * holds anything. So what a peer should not have sent is an answer, and the group goes on. */
+/* Takes the next message of any tag and length: when the request is done, `tag` and `count` are the
+ * message's. A message of more than `room` bytes is taken from the channel, too, but the contents
+ * of `bytes` are then undefined. So the caller can answer an unexpected message, and the group goes
+ * on. */
 void comm_receive_any(struct comm_group *group, int from, enum comm_channel channel, void *bytes,
                       size_t room, struct comm_request *request);
 
-/* Waits until all of `requests` are done / at least one of them is. NULL entries are skipped. */
+/* comm_wait waits until all of `requests` are done, comm_wait_any until one is. NULL entries are
+ * skipped. */
 base_status comm_wait(struct comm_group *group, struct comm_request *const *requests, int count,
                       double deadline);
 base_status comm_wait_any(struct comm_group *group, struct comm_request *const *requests, int count,
                           double deadline);
 
 /* Waits until one of `requests` is done, and no longer than `until`; the group stays valid when the
- * time is up. *index_p: the first that is done, or -1. Returns early, once for each, when a view
- * newer than all before is heard of: comm_group_newest tells. */
+ * time is up. *index_p: the first that is done, or -1. Returns early, once for each new view,
+ * when this worker hears of a view newer than all before: comm_group_newest tells which. */
 base_status comm_poll(struct comm_group *group, struct comm_request *const *requests, int count,
                       double until, int *index_p);
 /* The number of the newest view that this worker has heard of; the group's own at least. */
 uint32_t comm_group_newest(const struct comm_group *group);
 
-/* BASE_OK, or what ended the group for this rank. */
+/* BASE_OK, or the code with which the group ended for this rank. */
 base_status comm_group_ended(const struct comm_group *group);
 
-/* A barrier of the ranks of this host (COMM_CAN_SHARE between them). Requests under way rest
- * meanwhile: wait for them first. */
+/* A barrier of the ranks of this host (COMM_CAN_SHARE between them). Requests under way do
+ * not move meanwhile: wait for them first. */
 base_status comm_local_barrier(struct comm_group *group, double deadline);
 
 /* Ranks of this rank's host, ascending. */
 int comm_group_locals(const struct comm_group *group, int ranks[COMM_MAX_WORKERS]);
 
-uint64_t comm_group_bytes_sent(const struct comm_group *group); /* payload and framing */
+uint64_t comm_group_bytes_sent(const struct comm_group *group); /* payload and framing together */
 
 #endif

@@ -2,8 +2,8 @@
  *
  * The alive word of a worker is the lock of a robust mutex that it holds for life: glibc keeps the
  * list of such locks that the kernel walks when the thread ends, so ours stands beside any other.
- * The bit FUTEX_WAITERS is set from the start; with it the kernel wakes whoever sleeps on the word,
- * before it tears the memory of the process down.
+ * The bit FUTEX_WAITERS is set from the start; with it the kernel wakes the thread that sleeps on
+ * the word before it tears down the memory of the process.
  */
 #include "comm/host.h"
 
@@ -20,7 +20,7 @@
 #include "comm/futex.h"
 
 struct words {
-    _Alignas(64) _Atomic uint32_t alarm; /* bumped at every loss */
+    _Alignas(64) _Atomic uint32_t alarm; /* incremented at every loss */
     _Atomic uint64_t lost;               /* view << 32 | id */
     struct {
         _Alignas(64) pthread_mutex_t held;
@@ -29,9 +29,9 @@ struct words {
 
 struct comm_host {
     struct words *words;
-    int fd;                                 /* the agent's; -1 in a worker */
-    int slot;                               /* a worker's; -1 in the agent */
-    _Atomic bool reported[COMM_HOST_SLOTS]; /* by comm_host_watch */
+    int fd;   /* the agent's descriptor of the memory; -1 in a worker */
+    int slot; /* this worker's slot; -1 in the agent */
+    _Atomic bool reported[COMM_HOST_SLOTS]; /* deaths that comm_host_watch has reported */
     _Atomic uint32_t poked;
     uint32_t poked_seen;
 };
@@ -110,7 +110,7 @@ base_status comm_host_attach(int fd, int slot, struct comm_host **host_p)
         TRY(base_fail(BASE_ERR_DATA, "descriptor %d does not hold a host's words", fd));
     TRY(map_words(host, fd));
     refused = pthread_mutex_trylock(&host->words->slots[slot].held);
-    if (refused == EOWNERDEAD) /* it is of no use to anybody before comm_host_clear */
+    if (refused == EOWNERDEAD) /* its last owner died: unusable until comm_host_clear */
         pthread_mutex_unlock(&host->words->slots[slot].held);
     if (refused != 0)
         TRY(base_fail(BASE_ERR_DATA, "slot %d belongs to another worker", slot));
@@ -136,7 +136,7 @@ void comm_host_close(struct comm_host *host)
     base_free(host);
 }
 
-/* A slot whose worker died since it was last looked at, or -1; the words, as they were seen. */
+/* Finds a slot whose worker died since the last look, or -1, and notes the words as it saw them. */
 static int find_dead(struct comm_host *host, struct comm_futex *seen)
 {
     for (int i = 0; i < COMM_HOST_SLOTS; i++) {
@@ -180,7 +180,7 @@ void comm_host_alarm(struct comm_host *host, uint32_t view, uint32_t id)
 {
     uint64_t lost = (uint64_t)view << 32 | id, old = atomic_load(&host->words->lost);
 
-    /* Late news of an old view must not hide those of a newer one. */
+    /* A loss in an old view, told late, must not hide one in a newer view. */
     while (old >> 32 <= view && !atomic_compare_exchange_weak(&host->words->lost, &old, lost))
         continue;
     comm_host_rouse(host);
@@ -192,8 +192,8 @@ void comm_host_rouse(struct comm_host *host)
     comm_futex_wake(&host->words->alarm);
 }
 
-/* As init_slot left it; but the watching thread may be reading the word, so it is only stored to.
- */
+/* Makes the slot as init_slot left it. The watching thread may be reading the word, so this only
+ * stores to it. */
 void comm_host_clear(struct comm_host *host, int slot)
 {
     struct __pthread_mutex_s *held = &host->words->slots[slot].held.__data;

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Payload of one frame: its checksum goes ahead of it, so it is read twice and should stay in the
- * cache in between. */
+/* PIECE: payload of one frame. The checksum is sent before the payload, so the payload is read
+ * twice and should stay in the cache in between. */
 enum { PIECE = 256 << 10, DISCARDED = 16 << 10 };
 
 static size_t least(size_t a, size_t b)
@@ -59,7 +59,7 @@ static void begin_frame(struct comm_link *link)
     link->sending.moved = 0;
 }
 
-/* Of the frame that is under way. */
+/* Writes what the socket takes of the frame that is under way. */
 static base_status write_some(struct comm_link *link, size_t *moved_p)
 {
     const uint8_t *payload = (const uint8_t *)link->out.first->bytes + link->out.first->moved;
@@ -97,7 +97,7 @@ out:
     return st;
 }
 
-/* Is this the next frame of that request? */
+/* Fails unless this is the next frame of that request. */
 static base_status fits(const struct comm_link *link, const struct comm_frame *frame,
                         const struct comm_request *r)
 {
@@ -145,7 +145,7 @@ static base_status read_header(struct comm_link *link, bool *moved_p)
     c = base_cursor_of(link->stage, link->stage_end);
     TRY(comm_frame_read(&c, COMM_MAX_DATA, frame));
     TRY(fits(link, frame, link->in.first));
-    link->in.first->tag = frame->tag; /* news for a comm_receive_any */
+    link->in.first->tag = frame->tag; /* a comm_receive_any learns the tag here */
     link->stage_at = COMM_FRAME_BYTES;
     link->receiving.begun = true;
     link->receiving.moved = 0;
@@ -154,7 +154,7 @@ out:
     return st;
 }
 
-/* What was read ahead first, then straight from the stream. */
+/* Takes the bytes that were read ahead first, then reads straight from the stream. */
 static base_status read_payload(struct comm_link *link, uint8_t *to, size_t count, size_t *moved_p)
 {
     size_t staged = least(count, link->stage_end - link->stage_at);

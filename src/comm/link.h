@@ -23,12 +23,12 @@ struct comm_link {
     struct {
         bool begun;
         uint8_t header[COMM_FRAME_BYTES];
-        size_t count, moved; /* of header and payload together */
+        size_t count, moved; /* bytes of header and payload together */
     } sending;
     struct {
         bool begun;
         struct comm_frame frame;
-        size_t moved; /* of the payload */
+        size_t moved; /* bytes of the payload */
         uint32_t crc;
     } receiving;
     /* Bytes that were read ahead, so that a small message takes one system call. */
@@ -45,8 +45,8 @@ static inline bool comm_link_busy(const struct comm_link *link)
 {
     return link->out.first != NULL || link->in.first != NULL;
 }
-/* Moves a frame at most, so that directions and links take turns; *moved_p is set if bytes moved,
- * else left alone. */
+/* Each moves one frame at most, so that directions and links take turns. They set *moved_p if bytes
+ * moved and leave it alone otherwise. */
 base_status comm_link_send(struct comm_link *link, bool *moved_p);
 base_status comm_link_receive(struct comm_link *link, bool *moved_p);
 struct pollfd comm_link_watch(const struct comm_link *link);

@@ -16,17 +16,17 @@
 
 enum {
     BACKLOG = 512,
-    FULL_SECONDS = 1,     /* so long a handshake may keep others waiting */
-    NEW_A_CALL = 16,      /* so that the owner of the poll loop gets its turn */
-    VISITORS = 64,        /* addresses remembered; the one longest not seen is forgotten */
-    FAILURES = 16,        /* refusals within a minute that make an address a suspicious one */
-    SUSPICIOUS_SHARE = 8, /* handshakes it may then have under way */
+    FULL_SECONDS = 1, /* how long a handshake may keep others waiting when all places are taken */
+    NEW_A_CALL = 16,  /* connections taken up in one call: the caller's poll loop must go on */
+    VISITORS = 64,    /* addresses remembered; the one longest not seen is forgotten */
+    FAILURES = 16,    /* refusals within a minute that make an address a suspicious one */
+    SUSPICIOUS_SHARE = 8, /* handshakes that a suspicious address may have under way */
     LINES_A_MINUTE = 8,   /* in the log, over all addresses */
 };
 
 struct visitor {
     uint8_t address[16];
-    double since, seen; /* the minute that is counted */
+    double since, seen; /* when the counted minute began, when it last came */
     int failures, silent;
     bool logged;
 };
@@ -94,7 +94,8 @@ uint16_t comm_listener_port(const struct comm_listener *listener)
     return listener->port;
 }
 
-/* An IPv6 visitor is its network of 64 bits: it has that many addresses. */
+/* IPv6 visitors are told apart by their network's 64 bits, since one host may use all addresses of
+ * a network. */
 static void visitor_key(const struct comm_address *from, uint8_t key[16])
 {
     memset(key, 0, 16);
@@ -132,7 +133,8 @@ static struct visitor *visitor_of(struct comm_listener *l, const struct comm_add
     return oldest;
 }
 
-/* Counts a refusal and logs it, unless this address or all together were logged enough. */
+/* Counts a refusal and logs it, unless this address, or all addresses together, had enough lines in
+ * the log this minute. */
 static void note_refusal(struct comm_listener *l, struct visitor *v, const char *peer,
                          const char *why)
 {
@@ -266,7 +268,7 @@ base_status comm_accept(struct comm_listener *listener, struct comm_hello *hello
 
         if (st == BASE_OK && done)
             st = comm_greeting_to_hello(&h->greeting, encrypted, hello_p);
-        if (st == BASE_ERR_PEER_LOST) /* it thought better of it, as ours do when a view ends */
+        if (st == BASE_ERR_PEER_LOST) /* the peer hung up, as our workers do when a view ends */
             comm_stream_close(take_out(listener, i));
         else if (st != BASE_OK)
             refuse(listener, i, base_message());

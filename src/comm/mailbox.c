@@ -19,18 +19,18 @@ struct buffer {
     size_t count, room;
 };
 
-struct passenger { /* a descriptor that leaves with byte `at` of the queue */
+struct pending_fd { /* a descriptor to send with byte `at` of the queue */
     size_t at;
     int fd;
-    struct passenger *next;
+    struct pending_fd *next;
 };
 
 struct comm_mailbox {
     struct comm_stream *stream;
     struct buffer out, in;
-    size_t written; /* of `out` */
-    struct passenger *passengers;
-    int fd;       /* of the message last handed out; -1: none */
+    size_t written; /* bytes of `out` that were written */
+    struct pending_fd *pending_fds;
+    int fd;       /* came with the message last returned; -1: none */
     bool refused; /* a message could not be queued */
 };
 
@@ -43,11 +43,11 @@ struct comm_mailbox *comm_mailbox_new(struct comm_stream *stream)
     return box;
 }
 
-static void drop_passenger(struct comm_mailbox *box)
+static void drop_pending_fd(struct comm_mailbox *box)
 {
-    struct passenger *p = box->passengers;
+    struct pending_fd *p = box->pending_fds;
 
-    box->passengers = p->next;
+    box->pending_fds = p->next;
     close(p->fd);
     base_free(p);
 }
@@ -63,8 +63,8 @@ void comm_mailbox_free(struct comm_mailbox *box)
 {
     if (box == NULL)
         return;
-    while (box->passengers != NULL)
-        drop_passenger(box);
+    while (box->pending_fds != NULL)
+        drop_pending_fd(box);
     drop_fd(box);
     comm_stream_close(box->stream);
     base_free(box->out.bytes);
@@ -88,7 +88,7 @@ static uint8_t *grow(struct buffer *b, size_t more)
 
 static void board(struct comm_mailbox *box, size_t at, int fd)
 {
-    struct passenger **last = &box->passengers, *p = base_calloc(1, sizeof *p);
+    struct pending_fd **last = &box->pending_fds, *p = base_calloc(1, sizeof *p);
 
     while (*last != NULL)
         last = &(*last)->next;
@@ -97,14 +97,14 @@ static void board(struct comm_mailbox *box, size_t at, int fd)
     *last = p;
 }
 
-/* Written bytes make room once they are the larger part. */
+/* Removes the written bytes from the queue once they are the larger part of it. */
 static void compact(struct comm_mailbox *box)
 {
     if (box->written == 0 || box->written < box->out.count - box->written)
         return;
     box->out.count -= box->written;
     memmove(box->out.bytes, box->out.bytes + box->written, box->out.count);
-    for (struct passenger *p = box->passengers; p != NULL; p = p->next)
+    for (struct pending_fd *p = box->pending_fds; p != NULL; p = p->next)
         p->at -= box->written;
     box->written = 0;
 }
@@ -149,9 +149,9 @@ static base_status write_some(struct comm_mailbox *box)
     size_t moved = 1;
 
     while (box->written < box->out.count && moved > 0) {
-        const struct passenger *p = box->passengers;
+        const struct pending_fd *p = box->pending_fds;
         const bool leaves = p != NULL && p->at == box->written;
-        const struct passenger *next = leaves ? p->next : p;
+        const struct pending_fd *next = leaves ? p->next : p;
         const uint8_t *at = box->out.bytes + box->written;
         const size_t count = (next != NULL ? next->at : box->out.count) - box->written;
 
@@ -160,7 +160,7 @@ static base_status write_some(struct comm_mailbox *box)
         else
             TRY(comm_stream_write(box->stream, at, count, &moved));
         if (leaves && moved > 0)
-            drop_passenger(box);
+            drop_pending_fd(box);
         box->written += moved;
     }
     compact(box);
@@ -168,7 +168,7 @@ out:
     return st;
 }
 
-/* The frame at the front of what has come, if it is whole. */
+/* Takes the first frame of the bytes that have come, if it is whole. */
 static base_status next_message(struct comm_mailbox *box, json_t **message_p)
 {
     struct base_cursor c = base_cursor_of(box->in.bytes, box->in.count);
@@ -212,7 +212,7 @@ base_status comm_mailbox_move(struct comm_mailbox *box, json_t **message_p)
     if (box->refused)
         TRY(base_fail(BASE_ERR_DATA, "%s: a control message is too long, or too many are unread",
                       comm_stream_peer(box->stream)));
-    /* What a peer sent before it went is worth reading even when writing to it fails. */
+    /* Even when writing to a peer fails, what it sent before it went is handed out first. */
     TRY(next_message(box, message_p));
     while (*message_p == NULL && moved > 0) {
         TRY(comm_stream_read(box->stream, grow(&box->in, READ_BYTES), READ_BYTES, &moved));

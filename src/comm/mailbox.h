@@ -10,28 +10,31 @@
 #include "base/status.h"
 #include "comm/stream.h"
 
-enum { COMM_MAX_BACKLOG = 16 << 20 }; /* a peer that leaves more unread is given up */
+enum {
+    COMM_MAX_BACKLOG = 16 << 20
+}; /* bytes; a connection to a peer that leaves more unread is given up */
 
 struct comm_mailbox;
 
-struct comm_mailbox *comm_mailbox_new(struct comm_stream *stream); /* takes the stream over */
+struct comm_mailbox *comm_mailbox_new(struct comm_stream *stream); /* becomes the stream's owner */
 void comm_mailbox_free(struct comm_mailbox *box);                  /* accepts NULL */
 struct comm_stream *comm_mailbox_stream(struct comm_mailbox *box);
 
-/* Queues. What cannot be sent (too long, too much unread) fails the next comm_mailbox_move. */
+/* Queues a message. If it cannot be sent (too long, too much unread), the next comm_mailbox_move
+ * fails. */
 void comm_mailbox_send(struct comm_mailbox *box, const json_t *message);
-/* The same with a file descriptor, over Unix sockets only; `fd` stays the caller's. */
+/* The same with a file descriptor, over Unix sockets only; the caller still owns `fd`. */
 void comm_mailbox_send_fd(struct comm_mailbox *box, const json_t *message, int fd);
 
 /* Moves both ways; *message_p: the next whole message, an object, or NULL. Call until NULL. A peer
  * that is gone is BASE_ERR_PEER_LOST once everything it sent was handed out. */
 base_status comm_mailbox_move(struct comm_mailbox *box, json_t **message_p);
-/* The descriptor that came with the message last returned, the caller's from now on; -1: none. One
- * that nobody takes is closed with the next move. */
+/* The descriptor that came with the message last returned; -1: none. The caller owns it from now
+ * on. If the caller does not take it, the next comm_mailbox_move closes it. */
 int comm_mailbox_take_fd(struct comm_mailbox *box);
 
 short comm_mailbox_events(const struct comm_mailbox *box); /* what to poll for */
-/* Queued bytes are written, or BASE_ERR_TIMEOUT. */
+/* Waits until all queued bytes are written; BASE_ERR_TIMEOUT at the deadline. */
 base_status comm_mailbox_flush(struct comm_mailbox *box, double deadline);
 
 #endif

@@ -22,10 +22,10 @@ typedef _Atomic uint64_t word;
 enum { WORD = sizeof(word), LINE = 64 };
 
 struct head {
-    _Alignas(LINE) _Atomic uint32_t turn; /* versions published: a futex. The newest is in copy
-                                             turn % 2 */
-    _Atomic uint32_t sleepers;            /* on `turn` */
-    _Atomic uint32_t writer;              /* rank + 1; 0: none yet */
+    /* A futex: the number of versions published. The newest is in copy turn % 2. */
+    _Alignas(LINE) _Atomic uint32_t turn;
+    _Atomic uint32_t sleepers; /* on `turn` */
+    _Atomic uint32_t writer;   /* the writer's rank + 1; 0: none yet */
     struct {
         _Alignas(LINE) _Atomic uint64_t version; /* 0: empty, or being written */
     } copies[2];
@@ -83,8 +83,8 @@ void comm_region_close(struct comm_region *region)
 
 /* --- the writer ---------------------------------------------------------------------------- */
 
-/* A variable for each word: one that the loop shared with the tail would go through the stack, at
- * half the speed. */
+/* The loop and the tail each have their own variable for a word: a shared one would go through the
+ * stack, at half the speed. */
 static void copy_in(word *to, const uint8_t *from, size_t count)
 {
     size_t words = count / WORD;
@@ -118,7 +118,7 @@ base_status comm_region_publish(struct comm_region *region, uint64_t version, co
         return base_fail(BASE_ERR_INTERNAL, "version %llu of a region comes after version %llu",
                          (unsigned long long)version, (unsigned long long)atomic_load(last));
     atomic_store_explicit(next, 0, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release); /* who sees a new word sees the 0 */
+    atomic_thread_fence(memory_order_release); /* a reader that sees a new word sees the 0, too */
     copy_in(region->copies[(turn + 1) % 2], bytes, region->bytes);
     atomic_store_explicit(next, version, memory_order_release);
     atomic_store(&head->turn, turn + 1);
@@ -134,7 +134,7 @@ static uint64_t load(const word *at)
     return atomic_load_explicit(at, memory_order_relaxed);
 }
 
-/* Words at either end may be wanted in part. */
+/* Of the first and the last word only a part may be wanted. */
 static void copy_out(const word *from, size_t offset, size_t count, uint8_t *to)
 {
     size_t skip = offset % WORD, part = WORD - skip < count ? WORD - skip : count, words;
@@ -160,8 +160,8 @@ static void copy_out(const word *from, size_t offset, size_t count, uint8_t *to)
     }
 }
 
-/* The newest copy and its version, 0: none yet. The writer may be in that copy again already, two
- * versions later: then there is a newer one. */
+/* Finds the newest copy and its version, 0: none yet. If the writer is in that copy again already,
+ * two versions later, then there is a newer one and the search goes on. */
 static uint64_t find_newest(const struct head *head, uint32_t *copy_p)
 {
     for (;;) {
@@ -207,7 +207,7 @@ base_status comm_region_read(const struct comm_region *region, size_t offset, si
     return base_fail(BASE_ERR_TIMEOUT, "versions of a region come faster than it can be read");
 }
 
-/* What comm_group_check says, but from any thread: the group may be another one's. */
+/* As comm_group_check, but for any thread: another thread may be using the group. */
 static base_status check_view(const struct comm_region *region)
 {
     uint32_t id;

@@ -27,20 +27,20 @@ base_status comm_region_open(struct comm_group *group, const char *key, size_t b
                              struct comm_region **region_p);
 void comm_region_close(struct comm_region *region); /* accepts NULL */
 
-/* All bytes of the region as `version`, which must be larger than the one before. The first rank to
- * publish is the writer from then on. */
+/* Publishes all bytes of the region as `version`, which must be larger than the one before. The
+ * first rank to publish is the writer from then on. */
 base_status comm_region_publish(struct comm_region *region, uint64_t version, const void *bytes);
 
 /* The newest version; 0: none yet. */
 uint64_t comm_region_version(const struct comm_region *region);
 
 /* Copies [offset, offset + count) of the newest version; version 0: there is none, and nothing was
- * copied. BASE_ERR_TIMEOUT: the writer has overtaken the reader until the deadline. */
+ * copied. BASE_ERR_TIMEOUT: until the deadline the writer was always faster than the reader. */
 base_status comm_region_read(const struct comm_region *region, size_t offset, size_t count,
                              void *bytes, double deadline, uint64_t *version_p);
 
-/* Waits until there is a version newer than `version`. Ends otherwise as other waits do
- * (comm/group.h), but when time is up the group is not void: nothing was under way. */
+/* Waits until there is a version newer than `version`. Other ends are those of any wait
+ * (comm/group.h), except that a timeout does not make the group void: nothing was under way. */
 base_status comm_region_wait(struct comm_region *region, uint64_t version, double deadline,
                              uint64_t *newest_p);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The job's secret: 32 random bytes, written as a token of 64 hexadecimal digits behind "pl1-". It
+ * The job's secret: 32 random bytes, written as a token: "pl1-" and 64 hexadecimal digits. It
  * comes from a file that only its owner can read, or from PACELINE_TOKEN; it is never an argument,
  * and children get it through their control connection, not their environment.
  */
@@ -22,9 +22,11 @@ base_status comm_secret_new(struct comm_secret *secret_p);
 void comm_secret_text(const struct comm_secret *secret, char token[COMM_TOKEN_TEXT]);
 base_status comm_secret_parse(const char *token, struct comm_secret *secret_p);
 
-base_status comm_secret_save(const struct comm_secret *secret, const char *path); /* 0600, new */
+/* Makes a new file of mode 0600. */
+base_status comm_secret_save(const struct comm_secret *secret, const char *path);
 
-/* --token-file, else PACELINE_TOKEN, else *found_p is false (base/secret.h). */
+/* Reads the file `path` (--token-file) if given, else PACELINE_TOKEN; with neither *found_p is
+ * false (base/secret.h). */
 base_status comm_secret_find(const char *path, struct comm_secret *secret_p, bool *found_p);
 
 #endif

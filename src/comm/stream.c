@@ -63,7 +63,7 @@ const char *comm_stream_peer(const struct comm_stream *stream)
     return stream->peer;
 }
 
-/* The outcome of a system call that moved `moved` bytes or failed with errno. */
+/* Turns the result of a system call, `moved` bytes or errno, into a status. */
 static base_status outcome(const struct comm_stream *s, ssize_t moved, size_t *moved_p)
 {
     if (moved >= 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * TLS 1.3 with an external PSK derived from the job's secret (RFC 8446, RFC 9257): one cipher
- * suite, psk_dhe_ke only (forward secrecy), no certificates, no tickets, no early data. Whoever
- * completes a handshake has the secret; who exactly it is says the hello inside, which is why a
- * connection that is led back to its maker is refused there.
+ * suite, psk_dhe_ke only (forward secrecy), no certificates, no tickets, no early data. A peer
+ * that completes a handshake has the secret. Which peer it is follows from the hello inside, so a
+ * connection that an attacker leads back to its sender is refused there.
  */
 #include <errno.h>
 #include <openssl/err.h>
@@ -82,7 +82,7 @@ static SSL_SESSION *session_of(SSL *ssl, const struct comm_tls *tls)
     return NULL;
 }
 
-/* The connecting side's callback. `digest` is given in the second flight only. */
+/* Callback of the connecting side. `digest` is given in the second flight only. */
 static int use_session(SSL *ssl, const EVP_MD *digest, const unsigned char **identity,
                        size_t *length, SSL_SESSION **session)
 {
@@ -100,7 +100,8 @@ static int use_session(SSL *ssl, const EVP_MD *digest, const unsigned char **ide
     return 1;
 }
 
-/* The accepting side's: an unknown identity leaves no way on, as there is no certificate. */
+/* Callback of the accepting side. An unknown identity ends the handshake, since there is no
+ * certificate to fall back to. */
 static int find_session(SSL *ssl, const unsigned char *identity, size_t length,
                         SSL_SESSION **session)
 {
@@ -113,7 +114,8 @@ static int find_session(SSL *ssl, const unsigned char *identity, size_t length,
     return *session != NULL;
 }
 
-/* The secret itself never meets TLS: key and name come from it one way, each for itself. */
+/* TLS never sees the secret itself: the key and the identity are derived from it one way, each
+ * separately. */
 static bool derive(const struct comm_secret *secret, struct comm_tls *tls)
 {
     static const char for_key[] = "paceline 1 tls psk", for_name[] = "paceline 1 psk identity";
@@ -144,7 +146,7 @@ static bool configure(SSL_CTX *context, bool accepts)
         SSL_CTX_set_psk_find_session_callback(context, find_session);
     } else {
         SSL_CTX_set_psk_use_session_callback(context, use_session);
-        /* Who shows a certificate instead of the PSK is not believed: no authority is known. */
+        /* A peer with a certificate instead of the PSK is refused: no authority is trusted. */
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
     }
     return SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&
@@ -176,7 +178,7 @@ void comm_tls_free(struct comm_tls *tls)
 {
     if (tls == NULL)
         return;
-    SSL_CTX_free(tls->context); /* counted; the callbacks serve handshakes alone */
+    SSL_CTX_free(tls->context); /* streams hold references; callbacks are for handshakes only */
     explicit_bzero(tls, sizeof *tls);
     base_free(tls);
 }
@@ -206,7 +208,7 @@ void comm_tls_end(struct comm_stream *stream)
     stream->tls = NULL;
 }
 
-/* BASE_OK: would block, and `wants` says for what. */
+/* Turns OpenSSL's result into a status. BASE_OK: it would block, and *wants says for what. */
 static base_status judge(struct comm_stream *s, int result, short *wants)
 {
     const char *reason;

@@ -12,7 +12,7 @@
 #include "comm/group.h"
 
 enum comm_can {
-    COMM_CAN_SHARE = 1,   /* memory of comm_shared_open, comm_local_barrier */
+    COMM_CAN_SHARE = 1,   /* its ranks share memory: comm_shared_open, comm_local_barrier */
     COMM_CAN_RECOVER = 2, /* a loss leaves the survivors able to open the next view */
     COMM_CAN_NATIVE = 4,  /* brings its own collectives (comm/transports/mpi.h) */
 };
@@ -20,29 +20,29 @@ enum comm_can {
 struct comm_transport {
     const char *name, *help;
     unsigned can;
-    int rank; /* order of preference, lowest first */
-    /* COMM_CAN_NATIVE only: this process is one of those that the transport's own launcher started
-     * (mpirun); the view of them all, and the id of this one. Call `end` only on
+    int rank; /* preference among transports, lowest first */
+    /* COMM_CAN_NATIVE only, in a process that the transport's own launcher (mpirun) started: gives
+     * the view of all its processes and the id of this one. Call `end` only on
      * success: exiting without it makes the launcher end the job. */
     base_status (*start)(struct comm_view *view_p, uint32_t *id_p);
     void (*end)(void);
-    /* Does this rank reach `peer` through it? No side effects. */
+    /* True if this rank reaches `peer` through the transport. No side effects. */
     bool (*reaches)(const struct comm_group *group, int peer);
-    /* Connects with all `peers[0 … count)`; returns when they are connected. */
+    /* Connects with all of peers[0 … count) and returns when they are connected. */
     base_status (*open)(struct comm_group *group, const int *peers, int count, double deadline,
                         void **state_p);
     void (*close)(void *state); /* accepts NULL and half-built */
-    /* Takes a request over; `progress` moves it. */
+    /* Takes over a request, which `progress` then moves. */
     void (*post)(void *state, struct comm_request *request);
-    bool (*busy)(const void *state); /* requests are under way; NULL: assumed. Others can rest. */
+    bool (*busy)(const void *state); /* requests are under way. NULL: always assumed */
     /* Moves what can be moved without waiting; *moved_p: something was. Fails when a connection
-     * did: the group turns that into the right code. */
+     * fails; the group finds the right code for that. */
     base_status (*progress)(void *state, bool *moved_p);
     /* Sleeps until there may be progress, an alarm, or the deadline (used when no other transport
      * of the group is busy). */
     void (*sleep)(void *state, double deadline);
-    /* From another thread than the one in `sleep`: ends the sleep, or one that is just beginning.
-     * NULL: sleeps are short. */
+    /* Ends a sleep, or one that is just beginning; called by another thread than the one in
+     * `sleep`. NULL: sleeps are short. */
     void (*wake)(void *state);
     /* Sockets to watch when several transports wait together; NULL or 0: none, the group then
      * sleeps for half a millisecond at most. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A view: the numbered list of live workers, in rank order. Only the coordinator (cluster/) makes
- * views; everybody else reads them. Plain data.
+ * views; agents and workers read them. Plain data.
  */
 #ifndef COMM_VIEW_H
 #define COMM_VIEW_H
@@ -15,15 +15,15 @@
 enum { COMM_MAX_WORKERS = 64, COMM_ADDRESS_TEXT = 64 };
 
 struct comm_member {
-    uint32_t id;                     /* for life, from 1, never reused */
-    uint16_t host;                   /* index of its agent */
+    uint32_t id;                     /* the worker's for life: counted from 1, never reused */
+    uint16_t host;                   /* index of its host's agent */
     uint16_t slot;                   /* its words in the host's shared memory (comm/host.h) */
     uint16_t port;                   /* where its data listener accepts; 0: same host only */
     char address[COMM_ADDRESS_TEXT]; /* numeric IPv4 or IPv6 */
 };
 
 struct comm_view {
-    uint32_t number; /* from 1 */
+    uint32_t number; /* counted from 1 */
     uint32_t size;
     struct comm_member members[COMM_MAX_WORKERS]; /* index = rank */
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Messages of a group: requests are handed to the transport of their peer. While a wait lasts,
- * every transport that has requests under way is moved on. What ends a wait otherwise than well is
- * decided here, once; the group is void from then on.
+ * every transport that has requests under way is moved on. When a wait
+ * fails, this file decides once with which code; the group is void from then on.
  */
 #include <assert.h>
 #include <math.h>
@@ -15,11 +15,11 @@
 
 enum { WATCHES = 2 * COMM_MAX_WORKERS * COMM_CHANNELS };
 
-/* Seconds until the coordinator has told everybody who is gone; with links that are cut it takes
- * some time to decide. */
-static const double word_comes_within = 1.5;
-/* Seconds that a group has for its opening when there is a newer view already. */
-static const double newer_view_waits = 1;
+/* Seconds until the coordinator has named a lost worker to all others; when links are cut it needs
+ * some time to decide which. */
+static const double loss_told_within = 1.5;
+/* Seconds that the opening of a group may take when there is a newer view already. */
+static const double overtaken_after = 1;
 
 void comm_group_post(struct comm_group *group, struct comm_request *request)
 {
@@ -27,9 +27,9 @@ void comm_group_post(struct comm_group *group, struct comm_request *request)
 
     assert(request->peer >= 0 && request->peer < (int)group->view.size);
     if (group->failure != BASE_OK)
-        return; /* the wait says why */
+        return; /* the wait that follows fails and says why */
     through = group->through[request->peer];
-    assert(through >= 0); /* nobody sends to itself */
+    assert(through >= 0); /* a rank does not send to itself */
     group->open[through].ops->post(group->open[through].state, request);
 }
 
@@ -79,12 +79,12 @@ void comm_receive_any(struct comm_group *group, int from, enum comm_channel chan
     comm_group_post(group, request);
 }
 
-/* Members that do not come to a view may have gone on to a newer one: a coordinator that was lost
- * did not tell them of this one. */
+/* Members that do not come to a view may have gone on to a newer one, if the coordinator was lost
+ * before it told them of this one. */
 static bool is_overtaken(const struct comm_group *group)
 {
     return group->opening > 0 && atomic_load(&group->endpoint->newest) > group->view.number &&
-           base_now() - group->opening > newer_view_waits;
+           base_now() - group->opening > overtaken_after;
 }
 
 base_status comm_group_check(struct comm_group *group)
@@ -105,11 +105,12 @@ base_status comm_group_check(struct comm_group *group)
     return base_fail(BASE_ERR_PEER_LOST, "worker %u was lost from view %u", id, group->view.number);
 }
 
-/* A broken connection does not tell who is gone: a survivor that left the group closes its
- * connections, too. So whoever knows is given a moment to say it. */
-static base_status find_lost(struct comm_group *group, double deadline)
+/* A broken connection does not tell which worker is gone, because a survivor that left the group
+ * closes its connections, too. So this waits a moment for the coordinator to name the lost worker.
+ */
+static base_status await_name_of_lost(struct comm_group *group, double deadline)
 {
-    double until = fmin(deadline, base_now() + word_comes_within);
+    double until = fmin(deadline, base_now() + loss_told_within);
     base_status st = BASE_OK;
 
     while ((st = comm_group_check(group)) == BASE_OK && base_now() < until)
@@ -120,7 +121,7 @@ static base_status find_lost(struct comm_group *group, double deadline)
 base_status comm_group_give_up(struct comm_group *group, base_status st, double deadline)
 {
     bool ask = st == BASE_ERR_PEER_LOST && !group->cut;
-    base_status told = ask ? find_lost(group, deadline) : BASE_OK;
+    base_status told = ask ? await_name_of_lost(group, deadline) : BASE_OK;
 
     group->failure = told != BASE_OK ? told : st;
     return group->failure;

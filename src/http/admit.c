@@ -18,7 +18,7 @@
 
 struct framing {
     int lengths, encodings;
-    bool chunked; /* the encoding is that */
+    bool chunked; /* Transfer-Encoding is chunked */
 };
 
 static enum MHD_Result count_framing(void *context, enum MHD_ValueKind kind, const char *name,
@@ -36,7 +36,8 @@ static enum MHD_Result count_framing(void *context, enum MHD_ValueKind kind, con
     return MHD_YES;
 }
 
-/* Two readers that see different ends of a request can be made to see different requests. */
+/* A proxy and this server must see the same end of a request: otherwise an attacker can make them
+ * see different requests. */
 static const char *framing_fault(const struct http_request *request)
 {
     struct framing framing = {0};
@@ -49,7 +50,7 @@ static const char *framing_fault(const struct http_request *request)
     return NULL;
 }
 
-/* ---- requests that a web page of elsewhere makes a browser send ---- */
+/* ---- requests that another site's page makes a browser send ---- */
 
 /* "127.0.0.1:8080", "[::1]:8080", "localhost" */
 static bool is_here(const char *host)
@@ -71,11 +72,12 @@ static bool is_here(const char *host)
 static bool is_foreign(const struct http_request *request)
 {
     const char *host = http_header(request, "Host"), *origin = http_header(request, "Origin");
-    const char *behind = origin != NULL ? strstr(origin, "://") : NULL;
+    const char *scheme_end = origin != NULL ? strstr(origin, "://") : NULL;
 
     if (host != NULL && !is_here(host))
         return true;
-    return origin != NULL && (behind == NULL || host == NULL || strcasecmp(behind + 3, host) != 0);
+    return origin != NULL &&
+           (scheme_end == NULL || host == NULL || strcasecmp(scheme_end + 3, host) != 0);
 }
 
 /* ---- routes ---- */
@@ -94,7 +96,7 @@ static bool takes_method(const char *methods, const char *method)
     return false;
 }
 
-/* Does the segment fit the pattern's, `length` bytes of it? A wildcard is stored. */
+/* True if the segment fits the pattern's segment of `length` bytes; stores a wildcard's text. */
 static bool takes_segment(struct http_request *request, const char *pattern, size_t length,
                           const char *segment, int *wildcards)
 {
@@ -130,7 +132,7 @@ static bool takes_path(struct http_request *request, const char *pattern)
     return at == request->uri.segment_count;
 }
 
-/* The first route of the request's path that takes `method`; NULL: none does. */
+/* The first route that fits the request's path and takes `method`; NULL: none does. */
 static const struct http_route *find_route(struct http_request *request, const char *method)
 {
     for (const struct http_route *r = request->server->setup.routes; r->pattern != NULL; r++)
@@ -140,7 +142,7 @@ static const struct http_route *find_route(struct http_request *request, const c
     return NULL;
 }
 
-/* 0, 404, or 405 with the header that it must have: the methods that the path takes. */
+/* Returns 0, 404, or 405 with the header that it must have, which lists the path's methods. */
 static int take_route(struct http_request *request)
 {
     static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"};
@@ -162,7 +164,8 @@ static int take_route(struct http_request *request)
 
 /* ---- the token ---- */
 
-/* Digests are compared, so that neither the time nor the length tells how much of it is right. */
+/* Compares digests, so that neither the time nor the length tells an attacker how much of a token
+ * is right. */
 static bool has_token(const struct http_request *request)
 {
     static const char scheme[] = "Bearer ";
@@ -178,8 +181,9 @@ static bool has_token(const struct http_request *request)
 
 /* ---- the body ---- */
 
-/* A client that is asked for no more closes with bytes under way, and may then lose the answer: a
- * body that is a little too long is read and thrown away, unless the client waits for a word. */
+/* A client that is refused while it sends may lose the answer, because the connection closes with
+ * bytes under way. So a body that is a little too long is read and thrown away, unless the client
+ * waits for "100 Continue". */
 static bool is_much_too_long(const struct http_request *request)
 {
     enum { READ_ANYWAY = 8 << 20 };

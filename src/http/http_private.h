@@ -17,7 +17,7 @@
 
 enum { HTTP_MAX_WILDCARDS = 4, HTTP_MAX_HEADERS = 4, HTTP_ID = 37 };
 
-/* A connection. It is shut down at its deadline, or its request refused there. */
+/* A connection. At its deadline the watcher shuts it down or refuses its request. */
 struct http_link {
     struct http_link *previous, *next;
     int fd;
@@ -32,31 +32,32 @@ struct http_stream {
     struct http_link *link;
     struct http_request *request; /* NULL: it has ended */
     struct base_str waiting;      /* bytes to be sent */
-    bool has_sender, has_client;  /* its owners */
-    bool ended, asleep;           /* asleep: its connection is suspended */
+    bool has_sender, has_client; /* the two owners: the program that sends, the client that reads */
+    bool ended, asleep;          /* asleep: its connection is suspended */
 };
 
 struct http_request {
     struct http_server *server;
     struct MHD_Connection *connection;
     struct http_link *link;
-    int refs; /* libmicrohttpd until it has completed the request, the handler until it answers */
+    /* libmicrohttpd has one until it has completed the request, the handler until it answers. */
+    int refs;
 
     const char *method;
     struct http_uri uri;
-    char *fault; /* why `uri` is empty; NULL: it is not */
+    char *fault; /* why `uri` could not be parsed; NULL: it was */
     const struct http_route *route;
     const char *wildcards[HTTP_MAX_WILDCARDS];
-    char *last_wildcard; /* one without the pattern's ending; base_free */
+    char *last_wildcard; /* its text without the pattern's ending; base_free */
 
     char *body;
     size_t count, capacity;
     size_t discarded; /* bytes of a body that is refused */
-    int body_status;  /* 0, or why it is refused: 413 or 503 */
+    int body_status;  /* 0, or the status that refuses the body: 413 or 503 */
     double started;
 
     bool head_seen, handled, counted, answered, suspended;
-    char *late_message; /* what to say at the deadline */
+    char *late_message; /* the message of a refusal at the deadline */
     struct MHD_Response *response;
     int status;
     _Atomic size_t response_count; /* a late answer may still be made beside the one that counts */
@@ -70,21 +71,21 @@ struct http_request {
 struct http_server {
     struct http_setup setup;
     struct MHD_Daemon *daemon;
-    int listening; /* the socket, once no longer libmicrohttpd's; else -1 */
+    int listening; /* the socket once libmicrohttpd has given it up; else -1 */
     int port;
     bool loopback;  /* only this host can connect */
-    char token[65]; /* SHA-256, in hexadecimal digits */
+    char token[65]; /* the token's SHA-256 in hexadecimal digits */
 
     pthread_mutex_t lock;
     struct http_link links; /* head of a ring */
-    size_t bodies;          /* bytes held */
-    int under_way;          /* requests with a head and without an end */
+    size_t bodies;          /* bytes of bodies in memory */
+    int under_way;          /* requests that have begun and not ended */
     _Atomic bool draining, closing;
     bool handling;       /* a handler runs */
     pthread_cond_t idle; /* under_way became 0, or a handler has returned */
 
     pthread_t watcher;
-    pthread_cond_t sooner; /* a deadline before `wakes`, or the end */
+    pthread_cond_t sooner; /* there is a deadline before `wakes`, or the server ends */
     double wakes;
     bool watching, ends;
     unsigned long long id_high, id_low;
@@ -93,30 +94,30 @@ struct http_server {
 /* listen.c */
 base_status http_listen(const char *host, int port, int *fd_p, int *port_p, bool *loopback_p);
 
-/* watch.c: deadlines. The lock is held. */
+/* watch.c: deadlines. Call these under the lock. */
 base_status http_watch_start(struct http_server *server);
 void http_watch_stop(struct http_server *server);
 void http_watch_set(struct http_server *server, struct http_link *link, double deadline);
 
-/* admit.c: is this head to be served? 0, or the status of a refusal and why. */
+/* admit.c: decides whether to serve a request by its head: 0, or a refusal's status and reason. */
 int http_admit(struct http_request *request, const char **why_p);
 
 /* request.c */
 struct http_request *http_request_new(struct http_server *server, struct MHD_Connection *connection,
                                       struct http_link *link, const char *target);
-void http_request_unref(struct http_request *request); /* the lock is not held */
-/* Stores the answer unless there is one. True: the connection is to be resumed. The lock is held.
- */
+void http_request_unref(struct http_request *request); /* call it without the lock */
+/* Stores the answer unless there is one. True: the caller must resume the connection. Call it under
+ * the lock. */
 bool http_request_settle(struct http_request *request, int status, struct MHD_Response *response);
 void http_response_headers(struct http_request *request, struct MHD_Response *response, int status,
                            const char *type);
 struct MHD_Response *http_response(struct http_request *request, int status, const char *type,
                                    char *body, size_t count);
-/* Settles it, lets go of it, and resumes its connection. */
+/* Settles the request, releases it and resumes its connection. */
 void http_request_answer(struct http_request *request, int status, struct MHD_Response *response);
 struct MHD_Response *http_refusal(struct http_request *request, int *status, const char *message);
 
-/* stream.c. True: its connection is to be resumed. The lock is held. */
+/* stream.c. True: the caller must resume the connection. Call it under the lock. */
 bool http_stream_wake(struct http_stream *stream);
 
 #endif

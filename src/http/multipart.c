@@ -6,7 +6,7 @@
 
 #include "base/cursor.h"
 
-enum { MAX_BOUNDARY = 70, MAX_PARTS = 64 }; /* RFC 2046; a form of more fields is none of ours */
+enum { MAX_BOUNDARY = 70, MAX_PARTS = 64 }; /* RFC 2046; our forms have few fields */
 
 static const char form[] = "multipart/form-data";
 
@@ -36,7 +36,7 @@ static base_status find_boundary(const char *type, char mark[MAX_BOUNDARY + 5], 
     return BASE_OK;
 }
 
-/* Moves behind the next `mark`; *before_p bytes were in front of it. */
+/* Moves past the next `mark`; *before_p bytes came before it. */
 static base_status skip_past(struct base_cursor *c, const char *mark, size_t length,
                              const char *what, size_t *before_p)
 {
@@ -48,7 +48,7 @@ static base_status skip_past(struct base_cursor *c, const char *mark, size_t len
     return base_cursor_skip(c, *before_p + length, &skipped);
 }
 
-/* The value behind ` key=` in a header's line, with or without quotes; "" where there is none. */
+/* The value after ` key=` in a header's line, with or without quotes; "" if there is none. */
 static void parameter_of(const char *line, size_t count, const char *key,
                          char value[HTTP_PART_TEXT])
 {
@@ -98,7 +98,7 @@ out:
     return st;
 }
 
-/* `c` stands behind a boundary. */
+/* Reads the part after the boundary that `c` has just passed. */
 static base_status next_part(struct base_cursor *c, const char *mark, size_t length,
                              struct http_part *part_p, bool *more_p)
 {

@@ -14,16 +14,16 @@
 enum { HTTP_PART_TEXT = 128 };
 
 struct http_part {
-    char name[HTTP_PART_TEXT]; /* of the form's field; "" where there is none */
+    char name[HTTP_PART_TEXT]; /* name of the form's field; "" if there is none */
     char type[HTTP_PART_TEXT]; /* its Content-Type; "" where there is none */
     const char *bytes;
     size_t count;
 };
 
-/* Is this Content-Type (or NULL) that of a form in parts? */
+/* True if this Content-Type (or NULL) is that of a form in parts. */
 bool http_is_multipart(const char *type);
 
-/* The part called `name`; where there is none, the first part. */
+/* Finds the part called `name` or, if there is none, the first part. */
 base_status http_multipart_find(const char *type, const char *bytes, size_t count, const char *name,
                                 struct http_part *part_p);
 

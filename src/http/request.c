@@ -10,7 +10,8 @@
 #include "base/mem.h"
 #include "http/http_private.h"
 
-/* A UUID's form: what the server drew at its start, and the number of the request. */
+/* The id has a UUID's form: random bits that the server drew at its start, and the request's
+ * number. */
 static void make_id(struct http_server *server, char id[HTTP_ID])
 {
     unsigned long long high = server->id_high, low = server->id_low++;
@@ -172,7 +173,7 @@ bool http_request_settle(struct http_request *request, int status, struct MHD_Re
         return false;
     }
     request->answered = true;
-    request->link->deadline = INFINITY; /* sending it sets the next */
+    request->link->deadline = INFINITY; /* sending the answer sets the next deadline */
     request->status = status;
     request->response = response;
     request->suspended = false;
@@ -189,7 +190,7 @@ void http_request_answer(struct http_request *request, int status, struct MHD_Re
     resume = http_request_settle(request, status, response);
     pthread_mutex_unlock(&server->lock);
     http_request_unref(request);
-    if (resume) /* until now the connection cannot have ended, nor the server have closed */
+    if (resume) /* a suspended connection cannot have ended, nor the server have closed */
         MHD_resume_connection(connection);
 }
 

@@ -46,7 +46,7 @@ static void link_open(struct http_server *server, struct MHD_Connection *connect
     pthread_mutex_unlock(&server->lock);
 }
 
-/* The library has done with the request. */
+/* Called when libmicrohttpd is done with the request. */
 static void end_request(struct http_server *server, struct http_request *request)
 {
     pthread_mutex_lock(&server->lock);
@@ -61,8 +61,8 @@ static void end_request(struct http_server *server, struct http_request *request
     http_request_unref(request);
 }
 
-/* The socket is closed after this call, so the watcher, which holds the lock, never sees another
- * connection under its number. */
+/* The socket is closed only after this call, so the watcher, which holds the lock, never sees
+ * another connection with the same descriptor. */
 static void link_close(struct http_server *server, struct http_link *link)
 {
     /* libmicrohttpd does not complete what it refuses by itself, such as too many parameters. */
@@ -96,7 +96,7 @@ static void *on_target(void *context, const char *target, struct MHD_Connection 
     return request;
 }
 
-/* Segments and parameters are decoded in uri.c, once they have been told apart. */
+/* uri.c decodes segments and parameters after it has split them. */
 static size_t leave_escaped(void *context, struct MHD_Connection *connection, char *text)
 {
     (void)context;
@@ -156,7 +156,7 @@ static enum MHD_Result take_head(struct http_request *request, const char *metho
     return status != 0 ? refuse_here(request, status, why) : MHD_YES;
 }
 
-/* Room for `count` more bytes of the body; 0, or the status of a refusal. */
+/* Makes room for `count` more bytes of the body; returns 0, or the status of a refusal. */
 static int make_room(struct http_request *request, size_t count)
 {
     struct http_server *server = request->server;
@@ -191,8 +191,8 @@ static int make_room(struct http_request *request, size_t count)
     return 0;
 }
 
-/* No answer can be given while a body comes: what is refused is read on and thrown away, within
- * the limit once more. */
+/* libmicrohttpd cannot answer while a body comes. So a refused body is read to its end and thrown
+ * away, up to the limit once more. */
 static enum MHD_Result take_body(struct http_request *request, const char *bytes, size_t count)
 {
     struct http_server *server = request->server;
@@ -336,7 +336,7 @@ base_status http_server_open(const struct http_setup *setup, struct http_server 
 
     *server_p = NULL;
     server->setup = *setup;
-    if (setup->bodies_limit < setup->body_limit) /* a body that may come must fit */
+    if (setup->bodies_limit < setup->body_limit) /* one body of the largest size must fit */
         server->setup.bodies_limit = setup->body_limit;
     TRY(init_server(server));
     TRY(http_listen(setup->host, setup->port, &fd, &server->port, &server->loopback));

@@ -42,13 +42,13 @@ struct http_setup {
     const char *host;                /* an address, not a name: "127.0.0.1", "::1", "0.0.0.0" */
     int port;                        /* 0: any that is free */
     const struct http_route *routes; /* ends with {0}; the first that matches counts */
-    void *context;                   /* of handlers and of the functions below */
+    void *context;                   /* passed to handlers and to the functions below */
 
     /* What a refusal says: a body (base_free) of type application/json. The status may be changed,
      * for clients that expect another one. `message` may be NULL where the status says it all. */
     char *(*error_body)(void *context, const struct http_request *request, int *status,
                         const char *message);
-    /* Every answer's status, for those who count them. Optional. */
+    /* Called with every answer's status, for counting. Optional. */
     void (*answered)(void *context, int status);
 
     const char *token;             /* "Authorization: Bearer TOKEN"; NULL: none is asked for */
@@ -57,10 +57,10 @@ struct http_setup {
     size_t body_limit, bodies_limit; /* bytes of one body, and of all at a time (at least one) */
     unsigned connections, connections_per_address;
     double head_seconds, body_seconds, send_seconds, idle_seconds;
-    double least_rate; /* bytes a second, of bodies and of answers */
+    double least_rate; /* bytes a second that a client must send or read */
 };
 
-extern const struct http_setup http_setup_defaults; /* the limits, and nothing else */
+extern const struct http_setup http_setup_defaults; /* sets the limits and nothing else */
 
 /* The setup is copied; its texts and routes must outlive the server. */
 base_status http_server_open(const struct http_setup *setup, struct http_server **server_p);
@@ -70,23 +70,22 @@ int http_server_port(const struct http_server *server);
  * some had none, and got 503. Answers say that the connection closes. On return no handler runs and
  * none will: requests of connections that are still open are refused. */
 bool http_server_drain(struct http_server *server, double seconds);
-/* Drains for no time. No handler may be about to answer: what answers later must
- * have ended before. Accepts NULL. */
+/* Drains for no time. Threads that answer requests later must have ended before. Accepts NULL. */
 void http_server_close(struct http_server *server);
 
-/* ---- of a request, until it is answered ---- */
+/* ---- questions about a request, until it is answered ---- */
 
 const char *http_method(const struct http_request *request);
 const char *http_segment(const struct http_request *request, int index); /* NULL after the last */
-/* What stands for the pattern's {…} number `index`; NULL where the pattern has fewer. */
+/* The text that stands for {…} number `index` of the pattern; NULL if the pattern has fewer. */
 const char *http_wildcard(const struct http_request *request, int index);
 const char *http_parameter(const struct http_request *request, const char *name); /* or NULL */
-/* Of a parameter that may be given several times; NULL after the last. */
+/* Value number `index` of a parameter that may be given several times; NULL after the last. */
 const char *http_parameter_at(const struct http_request *request, const char *name, int index);
 const char *http_header(const struct http_request *request, const char *name); /* or NULL */
 /* Stays until the answer; may be NULL when empty. */
 const char *http_body(const struct http_request *request, size_t *count_p);
-/* Has a time limit answered it? What is still to be computed for it would be for nothing. */
+/* True if a time limit has answered the request, so that computing its answer would be in vain. */
 bool http_is_over(const struct http_request *request);
 
 /* For the handler itself, before it returns: unless there is an answer within `seconds`, the
@@ -100,7 +99,7 @@ void http_add_header(struct http_request *request, const char *name, const char 
  * close the connection. */
 void http_answer(struct http_request *request, int status, const char *type, char *body,
                  size_t count);
-/* With the body that the setup's error_body makes. */
+/* Answers with the body that the setup's error_body makes. */
 void http_refuse(struct http_request *request, int status, const char *message);
 
 #endif

@@ -39,7 +39,7 @@ static ssize_t give_bytes(void *context, uint64_t at, char *to, size_t most)
     return count;
 }
 
-/* One of the two owners lets go. */
+/* One of the two owners releases the stream. */
 static void let_go(struct http_stream *s, bool *owner)
 {
     struct http_server *server = s->server;
@@ -85,7 +85,7 @@ struct http_stream *http_stream_begin(struct http_request *request, const char *
         http_response_headers(request, response, 200, type);
     pthread_mutex_lock(&s->server->lock);
     request->stream = s;
-    s->ended = s->server->draining; /* a server that ends has told the streams that were there */
+    s->ended = s->server->draining; /* a server that ends has ended its streams already */
     pthread_mutex_unlock(&s->server->lock);
     http_request_answer(request, 200, response);
     return s;
@@ -112,7 +112,7 @@ bool http_stream_send(struct http_stream *s, const char *bytes, size_t count)
             wake = s->connection;
     }
     pthread_mutex_unlock(&s->server->lock);
-    if (wake != NULL) /* it was suspended, so it is still there */
+    if (wake != NULL) /* it was suspended, so it still exists */
         MHD_resume_connection(wake);
     return good;
 }

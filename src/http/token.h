@@ -7,8 +7,8 @@
 
 #include "base/status.h"
 
-/* One line of 16 to 512 printable characters, from the file or the variable (base/secret.h); NULL
- * where there is neither. base_free. */
+/* Reads one line of 16 to 512 printable characters from the file or the variable (base/secret.h);
+ * NULL if there is neither. base_free. */
 base_status http_token_find(const char *path, const char *variable, char **token_p);
 
 #endif

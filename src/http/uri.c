@@ -16,7 +16,7 @@ static int hex_digit(char c)
     return -1;
 }
 
-/* In place. A control character, written out or encoded, has no business in a name or a value. */
+/* Decodes in place. Fails on a control character, plain or encoded: no name or value needs one. */
 static base_status decode(char *text, bool plus_is_space)
 {
     char *to = text;
@@ -29,7 +29,7 @@ static base_status decode(char *text, bool plus_is_space)
 
             if (low < 0)
                 return base_fail(BASE_ERR_DATA, "the request's address has a '%%' without two "
-                                                "hexadecimal digits behind it");
+                                                "hexadecimal digits after it");
             c = (unsigned char)(16 * high + low);
             at += 2;
         } else if (c == '+' && plus_is_space) {

@@ -16,7 +16,7 @@ struct http_parameter {
 };
 
 struct http_uri {
-    char *text; /* what the others point into */
+    char *text; /* the pointers below point into it */
     int segment_count, parameter_count;
     const char *segments[HTTP_MAX_SEGMENTS]; /* none is ".", ".." or holds a control character */
     struct http_parameter parameters[HTTP_MAX_PARAMETERS];

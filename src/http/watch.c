@@ -23,8 +23,8 @@ void http_watch_set(struct http_server *server, struct http_link *link, double d
     }
 }
 
-/* Ends what is due. Connections to be resumed are returned, since that needs the lock to be free;
- * a suspended connection stays until then. */
+/* Ends what is due. Returns the connections to resume, since resuming needs the lock to be free; a
+ * suspended connection stays until then. */
 static int end_due(struct http_server *server, struct MHD_Connection *resume[BATCH])
 {
     double now = base_now(), next = INFINITY;

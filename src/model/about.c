@@ -84,7 +84,7 @@ double model_about_number(const struct model_about *about, float output)
     return (double)output * target->deviation + target->mean;
 }
 
-/* How inputs are made: of pixels, or of a table's row. */
+/* Adds how inputs are made of pixels, or of a table's row. */
 static void add_normalisation(json_t *object, const struct model_about *about)
 {
     json_t *mean, *deviation;
@@ -164,7 +164,7 @@ static base_status read_text(const json_t *object, const char *key, char **text_
     return st;
 }
 
-/* A list of exactly `count` entries; `of` says of what there are so many. */
+/* Reads a list of exactly `count` entries; `of` says in the message what there are `count` of. */
 static base_status read_list(const json_t *object, const char *key, int count, const char *of,
                              json_t **list_p)
 {
@@ -221,7 +221,7 @@ static base_status read_input(const json_t *object, bool table, struct nn_shape 
     return st;
 }
 
-/* No crop: images are scaled whole. */
+/* Without "crop" images are scaled whole. */
 static base_status read_crop(const json_t *object, enum data_crop *crop_p)
 {
     const char *name = NULL;

@@ -15,19 +15,19 @@
 struct nn_graph;
 
 struct nn_closed {
-    /* How many sums there are; fails where the model would be too large. */
+    /* The number of sums; fails if the model would be too large. */
     base_status (*count)(const struct nn_graph *graph, size_t *count_p);
-    /* Adds n samples, x (n,C,H,W), to the sums, zeros at first. */
+    /* Adds n samples, x (n,C,H,W), to the sums, which are zeros at first. */
     base_status (*add)(const struct nn_graph *graph, int n, const float *x, const int32_t *labels,
                        double *sums);
-    /* From the sums over all samples, which it may overwrite, to the graph's weight buffer.
-     * `arguments`: of the model's name, or NULL. */
+    /* Computes the graph's weight buffer from the sums over all samples, which it may overwrite.
+     * `arguments` are those in the model's name, or NULL. */
     base_status (*solve)(const struct nn_graph *graph, const char *arguments, double *sums,
                          float *weights);
 };
 
-/* Bytes that it takes beside the network's own: the sums, n samples in double, the solution. 0
- * where `closed` is NULL or the model would be too large. */
+/* The bytes that solving takes beside the network's own: the sums, n samples in double, the
+ * solution. 0 if `closed` is NULL or the model would be too large. */
 uint64_t nn_closed_memory(const struct nn_closed *closed, const struct nn_graph *graph, int n);
 
 #endif

@@ -10,7 +10,7 @@
 
 enum { BEST = 5 };
 
-/* What a status is called, and what is said where there is no more to say. */
+/* The name of each status, and its message where there is no better one. */
 static const struct usual {
     int status;
     const char *type, *message;
@@ -37,7 +37,7 @@ static const struct usual *usual_of(int status)
     return usual_of(500);
 }
 
-/* Under /v2, the Open Inference Protocol's. */
+/* True for requests of the Open Inference Protocol, under /v2. */
 static bool is_v2(const struct http_request *request)
 {
     const char *first = http_segment(request, 0);
@@ -45,8 +45,8 @@ static bool is_v2(const struct http_request *request)
     return first != NULL && strcmp(first, "v2") == 0;
 }
 
-/* In lines, as TorchServe has it; tensors in one. Nine digits tell every float from the next. The
- * last line ends, for those who look at it in a terminal. */
+/* Several lines, as TorchServe writes them; tensors in one line. Nine digits tell every float from
+ * the next. The last line ends with a newline, for people who look at it in a terminal. */
 static char *dump(const struct http_request *request, json_t *value)
 {
     size_t layout = is_v2(request) ? JSON_COMPACT : JSON_INDENT(2);
@@ -141,11 +141,6 @@ void serve_answer_job(const struct serve_loaded *loaded, struct serve_job *job, 
     serve_job_free(job);
 }
 
-static json_t *target_answer(const struct model_about *about, const float *y)
-{
-    return json_pack("{s:o}", about->labels[0], base_json_number(model_about_number(about, y[0])));
-}
-
 static json_t *class_answer(const struct serve_loaded *loaded, const float *y)
 {
     int best[BEST], count = loaded->outputs < BEST ? loaded->outputs : BEST;
@@ -168,7 +163,10 @@ static json_t *one_answer(const struct serve_loaded *loaded, const float *y)
 {
     const struct model_about *about = &loaded->model.about;
 
-    return model_about_is_regression(about) ? target_answer(about, y) : class_answer(loaded, y);
+    if (model_about_is_regression(about))
+        return json_pack("{s:o}", about->labels[0],
+                         base_json_number(model_about_number(about, y[0])));
+    return class_answer(loaded, y);
 }
 
 json_t *serve_classes(const struct serve_loaded *loaded, const struct serve_job *job,

@@ -8,7 +8,7 @@
 
 #include "serve/version.h"
 
-/* Takes `value` over. */
+/* Takes over `value`. */
 void serve_answer(struct http_request *request, int status, json_t *value);
 /* {"status": TEXT} */
 void serve_answer_status(struct http_request *request, int status, const char *format, ...)
@@ -17,7 +17,7 @@ void serve_answer_status(struct http_request *request, int status, const char *f
 void serve_refuse(struct http_request *request, int status, const char *type, const char *format,
                   ...) __attribute__((format(printf, 4, 5)));
 
-/* For http_setup. A wrong token is 400 there. */
+/* For http_setup. It changes the status of a wrong token to TorchServe's 400. */
 char *serve_error_body(void *context, const struct http_request *request, int *status,
                        const char *message);
 
@@ -25,8 +25,8 @@ char *serve_error_body(void *context, const struct http_request *request, int *s
 void serve_answer_job(const struct serve_loaded *loaded, struct serve_job *job, const float *y);
 void serve_refuse_job(struct serve_job *job);
 
-/* y (n,outputs) as the body of a prediction: of every sample the five best classes, best first, the
- * target of a regression, or the values where they are neither. */
+/* y (n,outputs) as the body of a prediction: for every sample the five best classes, best first, or
+ * the target of a regression, or else the values. */
 json_t *serve_classes(const struct serve_loaded *loaded, const struct serve_job *job,
                       const float *y);
 

@@ -21,7 +21,7 @@ static base_status read_input(const struct serve_worker *w, struct serve_job *jo
     return job->protocol->read(w->loaded, job);
 }
 
-/* Of the jobs, those that are to be computed stay in the list; the others are answered. */
+/* Reads the jobs' inputs. Jobs to compute stay in the list; the others are answered here. */
 static int read_inputs(const struct serve_worker *w, struct serve_job **jobs, int count)
 {
     int kept = 0;
@@ -56,7 +56,7 @@ out:
     return st;
 }
 
-/* One job's samples are computed where they are; those of several are brought together. */
+/* Computes one job's samples where they are, but copies those of several jobs together first. */
 static base_status compute_jobs(struct serve_version *v, struct serve_worker *w,
                                 struct serve_job **jobs, int count, float **y_p)
 {

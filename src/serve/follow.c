@@ -20,8 +20,8 @@
 
 struct followed {
     char *name, *run, *checkpoints;
-    int run_watch, watch; /* of the run's folder until `checkpoints` is there; then of that */
-    bool gone;            /* neither is there any more, and the person was told */
+    int run_watch, watch; /* watches the run's folder until `checkpoints` exists, then that */
+    bool gone;            /* neither folder exists any more, and a message said so */
 };
 
 struct serve_follower {
@@ -71,7 +71,8 @@ void serve_follower_free(struct serve_follower *f)
     base_free(f);
 }
 
-/* Watches the checkpoints, or, as long as there are none, the run's folder for their own. */
+/* Watches the folder of checkpoints or, until it exists, the run's folder in which it will appear.
+ */
 static void watch(struct serve_follower *f, struct followed *r)
 {
     if (r->watch >= 0)
@@ -107,7 +108,7 @@ static const char *digest_of(const struct serve_loaded *loaded)
     return digest != NULL ? digest : "";
 }
 
-/* Most often another run has a new one: this one's newest is then not opened to see that. */
+/* Most often another run has a new checkpoint. This tells without opening this run's newest one. */
 static bool has_newest(const struct followed *r, const struct serve_loaded *current)
 {
     char *newest = store_newest_digest(r->checkpoints);
@@ -117,7 +118,7 @@ static bool has_newest(const struct followed *r, const struct serve_loaded *curr
     return has;
 }
 
-/* The newest checkpoint, unless it is in use already. */
+/* Loads the newest checkpoint unless it is in use already. */
 static void renew(struct serve_follower *f, const struct followed *r)
 {
     struct serve_models *models = f->serve->models;
@@ -125,7 +126,7 @@ static void renew(struct serve_follower *f, const struct followed *r)
     struct serve_version *v = serve_models_find(models, r->name, serve_first_version, &known);
     struct serve_loaded *current, *newest = NULL;
 
-    if (v == NULL || v->from_store) { /* it was unregistered; another may have its name by now */
+    if (v == NULL || v->from_store) { /* it was unregistered; another model may have its name now */
         serve_models_release(models, v);
         return;
     }
@@ -136,7 +137,7 @@ static void renew(struct serve_follower *f, const struct followed *r)
         BASE_OK) {
         base_warn("%s goes on with its weights: %s", r->name, base_message());
     } else if (strcmp(digest_of(newest), digest_of(current)) == 0) {
-        serve_loaded_unref(newest); /* the newest that is whole, again */
+        serve_loaded_unref(newest); /* the newest whole checkpoint is the one in use */
     } else {
         base_info("%s answers with step %llu from now on", r->name,
                   (unsigned long long)newest->model.checkpoint.step);
@@ -147,7 +148,7 @@ out:
     serve_models_release(models, v);
 }
 
-/* A folder that was removed is watched no more. */
+/* Forgets the watch of a folder that was removed. */
 static void forget_watch(struct serve_follower *f, int watch)
 {
     for (int i = 0; i < f->count; i++) {
@@ -158,8 +159,8 @@ static void forget_watch(struct serve_follower *f, int watch)
     }
 }
 
-/* Did a checkpoint come, or the folder of checkpoints, or is a folder gone? Other files come and go
- * beside them. */
+/* True if a checkpoint or the folder of checkpoints has come, or a folder is gone. Other files come
+ * and go beside them. */
 static bool hear_changes(struct serve_follower *f)
 {
     char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
@@ -202,7 +203,7 @@ static void *follow(void *argument)
     struct serve_follower *f = argument;
     struct pollfd fds[] = {{.fd = f->end, .events = POLLIN}, {.fd = f->changes, .events = POLLIN}};
 
-    look_at_runs(f); /* what came before the watch */
+    look_at_runs(f); /* for checkpoints that came before the watch */
     while (fds[0].revents == 0)
         if (poll(fds, 2, -1) > 0 && fds[1].revents != 0 && hear_changes(f))
             look_at_runs(f);

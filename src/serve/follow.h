@@ -8,9 +8,9 @@
 
 #include "serve/serve_private.h"
 
-/* No run is followed yet. */
+/* Makes a follower that follows no run yet. */
 base_status serve_follower_new(struct serve *serve, struct serve_follower **follower_p);
-/* Before the start. A run's folder must be there; its checkpoints may come later. */
+/* Call it before the start. The run's folder must exist; its checkpoints may come later. */
 base_status serve_follower_add(struct serve_follower *follower, const char *name, const char *run);
 base_status serve_follower_start(struct serve_follower *follower);
 void serve_follower_free(struct serve_follower *follower); /* accepts NULL */

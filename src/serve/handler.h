@@ -14,13 +14,13 @@
 #include "base/status.h"
 #include "model/about.h"
 
-/* A request's body, or the part of a form that holds the data. */
+/* A request's body, or the part of a form that has the data. */
 struct serve_body {
-    const char *type; /* of its Content-Type, "" where there is none */
+    const char *type; /* media type of its Content-Type; "" if there is none */
     const void *bytes;
     size_t count;
-    size_t max_pixels; /* that an image may have */
-    bool in_form;      /* its type is a client's guess by the name of a file */
+    size_t max_pixels; /* the most pixels that an image may have */
+    bool in_form;      /* its type is only the client's guess from a file's name */
 };
 
 struct serve_samples {
@@ -33,7 +33,7 @@ struct serve_handler {
     const char *name, *help;
     const char *alias; /* what TorchServe calls it, or NULL */
     bool (*takes)(const struct model_about *about, const struct serve_body *body);
-    /* A failure is the client's fault and its message is told to it. */
+    /* A failure is the client's fault, and the client is told its message. */
     base_status (*read)(const struct model_about *about, const struct serve_body *body,
                         struct serve_samples *samples_p);
 };
@@ -41,19 +41,19 @@ struct serve_handler {
 extern const struct serve_handler *const serve_handler_registry[];
 extern const size_t serve_handler_count;
 
-/* By name or alias; an unknown one is an error that lists the known ones. */
+/* Finds a handler by name or alias; an unknown one is an error that lists the known ones. */
 base_status serve_handler_find(const char *name, const struct serve_handler **handler_p);
 
 /* Reads a body with the handler of that name (NULL: with the first that takes it). */
 base_status serve_read(const char *handler, const struct model_about *about,
                        const struct serve_body *body, struct serve_samples *samples_p);
 
-/* Does its type or its first letter say that it is JSON? Bytes of type application/octet-stream may
- * begin with any letter. */
+/* True if its type, or its first letter, says that it is JSON. The first letter does not count for
+ * application/octet-stream, whose bytes may begin with any. */
 bool serve_is_json(const struct serve_body *body);
 bool serve_is_octets(const struct serve_body *body);
 
-/* n samples of the model's shape, all zeros; n x values overflows or is too much: an error. */
+/* Makes n samples of the model's shape, all zeros. Fails if n x values overflows or is too much. */
 base_status serve_samples_new(const struct model_about *about, size_t values,
                               struct serve_samples *samples_p);
 

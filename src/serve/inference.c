@@ -101,7 +101,7 @@ static void predict_instances(void *context, struct http_request *request)
         serve_queue(serve, version, request, &instances);
 }
 
-/* /invocations?model_name=x; without a name where there is but one model. */
+/* /invocations?model_name=x; the name may be left out if there is only one model. */
 static void invoke(void *context, struct http_request *request)
 {
     struct serve *serve = context;

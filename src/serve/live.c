@@ -21,7 +21,7 @@ static const double WINDOW = 5; /* seconds */
 struct serve_live {
     struct serve *serve;
     pthread_mutex_t lock;
-    pthread_cond_t change; /* a stream came, or the end */
+    pthread_cond_t change; /* a stream came, or the server ends */
     struct http_stream *streams[MAX_STREAMS];
     int count;
     bool ends;
@@ -50,7 +50,7 @@ static json_t *describe(struct serve_version *v, bool is_default, double now)
     return model;
 }
 
-/* "data: {…}\n\n"; base_free */
+/* Makes "data: {…}\n\n"; base_free. */
 static char *make_event(struct serve_live *live)
 {
     struct serve_models *models = live->serve->models;
@@ -72,7 +72,7 @@ static char *make_event(struct serve_live *live)
     return event;
 }
 
-/* The lock is held. Streams whose client is gone are ended. */
+/* Call it under the lock. Ends the streams whose client is gone. */
 static void send_all(struct serve_live *live, const char *event)
 {
     int kept = 0;

@@ -28,7 +28,7 @@ out:
     return st;
 }
 
-/* `text` with `label` for every `place`; base_free. */
+/* `text` with every `place` replaced by `label`; base_free. */
 static char *replaced(const char *text, const char *place, const char *label)
 {
     struct base_str s = {0};

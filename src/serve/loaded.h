@@ -16,15 +16,15 @@ struct serve_loaded {
     struct model model;
     struct nn_infer *infer;
     int outputs; /* values of an answer */
-    bool named;  /* there is one for each class: answers name them */
+    bool named;  /* each output is a class with a name, which answers give */
 };
 
-/* `place` is what model_open takes; batches of up to `batch` samples. One reference is the
- * caller's. */
+/* `place` is what model_open takes; batches have up to `batch` samples. The caller owns one
+ * reference. */
 base_status serve_loaded_open(const char *place, const char *runs_dir, int batch,
                               struct serve_loaded **loaded_p);
-/* What was opened as `place` is called `label` from now on, in the kept message, too, where opening
- * failed (`loaded` is NULL then). */
+/* Calls what was opened as `place` by the name `label` from now on, also in the kept message if
+ * opening failed (`loaded` is then NULL). */
 void serve_loaded_rename(struct serve_loaded *loaded, const char *place, const char *label);
 
 struct serve_loaded *serve_loaded_ref(struct serve_loaded *loaded); /* accepts NULL */

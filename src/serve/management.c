@@ -17,7 +17,7 @@
 
 /* ---- parameters: of the query, or of a JSON body ---- */
 
-/* A number within its limits; a text that is none, or lies outside, is refused. */
+/* Reads a number within its limits; refuses any other text. */
 static base_status number_of(const char *name, const char *text, long least, long most,
                              int *number_p)
 {
@@ -40,10 +40,10 @@ static bool is_true(const char *text)
     return text != NULL && strcasecmp(text, "true") == 0;
 }
 
-/* What parameters of a registration are looked up in. */
+/* Where parameters of a registration are looked up. */
 struct parameters {
     const struct http_request *request;
-    json_t *body;   /* NULL: the query */
+    json_t *body;   /* the JSON body; NULL: parameters are in the query */
     char *texts[8]; /* numbers of the body, as text */
     int count;
 };
@@ -160,7 +160,7 @@ static void register_model(void *context, struct http_request *request)
 
 /* ---- list and describe ---- */
 
-enum { PAGE = 100 }; /* models of a list at most */
+enum { PAGE = 100 }; /* the most models of one list */
 
 static void list(void *context, struct http_request *request)
 {
@@ -278,7 +278,7 @@ static void describe(void *context, struct http_request *request)
 
 /* ---- change ---- */
 
-/* Does it and refuses the request if it fails. */
+/* Scales the version, and refuses the request if that fails. */
 static void scale_version(struct serve *serve, struct http_request *request,
                           struct serve_version *v, int least, int most)
 {
@@ -336,7 +336,7 @@ static void set_default(void *context, struct http_request *request)
                         name, version);
 }
 
-/* The default one can go only as the last of its name. */
+/* A default version can be unregistered only as the last one of its name. */
 static bool may_go(struct serve *serve, const struct serve_version *v)
 {
     int others = 0;

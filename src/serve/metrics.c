@@ -25,7 +25,7 @@ void serve_count_answer(struct serve_counters *c, double queued, double computed
     atomic_fetch_add(&c->latency[bucket], 1);
 }
 
-/* ---- of models ---- */
+/* ---- metrics of models ---- */
 
 static unsigned long long of_requests(struct serve_version *v)
 {
@@ -138,9 +138,9 @@ static void add_latency(struct base_str *text, struct serve_version **all, size_
     }
 }
 
-/* ---- of the machine ---- */
+/* ---- metrics of the machine ---- */
 
-/* Per cent of all cores' time since the last look; 0 at the first. */
+/* The busy per cent of all cores' time since the last look; 0 at the first. */
 static double cpu_use(struct serve *serve)
 {
     FILE *file = fopen("/proc/stat", "re");
@@ -161,7 +161,7 @@ static double cpu_use(struct serve *serve)
     return use;
 }
 
-/* Megabytes. */
+/* Both in megabytes. */
 static void read_memory(double *total, double *available)
 {
     FILE *file = fopen("/proc/meminfo", "re");
@@ -179,7 +179,7 @@ static void read_memory(double *total, double *available)
         fclose(file);
 }
 
-/* All are wanted where the request names none. */
+/* A request that names no metric wants all. */
 static bool wants(const struct http_request *request, const char *name)
 {
     const char *only;

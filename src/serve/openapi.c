@@ -38,7 +38,7 @@ static void describe_route(json_t *paths, const struct http_route *route)
         json_object_set_new(paths, route->pattern, path = json_object());
     for (char *method; (method = strsep(&rest, "|")) != NULL;) {
         for (char *at = method; *at != '\0'; at++)
-            *at |= 0x20; /* they are letters */
+            *at |= 0x20; /* methods are capital letters; this makes them small */
         json_object_set_new(path, method,
                             json_pack("{s:s, s:o, s:{s:{s:s}}}", "summary", route->help,
                                       "parameters", parameters_of(route), "responses", "200",

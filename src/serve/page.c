@@ -14,7 +14,7 @@
 
 enum { DIGEST_TEXT = 4 * ((SHA256_DIGEST_LENGTH + 2) / 3) + 1 };
 
-/* In base64, of what stands between the page's <tag> and </tag>. */
+/* The digest, in base64, of the text between the page's <tag> and </tag>. */
 static void digest_of(const char *tag, char text[DIGEST_TEXT])
 {
     unsigned char digest[SHA256_DIGEST_LENGTH];

@@ -10,7 +10,7 @@ enum { LATENCY_BITS = 24 };
 static const double LATENCY_UNIT = 1e-5;
 static const unsigned long long LATENCY_MASK = (1ull << LATENCY_BITS) - 1;
 
-/* No answer is zero: an empty place is told by that. */
+/* The value of an answer is never zero, so zero means an empty place. */
 void serve_recent_add(struct serve_recent *recent, double now, double latency)
 {
     double units = fmin(fmax(round(latency / LATENCY_UNIT), 1), (double)LATENCY_MASK);
@@ -27,7 +27,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The least value that `share` of the sorted ones do not exceed. */
+/* The smallest of the sorted values that at least `share` of them do not exceed. */
 static double percentile(const double *sorted, int count, double share)
 {
     return count > 0 ? sorted[(int)ceil(share * count) - 1] : 0;
@@ -47,7 +47,7 @@ struct serve_pace serve_recent_pace(const struct serve_recent *recent, double no
         oldest = fmin(oldest, when);
         latencies[pace.count++] = (double)(answer & LATENCY_MASK) * LATENCY_UNIT;
     }
-    if (pace.count == SERVE_RECENT) /* there were more in the window than are kept */
+    if (pace.count == SERVE_RECENT) /* the window had more answers than are kept */
         window = fmax(now - oldest, 1e-3);
     qsort(latencies, (size_t)pace.count, sizeof *latencies, compare);
     pace.per_second = pace.count / window;

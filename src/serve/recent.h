@@ -10,20 +10,20 @@
 
 enum { SERVE_RECENT = 2048 };
 
-struct serve_recent { /* zeros are an empty one */
+struct serve_recent { /* empty if all zeros */
     atomic_ullong next;
     atomic_ullong answers[SERVE_RECENT]; /* milliseconds of the clock, and latency in 10 us */
 };
 
 struct serve_pace {
-    int count;         /* answers that the others are of */
+    int count;         /* the number of answers that the figures are from */
     double per_second; /* over the window, or over the time since the oldest one kept */
     double p50, p99;   /* seconds; 0 without answers */
 };
 
 /* `now` is base_now; latency in seconds. */
 void serve_recent_add(struct serve_recent *recent, double now, double latency);
-/* Of the answers in the last `window` seconds. */
+/* The figures of the answers in the last `window` seconds. */
 struct serve_pace serve_recent_pace(const struct serve_recent *recent, double now, double window);
 
 #endif

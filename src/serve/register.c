@@ -71,7 +71,7 @@ static base_status load(struct serve *serve, const struct serve_order *order,
                    serve_loaded_open(order->url, runs_dir, order->settings.batch_size, loaded_p));
 }
 
-/* "runs/mine/" is called mine, as is "mine.mar". */
+/* Both "runs/mine/" and "mine.mar" are called mine. */
 char *serve_model_name(const char *url)
 {
     size_t length = strlen(url);

@@ -29,7 +29,7 @@ static const char *const port_names[SERVE_PORTS] = {"inference", "management", "
 
 /* ---- models of the command line ---- */
 
-/* "NAME=PLACE", or a place, which then has the name. */
+/* `text` is "NAME=PLACE", or a place, from which the name is then taken. */
 static base_status add_model(struct serve *serve, const char *text, bool follows)
 {
     base_status st = BASE_OK;
@@ -169,7 +169,7 @@ static char *address_of(const struct serve *serve, int port)
                        http_server_port(serve->servers[port]));
 }
 
-/* The line that a person can paste: the token stays in its file. */
+/* Prints a command that a person can paste; it names the token's file and not the token. */
 static void tell_curl(const struct serve *serve, int port, const char *rest)
 {
     const struct serve_setup *s = serve->setup;
@@ -254,8 +254,8 @@ static sigset_t stop_signals(void)
     return stops;
 }
 
-/* Signals reach the main thread alone, and it only where it waits: all others inherit that they are
- * blocked. */
+/* Blocks signals for this thread and those it makes, so that they reach the main thread alone, and
+ * only where it waits for them. */
 static void block_signals(sigset_t *before)
 {
     sigset_t stops = stop_signals();
@@ -263,8 +263,8 @@ static void block_signals(sigset_t *before)
     pthread_sigmask(SIG_BLOCK, &stops, before);
 }
 
-/* A thread while models load: no request is under way, so the process need not wait for anything.
- */
+/* The thread that ends the process at a signal while models load: no request is under way yet, so
+ * there is nothing to wait for. */
 static void *quit_at_signal(void *argument)
 {
     sigset_t stops = stop_signals();
@@ -274,7 +274,7 @@ static void *quit_at_signal(void *argument)
     (void)argument;
     for (;;)
         if (sigwait(&stops, &number) == 0 && sigaction(number, NULL, &action) == 0 &&
-            action.sa_handler != SIG_IGN) /* SIGHUP is ignored below nohup */
+            action.sa_handler != SIG_IGN) /* under nohup SIGHUP is ignored */
             _exit(128 + number);
 }
 
@@ -291,7 +291,8 @@ static base_status add_models_or_quit(struct serve *serve)
     return st;
 }
 
-/* A connection is a descriptor; the usual limit of 1024 is for programs that use select. */
+/* Every connection needs a descriptor; the usual limit of 1024 is meant for programs that use
+ * select. */
 static void raise_descriptors(void)
 {
     struct rlimit limit;
@@ -300,12 +301,6 @@ static void raise_descriptors(void)
         limit.rlim_cur = limit.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &limit);
     }
-}
-
-static void wait_for_signal(const sigset_t *before)
-{
-    while (base_stop_signal() == 0)
-        ppoll(NULL, 0, NULL, before);
 }
 
 static void drain(struct serve *serve)
@@ -332,7 +327,7 @@ static void close_all(struct serve *serve)
             http_server_drain(serve->servers[i], 0); /* no handler runs any more */
     serve_live_free(serve->live);
     serve_follower_free(serve->follower);
-    serve_models_free(serve->models); /* the last answers come from here */
+    serve_models_free(serve->models); /* its workers give the last answers */
     for (int i = 0; i < SERVE_PORTS; i++) {
         http_server_close(serve->servers[i]);
         base_free(serve->tokens[i]);
@@ -381,8 +376,9 @@ base_status serve_run(const struct serve_setup *setup, json_t **result_p)
     TRY(serve_live_new(&serve, &serve.live));
     TRY(open_ports(&serve));
     TRY(tell_ready(&serve));
-    wait_for_signal(&before);
-    pthread_sigmask(SIG_SETMASK, &before, NULL); /* a second one ends it at once */
+    while (base_stop_signal() == 0)
+        ppoll(NULL, 0, NULL, &before);
+    pthread_sigmask(SIG_SETMASK, &before, NULL); /* a second signal ends the process at once */
     drain(&serve);
     *result_p = result_of(&serve);
 out:

@@ -12,7 +12,7 @@
 
 enum serve_port { SERVE_INFERENCE, SERVE_MANAGEMENT, SERVE_METRICS, SERVE_PORTS };
 
-/* What registration takes; the command line's options have the same. */
+/* The limits of registration; the command line's options have the same. */
 enum { SERVE_MAX_BATCH = 1024, SERVE_MAX_DELAY = 1000 * 1000, SERVE_MAX_TIMEOUT = 86400 };
 
 struct serve {
@@ -20,7 +20,7 @@ struct serve {
     struct serve_models *models;
     struct serve_store *store; /* NULL: none */
     char *state_path;          /* NULL: none */
-    json_t *state;             /* what it held, until that is restored */
+    json_t *state;             /* the contents of that file, until they are restored */
     struct serve_follower *follower;
     struct serve_live *live;
     struct http_server *servers[SERVE_PORTS];
@@ -29,20 +29,20 @@ struct serve {
     int threads;
     double started;
     atomic_ullong answers[3];                 /* 2xx, 4xx, 5xx of all ports */
-    unsigned long long cpu_before, cpu_total; /* the metrics port's, from one look to the next */
+    unsigned long long cpu_before, cpu_total; /* the metrics port's values of its last look */
 };
 
 extern const struct http_route serve_inference_routes[], serve_management_routes[],
     serve_metrics_routes[];
 
-/* inference.c: a reference to a version; NULL: the request has been refused. `version` NULL: the
- * default one. */
+/* inference.c: returns a reference to a version; NULL: it has refused the request. `version` NULL
+ * means the default one. */
 struct serve_version *serve_find(struct serve *serve, struct http_request *request,
                                  const char *name, const char *version);
 /* Queues the request for a version, which this call releases. */
 void serve_queue(struct serve *serve, struct serve_version *version, struct http_request *request,
                  const struct serve_protocol *protocol);
-/* Workers that are to be, and that are able to compute, of the default versions. */
+/* Counts the workers that the default versions should have, and those that can compute. */
 void serve_health(struct serve *serve, int *wanted_p, int *able_p);
 
 /* v2.c: the Open Inference Protocol, on the inference port. */
@@ -51,7 +51,7 @@ http_handle serve_v2_server, serve_v2_live, serve_v2_ready, serve_v2_model, serv
 
 http_handle serve_live_open; /* live.c */
 
-/* openapi.c: what a port's routes are, as an OpenAPI 3.0.1 description. */
+/* openapi.c: describes a port's routes as OpenAPI 3.0.1. */
 json_t *serve_openapi(const char *title, const struct http_route *routes);
 
 #endif

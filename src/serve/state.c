@@ -14,7 +14,7 @@
 
 enum { SCHEMA = 1, MAX_STATE = 16 << 20 };
 
-/* Numbers that lie outside what registration takes are a damaged file. */
+/* A number outside the limits of registration means that the file is damaged. */
 static base_status read_settings(const json_t *entry, struct serve_settings *settings_p)
 {
     base_status st = BASE_OK;
@@ -70,7 +70,7 @@ base_status serve_state_open(struct serve *serve)
     if (serve->state_path == NULL || !base_exists(serve->state_path))
         return BASE_OK;
     st = base_json_load(serve->state_path, MAX_STATE, &serve->state);
-    if (st != BASE_OK) /* the message has the path */
+    if (st != BASE_OK) /* the message names the path */
         return st;
     TRY(base_json_integer(serve->state, "schema", &schema));
     if (schema != SCHEMA)
@@ -118,7 +118,7 @@ static bool restore(struct serve *serve, const json_t *entry)
         serve_models_find(serve->models, order.name, order.version, &known);
 
     serve_models_release(serve->models, there);
-    if (there != NULL) /* the command line has another of that name */
+    if (there != NULL) /* the command line has another model of that name */
         return true;
     base_ignore(read_settings(entry, &order.settings));
     if (serve_register(serve, &order, &verdict) == BASE_OK)
@@ -150,16 +150,8 @@ base_status serve_state_restore(struct serve *serve)
     serve->state = NULL;
     if (!all) /* the next start may find what this one did not */
         return BASE_OK;
-    return serve_state_save(serve); /* says now, and not at the first change, that it cannot */
-}
-
-/* A model of the command line is there again without it, unless a request has scaled it. */
-static bool is_kept(const struct serve *serve, const struct serve_version *version)
-{
-    const struct serve_settings *s = &version->settings;
-
-    return !version->at_startup || s->min_workers != serve->setup->workers ||
-           s->max_workers != serve->setup->workers;
+    /* If the file cannot be written, a person hears it now and not at the first change. */
+    return serve_state_save(serve);
 }
 
 base_status serve_state_save(struct serve *serve)
@@ -173,7 +165,9 @@ base_status serve_state_save(struct serve *serve)
     for (size_t i = 0; i < count; i++) {
         const struct serve_settings *s = &all[i]->settings;
 
-        if (is_kept(serve, all[i]))
+        /* A model of the command line need not be remembered, unless a request has scaled it. */
+        if (!all[i]->at_startup || s->min_workers != serve->setup->workers ||
+            s->max_workers != serve->setup->workers)
             json_array_append_new(
                 models,
                 json_pack("{s:s, s:s, s:o, s:b, s:b, s:i, s:i, s:i, s:i, s:i, s:s?}", "name",

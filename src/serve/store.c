@@ -52,7 +52,7 @@ static int open_beneath(int folder, const char *name)
     return (int)syscall(SYS_openat2, folder, name, &how, sizeof how);
 }
 
-/* A link inside a model's folder could lead anywhere, once the folder itself has been opened. */
+/* Refuses links inside a model's folder, which could lead out of the store. */
 static base_status check_plain(const char *folder, int depth)
 {
     base_status st = BASE_OK;
@@ -64,7 +64,7 @@ static base_status check_plain(const char *folder, int depth)
     for (size_t i = 0; i < count; i++) {
         base_free(path);
         path = base_format("%s/%s", folder, names[i]);
-        if (lstat(path, &about) != 0) /* a checkpoint that its training removed meanwhile */
+        if (lstat(path, &about) != 0) /* its training may have removed a checkpoint meanwhile */
             continue;
         if (S_ISLNK(about.st_mode))
             TRY(base_fail(BASE_ERR_DATA,
@@ -124,7 +124,8 @@ enum serve_store_fault serve_store_load(const struct serve_store *store, const c
     label = base_format("%s/%s", store->path, name);
     st = check_plain(place, 0);
     if (st == BASE_OK)
-        st = serve_loaded_open(place, "/proc", batch, loaded_p); /* no run is called so there */
+        /* /proc is a folder without runs, so that `place` is never taken for a run's name. */
+        st = serve_loaded_open(place, "/proc", batch, loaded_p);
     serve_loaded_rename(*loaded_p, place, label);
     if (st != BASE_OK)
         fault = st == BASE_ERR_MEMORY ? SERVE_STORE_MEMORY : SERVE_STORE_BAD;

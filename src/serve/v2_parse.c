@@ -8,7 +8,7 @@
 #include "data/image.h"
 #include "serve/values.h"
 
-/* [n, C, H, W] or [n, C*H*W]; `values` are n samples' */
+/* Checks that the shape is [n, C, H, W] or [n, C*H*W] and has `values` values. */
 static base_status check_shape(const json_t *shape, struct nn_shape in, size_t values)
 {
     const long long wants[] = {in.c, in.h, in.w};

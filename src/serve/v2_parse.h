@@ -9,8 +9,8 @@
 
 #include "serve/handler.h"
 
-/* The id (a string, json_decref; NULL: there is none) and the samples' memory (base_free) are the
- * caller's, also after a failure. */
+/* The caller owns the id (a string, json_decref; NULL: there is none) and the samples' memory
+ * (base_free), also after a failure. */
 base_status serve_v2_parse(const struct model_about *about, const char *bytes, size_t count,
                            json_t **id_p, struct serve_samples *samples_p);
 

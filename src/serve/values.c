@@ -10,7 +10,7 @@ base_status serve_values_parse(const char *bytes, size_t count, json_t **documen
     size_t items = 1;
 
     *document_p = NULL;
-    for (size_t i = 0; i < count; i++) /* every value but the first follows one of these */
+    for (size_t i = 0; i < count; i++) /* one of these precedes every value but the first */
         items += bytes[i] == ',' || bytes[i] == '[' || bytes[i] == '{';
     if (items > MAX_ITEMS)
         return base_fail(BASE_ERR_DATA,

@@ -7,16 +7,17 @@
 
 #include "base/json.h"
 
-/* A document that may hold many of them, but not so many that they need hundreds of megabytes:
- * a value of two bytes is one of forty once it is parsed. */
+/* Parses a document. Its number of values is limited, because a value of two bytes takes forty once
+ * it is parsed: without a limit a small body would take hundreds of megabytes. */
 base_status serve_values_parse(const char *bytes, size_t count, json_t **document_p);
 
-/* What the document is about: the value of its "instances", "inputs" or "data", else the whole. */
+/* The part with the numbers: the value of "instances", "inputs" or "data", else the whole document.
+ */
 const json_t *serve_values_of(const json_t *document);
 
-/* How many there are; anything but numbers in arrays is an error. */
+/* Counts the numbers; anything but numbers in arrays is an error. */
 base_status serve_values_count(const json_t *value, size_t *count_p);
-/* In order, to memory for that many. */
+/* Copies the numbers in order into `values`, which has room for all. */
 base_status serve_values_take(const json_t *value, float *values);
 
 #endif

@@ -93,8 +93,8 @@ bool serve_version_push(struct serve_version *v, struct serve_job *job, const ch
     return *why_p == NULL;
 }
 
-/* The lock is held, the queue is not empty. Waits for a full batch until the oldest job has waited
- * long enough or the worker is to leave, and takes what there is. */
+/* Call it under the lock, with jobs in the queue. Waits for a full batch until the oldest job has
+ * waited long enough or the worker is to leave, then takes the jobs there are. */
 static struct serve_job *take_batch(struct serve_version *v, const struct serve_worker *w)
 {
     struct timespec at = base_timespec(v->first->arrived + v->settings.max_batch_delay / 1e3);
@@ -130,8 +130,9 @@ static void drop_weights(struct serve_worker *w)
     w->loaded = NULL;
 }
 
-/* What a worker computes with, made by itself because the number of threads is the maker's. A
- * worker that cannot get the memory goes on with what it has. */
+/* Makes what the worker computes with. The worker's own thread does it, because that fixes the
+ * number of compute threads. A worker that cannot get the memory goes on with the weights it has.
+ */
 static void take_weights(struct serve_worker *w, struct serve_loaded *loaded, int threads)
 {
     struct nn_lane *lane = NULL;
@@ -152,13 +153,14 @@ static int share_of_threads(const struct serve_version *v)
     return v->wanted > 0 && v->threads > v->wanted ? v->threads / v->wanted : 1;
 }
 
-/* The lock is held. A worker too many leaves, the last one when the queue is empty. */
+/* Call it under the lock. True for a worker too many; the last worker leaves when the queue is
+ * empty. */
 static bool may_leave(const struct serve_version *v, const struct serve_worker *w)
 {
     return w->index >= v->wanted && (v->first == NULL || v->wanted > 0);
 }
 
-/* The lock is held, and released meanwhile. */
+/* Call it under the lock, which it releases meanwhile. */
 static void look_at_weights(struct serve_version *v, struct serve_worker *w)
 {
     struct serve_loaded *loaded = serve_loaded_ref(v->loaded);
@@ -186,7 +188,7 @@ static void *work(void *argument)
         } else if (v->first != NULL && !v->collecting) {
             struct serve_job *batch = take_batch(v, w);
 
-            if (w->generation != v->generation) /* they came while the batch filled */
+            if (w->generation != v->generation) /* new weights came while the batch filled */
                 look_at_weights(v, w);
             pthread_mutex_unlock(&v->lock);
             serve_batch_run(v, w, batch);
@@ -202,7 +204,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* The lock is held. */
+/* Call it under the lock. */
 static base_status start_worker(struct serve_version *v, int index)
 {
     struct serve_worker *w = &v->workers[index];
@@ -214,7 +216,7 @@ static base_status start_worker(struct serve_version *v, int index)
     return BASE_OK;
 }
 
-/* Workers that were told to leave are waited for, with the lock released. */
+/* Waits for workers that were told to leave, with the lock released. */
 static void join_leaving(struct serve_version *v)
 {
     for (int i = v->wanted; i < SERVE_MAX_WORKERS; i++)
@@ -226,7 +228,7 @@ static void join_leaving(struct serve_version *v)
         }
 }
 
-/* The lock is held, and released meanwhile. */
+/* Call it under the lock, which it releases meanwhile. */
 static base_status wait_for_workers(struct serve_version *v)
 {
     for (int i = 0; i < v->wanted; i++) {
@@ -246,7 +248,7 @@ base_status serve_version_scale(struct serve_version *v, int min_workers, int ma
     base_status st = BASE_OK;
 
     pthread_mutex_lock(&v->lock);
-    join_leaving(v); /* of the last time */
+    join_leaving(v); /* those of the last scaling */
     v->settings.min_workers = v->wanted = min_workers;
     v->settings.max_workers = max_workers;
     for (int i = 0; i < min_workers; i++)
@@ -259,7 +261,7 @@ base_status serve_version_scale(struct serve_version *v, int min_workers, int ma
         TRY(wait_for_workers(v));
     }
 out:
-    if (st != BASE_OK) { /* as many as there are */
+    if (st != BASE_OK) { /* wants as many as could be started */
         v->wanted = 0;
         while (v->wanted < min_workers && v->workers[v->wanted].started)
             v->wanted++;

@@ -20,20 +20,20 @@
 #include "serve/metrics.h"
 #include "serve/recent.h"
 
-/* What registration and scaling set; kept in the state file. */
+/* What registration and scaling set. The state file keeps them. */
 struct serve_settings {
     int batch_size, max_batch_delay; /* samples, milliseconds */
     int response_timeout;            /* seconds from the request's last byte to its answer */
     int min_workers, max_workers;
-    char *handler; /* its name; NULL: by the body */
+    char *handler; /* the handler's name; NULL: chosen by the body */
 };
 
 struct serve_job;
 
-/* How a kind of request becomes samples, and values become an answer. */
+/* Turns a kind of request into samples, and values into its answer. */
 struct serve_protocol {
     base_status (*read)(const struct serve_loaded *loaded, struct serve_job *job);
-    /* y (job->samples.n, outputs); a JSON value, a new reference. */
+    /* Returns y (job->samples.n, outputs) as a JSON value, a new reference. */
     json_t *(*write)(const struct serve_loaded *loaded, const struct serve_job *job,
                      const float *y);
 };
@@ -42,26 +42,26 @@ struct serve_job {
     struct serve_job *next;
     struct http_request *request;
     const struct serve_protocol *protocol;
-    const char *name, *version, *handler; /* of the version that serves it */
+    const char *name, *version, *handler; /* those of the version that serves it */
     char *type;                           /* Content-Type, or "" */
     size_t max_pixels;                    /* of an image */
-    json_t *id;                           /* what the client calls it, a string, or NULL */
+    json_t *id;                           /* the client's id of the request, a string, or NULL */
     struct serve_samples samples;
     double arrived;
     base_status st;
-    char *why; /* of st */
+    char *why; /* the message of st */
 };
 
 struct serve_worker {
     struct serve_version *owner;
     int index;
     pthread_t thread;
-    bool started;     /* its thread is to be joined */
+    bool started;     /* its thread must be joined */
     bool ready, able; /* it has looked at the weights; it can compute with them */
     time_t since;
     struct serve_loaded *loaded;
     struct nn_lane *lane;
-    int generation, threads; /* of the weights that it has looked at */
+    int generation, threads; /* those of the weights that it last looked at */
 };
 
 enum { SERVE_MAX_WORKERS = 64 };
@@ -80,23 +80,23 @@ struct serve_version {
     struct serve_job *first, **last;
     int queued, capacity;
     bool collecting;     /* a worker waits for its batch to fill */
-    bool hurried;        /* no worker is to wait for that any more */
-    int wanted, threads; /* workers, and compute threads of all of them */
+    bool hurried;        /* no worker waits for a full batch any more */
+    int wanted, threads; /* workers that there should be; compute threads of all of them */
     struct serve_worker workers[SERVE_MAX_WORKERS];
     struct serve_loaded *loaded; /* NULL: no checkpoint yet */
-    int generation;              /* grows with every replacement */
-    int refs;                    /* of the registry and of handlers; guarded by the registry */
+    int generation;              /* incremented at every replacement of the weights */
+    int refs; /* references of the registry and of handlers, which the registry's lock guards */
 };
 
 /* Takes over `settings.handler` and one reference to `loaded`. No workers yet. */
 struct serve_version *serve_version_new(const char *name, const char *version, const char *url,
                                         struct serve_settings settings, struct serve_loaded *loaded,
                                         int capacity, int threads);
-/* Ends the workers once the queue is empty. Nothing is pushed any more. Accepts NULL. */
+/* Ends the workers once the queue is empty. No other thread may push any more. Accepts NULL. */
 void serve_version_free(struct serve_version *version);
 
-/* Scales to settings.min_workers; `wait`: until the new ones are ready and the old ones have left.
- */
+/* Scales to settings.min_workers; with `wait` it returns when the new workers are ready and the old
+ * ones have left. */
 base_status serve_version_scale(struct serve_version *version, int min_workers, int max_workers,
                                 bool wait);
 
@@ -106,14 +106,14 @@ struct serve_version_status {
 };
 struct serve_version_status serve_version_status(struct serve_version *version);
 
-/* From now on batches are computed as they are: the server is about to end. */
+/* Makes workers compute batches that are not full at once, because the server is about to end. */
 void serve_version_hurry(struct serve_version *version);
 
-/* Other weights from the next batch on; takes over the reference. */
+/* Takes over other weights, which are used from the next batch on. */
 void serve_version_replace(struct serve_version *version, struct serve_loaded *loaded);
 struct serve_loaded *serve_version_loaded(struct serve_version *version); /* a reference, or NULL */
 
-/* Takes the job over and answers it some time. False: it is refused and stays the caller's; then
+/* Takes over the job and answers it later. False: it is refused, the caller still owns it, and
  * *why_p says why (no worker, queue full). */
 bool serve_version_push(struct serve_version *version, struct serve_job *job, const char **why_p);
 void serve_job_free(struct serve_job *job);

@@ -18,7 +18,7 @@
 #include "store/store_private.h"
 
 static const char BEST[] = "best";
-static const char OLD[] = ".old"; /* see save.c, make_visible */
+static const char OLD[] = ".old"; /* make_visible of save.c tells when it is used */
 
 bool store_step_of(const char *name, uint64_t *step_p)
 {
@@ -257,8 +257,8 @@ out:
     return st;
 }
 
-/* A checkpoint itself: called step-N (and not a run of that name), or holding a manifest under
- * another name (a copy). */
+/* True if the folder itself is a checkpoint: it is called step-N (and is not a run of that name),
+ * or has another name (a copy) and contains a manifest. */
 static bool is_checkpoint(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Checkpoint folders: DIR/step-N/ holds safetensors files and manifest.json, written last, with
- * sizes and SHA-256 of the others and a digest of itself (of all its bytes behind the digest:
+ * sizes and SHA-256 of the others and a digest of itself (of all its bytes after the digest:
  * tail -c +76 manifest.json | sha256sum). A checkpoint is whole or absent: it is built in a
  * temporary folder beside its place, synced, renamed. What the tensors mean is not known here
  * (model/ knows).
@@ -21,7 +21,7 @@ struct store_save; /* a checkpoint being written */
 /* `dir` is made if needed; leftovers of killed writers in it are removed. One writer at a time in
  * a directory. */
 base_status store_save_begin(const char *dir, uint64_t step, struct store_save **save_p);
-/* Where to put file `name` ("model.safetensors"); valid until commit or abandon. */
+/* The path at which to write file `name` ("model.safetensors"); valid until commit or abandon. */
 const char *store_save_path(struct store_save *save, const char *name);
 /* Completes `manifest` (borrowed) with "schema", "step", "files" and "digest", makes the
  * checkpoint appear, then removes all but the newest `keep` (0: all stay; the best stays too).
@@ -35,7 +35,7 @@ void store_save_abandon(struct store_save *save); /* accepts NULL */
 base_status store_mark_best(const char *dir, uint64_t step);
 
 struct store_checkpoint {
-    char *path; /* of the step-N folder */
+    char *path; /* path of the step-N folder */
     uint64_t step;
     json_t *manifest; /* verified */
 };
@@ -50,12 +50,11 @@ base_status store_checkpoint_open(const char *path, bool best,
 base_status store_checkpoint_file(const struct store_checkpoint *checkpoint, const char *name,
                                   char **path_p);
 bool store_checkpoint_is_there(const char *dir, uint64_t step);
-/* Is there any in DIR, whole or not? A killed writer may leave a folder without one. */
+/* True if DIR has a checkpoint, whole or not. A killed writer may leave a folder without one. */
 bool store_has_checkpoint(const char *dir);
-/* What the newest checkpoint's manifest calls itself ("digest"), its files not looked at: enough to
- * tell that it is one that is known. NULL: that manifest cannot be read, or is not its own.
- * base_free.
- */
+/* The "digest" of the newest checkpoint's manifest, without a look at its files: enough to tell
+ * whether the caller knows this checkpoint. NULL: the manifest cannot be read or its digest is
+ * wrong. base_free. */
 char *store_newest_digest(const char *dir);
 void store_checkpoint_close(struct store_checkpoint *checkpoint); /* accepts zeros */
 

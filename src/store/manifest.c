@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * manifest.json of a checkpoint: {"digest":"HEX", … "files":{NAME:{"bytes","sha256"}}, "schema",
- * "step", and what train/ adds}. HEX is the SHA-256 of all bytes of the text behind HEX itself
+ * "step", and what train/ adds}. HEX is the SHA-256 of all bytes of the text after HEX itself
  * (tail -c +76 manifest.json | sha256sum), so every byte is covered and nothing is parsed before
  * it is checked. Text only: the files themselves are compared in checkpoint.c. Keeps no state.
  */
@@ -22,7 +22,7 @@ static bool is_digest(const char *text)
            strspn(text, "0123456789abcdef") == BASE_SHA256_HEX - 1;
 }
 
-/* A file beside the manifest, never a path that leads elsewhere. */
+/* True for the name of a file beside the manifest, false for a path that leads elsewhere. */
 static bool is_file_name(const char *name)
 {
     return name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL &&
@@ -111,7 +111,7 @@ base_status store_manifest_text(const json_t *manifest, char **text_p, size_t *c
     *count_p = 0;
     if (dump == NULL)
         TRY(base_fail(BASE_ERR_INTERNAL, "the manifest cannot be written as JSON"));
-    base_str_add(&tail, "\",%s\n", dump + 1); /* behind the opening brace */
+    base_str_add(&tail, "\",%s\n", dump + 1); /* without the opening brace */
     base_sha256(tail.text, tail.length, hex);
     base_str_add(&text, "%s%s%s", PREFIX, hex, tail.text);
     if (text.length > STORE_MAX_MANIFEST)

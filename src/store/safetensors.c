@@ -123,7 +123,8 @@ static int by_place(const void *a, const void *b)
 
     if (s->data != t->data)
         return (const uint8_t *)s->data < (const uint8_t *)t->data ? -1 : 1;
-    return (s->bytes > t->bytes) - (s->bytes < t->bytes); /* empty ones share a place: first */
+    return (s->bytes > t->bytes) -
+           (s->bytes < t->bytes); /* an empty tensor comes before the one at its place */
 }
 
 /* The tensors, sorted by place, must cover the data exactly. */
@@ -141,7 +142,7 @@ static base_status check_cover(const struct store_file *f, const uint8_t *data, 
         at += t->bytes;
     }
     if (at != data + data_bytes)
-        return base_fail(BASE_ERR_DATA, "%zu bytes behind the last tensor belong to none",
+        return base_fail(BASE_ERR_DATA, "%zu bytes after the last tensor belong to none",
                          (size_t)(data + data_bytes - at));
     return BASE_OK;
 }
@@ -167,7 +168,7 @@ out:
     return st;
 }
 
-/* What torch.save writes: a zip, or, of old, a pickle. */
+/* torch.save writes a zip file; old versions wrote a pickle. */
 static bool is_torch(const uint8_t *bytes)
 {
     return memcmp(bytes, "PK\003\004", 4) == 0 || memcmp(bytes, "\x80\002\x8a", 3) == 0;
@@ -279,7 +280,7 @@ static float float_of_half(uint16_t half)
     uint32_t sign = (uint32_t)(half >> 15) << 31, exponent = half >> 10 & 31,
              fraction = half & 1023;
 
-    if (exponent == 31) /* infinite, or no number */
+    if (exponent == 31) /* infinite or not a number */
         return float_of_bits(sign | 0x7f800000u | fraction << 13);
     if (exponent != 0)
         return float_of_bits(sign | (exponent + 127 - 15) << 23 | fraction << 13);

@@ -40,9 +40,9 @@ const struct store_tensor *store_at(const struct store_file *file, size_t index)
 const struct store_tensor *store_find(const struct store_file *file,
                                       const char *name); /* or NULL */
 
-/* A type whose numbers are floats: F32, F16, BF16. */
+/* True for types whose numbers are floats: F32, F16, BF16. */
 bool store_is_float(enum store_type type);
-/* The numbers of such a tensor, each exact, into room for as many floats. */
+/* Converts the numbers of such a tensor, each exactly, into `floats`, which has room for all. */
 void store_read_floats(const struct store_tensor *tensor, float *floats);
 
 struct store_writer;
@@ -52,7 +52,7 @@ struct store_writer;
  * reject holes), so a tensor is aligned as far as the sizes of those before it allow. */
 base_status store_create(const char *path, const struct store_tensor *tensors, size_t count,
                          struct store_writer **writer_p);
-/* Bytes of the tensors, in order, in pieces of any size. */
+/* Writes the next bytes of the tensors, in order, any number at a time. */
 base_status store_write(struct store_writer *writer, const void *bytes, size_t count);
 /* Fails unless exactly all bytes were written; fsyncs. Frees the writer in any case. */
 base_status store_finish(struct store_writer *writer);

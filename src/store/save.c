@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing a checkpoint so that it is whole or absent whatever happens: everything goes into
+ * Writing a checkpoint so that it is whole or absent even after a crash: everything goes into
  * DIR/.step-N.tmp-RANDOM, is synced, and one rename makes it DIR/step-N; folders also leave by a
  * rename to such a name before they are emptied. So a name step-N never stands for half a
  * checkpoint, and what a killed writer leaves is recognised by its name and by its lock, which
@@ -22,9 +22,9 @@
 
 struct store_save {
     char *dir, *temporary;
-    int lock; /* of the temporary folder */
+    int lock; /* lock on the temporary folder */
     uint64_t step;
-    char **names, **paths; /* of the files asked for */
+    char **names, **paths; /* names and paths of the files asked for */
     size_t count;
 };
 
@@ -35,17 +35,6 @@ static char *temporary_path(const char *dir, uint64_t step)
 
     base_free(hidden);
     return temporary;
-}
-
-/* Of writers that were killed. */
-static base_status remove_leftovers(const char *dir)
-{
-    base_status st = BASE_OK;
-
-    TRY(base_remove_leftovers(dir, ".step-"));
-    TRY(base_remove_leftovers(dir, "best.tmp-"));
-out:
-    return st;
 }
 
 static void free_save(struct store_save *s)
@@ -72,10 +61,11 @@ base_status store_save_begin(const char *dir, uint64_t step, struct store_save *
     if (step > INT64_MAX)
         TRY(base_fail(BASE_ERR_INTERNAL, "step %llu is too large", (unsigned long long)step));
     TRY(base_make_dirs(dir));
-    TRY(remove_leftovers(dir));
+    TRY(base_remove_leftovers(dir, ".step-")); /* left by writers that were killed */
+    TRY(base_remove_leftovers(dir, "best.tmp-"));
     if (mkdir(s->temporary, 0777) != 0)
         TRY(base_fail(BASE_ERR_IO, "cannot make the folder %s: %m", s->temporary));
-    s->lock = base_lock(s->temporary); /* there is one writer, so it is still there */
+    s->lock = base_lock(s->temporary); /* this is the only writer, so the folder still exists */
     *save_p = s;
     s = NULL;
 out:
@@ -155,9 +145,10 @@ out:
     return st;
 }
 
-/* One rename where the step is new, one exchange where it is there already (the former one then
- * has the temporary name). File systems that cannot exchange, such as NFS, get two renames:
- * between them the former one is step-N.old, which readers take when there is no step-N. */
+/* Renames the temporary folder if the step is new. If step-N exists, exchanges the two, so that the
+ * former checkpoint has the temporary name. On file systems that cannot exchange, such as NFS, two
+ * renames do it: between them the former checkpoint is step-N.old, which readers take when there is
+ * no step-N. */
 static base_status make_visible(const struct store_save *s)
 {
     base_status st = BASE_OK;
@@ -165,14 +156,14 @@ static base_status make_visible(const struct store_save *s)
     char *old = store_place_path(s->dir, (struct store_place){s->step, true});
     struct stat info;
 
-    if (lstat(final, &info) != 0) { /* a link that leads nowhere is in the way, too */
+    if (lstat(final, &info) != 0) { /* lstat, because a dangling link is in the way, too */
         if (rename(s->temporary, final) != 0)
             TRY(base_fail(BASE_ERR_IO, "cannot make %s: %m", final));
         goto out;
     }
     if (renameat2(AT_FDCWD, s->temporary, AT_FDCWD, final, RENAME_EXCHANGE) == 0)
         goto out;
-    TRY(base_remove_tree(old)); /* step-N is there, so this one has been replaced */
+    TRY(base_remove_tree(old)); /* step-N exists, so this one has been replaced */
     if (rename(final, old) != 0)
         TRY(base_fail(BASE_ERR_IO, "cannot replace %s: %m", final));
     if (rename(s->temporary, final) != 0) {
@@ -186,7 +177,7 @@ out:
     return st;
 }
 
-/* The checkpoint is safe by now, so a failure here is worth a warning and no more. */
+/* The new checkpoint is safe by now, so a failure here is only worth a warning. */
 static void remove_checkpoint(const char *dir, struct store_place place)
 {
     char *path = store_place_path(dir, place), *hidden = temporary_path(dir, place.step);
@@ -199,8 +190,8 @@ static void remove_checkpoint(const char *dir, struct store_place place)
     base_free(path);
 }
 
-/* Removes all but the newest `keep` up to this step; later ones may be all that is left of another
- * try, or broken: they count neither as kept nor as old. */
+/* Removes all but the newest `keep` checkpoints up to this step. Checkpoints of later steps may be
+ * all that is left of another try, or broken: they count neither as kept nor as old. */
 static void prune(const char *dir, uint64_t step, unsigned keep)
 {
     struct store_place *places = NULL;
@@ -231,7 +222,7 @@ base_status store_save_commit(struct store_save *save, json_t *manifest, unsigne
     TRY(write_manifest(save, manifest));
     TRY(make_visible(save));
     TRY(base_sync_dir(save->dir));
-    if (base_remove_tree(save->temporary) != BASE_OK) /* there after an exchange */
+    if (base_remove_tree(save->temporary) != BASE_OK) /* it exists after an exchange */
         base_warn("the former checkpoint is not quite gone: %s", base_message());
     prune(save->dir, save->step, keep);
 out:

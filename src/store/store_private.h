@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "store/safetensors.h"
 
-#define STORE_METADATA "__metadata__" /* the one key of a header that is no tensor */
+#define STORE_METADATA "__metadata__" /* the only key of a header that is not a tensor */
 enum { STORE_MAX_HEADER = 64 << 20, STORE_TYPES = STORE_BF16 + 1 };
 
 struct store_type_info {
@@ -22,7 +22,7 @@ struct store_type_info {
 };
 extern const struct store_type_info store_types[STORE_TYPES];
 
-/* Bytes that type and shape ask for. */
+/* The number of bytes that follows from type and shape. */
 base_status store_tensor_size(const struct store_tensor *t, size_t *bytes_p);
 
 #define STORE_MANIFEST "manifest.json"
@@ -38,7 +38,7 @@ struct store_place {
     bool old;
 };
 
-/* Newest first, an old one behind the one that replaced it; free with base_free. */
+/* Newest first, an old one after the one that replaced it; free with base_free. */
 base_status store_list_places(const char *dir, struct store_place **places_p, size_t *count_p);
 char *store_place_path(const char *dir, struct store_place place); /* free with base_free */
 bool store_step_of(const char *name, uint64_t *step_p);            /* "step-N" exactly */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What happens to collectives when a rank does not do its part: killed inside each algorithm, at
- * random moments; silent; or in another operation than the rest. Everybody is told, nobody hangs,
- * no sum is wrong. PACELINE_TEST_SEED repeats a run.
+ * random moments; silent; or in another operation than the rest. Every survivor is told, none
+ * hangs, no sum is wrong. PACELINE_TEST_SEED repeats a run.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -192,7 +192,7 @@ static void they_disagree(struct crew_worker *me)
     atomic_fetch_add(&board->go, st == BASE_ERR_DATA ? 1 : 100);
     while (atomic_load(&board->go) % 100 + atomic_load(&board->go) / 100 < comm_group_size(group))
         usleep(1000);
-    crew_check(atomic_load(&board->go) % 100 > 0); /* somebody has seen it */
+    crew_check(atomic_load(&board->go) % 100 > 0); /* at least one rank has seen it */
     coll_close(coll);
     comm_group_close(group);
 }

@@ -92,7 +92,7 @@ static void all_reduce_in_space(struct room *r, size_t count, const struct coll_
     sums_fill(r->rank, count, mine);
     crew_check(coll_space_all_reduce(r->coll, r->space, 32, count, sum, &result) == BASE_OK);
     check_sum(r, 0, count, result, sum->wire, sum->wire == COLL_FP32);
-    crew_check(coll_barrier(r->coll) == BASE_OK); /* nobody fills while others look */
+    crew_check(coll_barrier(r->coll) == BASE_OK); /* no rank fills while others look */
 }
 
 static void reduce_scatter(struct room *r, float *x, size_t count, const struct coll_sum *sum)

@@ -27,7 +27,7 @@
 enum { N = 4, N_MAX = 6 };
 static const double step = 4e-3, tolerance = 0.02, kink = 0.01;
 static const double least = 5e-3; /* a gradient so small is noise (a bias before bn has none) */
-static const struct nn_ready nobody;
+static const struct nn_ready no_listener;
 
 struct bench {
     const char *text;
@@ -86,7 +86,7 @@ static void bench_init(struct bench *b, const char *text, bool apart)
     /* A larger batch first, so that memory is not zero where the layers expect nothing. */
     support_batch_init(&other, b->graph, N_MAX, 9);
     check(nn_net_forward(b->net, &other.batch, true, &outcome));
-    check(nn_net_backward(b->net, 1.0f, nobody));
+    check(nn_net_backward(b->net, 1.0f, no_listener));
     support_batch_fini(&other);
     support_batch_init(&b->batch, b->graph, N, 1);
 }
@@ -208,7 +208,7 @@ static void check_gradients(struct bench *b)
     room = N * nn_shape_floats(edge.shape) * sizeof(float);
     input = base_calloc(1, room);
     loss(b);
-    check(nn_net_backward(b->net, 1.0f, nobody));
+    check(nn_net_backward(b->net, 1.0f, no_listener));
     memcpy(gradients, nn_net_gradients(b->net), floats * sizeof *gradients);
     memcpy(input, edge.gradients, room);
     check_params(b, gradients);
@@ -279,7 +279,7 @@ static void check_inner_gradients(struct bench *b, int cut)
     for (int i = 0; i < count; i++)
         support_fill(edges[i].gradients, N * nn_shape_floats(edges[i].shape), 3);
     check(nn_net_forward(right, &b->batch.batch, true, &outcome));
-    check(nn_net_backward(right, 1.0f, nobody));
+    check(nn_net_backward(right, 1.0f, no_listener));
     for (int i = 0; i < count; i++)
         check_padding(edges[i].shape, edges[i].gradients,
                       nn_graph_node(b->graph, cut)->layer->name);
@@ -294,7 +294,7 @@ static void check_zeros(struct bench *b)
     for (int i = 0; i < layers; i++)
         nn_net_hook(b->net, i, look, NULL);
     loss(b);
-    check(nn_net_backward(b->net, 1.0f, nobody));
+    check(nn_net_backward(b->net, 1.0f, no_listener));
     check_weight_padding(b);
     for (int cut = 1; cut < layers; cut++)
         check_inner_gradients(b, cut);

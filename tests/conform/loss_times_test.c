@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How fast it is: a barrier, a small message there and back, and the way out of a wait behind a
+ * How fast it is: a barrier, a small message there and back, and the way out of a wait after a
  * SIGKILL, also when the victim's memory takes long to tear down. Prints what it measured; what it
  * asserts is only that nothing waits for a deadline. PACELINE_TEST_KILLS sets the number of kills
  * of each kind (default 3); an argument picks tests by name (kills_of_4*).

@@ -128,7 +128,7 @@ static _Noreturn void wait_for_death(struct crew_worker *me, struct comm_group *
         pause();
 }
 
-/* Leaves a message for every survivor on the way that nobody takes in this view. */
+/* Leaves on the way, for every survivor, a message that it does not take in this view. */
 static void send_stale(struct comm_group *group, struct comm_request *requests)
 {
     static uint8_t stale[1000];

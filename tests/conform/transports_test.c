@@ -51,7 +51,8 @@ static void every_channel(struct crew_worker *me)
     comm_group_close(group);
 }
 
-/* Channels do not wait for each other: a message that nobody takes yet stops no other channel. */
+/* Channels do not wait for each other: a message that its receiver does not take yet stops no other
+ * channel. */
 static void channels_apart(struct crew_worker *me)
 {
     struct comm_group *group = groups_open(me, 0);
@@ -59,7 +60,7 @@ static void channels_apart(struct crew_worker *me)
         .group = group, .first = COMM_CALLS, .channels = 1, .count = EXCHANGE_MOST};
 
     if (me->index == 0)
-        exchange_begin(&x); /* sends and receives; nobody answers before the others are through */
+        exchange_begin(&x); /* sends and receives; no rank answers before the others are through */
     for (int i = 0; i < 20; i++)
         crew_check(exchange_run(group, COMM_FORWARD, 2, 100000, groups_soon()) == BASE_OK);
     if (me->index != 0)
@@ -141,7 +142,7 @@ static void mismatch(struct crew_worker *me, uint32_t tag, size_t count)
         crew_check(comm_wait(group, NULL, 0, groups_soon()) == BASE_ERR_DATA);
         atomic_store(&board->go, 1);
     }
-    while (atomic_load(&board->go) == 0) /* nobody leaves before */
+    while (atomic_load(&board->go) == 0) /* no rank leaves before */
         usleep(1000);
     comm_group_close(group);
 }
@@ -315,7 +316,7 @@ static void test_timeout(void **state)
 
     groups_run(way, 2, silent_peer);
     groups_run(way, 4, silent_peer);
-    if ((way->can & COMM_CAN_RECOVER) != 0) /* a group opens behind it */
+    if ((way->can & COMM_CAN_RECOVER) != 0) /* a group opens after it */
         groups_run(way, 4, silent_at_join);
 }
 

@@ -225,7 +225,7 @@ out:
     return st;
 }
 
-static base_status run(void *args, const struct cli_positional *positional)
+static base_status cmd_bench(void *args, const struct cli_positional *positional)
 {
     struct args *a = args;
 
@@ -314,5 +314,5 @@ const struct cli_command cli_command_bench = {
                                      .collectives = {.cluster = CLUSTER_FLAGS, .seconds = 0.2}},
     .min_positional = 1,
     .max_positional = 2,
-    .run = run,
+    .run = cmd_bench,
 };

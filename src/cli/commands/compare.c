@@ -13,14 +13,14 @@
 #include "train/job.h"
 #include "train/run.h"
 
-static double number(const json_t *object, const char *a, const char *b)
+static double cmd_compare_number(const json_t *object, const char *a, const char *b)
 {
     const json_t *value = json_object_get(object, a);
 
     return json_number_value(b != NULL ? json_object_get(value, b) : value);
 }
 
-static double sum_ranks(const json_t *result, const char *key)
+static double cmd_compare_sum_ranks(const json_t *result, const char *key)
 {
     double sum = 0;
     size_t index;
@@ -28,13 +28,13 @@ static double sum_ranks(const json_t *result, const char *key)
 
     json_array_foreach(json_object_get(result, "ranks"), index, rank)
     {
-        sum += number(rank, key, NULL);
+        sum += cmd_compare_number(rank, key, NULL);
     }
     return sum;
 }
 
 /* The best validation loss of a run; NAN without a validation part. */
-static double best_validation(const json_t *run)
+static double cmd_compare_best_validation(const json_t *run)
 {
     double best = NAN;
     size_t index;
@@ -45,60 +45,64 @@ static double best_validation(const json_t *run)
         const json_t *loss = json_object_get(epoch, "validation_loss");
 
         if (json_is_number(loss))
-            best = fmin(best, json_number_value(loss)); /* of NAN and a number, the number */
+            best = fmin(best, json_number_value(loss)); /* fmin of NAN and a number is the number */
     }
     return best;
 }
 
-/* A figure of the test; null where it was not tested, or is scored by others. A new reference. */
-static json_t *test_figure(const json_t *result, const char *key)
+/* A figure of the test; null if the run was not tested or has other figures. A new reference. */
+static json_t *cmd_compare_test_figure(const json_t *result, const char *key)
 {
     json_t *value = json_object_get(json_object_get(result, "test"), key);
 
     return json_is_number(value) ? json_incref(value) : json_null();
 }
 
-/* One run's figures; speed-up and efficiency are against `first`, which may be the same. */
-static json_t *figures(const struct train_run *run, const json_t *first)
+/* One run's figures. Speed-up and efficiency are relative to `first`, which may be the same run. */
+static json_t *cmd_compare_figures(const struct train_run *run, const json_t *first)
 {
     const json_t *result = json_object_get(run->json, "result");
-    double rate = number(result, "samples_per_second", NULL);
-    double speedup = rate / number(first, "samples_per_second", NULL);
-    double workers = number(result, "workers", NULL) / number(first, "workers", NULL);
-    double total = sum_ranks(result, "total");
-    double idle = (sum_ranks(result, "communicate") + sum_ranks(result, "wait")) / total;
+    double rate = cmd_compare_number(result, "samples_per_second", NULL);
+    double speedup = rate / cmd_compare_number(first, "samples_per_second", NULL);
+    double workers =
+        cmd_compare_number(result, "workers", NULL) / cmd_compare_number(first, "workers", NULL);
+    double total = cmd_compare_sum_ranks(result, "total");
+    double idle =
+        (cmd_compare_sum_ranks(result, "communicate") + cmd_compare_sum_ranks(result, "wait")) /
+        total;
 
     return json_pack(
         "{s:s, s:O?, s:O?, s:O?, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "name",
         run->name, "strategy", json_object_get(result, "strategy"), "workers",
         json_object_get(result, "workers"), "batch", json_object_get(result, "batch"),
-        "step_seconds", base_json_number(number(result, "step_seconds", "median")),
+        "step_seconds", base_json_number(cmd_compare_number(result, "step_seconds", "median")),
         "samples_per_second", base_json_number(rate), "speedup", base_json_number(speedup),
         "efficiency", base_json_number(speedup / workers), "idle", base_json_number(idle),
-        "bytes_sent", (json_int_t)sum_ranks(result, "bytes_sent"), "loss",
-        base_json_number(number(result, "train", "loss")), "validation_loss",
-        base_json_number(best_validation(run->json)), "test_loss", test_figure(result, "loss"),
-        "accuracy", test_figure(result, "accuracy"), "r2", test_figure(result, "r2"));
+        "bytes_sent", (json_int_t)cmd_compare_sum_ranks(result, "bytes_sent"), "loss",
+        base_json_number(cmd_compare_number(result, "train", "loss")), "validation_loss",
+        base_json_number(cmd_compare_best_validation(run->json)), "test_loss",
+        cmd_compare_test_figure(result, "loss"), "accuracy",
+        cmd_compare_test_figure(result, "accuracy"), "r2", cmd_compare_test_figure(result, "r2"));
 }
 
 /* ---- settings that differ ---- */
 
-static const json_t *settings_of(const struct train_run *run)
+static const json_t *cmd_compare_settings_of(const struct train_run *run)
 {
     return json_object_get(json_object_get(run->json, "about"), "settings");
 }
 
-/* Does the setting differ between these runs? Those that every table shows do not count. */
-static bool differs(const struct train_run *runs, int count, const char *key)
+/* True if the setting differs between these runs. Settings that every table shows do not count. */
+static bool cmd_compare_differs(const struct train_run *runs, int count, const char *key)
 {
     static const char *const shown[] = {"strategy", "batch", "batch-per-worker"};
-    const json_t *first = json_object_get(settings_of(&runs[0]), key);
+    const json_t *first = json_object_get(cmd_compare_settings_of(&runs[0]), key);
 
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
         if (strcmp(key, shown[i]) == 0)
             return false;
     for (int i = 1; i < count; i++) {
-        const json_t *other = json_object_get(settings_of(&runs[i]), key);
+        const json_t *other = json_object_get(cmd_compare_settings_of(&runs[i]), key);
 
         if (other != first && !json_equal(other, first))
             return true;
@@ -107,19 +111,19 @@ static bool differs(const struct train_run *runs, int count, const char *key)
 }
 
 /* The names of the settings that differ, in the order of the option table. */
-static json_t *differing(const struct train_run *runs, int count)
+static json_t *cmd_compare_differing(const struct train_run *runs, int count)
 {
     json_t *keys = json_array();
     struct base_option row;
 
     for (size_t i = 0; base_option_at(train_job_options, i, &row); i++)
-        if (differs(runs, count, row.name))
+        if (cmd_compare_differs(runs, count, row.name))
             json_array_append_new(keys, json_string(row.name));
     return keys;
 }
 
-/* A run's values of them. */
-static json_t *chosen(const struct train_run *run, const json_t *keys)
+/* A run's values of these settings. */
+static json_t *cmd_compare_chosen(const struct train_run *run, const json_t *keys)
 {
     json_t *object = json_object();
     size_t index;
@@ -128,7 +132,7 @@ static json_t *chosen(const struct train_run *run, const json_t *keys)
     json_array_foreach(keys, index, key)
     {
         const char *name = json_string_value(key);
-        json_t *value = json_object_get(settings_of(run), name);
+        json_t *value = json_object_get(cmd_compare_settings_of(run), name);
 
         json_object_set_new(object, name, value != NULL ? json_incref(value) : json_null());
     }
@@ -158,7 +162,7 @@ static const struct column {
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static char *figure_text(const json_t *r, const struct column *c)
+static char *cmd_compare_figure_text(const json_t *r, const struct column *c)
 {
     const json_t *value = json_object_get(r, c->key);
 
@@ -167,7 +171,7 @@ static char *figure_text(const json_t *r, const struct column *c)
     return base_format("%.*f%s", c->decimals, json_number_value(value) * c->scale, c->unit);
 }
 
-static char *setting_text(const json_t *value)
+static char *cmd_compare_setting_text(const json_t *value)
 {
     if (json_is_string(value))
         return base_strdup(json_string_value(value));
@@ -178,7 +182,7 @@ static char *setting_text(const json_t *value)
     return base_strdup("-");
 }
 
-static bool has_figure(const json_t *list, const char *key)
+static bool cmd_compare_has_figure(const json_t *list, const char *key)
 {
     size_t index;
     json_t *r;
@@ -192,16 +196,16 @@ static bool has_figure(const json_t *list, const char *key)
 }
 
 /* Runs that predict classes have an accuracy, those that predict numbers an R². */
-static bool is_shown(const json_t *list, const struct column *column)
+static bool cmd_compare_is_shown(const json_t *list, const struct column *column)
 {
     if (strcmp(column->key, "r2") == 0)
-        return has_figure(list, "r2");
-    return strcmp(column->key, "accuracy") != 0 || has_figure(list, "accuracy") ||
-           !has_figure(list, "r2");
+        return cmd_compare_has_figure(list, "r2");
+    return strcmp(column->key, "accuracy") != 0 || cmd_compare_has_figure(list, "accuracy") ||
+           !cmd_compare_has_figure(list, "r2");
 }
 
-/* Name, settings that differ, strategy, figures. */
-static void print_table(const json_t *list, const json_t *keys)
+/* The columns are the name, the settings that differ, the strategy and the figures. */
+static void cmd_compare_print_table(const json_t *list, const json_t *keys)
 {
     size_t most = 2 + json_array_size(keys) + COLUMNS, width, index, k, at = 0;
     char **cells = base_calloc((json_array_size(list) + 1) * most, sizeof *cells);
@@ -214,7 +218,7 @@ static void print_table(const json_t *list, const json_t *keys)
     }
     cells[at++] = base_strdup("strategy");
     for (size_t c = 0; c < COLUMNS; c++)
-        if (is_shown(list, &columns[c]))
+        if (cmd_compare_is_shown(list, &columns[c]))
             cells[at++] = base_strdup(columns[c].title);
     width = at;
     json_array_foreach(list, index, r)
@@ -224,19 +228,19 @@ static void print_table(const json_t *list, const json_t *keys)
         cells[at++] = base_strdup(json_string_value(json_object_get(r, "name")));
         json_array_foreach(keys, k, key)
         {
-            cells[at++] = setting_text(json_object_get(values, json_string_value(key)));
+            cells[at++] = cmd_compare_setting_text(json_object_get(values, json_string_value(key)));
         }
-        cells[at++] = setting_text(json_object_get(r, "strategy"));
+        cells[at++] = cmd_compare_setting_text(json_object_get(r, "strategy"));
         for (size_t c = 0; c < COLUMNS; c++)
-            if (is_shown(list, &columns[c]))
-                cells[at++] = figure_text(r, &columns[c]);
+            if (cmd_compare_is_shown(list, &columns[c]))
+                cells[at++] = cmd_compare_figure_text(r, &columns[c]);
     }
     cli_table(stdout, cells, json_array_size(list) + 1, width);
     base_free(cells);
 }
 
 /* --sort takes a figure or a setting that differs. */
-static base_status sort(json_t *list, const json_t *keys, const char *by)
+static base_status cmd_compare_sort(json_t *list, const json_t *keys, const char *by)
 {
     base_status st = BASE_OK;
     const char **names = base_calloc(2 + COLUMNS + json_array_size(keys), sizeof *names);
@@ -256,7 +260,7 @@ static base_status sort(json_t *list, const json_t *keys, const char *by)
         known |= strcmp(names[i], by) == 0;
     if (!known)
         TRY(base_unknown(BASE_ERR_USAGE, "column", by, names, count));
-    json_array_foreach(list, index, r) /* a setting is looked for where the figures are */
+    json_array_foreach(list, index, r) /* copies the setting to the figures, where cli_sort looks */
     {
         const json_t *value = json_object_get(json_object_get(r, "settings"), by);
 
@@ -279,8 +283,8 @@ struct args {
     const char *sort;
 };
 
-static base_status read_run(const struct cli_runs_args *a, const char *name,
-                            struct train_run *run_p)
+static base_status cmd_compare_read_run(const struct cli_runs_args *a, const char *name,
+                                        struct train_run *run_p)
 {
     base_status st = BASE_OK;
     json_t *result = NULL;
@@ -293,7 +297,7 @@ out:
     return st;
 }
 
-static base_status run(void *args, const struct cli_positional *positional)
+static base_status cmd_compare(void *args, const struct cli_positional *positional)
 {
     base_status st = BASE_OK;
     const struct args *a = args;
@@ -301,21 +305,21 @@ static base_status run(void *args, const struct cli_positional *positional)
     json_t *list = json_array(), *keys = NULL, *object = NULL;
 
     for (int i = 0; i < positional->count; i++)
-        TRY(read_run(&a->common, positional->at[i], &runs[i]));
-    keys = differing(runs, positional->count);
+        TRY(cmd_compare_read_run(&a->common, positional->at[i], &runs[i]));
+    keys = cmd_compare_differing(runs, positional->count);
     for (int i = 0; i < positional->count; i++) {
-        json_t *row = figures(&runs[i], json_object_get(runs[0].json, "result"));
+        json_t *row = cmd_compare_figures(&runs[i], json_object_get(runs[0].json, "result"));
 
-        json_object_set_new(row, "settings", chosen(&runs[i], keys));
+        json_object_set_new(row, "settings", cmd_compare_chosen(&runs[i], keys));
         json_array_append_new(list, row);
     }
     if (a->sort != NULL)
-        TRY(sort(list, keys, a->sort));
+        TRY(cmd_compare_sort(list, keys, a->sort));
     object = json_pack("{s:i, s:O}", "schema", 1, "runs", list);
     if (a->common.json)
         TRY(base_json_print(object));
     else
-        print_table(list, keys);
+        cmd_compare_print_table(list, keys);
 out:
     for (int i = 0; i < positional->count; i++)
         train_run_close(&runs[i]);
@@ -349,5 +353,5 @@ const struct cli_command cli_command_compare = {
     .defaults = &(const struct args){.common = {.runs_dir = "runs"}},
     .min_positional = 1,
     .max_positional = BASE_MAX_TEXTS,
-    .run = run,
+    .run = cmd_compare,
 };

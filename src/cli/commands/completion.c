@@ -4,7 +4,7 @@
  */
 #include "cli/cli.h"
 
-static base_status run(void *args, const struct cli_positional *positional)
+static base_status cmd_completion(void *args, const struct cli_positional *positional)
 {
     (void)args;
     return cli_help_completion(stdout, positional->at[0]);
@@ -20,5 +20,5 @@ const struct cli_command cli_command_completion = {
     .verbs = verbs,
     .min_positional = 1,
     .max_positional = 1,
-    .run = run,
+    .run = cmd_completion,
 };

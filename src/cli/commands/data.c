@@ -347,7 +347,7 @@ out:
 
 static const char *const verbs[] = {"get", "info", "check", "list", NULL};
 
-static base_status run(void *args, const struct cli_positional *positional)
+static base_status cmd_data(void *args, const struct cli_positional *positional)
 {
     const char *verb = positional->at[0];
     const char *const *names = positional->at + 1;
@@ -409,5 +409,5 @@ const struct cli_command cli_command_data = {
     .defaults = &(const struct args){0},
     .min_positional = 1,
     .max_positional = BASE_MAX_TEXTS,
-    .run = run,
+    .run = cmd_data,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * paceline drill SOCKET: starts workers that do collectives as the program behind the Unix socket
+ * paceline drill SOCKET: starts workers that do collectives as the program at the Unix socket
  * tells them (cli/programs/drill.c). Not for people: for bench/ and tests/dist.
  */
 #include "base/json.h"
@@ -13,7 +13,7 @@ struct args {
     const char *collective, *events;
 };
 
-static base_status run(void *args, const struct cli_positional *positional)
+static base_status cmd_drill(void *args, const struct cli_positional *positional)
 {
     base_status st = BASE_OK;
     const struct args *a = args;
@@ -57,5 +57,5 @@ const struct cli_command cli_command_drill = {
     .min_positional = 1,
     .max_positional = 1,
     .hidden = true,
-    .run = run,
+    .run = cmd_drill,
 };

@@ -14,7 +14,7 @@ struct args {
     bool json, quiet;
 };
 
-static base_status run(void *args, const struct cli_positional *positional)
+static base_status cmd_eval(void *args, const struct cli_positional *positional)
 {
     struct args *a = args;
     json_t *result = NULL;
@@ -77,5 +77,5 @@ const struct cli_command cli_command_eval = {
             .eval = {.runs_dir = "runs", .part = "test", .batch = 256, .skip_bad = -1}},
     .min_positional = 1,
     .max_positional = 1,
-    .run = run,
+    .run = cmd_eval,
 };

@@ -15,8 +15,8 @@ struct args {
     bool best, json;
 };
 
-/* The ending says the format; ONNX is the only one. */
-static base_status check_out(const char *out)
+/* The file's ending tells the format; ONNX is the only one. */
+static base_status cmd_export_check_out(const char *out)
 {
     size_t length = out != NULL ? strlen(out) : 0;
 
@@ -28,8 +28,8 @@ static base_status check_out(const char *out)
     return BASE_OK;
 }
 
-static json_t *result_of(const struct args *a, const struct model *model,
-                         const struct model_onnx_summary *summary)
+static json_t *cmd_export_result_of(const struct args *a, const struct model *model,
+                                    const struct model_onnx_summary *summary)
 {
     struct nn_shape input = model->about.input;
 
@@ -41,8 +41,8 @@ static json_t *result_of(const struct args *a, const struct model *model,
         input.c, input.h, input.w, "normalises", a->onnx.normalise);
 }
 
-static void print_text(const struct args *a, const struct model *model,
-                       const struct model_onnx_summary *summary)
+static void cmd_export_print_text(const struct args *a, const struct model *model,
+                                  const struct model_onnx_summary *summary)
 {
     struct nn_shape input = model->about.input;
 
@@ -57,7 +57,7 @@ static void print_text(const struct args *a, const struct model *model,
                base_plural((int64_t)summary->folded));
 }
 
-static base_status run(void *args, const struct cli_positional *positional)
+static base_status cmd_export(void *args, const struct cli_positional *positional)
 {
     base_status st = BASE_OK;
     const struct args *a = args;
@@ -65,14 +65,14 @@ static base_status run(void *args, const struct cli_positional *positional)
     struct model_onnx_summary summary;
     json_t *result = NULL;
 
-    TRY(check_out(a->out));
+    TRY(cmd_export_check_out(a->out));
     TRY(model_open(positional->at[0], a->runs_dir, a->best, &model));
     TRY(model_onnx_write(&model, &a->onnx, a->out, &summary));
     if (a->json) {
-        result = result_of(a, &model, &summary);
+        result = cmd_export_result_of(a, &model, &summary);
         TRY(base_json_print(result));
     } else {
-        print_text(a, &model, &summary);
+        cmd_export_print_text(a, &model, &summary);
     }
 out:
     json_decref(result);
@@ -112,5 +112,5 @@ const struct cli_command cli_command_export = {
     .defaults = &(const struct args){.runs_dir = "runs"},
     .min_positional = 1,
     .max_positional = 1,
-    .run = run,
+    .run = cmd_export,
 };

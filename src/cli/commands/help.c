@@ -8,7 +8,7 @@ struct args {
     bool man;
 };
 
-static base_status run(void *args, const struct cli_positional *positional)
+static base_status cmd_help(void *args, const struct cli_positional *positional)
 {
     const struct args *a = args;
     const struct cli_command *command = NULL;
@@ -45,5 +45,5 @@ const struct cli_command cli_command_help = {
     .args_size = sizeof(struct args),
     .defaults = &(const struct args){0},
     .max_positional = 1,
-    .run = run,
+    .run = cmd_help,
 };

@@ -15,7 +15,7 @@ struct args {
 };
 
 /* "host:port", "[::1]:port" */
-static base_status split(char *text, char **host_p, int64_t *port_p)
+static base_status cmd_join_split(char *text, char **host_p, int64_t *port_p)
 {
     char *colon = strrchr(text, ':'), *end = NULL;
     size_t length = colon != NULL ? (size_t)(colon - text) : 0;
@@ -32,7 +32,7 @@ static base_status split(char *text, char **host_p, int64_t *port_p)
     return BASE_OK;
 }
 
-static base_status run(void *args, const struct cli_positional *positional)
+static base_status cmd_join(void *args, const struct cli_positional *positional)
 {
     base_status st = BASE_OK;
     const struct args *a = args;
@@ -40,9 +40,9 @@ static base_status run(void *args, const struct cli_positional *positional)
     struct cluster_launch launch;
     char *text = base_strdup(positional->at[0]), *host;
 
-    TRY(split(text, &host, &flags.port));
+    TRY(cmd_join_split(text, &host, &flags.port));
     flags.master_ip = host;
-    flags.num_nodes = 2; /* no environment speaks for this one; its number is host 0's to give */
+    flags.num_nodes = 2; /* ignores launchers' variables; host 0 gives this host its number */
     flags.rank = 1;
     flags.workers = a->workers;
     flags.token_file = a->token_file;
@@ -79,5 +79,5 @@ const struct cli_command cli_command_join = {
     .defaults = &(const struct args){.workers = 1},
     .min_positional = 1,
     .max_positional = 1,
-    .run = run,
+    .run = cmd_join,
 };

@@ -20,14 +20,14 @@ struct args {
     bool text, json;
 };
 
-static char *shape_text(struct nn_shape s)
+static char *cmd_model_shape_text(struct nn_shape s)
 {
     if (s.flat || (s.h == 1 && s.w == 1))
         return base_format("%zu", nn_shape_values(s));
     return base_format("%dx%dx%d", s.c, s.h, s.w);
 }
 
-static uint64_t node_parameters(const struct nn_node *node)
+static uint64_t cmd_model_node_parameters(const struct nn_node *node)
 {
     uint64_t sum = 0;
 
@@ -36,9 +36,10 @@ static uint64_t node_parameters(const struct nn_node *node)
     return sum;
 }
 
-/* Of sgd with momentum, or of a model with a closed form. */
-static base_status training_memory(const struct nn_graph *graph, const struct nn_closed *closed,
-                                   int batch, uint64_t *bytes_p)
+/* The memory of training with sgd and momentum, or of solving a model with a closed form. */
+static base_status cmd_model_training_memory(const struct nn_graph *graph,
+                                             const struct nn_closed *closed, int batch,
+                                             uint64_t *bytes_p)
 {
     const struct nn_setup setup = {.n_max = batch, .training = true};
     struct nn_memory memory;
@@ -48,16 +49,17 @@ static base_status training_memory(const struct nn_graph *graph, const struct nn
     return st;
 }
 
-static void print_table(const struct nn_graph *graph, bool closed, int batch, uint64_t bytes)
+static void cmd_model_print_table(const struct nn_graph *graph, bool closed, int batch,
+                                  uint64_t bytes)
 {
     printf("%4s  %-24s %-10s %-12s %12s %14s\n", "", "name", "layer", "output", "parameters",
            "MFLOP/sample");
     for (int i = 0; i < nn_graph_layers(graph); i++) {
         const struct nn_node *node = nn_graph_node(graph, i);
-        char *shape = shape_text(node->out);
+        char *shape = cmd_model_shape_text(node->out);
 
         printf("%4d  %-24s %-10s %-12s %12llu %14.3f\n", i, node->name, node->layer->name, shape,
-               (unsigned long long)node_parameters(node), node->flops / 1e6);
+               (unsigned long long)cmd_model_node_parameters(node), node->flops / 1e6);
         base_free(shape);
     }
     printf("\nparameters %llu, forward %sFLOP a sample, training at batch %d about %sB "
@@ -67,25 +69,25 @@ static void print_table(const struct nn_graph *graph, bool closed, int batch, ui
            closed ? "with its sums over the samples" : "sgd with momentum");
 }
 
-static json_t *graph_json(const struct nn_graph *graph, int batch, uint64_t bytes)
+static json_t *cmd_model_graph_json(const struct nn_graph *graph, int batch, uint64_t bytes)
 {
     json_t *layers = json_array();
 
     for (int i = 0; i < nn_graph_layers(graph); i++) {
         const struct nn_node *node = nn_graph_node(graph, i);
 
-        json_array_append_new(layers,
-                              json_pack("{s:s, s:s, s:[i,i,i], s:I, s:f}", "name", node->name,
-                                        "layer", node->layer->name, "output", node->out.c,
-                                        node->out.h, node->out.w, "parameters",
-                                        (json_int_t)node_parameters(node), "flops", node->flops));
+        json_array_append_new(layers, json_pack("{s:s, s:s, s:[i,i,i], s:I, s:f}", "name",
+                                                node->name, "layer", node->layer->name, "output",
+                                                node->out.c, node->out.h, node->out.w, "parameters",
+                                                (json_int_t)cmd_model_node_parameters(node),
+                                                "flops", node->flops));
     }
     return json_pack("{s:i, s:o, s:I, s:f, s:i, s:I}", "schema", 1, "layers", layers, "parameters",
                      (json_int_t)nn_graph_parameters(graph), "flops", nn_graph_flops(graph),
                      "batch", batch, "training_bytes", (json_int_t)bytes);
 }
 
-static base_status show(const struct args *a, const char *model)
+static base_status cmd_model_show(const struct args *a, const char *model)
 {
     base_status st = BASE_OK;
     struct nn_graph *graph = NULL;
@@ -104,12 +106,12 @@ static base_status show(const struct args *a, const char *model)
         goto out;
     }
     TRY(nn_graph_new(text, model, input, (int)a->classes, &graph));
-    TRY(training_memory(graph, closed, (int)a->batch, &bytes));
+    TRY(cmd_model_training_memory(graph, closed, (int)a->batch, &bytes));
     if (a->json) {
-        json = graph_json(graph, (int)a->batch, bytes);
+        json = cmd_model_graph_json(graph, (int)a->batch, bytes);
         TRY(base_json_print(json));
     } else {
-        print_table(graph, closed != NULL, (int)a->batch, bytes);
+        cmd_model_print_table(graph, closed != NULL, (int)a->batch, bytes);
     }
 out:
     json_decref(json);
@@ -118,7 +120,7 @@ out:
     return st;
 }
 
-static json_t *list_json(void)
+static json_t *cmd_model_list_json(void)
 {
     json_t *models = json_array(), *layers = json_array();
 
@@ -134,7 +136,7 @@ static json_t *list_json(void)
     return json_pack("{s:i, s:o, s:o}", "schema", 1, "models", models, "layers", layers);
 }
 
-static void list(void)
+static void cmd_model_list(void)
 {
     for (size_t i = 0; i < nn_zoo_count; i++) {
         const struct nn_zoo *zoo = nn_zoo_registry[i];
@@ -158,19 +160,19 @@ static void list(void)
 
 static const char *const verbs[] = {"show", "list", NULL};
 
-static base_status run(void *args, const struct cli_positional *positional)
+static base_status cmd_model(void *args, const struct cli_positional *positional)
 {
     const char *verb = positional->at[0];
 
     if (strcmp(verb, "list") == 0 && ((const struct args *)args)->json) {
-        json_t *json = list_json();
+        json_t *json = cmd_model_list_json();
         base_status st = base_json_print(json);
 
         json_decref(json);
         return st;
     }
     if (strcmp(verb, "list") == 0) {
-        list();
+        cmd_model_list();
         return BASE_OK;
     }
     if (strcmp(verb, "show") != 0)
@@ -178,7 +180,7 @@ static base_status run(void *args, const struct cli_positional *positional)
     if (positional->count < 2)
         return base_fail(BASE_ERR_USAGE,
                          "which model? paceline model show FILE|NAME ('paceline model list')");
-    return show(args, positional->at[1]);
+    return cmd_model_show(args, positional->at[1]);
 }
 
 #define AT(field) offsetof(struct args, field)
@@ -213,5 +215,5 @@ const struct cli_command cli_command_model = {
     .defaults = &(const struct args){.batch = 64},
     .min_positional = 1,
     .max_positional = 2,
-    .run = run,
+    .run = cmd_model,
 };

@@ -18,7 +18,7 @@ struct args {
     bool json;
 };
 
-static base_status report(const struct args *a, const json_t *result)
+static base_status cmd_ping_report(const struct args *a, const json_t *result)
 {
     const json_t *seconds = json_object_get(result, "seconds");
 
@@ -38,7 +38,7 @@ static base_status report(const struct args *a, const json_t *result)
     return BASE_OK;
 }
 
-static base_status run(void *args, const struct cli_positional *positional)
+static base_status cmd_ping(void *args, const struct cli_positional *positional)
 {
     base_status st = BASE_OK;
     const struct args *a = args;
@@ -54,7 +54,7 @@ static base_status run(void *args, const struct cli_positional *positional)
                           (json_int_t)a->bytes, "interval", a->interval);
     TRY(cli_cluster_run(&setup, &result));
     if (result != NULL)
-        TRY(report(a, result));
+        TRY(cmd_ping_report(a, result));
 out:
     if (setup.events != NULL && st == BASE_OK)
         st = base_events_close(setup.events);
@@ -96,5 +96,5 @@ const struct cli_command cli_command_ping = {
     .options = options,
     .args_size = sizeof(struct args),
     .defaults = &(const struct args){.cluster = CLUSTER_FLAGS, .count = 1000, .bytes = 64},
-    .run = run,
+    .run = cmd_ping,
 };

@@ -37,23 +37,23 @@ struct prediction {
     struct cli_answers answers;
     struct cli_worst worst;
     double begin;
-    uint64_t done, bad, labelled, correct; /* of samples so far */
-    double loss_sum, error_sum;            /* error: of numbers, absolute */
-    bool begun;                            /* something is on standard output */
-    bool progress;                         /* lines that go to a terminal are progress themselves */
+    uint64_t done, bad, labelled, correct; /* samples so far */
+    double loss_sum, error_sum;            /* error_sum: absolute errors of numbers */
+    bool begun;                            /* something was written to standard output */
+    bool progress; /* not if answers go to a terminal: they are progress themselves */
 };
 
-/* ---- what to predict ---- */
+/* ---- sources ---- */
 
-static base_status open_source(struct prediction *p, const char *const *places, size_t count,
-                               bool files)
+static base_status cmd_predict_open_source(struct prediction *p, const char *const *places,
+                                           size_t count, bool files)
 {
     base_status st = BASE_OK;
     struct data_options options = model_data_options(&p->model);
     struct source s = {.part = DATA_TEST};
 
     options.any_class = options.whole = true;
-    if (options.table != NULL) /* lines that cannot be used are found when the table is opened */
+    if (options.table != NULL) /* opening a table finds the lines that cannot be used */
         options.skip_bad =
             (uint32_t)(p->args->skip_bad < UINT32_MAX ? p->args->skip_bad : UINT32_MAX);
     if (files && options.table != NULL)
@@ -80,8 +80,9 @@ out:
     return st;
 }
 
-/* Files that stand side by side become one set, so that batches are full. */
-static base_status open_sources(struct prediction *p, const char *const *places, int count)
+/* Files that are named one after the other become one set, so that batches are full. */
+static base_status cmd_predict_open_sources(struct prediction *p, const char *const *places,
+                                            int count)
 {
     base_status st = BASE_OK;
 
@@ -91,13 +92,13 @@ static base_status open_sources(struct prediction *p, const char *const *places,
         next = i + 1;
         while (files && next < count && data_is_files(places[next]))
             next++;
-        TRY(open_source(p, places + i, (size_t)(next - i), files));
+        TRY(cmd_predict_open_source(p, places + i, (size_t)(next - i), files));
     }
 out:
     return st;
 }
 
-static bool has_label(const struct source *s)
+static bool cmd_predict_has_label(const struct source *s)
 {
     const struct data_info *info = data_describe(s->set);
 
@@ -108,11 +109,11 @@ static bool has_label(const struct source *s)
     return false;
 }
 
-/* --errors makes sense where some sample has a label. */
-static base_status check_labels(const struct prediction *p)
+/* Refuses --errors if no sample has a label. */
+static base_status cmd_predict_check_labels(const struct prediction *p)
 {
     for (size_t i = 0; i < p->count; i++)
-        if (has_label(&p->sources[i]))
+        if (cmd_predict_has_label(&p->sources[i]))
             return BASE_OK;
     return base_fail(BASE_ERR_USAGE, "--errors compares with labels, and there are none: give %s",
                      p->model.about.table != NULL
@@ -122,7 +123,7 @@ static base_status check_labels(const struct prediction *p)
 
 /* ---- answers ---- */
 
-static void show_progress(const struct prediction *p)
+static void cmd_predict_show_progress(const struct prediction *p)
 {
     double seconds = base_now() - p->begin, pace = (double)p->done / (seconds > 0 ? seconds : 1);
     uint64_t left = p->total - p->done;
@@ -133,7 +134,7 @@ static void show_progress(const struct prediction *p)
                       (double)left / pace);
 }
 
-static void count_label(struct prediction *p, const struct model_answer *answer)
+static void cmd_predict_count_label(struct prediction *p, const struct model_answer *answer)
 {
     p->labelled++;
     p->loss_sum += answer->loss;
@@ -143,7 +144,7 @@ static void count_label(struct prediction *p, const struct model_answer *answer)
         p->correct += answer->classes[0] == answer->label;
 }
 
-static base_status take(void *context, const struct model_answer *answer)
+static base_status cmd_predict_take(void *context, const struct model_answer *answer)
 {
     struct prediction *p = context;
 
@@ -152,20 +153,21 @@ static base_status take(void *context, const struct model_answer *answer)
     if (answer->bad != NULL)
         base_warn("%s", answer->bad);
     if (answer->bad == NULL && !isnan(answer->loss))
-        count_label(p, answer);
+        cmd_predict_count_label(p, answer);
     if (p->args->errors > 0)
         cli_worst_add(&p->worst, answer);
     if (p->args->errors == 0 || (answer->bad != NULL && p->args->json))
         cli_answers_write(&p->answers, answer);
     if (ferror(stdout))
         return base_fail(BASE_ERR_IO, "cannot write to standard output: %m");
-    show_progress(p);
+    cmd_predict_show_progress(p);
     return BASE_OK;
 }
 
-/* ---- what came out ---- */
+/* ---- the result ---- */
 
-static json_t *head_of(const struct prediction *p, const struct cli_positional *positional)
+static json_t *cmd_predict_head_of(const struct prediction *p,
+                                   const struct cli_positional *positional)
 {
     json_t *data = json_array();
 
@@ -174,26 +176,28 @@ static json_t *head_of(const struct prediction *p, const struct cli_positional *
     return json_pack("{s:i, s:s, s:o}", "schema", 1, "run", p->model.checkpoint.path, "data", data);
 }
 
-static double share(double part, uint64_t whole)
+static double cmd_predict_share(double part, uint64_t whole)
 {
-    return part / (double)whole; /* of nothing: no number, null in JSON */
+    return part / (double)whole; /* 0/0 is NAN, which is null in JSON */
 }
 
-static json_t *tail_of(const struct prediction *p, base_status st)
+static json_t *cmd_predict_tail_of(const struct prediction *p, base_status st)
 {
     double seconds = base_now() - p->begin;
     uint64_t answered = p->done - p->bad;
     json_t *tail = json_pack(
         "{s:I, s:I, s:I, s:o, s:o, s:i, s:i, s:f, s:f, s:I, s:b}", "samples", (json_int_t)answered,
         "bad", (json_int_t)p->bad, "labelled", (json_int_t)p->labelled, "accuracy",
-        base_json_number(share((double)p->correct, p->labelled)), "loss",
-        base_json_number(share(p->loss_sum, p->labelled)), "threads", p->threads, "batch", p->batch,
-        "seconds", seconds, "samples_per_second", (double)p->done / seconds, "peak_memory_bytes",
-        (json_int_t)base_peak_memory(), "interrupted", base_stop_signal() != 0);
+        base_json_number(cmd_predict_share((double)p->correct, p->labelled)), "loss",
+        base_json_number(cmd_predict_share(p->loss_sum, p->labelled)), "threads", p->threads,
+        "batch", p->batch, "seconds", seconds, "samples_per_second", (double)p->done / seconds,
+        "peak_memory_bytes", (json_int_t)base_peak_memory(), "interrupted",
+        base_stop_signal() != 0);
 
     if (model_about_is_regression(&p->model.about)) {
         json_object_del(tail, "accuracy");
-        json_object_set_new(tail, "mae", base_json_number(share(p->error_sum, p->labelled)));
+        json_object_set_new(tail, "mae",
+                            base_json_number(cmd_predict_share(p->error_sum, p->labelled)));
     }
     if (st != BASE_OK && st != BASE_ERR_INTERRUPTED)
         json_object_set_new(tail, "error",
@@ -202,7 +206,7 @@ static json_t *tail_of(const struct prediction *p, base_status st)
     return tail;
 }
 
-static void tell(const struct prediction *p)
+static void cmd_predict_tell(const struct prediction *p)
 {
     struct base_str s = {0};
 
@@ -212,42 +216,34 @@ static void tell(const struct prediction *p)
         base_str_add(&s, ", %.0f/s", (double)p->done / (base_now() - p->begin));
     if (p->labelled > 0 && model_about_is_regression(&p->model.about))
         base_str_add(&s, "; MAE %.5g, loss %.4f of %llu with a label",
-                     share(p->error_sum, p->labelled), share(p->loss_sum, p->labelled),
-                     (unsigned long long)p->labelled);
+                     cmd_predict_share(p->error_sum, p->labelled),
+                     cmd_predict_share(p->loss_sum, p->labelled), (unsigned long long)p->labelled);
     else if (p->labelled > 0)
         base_str_add(&s, "; accuracy %.2f %%, loss %.4f of %llu with a label",
-                     100 * share((double)p->correct, p->labelled), share(p->loss_sum, p->labelled),
-                     (unsigned long long)p->labelled);
+                     100 * cmd_predict_share((double)p->correct, p->labelled),
+                     cmd_predict_share(p->loss_sum, p->labelled), (unsigned long long)p->labelled);
     base_progress_clear();
     base_info("%s", s.text);
     base_str_fini(&s);
 }
 
-/* Bad samples make a failure of a prediction that went to its end. */
-static base_status judge(const struct prediction *p)
-{
-    if (p->bad <= (uint64_t)p->args->skip_bad)
-        return BASE_OK;
-    return base_fail(BASE_ERR_DATA, "%llu of %llu could not be read", (unsigned long long)p->bad,
-                     (unsigned long long)p->done);
-}
-
-/* With --json the object on standard output is complete whatever happened, so that the failure must
- * not print another: its message is told here. */
-static base_status finish(struct prediction *p, base_status st)
+/* With --json the object on standard output is complete even after a failure, and main must not
+ * print another one: so this prints the failure's message. */
+static base_status cmd_predict_finish(struct prediction *p, base_status st)
 {
     json_t *tail;
 
     if (st == BASE_OK || st == BASE_ERR_INTERRUPTED)
         cli_worst_write(&p->worst, &p->answers);
-    if (st == BASE_OK)
-        st = judge(p);
-    tail = tail_of(p, st);
+    if (st == BASE_OK && p->bad > (uint64_t)p->args->skip_bad)
+        st = base_fail(BASE_ERR_DATA, "%llu of %llu could not be read", (unsigned long long)p->bad,
+                       (unsigned long long)p->done);
+    tail = cmd_predict_tail_of(p, st);
     cli_answers_end(&p->answers, tail);
     json_decref(tail);
     if ((fflush(stdout) != 0 || ferror(stdout)) && st == BASE_OK)
         st = base_fail(BASE_ERR_IO, "cannot write to standard output: %m");
-    tell(p); /* after the answers, also where both go to one file */
+    cmd_predict_tell(p); /* after the answers, also where both go to one file */
     if (st != BASE_OK && p->args->json) {
         base_warn("%s", base_message());
         st = base_fail(st, "%s", "");
@@ -257,7 +253,7 @@ static base_status finish(struct prediction *p, base_status st)
 
 /* ---- the command ---- */
 
-static base_status predict(struct prediction *p, const struct cli_positional *positional)
+static base_status cmd_predict_all(struct prediction *p, const struct cli_positional *positional)
 {
     base_status st = BASE_OK;
     struct model_predictor *predictor = NULL;
@@ -265,7 +261,7 @@ static base_status predict(struct prediction *p, const struct cli_positional *po
 
     p->batch = (int)((uint64_t)p->args->batch < p->total ? (uint64_t)p->args->batch : p->total);
     TRY(model_predictor_new(&p->model, p->batch, p->answers.top, &predictor));
-    head = head_of(p, positional);
+    head = cmd_predict_head_of(p, positional);
     base_stop_install(NULL);
     p->begin = base_now();
     p->progress = p->args->errors > 0 || !isatty(STDOUT_FILENO);
@@ -273,14 +269,14 @@ static base_status predict(struct prediction *p, const struct cli_positional *po
     p->begun = true;
     for (size_t i = 0; i < p->count; i++)
         TRY(model_predict(predictor, p->sources[i].set, p->sources[i].part,
-                          (struct model_answers){take, p}));
+                          (struct model_answers){cmd_predict_take, p}));
 out:
     json_decref(head);
     model_predictor_free(predictor);
     return st;
 }
 
-static base_status run(void *args, const struct cli_positional *positional)
+static base_status cmd_predict(void *args, const struct cli_positional *positional)
 {
     base_status st = BASE_OK;
     const struct args *a = args;
@@ -300,13 +296,13 @@ static base_status run(void *args, const struct cli_positional *positional)
         .out = stdout,
         .top = (int)(a->top < p.model.about.classes ? a->top : p.model.about.classes),
     };
-    TRY(open_sources(&p, positional->at + 1, positional->count - 1));
+    TRY(cmd_predict_open_sources(&p, positional->at + 1, positional->count - 1));
     if (a->errors > 0)
-        TRY(check_labels(&p));
+        TRY(cmd_predict_check_labels(&p));
     cli_worst_init(&p.worst, (size_t)a->errors);
-    st = predict(&p, positional);
+    st = cmd_predict_all(&p, positional);
     if (p.begun)
-        st = finish(&p, st);
+        st = cmd_predict_finish(&p, st);
 out:
     cli_worst_fini(&p.worst);
     for (size_t i = 0; i < p.count; i++)
@@ -361,5 +357,5 @@ const struct cli_command cli_command_predict = {
     .defaults = &(const struct args){.runs_dir = "runs", .part = "test", .top = 5, .batch = 64},
     .min_positional = 2,
     .max_positional = INT_MAX,
-    .run = run,
+    .run = cmd_predict,
 };

@@ -12,13 +12,13 @@
 #include "cli/cli.h"
 #include "train/run.h"
 
-static json_t *look_up(const json_t *object, const char *a, const char *b)
+static json_t *cmd_runs_look_up(const json_t *object, const char *a, const char *b)
 {
     return json_object_get(json_object_get(object, a), b);
 }
 
 /* A figure of the newest epoch that was tested; NULL: none was. */
-static json_t *tested(const json_t *epochs, const char *key)
+static json_t *cmd_runs_tested(const json_t *epochs, const char *key)
 {
     for (size_t i = json_array_size(epochs); i-- > 0;) {
         json_t *figure = json_object_get(json_array_get(epochs, i), key);
@@ -29,11 +29,11 @@ static json_t *tested(const json_t *epochs, const char *key)
     return NULL;
 }
 
-/* What one line needs, out of a run.json; of a run without an end, out of its events. */
-static json_t *summary(const struct train_run *run)
+/* What one line shows, from run.json; for a run that has not ended, from its events. */
+static json_t *cmd_runs_summary(const struct train_run *run)
 {
     const char *status = train_run_status(run);
-    const json_t *settings = look_up(run->json, "about", "settings");
+    const json_t *settings = cmd_runs_look_up(run->json, "about", "settings");
     const json_t *result = json_object_get(run->json, "result");
     bool ended = strcmp(status, "done") == 0 || strcmp(status, "interrupted") == 0;
     double age;
@@ -41,21 +41,23 @@ static json_t *summary(const struct train_run *run)
     bool live = !ended && newest != NULL;
     const json_t *epochs = json_object_get(run->json, "epochs");
 
-    object =
-        json_pack("{s:s, s:s, s:O?, s:o, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?}", "name",
-                  run->name, "status", status, "created", json_object_get(run->json, "created"),
-                  "age_seconds", base_json_number(age), "model", json_object_get(settings, "model"),
-                  "data", json_object_get(settings, "data"), "steps",
-                  json_object_get(live ? newest : result, live ? "step" : "steps"), "train_loss",
-                  live ? json_object_get(newest, "loss") : look_up(result, "train", "loss"),
-                  "test_loss", live ? NULL : look_up(result, "test", "loss"), "test_accuracy",
-                  live ? tested(epochs, "test_accuracy") : look_up(result, "test", "accuracy"),
-                  "test_r2", live ? tested(epochs, "test_r2") : look_up(result, "test", "r2"));
+    object = json_pack(
+        "{s:s, s:s, s:O?, s:o, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?}", "name", run->name,
+        "status", status, "created", json_object_get(run->json, "created"), "age_seconds",
+        base_json_number(age), "model", json_object_get(settings, "model"), "data",
+        json_object_get(settings, "data"), "steps",
+        json_object_get(live ? newest : result, live ? "step" : "steps"), "train_loss",
+        live ? json_object_get(newest, "loss") : cmd_runs_look_up(result, "train", "loss"),
+        "test_loss", live ? NULL : cmd_runs_look_up(result, "test", "loss"), "test_accuracy",
+        live ? cmd_runs_tested(epochs, "test_accuracy")
+             : cmd_runs_look_up(result, "test", "accuracy"),
+        "test_r2",
+        live ? cmd_runs_tested(epochs, "test_r2") : cmd_runs_look_up(result, "test", "r2"));
     json_decref(newest);
     return object;
 }
 
-static const char *text_of(const json_t *object, const char *key)
+static const char *cmd_runs_text_of(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
 
@@ -63,7 +65,7 @@ static const char *text_of(const json_t *object, const char *key)
 }
 
 /* "42 s", "7 min", "3 h", "12 d" */
-static void print_age(const json_t *age)
+static void cmd_runs_print_age(const json_t *age)
 {
     static const struct {
         const char *name;
@@ -77,13 +79,13 @@ static void print_age(const json_t *age)
     printf("%5.0f %-3s", floor(seconds / units[i].seconds), units[i].name);
 }
 
-static void print_line(const json_t *s)
+static void cmd_runs_print_line(const json_t *s)
 {
     const json_t *loss = json_object_get(s, "train_loss");
     const json_t *accuracy = json_object_get(s, "test_accuracy");
     const json_t *r2 = json_object_get(s, "test_r2");
 
-    printf("%-32s %-11s %8lld ", text_of(s, "name"), text_of(s, "status"),
+    printf("%-32s %-11s %8lld ", cmd_runs_text_of(s, "name"), cmd_runs_text_of(s, "status"),
            json_integer_value(json_object_get(s, "steps")));
     if (json_is_number(loss))
         printf("%8.4f ", json_number_value(loss));
@@ -95,8 +97,9 @@ static void print_line(const json_t *s)
         printf("R²%8.4f ", json_number_value(r2));
     else
         printf("%10s ", "-");
-    print_age(json_object_get(s, "age_seconds"));
-    printf("  %-20s %s on %s\n", text_of(s, "created"), text_of(s, "model"), text_of(s, "data"));
+    cmd_runs_print_age(json_object_get(s, "age_seconds"));
+    printf("  %-20s %s on %s\n", cmd_runs_text_of(s, "created"), cmd_runs_text_of(s, "model"),
+           cmd_runs_text_of(s, "data"));
 }
 
 struct args {
@@ -104,11 +107,11 @@ struct args {
     const char *sort;
 };
 
-/* What --sort is told, and the field of the JSON it stands for. */
+/* The values of --sort, and the JSON field that each stands for. */
 static const char *const sort_names[] = {"created", "age",      "name", "status", "steps",
                                          "loss",    "accuracy", "r2",   NULL};
 
-static const char *sort_field(const char *name)
+static const char *cmd_runs_sort_field(const char *name)
 {
     if (strcmp(name, "loss") == 0)
         return "train_loss";
@@ -119,7 +122,7 @@ static const char *sort_field(const char *name)
     return strcmp(name, "accuracy") == 0 ? "test_accuracy" : name;
 }
 
-static base_status find_runs(const char *runs_dir, json_t *list)
+static base_status cmd_runs_find(const char *runs_dir, json_t *list)
 {
     base_status st = BASE_OK;
     char **names = NULL;
@@ -131,7 +134,7 @@ static base_status find_runs(const char *runs_dir, json_t *list)
         struct train_run run;
 
         if (train_run_open(runs_dir, names[i], &run) == BASE_OK)
-            json_array_append_new(list, summary(&run));
+            json_array_append_new(list, cmd_runs_summary(&run));
         else
             base_warn("%s is left out: %s", names[i], base_message());
         train_run_close(&run);
@@ -141,14 +144,14 @@ out:
     return st;
 }
 
-static base_status show(const struct args *a)
+static base_status cmd_runs_show(const struct args *a)
 {
     base_status st = BASE_OK;
     json_t *list = json_array(), *object = NULL, *item;
     size_t index;
 
-    TRY(find_runs(a->common.runs_dir, list));
-    cli_sort(list, sort_field(a->sort));
+    TRY(cmd_runs_find(a->common.runs_dir, list));
+    cli_sort(list, cmd_runs_sort_field(a->sort));
     if (json_array_size(list) == 0)
         base_info("no runs in %s", a->common.runs_dir);
     if (a->common.json) {
@@ -159,7 +162,7 @@ static base_status show(const struct args *a)
                "accuracy", "age", "created", "what");
         json_array_foreach(list, index, item)
         {
-            print_line(item);
+            cmd_runs_print_line(item);
         }
     }
 out:
@@ -168,8 +171,9 @@ out:
     return st;
 }
 
-/* All of them or, where one is wrong or at work, none. The locks keep them from being resumed. */
-static base_status remove_runs(const struct args *a, const char *const *names, int count)
+/* Removes all of them or, if one is not a run or is running, none. The locks keep other processes
+ * from resuming them. */
+static base_status cmd_runs_remove(const struct args *a, const char *const *names, int count)
 {
     base_status st = BASE_OK;
     struct train_run runs[BASE_MAX_TEXTS] = {0};
@@ -200,13 +204,13 @@ out:
 
 static const char *const verbs[] = {"rm", NULL};
 
-static base_status run(void *args, const struct cli_positional *positional)
+static base_status cmd_runs(void *args, const struct cli_positional *positional)
 {
     if (positional->count == 0)
-        return show(args);
+        return cmd_runs_show(args);
     if (strcmp(positional->at[0], "rm") != 0)
         return base_unknown(BASE_ERR_USAGE, "verb", positional->at[0], verbs, 1);
-    return remove_runs(args, positional->at + 1, positional->count - 1);
+    return cmd_runs_remove(args, positional->at + 1, positional->count - 1);
 }
 
 #define AT(field) offsetof(struct args, field)
@@ -234,5 +238,5 @@ const struct cli_command cli_command_runs = {
     .args_size = sizeof(struct args),
     .defaults = &(const struct args){.common = {.runs_dir = "runs"}, .sort = "created"},
     .max_positional = BASE_MAX_TEXTS,
-    .run = run,
+    .run = cmd_runs,
 };

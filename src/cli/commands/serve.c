@@ -13,7 +13,7 @@ struct args {
     bool json, quiet;
 };
 
-static base_status run(void *args, const struct cli_positional *positional)
+static base_status cmd_serve(void *args, const struct cli_positional *positional)
 {
     struct args *a = args;
     json_t *result = NULL;
@@ -125,5 +125,5 @@ const struct cli_command cli_command_serve = {
                                                .connections = 1024,
                                                .connections_per_address = 512,
                                                .drain_seconds = 30}},
-    .run = run,
+    .run = cmd_serve,
 };

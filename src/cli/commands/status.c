@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * paceline status RUN: asks a running job who is there and what they do. A training in one process
- * has no coordinator to ask: its run's folder and /proc tell the same about it.
+ * paceline status RUN: asks a running job which workers it has and what they do. A training in one
+ * process has no coordinator to ask: its run's folder and /proc tell the same about it.
  */
 #include <math.h>
 #include <string.h>
@@ -17,8 +17,8 @@
 #include "cluster/status.h"
 #include "train/run.h"
 
-/* A run by name or folder, or the socket itself. */
-static char *find_socket(const char *runs_dir, const char *name)
+/* `name` is a run's name or folder, or the socket itself. */
+static char *cmd_status_find_socket(const char *runs_dir, const char *name)
 {
     struct stat file;
 
@@ -29,19 +29,19 @@ static char *find_socket(const char *runs_dir, const char *name)
     return base_format("%s/%s/status", runs_dir, name);
 }
 
-static double number(const json_t *object, const char *key)
+static double cmd_status_number(const json_t *object, const char *key)
 {
     return json_number_value(json_object_get(object, key));
 }
 
-static const char *text(const json_t *object, const char *key)
+static const char *cmd_status_text(const json_t *object, const char *key)
 {
     const char *value = json_string_value(json_object_get(object, key));
 
     return value != NULL ? value : "-";
 }
 
-static void print_rank(const json_t *worker)
+static void cmd_status_print_rank(const json_t *worker)
 {
     const json_t *rank = json_object_get(worker, "rank");
 
@@ -51,37 +51,40 @@ static void print_rank(const json_t *worker)
         printf("%4s", "-");
 }
 
-static void print_table(const json_t *s)
+static void cmd_status_print_table(const json_t *s)
 {
     size_t i;
     json_t *item;
 
-    printf("%s, %s for %.0f s, view %.0f\n", text(s, "program"), text(s, "phase"),
-           number(s, "seconds"), number(s, "view"));
+    printf("%s, %s for %.0f s, view %.0f\n", cmd_status_text(s, "program"),
+           cmd_status_text(s, "phase"), cmd_status_number(s, "seconds"),
+           cmd_status_number(s, "view"));
     printf("\n%4s  %-20s %-24s %8s %6s %9s %6s %8s\n", "host", "name", "address", "workers",
            "cpu %", "memory MB", "load", "silent s");
     json_array_foreach(json_object_get(s, "hosts"), i, item)
     {
-        printf("%4.0f  %-20s %-24s %8.0f %6.0f %9.0f %6.2f %8.1f\n", number(item, "host"),
-               text(item, "name"), text(item, "address"), number(item, "workers"),
-               100 * number(item, "cpu"), number(item, "memory") / 1e6, number(item, "load"),
-               number(item, "silent_seconds"));
+        printf("%4.0f  %-20s %-24s %8.0f %6.0f %9.0f %6.2f %8.1f\n",
+               cmd_status_number(item, "host"), cmd_status_text(item, "name"),
+               cmd_status_text(item, "address"), cmd_status_number(item, "workers"),
+               100 * cmd_status_number(item, "cpu"), cmd_status_number(item, "memory") / 1e6,
+               cmd_status_number(item, "load"), cmd_status_number(item, "silent_seconds"));
     }
     printf("\n%6s %4s %4s %8s %-9s %6s %9s %10s %8s\n", "worker", "rank", "host", "pid", "state",
            "cpu %", "memory MB", "step", "steps/s");
     json_array_foreach(json_object_get(s, "workers"), i, item)
     {
-        printf("%6.0f ", number(item, "id"));
-        print_rank(item);
-        printf(" %4.0f %8.0f %-9s %6.0f %9.0f %10.0f %8.2f\n", number(item, "host"),
-               number(item, "pid"), text(item, "state"), 100 * number(item, "cpu"),
-               number(item, "memory") / 1e6, number(item, "step"), number(item, "step_rate"));
+        printf("%6.0f ", cmd_status_number(item, "id"));
+        cmd_status_print_rank(item);
+        printf(" %4.0f %8.0f %-9s %6.0f %9.0f %10.0f %8.2f\n", cmd_status_number(item, "host"),
+               cmd_status_number(item, "pid"), cmd_status_text(item, "state"),
+               100 * cmd_status_number(item, "cpu"), cmd_status_number(item, "memory") / 1e6,
+               cmd_status_number(item, "step"), cmd_status_number(item, "step_rate"));
     }
 }
 
 /* ---- a training in one process ---- */
 
-static double seconds_since(const char *created)
+static double cmd_status_seconds_since(const char *created)
 {
     struct tm utc = {0};
 
@@ -90,8 +93,8 @@ static double seconds_since(const char *created)
     return fmax(0, difftime(time(NULL), timegm(&utc)));
 }
 
-/* Looks twice, for CPU is what was used in between. */
-static void look(int pid, struct cluster_load *process_p, struct cluster_load *host_p)
+/* Looks twice, because CPU is measured between two looks. */
+static void cmd_status_look(int pid, struct cluster_load *process_p, struct cluster_load *host_p)
 {
     enum { BETWEEN = 200 * 1000 }; /* microseconds */
     struct cluster_monitor process = {0}, host = {0};
@@ -104,7 +107,7 @@ static void look(int pid, struct cluster_load *process_p, struct cluster_load *h
 }
 
 /* The object that a coordinator would answer with. */
-static json_t *single_status(const struct train_run *run)
+static json_t *cmd_status_single(const struct train_run *run)
 {
     int pid = (int)json_integer_value(json_object_get(run->json, "pid"));
     struct cluster_load process = {0}, host = {0};
@@ -114,24 +117,24 @@ static json_t *single_status(const struct train_run *run)
     char name[256] = "";
 
     gethostname(name, sizeof name - 1);
-    look(pid, &process, &host);
-    seconds = number(newest, "seconds");
+    cmd_status_look(pid, &process, &host);
+    seconds = cmd_status_number(newest, "seconds");
     object = json_pack(
         "{s:i, s:s, s:s, s:s, s:i, s:f, s:[{s:i, s:o, s:s, s:i, s:i, s:f, s:f, s:f, s:f}], "
         "s:[{s:i, s:i, s:i, s:i, s:s, s:f, s:f, s:I, s:f}]}",
         "schema", 1, "job", run->name, "program", "train", "phase", "running", "view", 0, "seconds",
-        seconds_since(json_string_value(json_object_get(run->json, "created"))), "hosts", "host", 0,
-        "name", base_json_text(name), "address", "", "workers", 1, "pid", pid, "cpu", host.cpu,
-        "memory", host.memory, "load", host.load, "silent_seconds", age, "workers", "id", 0, "rank",
-        0, "host", 0, "pid", pid, "state", "ready", "cpu", process.cpu, "memory", process.memory,
-        "step", json_is_integer(step) ? json_integer_value(step) : (json_int_t)-1, "step_rate",
-        seconds > 0 ? 1 / seconds : 0);
+        cmd_status_seconds_since(json_string_value(json_object_get(run->json, "created"))), "hosts",
+        "host", 0, "name", base_json_text(name), "address", "", "workers", 1, "pid", pid, "cpu",
+        host.cpu, "memory", host.memory, "load", host.load, "silent_seconds", age, "workers", "id",
+        0, "rank", 0, "host", 0, "pid", pid, "state", "ready", "cpu", process.cpu, "memory",
+        process.memory, "step", json_is_integer(step) ? json_integer_value(step) : (json_int_t)-1,
+        "step_rate", seconds > 0 ? 1 / seconds : 0);
     json_decref(newest);
     return object;
 }
 
-/* Where there is no socket: a run that says of itself what it is. */
-static base_status ask_folder(const char *runs_dir, const char *name, json_t **status_p)
+/* Without a socket, the run's folder tells its state. */
+static base_status cmd_status_ask_folder(const char *runs_dir, const char *name, json_t **status_p)
 {
     base_status st = BASE_OK;
     struct train_run run = {0};
@@ -146,27 +149,27 @@ static base_status ask_folder(const char *runs_dir, const char *name, json_t **s
     status = train_run_status(&run);
     if (strcmp(status, "running") != 0)
         TRY(base_fail(BASE_ERR_USAGE, "nothing is running: run %s is %s", run.name, status));
-    *status_p = single_status(&run);
+    *status_p = cmd_status_single(&run);
 out:
     train_run_close(&run);
     return st;
 }
 
-static base_status run(void *args, const struct cli_positional *positional)
+static base_status cmd_status(void *args, const struct cli_positional *positional)
 {
     base_status st = BASE_OK;
     const struct cli_runs_args *a = args;
-    char *path = find_socket(a->runs_dir, positional->at[0]);
+    char *path = cmd_status_find_socket(a->runs_dir, positional->at[0]);
     json_t *status = NULL;
 
     if (base_exists(path))
         TRY(cluster_status_ask(path, base_now() + 5, &status));
     else
-        TRY(ask_folder(a->runs_dir, positional->at[0], &status));
+        TRY(cmd_status_ask_folder(a->runs_dir, positional->at[0], &status));
     if (a->json)
         TRY(base_json_print(status));
     else
-        print_table(status);
+        cmd_status_print_table(status);
 out:
     json_decref(status);
     base_free(path);
@@ -184,5 +187,5 @@ const struct cli_command cli_command_status = {
     .defaults = &cli_runs_defaults,
     .min_positional = 1,
     .max_positional = 1,
-    .run = run,
+    .run = cmd_status,
 };

@@ -12,7 +12,7 @@ struct args {
     bool json;
 };
 
-static json_t *options_of(const struct train_strategy *strategy)
+static json_t *cmd_strategies_options_of(const struct train_strategy *strategy)
 {
     json_t *list = json_array();
     struct base_option row;
@@ -30,7 +30,7 @@ static json_t *options_of(const struct train_strategy *strategy)
 }
 
 /* Texts of options that are worth a try; tests run all of them. */
-static json_t *examples_of(const struct train_strategy *strategy)
+static json_t *cmd_strategies_examples_of(const struct train_strategy *strategy)
 {
     json_t *list = json_array();
 
@@ -39,14 +39,14 @@ static json_t *examples_of(const struct train_strategy *strategy)
     return list;
 }
 
-static json_t *choice_json(bool several)
+static json_t *cmd_strategies_choice_json(bool several)
 {
     struct train_choice choice = train_strategy_auto(several);
 
     return json_pack("{s:s, s:s}", "strategy", choice.strategy, "why", choice.why);
 }
 
-static base_status print_json(void)
+static base_status cmd_strategies_print_json(void)
 {
     json_t *list = json_array(), *object;
     base_status st;
@@ -57,16 +57,18 @@ static base_status print_json(void)
         json_array_append_new(list,
                               json_pack("{s:s, s:s, s:s, s:b, s:o, s:o}", "name", s->name, "help",
                                         s->help, "commit_unit", s->commit_unit, "alone", s->alone,
-                                        "options", options_of(s), "examples", examples_of(s)));
+                                        "options", cmd_strategies_options_of(s), "examples",
+                                        cmd_strategies_examples_of(s)));
     }
-    object = json_pack("{s:i, s:o, s:{s:o, s:o}}", "schema", 1, "strategies", list, TRAIN_AUTO,
-                       "one", choice_json(false), "several", choice_json(true));
+    object =
+        json_pack("{s:i, s:o, s:{s:o, s:o}}", "schema", 1, "strategies", list, TRAIN_AUTO, "one",
+                  cmd_strategies_choice_json(false), "several", cmd_strategies_choice_json(true));
     st = base_json_print(object);
     json_decref(object);
     return st;
 }
 
-static void print_choices(void)
+static void cmd_strategies_print_choices(void)
 {
     struct train_choice one = train_strategy_auto(false), several = train_strategy_auto(true);
 
@@ -77,7 +79,7 @@ static void print_choices(void)
         "    too little memory  is refused with the figures, and with the strategies that fit\n");
 }
 
-static void print_text(void)
+static void cmd_strategies_print_text(void)
 {
     for (size_t i = 0; i < train_strategy_count; i++) {
         const struct train_strategy *s = train_strategy_registry[i];
@@ -96,17 +98,17 @@ static void print_text(void)
             base_free(help);
         }
     }
-    print_choices();
+    cmd_strategies_print_choices();
 }
 
-static base_status run(void *args, const struct cli_positional *positional)
+static base_status cmd_strategies(void *args, const struct cli_positional *positional)
 {
     const struct args *a = args;
 
     (void)positional;
     if (a->json)
-        return print_json();
-    print_text();
+        return cmd_strategies_print_json();
+    cmd_strategies_print_text();
     return BASE_OK;
 }
 
@@ -129,5 +131,5 @@ const struct cli_command cli_command_strategies = {
     .options = options,
     .args_size = sizeof(struct args),
     .defaults = &(const struct args){0},
-    .run = run,
+    .run = cmd_strategies,
 };

@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 #include "comm/secret.h"
 
-static base_status run(void *args, const struct cli_positional *positional)
+static base_status cmd_token(void *args, const struct cli_positional *positional)
 {
     char text[COMM_TOKEN_TEXT];
     struct comm_secret secret;
@@ -38,5 +38,5 @@ const struct cli_command cli_command_token = {
     .examples = "  paceline token job.token               # a new file that only you can read\n"
                 "  export PACELINE_TOKEN=$(paceline token) # or in the environment\n",
     .max_positional = 1,
-    .run = run,
+    .run = cmd_token,
 };

@@ -181,8 +181,8 @@ out:
     return st;
 }
 
-/* Does this process need the run that is resumed? Elsewhere host 0's job counts; without an agent
- * everybody reads it. */
+/* Does this process need the run that is resumed? Other hosts get host 0's job; without an agent
+ * every process reads the run. */
 static bool inherits(const struct train_job *job, const struct cluster_launch *launch)
 {
     const struct comm_transport *transport =
@@ -203,7 +203,7 @@ static base_status run_workers(const struct train_job *job, const struct cluster
                                   .restarts = job->restart,
                                   .one_speaks = true,
                                   .steps = true,
-                                  .folder = true};
+                                  .tells_folder = true};
 
     if (launch->host == 0) /* whose job counts; a run's settings are there alone */
         TRY(check(job, launch, &setup.least));
@@ -224,7 +224,7 @@ static bool runs_here(const struct train_job *job, const struct cluster_launch *
            strcmp(train_job_strategy(job, false), "single") == 0;
 }
 
-static base_status run(void *args, const struct cli_positional *positional)
+static base_status cmd_train(void *args, const struct cli_positional *positional)
 {
     struct train_job *job = args;
     struct cluster_launch launch;
@@ -270,5 +270,5 @@ const struct cli_command cli_command_train = {
     .options = train_job_options,
     .args_size = sizeof(struct train_job),
     .defaults = &train_job_defaults,
-    .run = run,
+    .run = cmd_train,
 };

@@ -10,7 +10,7 @@
 #include "cluster/process.h"
 #include "cluster/worker.h"
 
-static base_status run(void *args, const struct cli_positional *positional)
+static base_status cmd_worker(void *args, const struct cli_positional *positional)
 {
     struct stat file;
 
@@ -28,5 +28,5 @@ const struct cli_command cli_command_worker = {
     .min_positional = 1,
     .max_positional = 1,
     .hidden = true,
-    .run = run,
+    .run = cmd_worker,
 };

@@ -20,19 +20,19 @@ struct bench {
     struct cluster_worker *worker;
     const char *collective; /* kinds and algorithms, as words */
     int64_t bytes;          /* 0: all sizes */
-    double seconds;         /* of each case */
-    int every;              /* algorithms, not only the chosen ones */
-    bool engine;            /* each of them through the engine, too */
+    double seconds;         /* how long each case is measured */
+    int every;              /* measures every algorithm, not only the chosen ones */
+    bool engine;            /* measures each case through the engine, too */
     bool kinds[COLL_KINDS];
     struct coll *coll;
     struct coll_measure *measure;
     struct coll_limits limits;
     int workers;
-    bool stops; /* a person asked */
+    bool stops; /* a person asked to stop */
     json_t *results;
 };
 
-static base_status read_job(struct bench *b, const json_t *job)
+static base_status collectives_read_job(struct bench *b, const json_t *job)
 {
     base_status st = BASE_OK;
 
@@ -50,7 +50,7 @@ out:
 
 /* A word is a kind ("all-reduce"), an algorithm ("ring": of every kind that has it), or both
  * ("all-reduce=ring"). The words that name algorithms are put into `forced`. */
-static void read_word(struct bench *b, const char *word, char *forced, size_t room)
+static void collectives_read_word(struct bench *b, const char *word, char *forced, size_t room)
 {
     size_t length = strcspn(word, "="), used = strlen(forced);
     bool is_kind = false;
@@ -67,7 +67,7 @@ static void read_word(struct bench *b, const char *word, char *forced, size_t ro
     snprintf(forced + used, room - used, "%s ", word);
 }
 
-static base_status read_words(struct bench *b, char *forced, size_t room)
+static base_status collectives_read_words(struct bench *b, char *forced, size_t room)
 {
     char *copy = base_strdup(b->collective), *rest = NULL;
     bool any = false;
@@ -75,7 +75,7 @@ static base_status read_words(struct bench *b, char *forced, size_t room)
     forced[0] = '\0';
     for (char *word = strtok_r(copy, " ,", &rest); word; word = strtok_r(NULL, " ,", &rest))
         if (strcmp(word, "auto") != 0)
-            read_word(b, word, forced, room);
+            collectives_read_word(b, word, forced, room);
     base_free(copy);
     for (int kind = 0; kind < COLL_KINDS; kind++)
         any |= b->kinds[kind];
@@ -84,15 +84,15 @@ static base_status read_words(struct bench *b, char *forced, size_t room)
     return coll_force(b->coll, forced);
 }
 
-static bool can_share(enum coll_kind kind)
+static bool collectives_can_share(enum coll_kind kind)
 {
     return kind == COLL_ALL_REDUCE || kind == COLL_REDUCE_SCATTER || kind == COLL_ALL_GATHER;
 }
 
-/* What is measured of one kind, one size and one sort of buffers: `forced`, or with `every` also
- * each algorithm that serves. */
-static int cases_of(struct bench *b, enum coll_kind kind, size_t bytes, bool shared,
-                    const char *forced, char names[][64], struct coll_case *cases)
+/* Lists what to measure for one kind, one size and one sort of buffers: `forced`, and with `every`
+ * also each algorithm that serves. */
+static int collectives_cases_of(struct bench *b, enum coll_kind kind, size_t bytes, bool shared,
+                                const char *forced, char names[][64], struct coll_case *cases)
 {
     int count = 0;
 
@@ -106,15 +106,15 @@ static int cases_of(struct bench *b, enum coll_kind kind, size_t bytes, bool sha
             continue;
         snprintf(names[count], sizeof names[count], "%s=%s", coll_kind_names[kind], a->name);
         if (coll_force(b->coll, names[count]) != BASE_OK)
-            continue; /* does not serve this group */
+            continue; /* the algorithm does not serve this group */
         cases[count] = (struct coll_case){kind, bytes, shared, names[count], false};
         count++;
     }
     return count;
 }
 
-static json_t *result_of(struct bench *b, const struct coll_case *one,
-                         const struct coll_times *times, bool forced)
+static json_t *collectives_result_of(struct bench *b, const struct coll_case *one,
+                                     const struct coll_times *times, bool forced)
 {
     double limit = coll_limit(b->measure, one, &b->limits);
 
@@ -128,15 +128,8 @@ static json_t *result_of(struct bench *b, const struct coll_case *one,
                      limit > 0 ? json_real(limit / times->median) : json_null());
 }
 
-/* What rank 0 has heard counts, so that nobody waits for one that has stopped. */
-static base_status agree_to_stop(struct bench *b)
-{
-    b->stops = cluster_worker_stopping(b->worker);
-    return coll_broadcast(b->coll, 0, &b->stops, sizeof b->stops);
-}
-
-static base_status measure(struct bench *b, enum coll_kind kind, size_t bytes, bool shared,
-                           const char *forced)
+static base_status collectives_measure(struct bench *b, enum coll_kind kind, size_t bytes,
+                                       bool shared, const char *forced)
 {
     base_status st = BASE_OK;
     char names[MOST_CASES][64];
@@ -144,19 +137,21 @@ static base_status measure(struct bench *b, enum coll_kind kind, size_t bytes, b
     struct coll_times times[MOST_CASES];
     int count;
 
-    TRY(agree_to_stop(b));
+    /* Rank 0 decides for all, so that no rank waits for one that has stopped. */
+    b->stops = cluster_worker_stopping(b->worker);
+    TRY(coll_broadcast(b->coll, 0, &b->stops, sizeof b->stops));
     if (b->stops)
         goto out;
-    count = cases_of(b, kind, bytes, shared, forced, names, cases);
+    count = collectives_cases_of(b, kind, bytes, shared, forced, names, cases);
     TRY(coll_measure_all(b->measure, cases, count, b->seconds * count, times));
     for (int i = 0; i < count; i++)
-        json_array_append_new(b->results,
-                              result_of(b, &cases[i], &times[i], i > (int)b->engine || *forced));
+        json_array_append_new(b->results, collectives_result_of(b, &cases[i], &times[i],
+                                                                i > (int)b->engine || *forced));
 out:
     return st;
 }
 
-static base_status measure_sizes(struct bench *b, const char *forced)
+static base_status collectives_measure_sizes(struct bench *b, const char *forced)
 {
     base_status st = BASE_OK;
 
@@ -166,12 +161,13 @@ static base_status measure_sizes(struct bench *b, const char *forced)
         if (!b->kinds[kind])
             continue;
         if (kind == COLL_BARRIER) {
-            TRY(measure(b, COLL_BARRIER, 0, false, forced));
+            TRY(collectives_measure(b, COLL_BARRIER, 0, false, forced));
             continue;
         }
         for (; bytes <= MOST_BYTES || b->bytes > 0; bytes *= 4) {
-            for (int shared = 0; shared <= (int)can_share((enum coll_kind)kind); shared++)
-                TRY(measure(b, (enum coll_kind)kind, bytes, shared, forced));
+            for (int shared = 0; shared <= (int)collectives_can_share((enum coll_kind)kind);
+                 shared++)
+                TRY(collectives_measure(b, (enum coll_kind)kind, bytes, shared, forced));
             if (b->bytes > 0)
                 break;
         }
@@ -180,17 +176,18 @@ out:
     return st;
 }
 
-static base_status in_group(struct bench *b, struct comm_group *group, json_t **result_p)
+static base_status collectives_in_group(struct bench *b, struct comm_group *group,
+                                        json_t **result_p)
 {
     base_status st = BASE_OK;
     char forced[512];
 
     b->workers = comm_group_size(group);
     TRY(coll_open(group, NULL, &b->coll));
-    TRY(read_words(b, forced, sizeof forced));
+    TRY(collectives_read_words(b, forced, sizeof forced));
     TRY(coll_measure_open(b->coll, b->bytes > 0 ? (size_t)b->bytes : MOST_BYTES, &b->measure));
     TRY(coll_measure_limits(b->measure, &b->limits));
-    TRY(measure_sizes(b, forced));
+    TRY(collectives_measure_sizes(b, forced));
     *result_p = json_pack("{s:i, s:i, s:{s:f, s:f, s:f}, s:O, s:b}", "schema", 1, "workers",
                           b->workers, "limits", "memory_read", b->limits.memory_read,
                           "memory_write", b->limits.memory_write, "link", b->limits.link, "results",
@@ -201,16 +198,17 @@ out:
     return st;
 }
 
-static base_status run(struct cluster_worker *worker, const json_t *job, json_t **result_p)
+static base_status collectives_run(struct cluster_worker *worker, const json_t *job,
+                                   json_t **result_p)
 {
     base_status st = BASE_OK;
     struct bench b = {.worker = worker, .results = json_array()};
     struct comm_group *group = NULL;
     struct comm_view view = {0};
 
-    TRY(read_job(&b, job));
+    TRY(collectives_read_job(&b, job));
     TRY(cluster_worker_group(worker, PATIENCE, &view, &group));
-    TRY(in_group(&b, group, result_p));
+    TRY(collectives_in_group(&b, group, result_p));
 out:
     cluster_worker_leave(worker, group);
     json_decref(b.results);
@@ -220,5 +218,5 @@ out:
 const struct cluster_program cluster_program_collectives = {
     .name = "collectives",
     .help = "times of collective operations",
-    .run = run,
+    .run = collectives_run,
 };

@@ -18,7 +18,7 @@
  *   {"seconds"}                       rank 0: of one all-reduce, after `time`
  *   {"checked"}, {"held"}, {"skipped"}   done: operations, bytes; the view that it is in
  *   {"failed","lost","at","done","view","message"}
- *                                     the code, who was lost (0: nobody can be named), when
+ *                                     the code, who was lost (0: no worker can be named), when
  *                                     (CLOCK_MONOTONIC) and after how many operations of `check`
  *   {"wrong"}                         a result was; the worker ends
  *
@@ -38,15 +38,15 @@
 #include "cli/drill.h"
 #include "cluster/worker.h"
 
-static const double IDLE = 600; /* seconds until a driver that says nothing is gone */
-enum { LOOK = 100 };            /* milliseconds until an idle worker looks for a new view */
-static const size_t MOST = (size_t)1 << 30; /* bytes an order may ask for */
+static const double IDLE = 600; /* seconds after which a silent driver counts as gone */
+enum { LOOK = 100 };            /* milliseconds after which an idle worker looks for a new view */
+static const size_t MOST = (size_t)1 << 30; /* the most bytes that an order may ask for */
 
 struct drill {
     struct cluster_worker *worker;
     const char *collective;
     double patience;
-    int fd; /* of the driver */
+    int fd; /* connection to the driver */
     char inbox[256];
     size_t have;
     struct comm_view view;
@@ -57,7 +57,7 @@ struct drill {
 
 /* ---- the driver's socket ---- */
 
-static base_status dial(const char *path, int *fd_p)
+static base_status drill_dial(const char *path, int *fd_p)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
 
@@ -70,7 +70,7 @@ static base_status dial(const char *path, int *fd_p)
     return BASE_OK;
 }
 
-static base_status answer(struct drill *d, json_t *object)
+static base_status drill_answer(struct drill *d, json_t *object)
 {
     char *text = json_dumps(object, JSON_COMPACT);
     base_status st = BASE_OK;
@@ -84,8 +84,9 @@ static base_status answer(struct drill *d, json_t *object)
 
 enum wish { ORDER, NEW_VIEW, THE_END };
 
-/* Waits for the next line, which it takes without its end, or for a view or the job to end. */
-static base_status next_wish(struct drill *d, char line[256], enum wish *wish_p)
+/* Waits for the next line, which it returns without its newline, or for the view or the job to end.
+ */
+static base_status drill_next_wish(struct drill *d, char line[256], enum wish *wish_p)
 {
     double deadline = base_now() + IDLE;
     struct comm_view view;
@@ -125,7 +126,7 @@ static base_status next_wish(struct drill *d, char line[256], enum wish *wish_p)
 
 /* ---- orders ---- */
 
-static base_status one_all_reduce(struct drill *d, bool shared, size_t floats)
+static base_status drill_one_all_reduce(struct drill *d, bool shared, size_t floats)
 {
     float *result;
 
@@ -134,8 +135,8 @@ static base_status one_all_reduce(struct drill *d, bool shared, size_t floats)
     return coll_all_reduce(d->work.coll, d->work.x, floats, NULL);
 }
 
-/* x is zero, and stays so. */
-static base_status timed(struct drill *d, const char *buffers, size_t floats, long long count)
+/* x is all zeros, so the sums stay zero. */
+static base_status drill_timed(struct drill *d, const char *buffers, size_t floats, long long count)
 {
     bool shared = strcmp(buffers, "shared") == 0;
     double start;
@@ -144,20 +145,20 @@ static base_status timed(struct drill *d, const char *buffers, size_t floats, lo
     if (!shared && strcmp(buffers, "private") != 0)
         TRY(base_fail(BASE_ERR_USAGE, "buffers are private or shared, not %s", buffers));
     TRY(shared ? cli_drill_space_room(&d->work, floats) : cli_drill_room(&d->work, floats));
-    TRY(one_all_reduce(d, shared, floats));
+    TRY(drill_one_all_reduce(d, shared, floats));
     TRY(coll_barrier(d->work.coll));
     start = base_now();
     for (long long i = 0; i < count; i++)
-        TRY(one_all_reduce(d, shared, floats));
+        TRY(drill_one_all_reduce(d, shared, floats));
     TRY(coll_barrier(d->work.coll));
     if (d->work.rank == 0)
-        TRY(answer(d, json_pack("{s:f}", "seconds", (base_now() - start) / (double)count)));
+        TRY(drill_answer(d, json_pack("{s:f}", "seconds", (base_now() - start) / (double)count)));
 out:
     return st;
 }
 
-static base_status checked(struct drill *d, const char *name, size_t floats, long long count,
-                           long long *done_p)
+static base_status drill_checked(struct drill *d, const char *name, size_t floats, long long count,
+                                 long long *done_p)
 {
     const struct cli_drill_kind *kind = cli_drill_kinds;
     base_status st = BASE_OK;
@@ -173,12 +174,12 @@ static base_status checked(struct drill *d, const char *name, size_t floats, lon
         TRY(kind->run(&d->work, floats, (unsigned)*done_p));
         cluster_worker_step(d->worker, *done_p);
     }
-    TRY(answer(d, json_pack("{s:I}", "checked", (json_int_t)*done_p)));
+    TRY(drill_answer(d, json_pack("{s:I}", "checked", (json_int_t)*done_p)));
 out:
     return st;
 }
 
-static base_status hold(struct drill *d, size_t bytes)
+static base_status drill_hold(struct drill *d, size_t bytes)
 {
     base_status st = BASE_OK;
 
@@ -187,12 +188,12 @@ static base_status hold(struct drill *d, size_t bytes)
     TRY(base_tensor(bytes, 1, "memory to hold", &d->held));
     for (size_t i = 0; i < bytes; i += 4096)
         ((volatile char *)d->held)[i] = 1;
-    TRY(answer(d, json_pack("{s:I}", "held", (json_int_t)bytes)));
+    TRY(drill_answer(d, json_pack("{s:I}", "held", (json_int_t)bytes)));
 out:
     return st;
 }
 
-static base_status obey(struct drill *d, const char *line, long long *done_p)
+static base_status drill_obey(struct drill *d, const char *line, long long *done_p)
 {
     char verb[16], what[32];
     size_t bytes;
@@ -203,7 +204,7 @@ static base_status obey(struct drill *d, const char *line, long long *done_p)
 
     if (sscanf(line, "@%" SCNu32 " %n", &view, &used) == 1 && used > 0) {
         if (view != d->view.number)
-            return answer(d, json_pack("{s:I}", "skipped", (json_int_t)d->view.number));
+            return drill_answer(d, json_pack("{s:I}", "skipped", (json_int_t)d->view.number));
         line += used;
     }
     if (sscanf(line, "patience %lf", &seconds) == 1 && seconds > 0) {
@@ -212,20 +213,20 @@ static base_status obey(struct drill *d, const char *line, long long *done_p)
         return BASE_OK;
     }
     if (sscanf(line, "hold %zu", &bytes) == 1 && bytes <= 4 * MOST)
-        return hold(d, bytes);
+        return drill_hold(d, bytes);
     if (sscanf(line, "%15s %31s %zu %lld", verb, what, &bytes, &count) == 4 && bytes <= MOST &&
         count >= 0) {
         if (strcmp(verb, "time") == 0 && count > 0)
-            return timed(d, what, bytes / sizeof(float), count);
+            return drill_timed(d, what, bytes / sizeof(float), count);
         if (strcmp(verb, "check") == 0)
-            return checked(d, what, bytes / sizeof(float), count, done_p);
+            return drill_checked(d, what, bytes / sizeof(float), count, done_p);
     }
     return base_fail(BASE_ERR_USAGE, "the driver's order '%s' makes no sense", line);
 }
 
 /* ---- views ---- */
 
-static void leave(struct drill *d)
+static void drill_leave(struct drill *d)
 {
     cli_drill_work_fini(&d->work);
     coll_close(d->work.coll);
@@ -234,22 +235,22 @@ static void leave(struct drill *d)
     d->group = NULL;
 }
 
-/* A loss is an answer, and the next view is the remedy; a wrong result is told before the end. */
-static base_status report(struct drill *d, base_status failure, double at, long long done)
+/* Answers a loss, after which the next view goes on; tells a wrong result before the end. */
+static base_status drill_report(struct drill *d, base_status failure, double at, long long done)
 {
     uint32_t lost = d->group != NULL ? comm_group_lost(d->group) : 0;
 
     if (failure == BASE_ERR_INTERNAL)
-        base_ignore(answer(d, json_pack("{s:o}", "wrong", base_json_text(base_message()))));
+        base_ignore(drill_answer(d, json_pack("{s:o}", "wrong", base_json_text(base_message()))));
     if (failure != BASE_ERR_PEER_LOST && failure != BASE_ERR_TIMEOUT && failure != BASE_ERR_DATA)
         return failure;
-    return answer(d,
-                  json_pack("{s:s, s:I, s:f, s:I, s:I, s:o}", "failed", base_code_name(failure),
-                            "lost", (json_int_t)lost, "at", at, "done", (json_int_t)done, "view",
-                            (json_int_t)d->view.number, "message", base_json_text(base_message())));
+    return drill_answer(d, json_pack("{s:s, s:I, s:f, s:I, s:I, s:o}", "failed",
+                                     base_code_name(failure), "lost", (json_int_t)lost, "at", at,
+                                     "done", (json_int_t)done, "view", (json_int_t)d->view.number,
+                                     "message", base_json_text(base_message())));
 }
 
-static base_status enter(struct drill *d)
+static base_status drill_enter(struct drill *d)
 {
     json_t *ids = json_array();
     base_status st = BASE_OK;
@@ -261,38 +262,38 @@ static base_status enter(struct drill *d)
     coll_patience(d->work.coll, d->patience);
     for (uint32_t i = 0; i < d->view.size; i++)
         json_array_append_new(ids, json_integer(d->view.members[i].id));
-    TRY(answer(d, json_pack("{s:I, s:i, s:O}", "view", (json_int_t)d->view.number, "rank",
-                            d->work.rank, "members", ids)));
+    TRY(drill_answer(d, json_pack("{s:I, s:i, s:O}", "view", (json_int_t)d->view.number, "rank",
+                                  d->work.rank, "members", ids)));
 out:
     json_decref(ids);
     return st;
 }
 
-/* All orders of one view. */
-static base_status serve(struct drill *d, bool *ended_p)
+/* Serves all orders of one view. */
+static base_status drill_serve(struct drill *d, bool *ended_p)
 {
     char line[256];
     enum wish wish = ORDER;
     long long done = 0;
     base_status st = BASE_OK;
 
-    TRY(enter(d));
+    TRY(drill_enter(d));
     while (true) {
         done = 0;
-        TRY(next_wish(d, line, &wish));
+        TRY(drill_next_wish(d, line, &wish));
         if (wish != ORDER)
             break;
-        TRY(obey(d, line, &done));
+        TRY(drill_obey(d, line, &done));
     }
     *ended_p = wish == THE_END;
 out:
     if (st != BASE_OK)
-        st = report(d, st, base_now(), done);
-    leave(d);
+        st = drill_report(d, st, base_now(), done);
+    drill_leave(d);
     return st;
 }
 
-static base_status run(struct cluster_worker *worker, const json_t *job, json_t **result_p)
+static base_status drill_run(struct cluster_worker *worker, const json_t *job, json_t **result_p)
 {
     struct drill d = {.worker = worker, .fd = -1, .patience = 30};
     const char *socket_path;
@@ -302,11 +303,11 @@ static base_status run(struct cluster_worker *worker, const json_t *job, json_t 
     *result_p = NULL;
     TRY(base_json_string(job, "socket", &socket_path));
     d.collective = json_string_value(json_object_get(job, "collective"));
-    TRY(dial(socket_path, &d.fd));
-    TRY(answer(&d, json_pack("{s:I, s:i}", "id", (json_int_t)cluster_worker_id(worker), "pid",
-                             (int)getpid())));
+    TRY(drill_dial(socket_path, &d.fd));
+    TRY(drill_answer(&d, json_pack("{s:I, s:i}", "id", (json_int_t)cluster_worker_id(worker), "pid",
+                                   (int)getpid())));
     while (!ended && !cluster_worker_stopping(worker))
-        TRY(serve(&d, &ended));
+        TRY(drill_serve(&d, &ended));
     *result_p = json_object();
 out:
     base_free(d.held);
@@ -318,5 +319,5 @@ out:
 const struct cluster_program cluster_program_drill = {
     .name = "drill",
     .help = "collectives as a driver tells them",
-    .run = run,
+    .run = drill_run,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the workers of `paceline ping` do: in each round everyone sends a message to everyone else.
- * It carries what must be agreed on: the round, the newest view heard of, whether to stop. So all
- * leave a view in the same round, workers that join are taken in, and a loss costs one round.
+ * What the workers of `paceline ping` do: in each round every worker sends a message to every other
+ * one. It carries what must be agreed on: the round, the newest view heard of, whether to stop. So
+ * all leave a view in the same round, workers that join are taken in, and a loss costs one round.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "cluster/worker.h"
 
-enum { KEPT = 1 << 16 }; /* times of the last rounds */
+enum { KEPT = 1 << 16 }; /* how many rounds' times are kept */
 static const double PATIENCE = 60;
 
 struct note { /* the beginning of every message */
@@ -27,7 +27,7 @@ struct ping {
     struct cluster_worker *worker;
     int64_t count, bytes;
     double interval;
-    uint8_t *out, *in; /* bytes; bytes of each rank */
+    uint8_t *out, *in; /* out: one message; in: one for each rank */
     int64_t round;
     int views, lost, hosts;
     uint32_t workers;
@@ -36,7 +36,7 @@ struct ping {
     bool finished;
 };
 
-static void pause_for(double seconds)
+static void ping_pause_for(double seconds)
 {
     struct timespec t = {.tv_sec = (time_t)seconds};
 
@@ -44,7 +44,7 @@ static void pause_for(double seconds)
     nanosleep(&t, NULL);
 }
 
-static base_status exchange(struct ping *p, struct comm_group *g)
+static base_status ping_exchange(struct ping *p, struct comm_group *g)
 {
     int rank = comm_group_rank(g), size = comm_group_size(g), count = 0;
     struct comm_request requests[2 * COMM_MAX_WORKERS], *list[2 * COMM_MAX_WORKERS];
@@ -64,8 +64,8 @@ static base_status exchange(struct ping *p, struct comm_group *g)
     return comm_wait(g, list, count, base_now() + PATIENCE);
 }
 
-/* Everyone reads the same notes, so everyone decides the same. */
-static base_status agree(struct ping *p, struct comm_group *g, struct note *agreed_p)
+/* All workers read the same notes, so they all decide the same. */
+static base_status ping_agree(struct ping *p, struct comm_group *g, struct note *agreed_p)
 {
     const struct comm_view *view = comm_group_view(g);
     struct note all, one;
@@ -86,8 +86,8 @@ static base_status agree(struct ping *p, struct comm_group *g, struct note *agre
     return BASE_OK;
 }
 
-/* Rounds in one view: BASE_OK when it is finished or a newer view is to be taken. */
-static base_status rounds(struct ping *p, struct comm_group *g)
+/* Plays rounds in one view. BASE_OK: all rounds are done, or there is a newer view to take. */
+static base_status ping_rounds(struct ping *p, struct comm_group *g)
 {
     base_status st = BASE_OK;
     struct note note;
@@ -100,24 +100,25 @@ static base_status rounds(struct ping *p, struct comm_group *g)
                              .from = cluster_worker_id(p->worker)};
         memcpy(p->out, &note, sizeof note);
         start = base_now();
-        TRY(exchange(p, g));
+        TRY(ping_exchange(p, g));
         p->seconds[p->timed++ % KEPT] = base_now() - start;
-        TRY(agree(p, g, &note));
+        TRY(ping_agree(p, g, &note));
         p->round = note.round + 1;
         cluster_worker_step(p->worker, p->round);
         p->finished = note.stop != 0 || p->round >= p->count;
         if (note.newest > comm_group_view(g)->number)
             break;
         if (p->interval > 0 && !p->finished)
-            pause_for(p->interval);
+            ping_pause_for(p->interval);
     }
 out:
     return st;
 }
 
-/* Who is lost is told by the views: in the rounds between, a lost worker's last message may have
+/* Finds the lost workers by comparing views: in between, a lost worker's last message may have
  * come, and with it the news of the next view. */
-static void note_view(struct ping *p, const struct comm_view *former, const struct comm_view *view)
+static void ping_note_view(struct ping *p, const struct comm_view *former,
+                           const struct comm_view *view)
 {
     uint64_t hosts = 0;
 
@@ -137,7 +138,7 @@ static void note_view(struct ping *p, const struct comm_view *former, const stru
               comm_view_rank(view, cluster_worker_id(p->worker)), view->size);
 }
 
-static base_status all_views(struct ping *p)
+static base_status ping_all_views(struct ping *p)
 {
     base_status st = BASE_OK;
     struct comm_group *g = NULL;
@@ -146,8 +147,8 @@ static base_status all_views(struct ping *p)
     while (!p->finished) {
         former = view;
         TRY(cluster_worker_group(p->worker, PATIENCE, &view, &g));
-        note_view(p, &former, &view);
-        st = rounds(p, g);
+        ping_note_view(p, &former, &view);
+        st = ping_rounds(p, g);
         cluster_worker_leave(p->worker, g);
         g = NULL;
         if (st != BASE_ERR_PEER_LOST)
@@ -158,20 +159,20 @@ out:
     return st;
 }
 
-static int by_value(const void *a, const void *b)
+static int ping_by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
 
     return (x > y) - (x < y);
 }
 
-static json_t *summary(struct ping *p)
+static json_t *ping_summary(struct ping *p)
 {
     int64_t n = p->timed < KEPT ? p->timed : KEPT;
 
     if (n == 0)
         p->seconds[n++] = 0;
-    qsort(p->seconds, (size_t)n, sizeof *p->seconds, by_value);
+    qsort(p->seconds, (size_t)n, sizeof *p->seconds, ping_by_value);
     return json_pack("{s:i, s:I, s:I, s:i, s:I, s:i, s:i, s:{s:f, s:f, s:f}}", "schema", 1,
                      "rounds", (json_int_t)p->round, "workers", (json_int_t)p->workers, "hosts",
                      p->hosts, "bytes", (json_int_t)p->bytes, "views", p->views, "lost", p->lost,
@@ -179,7 +180,7 @@ static json_t *summary(struct ping *p)
                      p->seconds[n - 1]);
 }
 
-static base_status run(struct cluster_worker *worker, const json_t *job, json_t **result_p)
+static base_status ping_run(struct cluster_worker *worker, const json_t *job, json_t **result_p)
 {
     base_status st = BASE_OK;
     struct ping p = {.worker = worker};
@@ -192,8 +193,8 @@ static base_status run(struct cluster_worker *worker, const json_t *job, json_t 
     TRY(base_tensor((size_t)p.bytes, 1, "a message", &p.out));
     TRY(base_tensor((size_t)p.bytes, COMM_MAX_WORKERS, "messages", &p.in));
     p.seconds = base_calloc(KEPT, sizeof *p.seconds);
-    TRY(all_views(&p));
-    *result_p = summary(&p);
+    TRY(ping_all_views(&p));
+    *result_p = ping_summary(&p);
 out:
     base_free(p.out);
     base_free(p.in);
@@ -203,6 +204,6 @@ out:
 
 const struct cluster_program cluster_program_ping = {
     .name = "ping",
-    .help = "everyone sends a message to everyone else, again and again",
-    .run = run,
+    .help = "every worker sends a message to every other one, again and again",
+    .run = ping_run,
 };

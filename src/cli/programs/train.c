@@ -4,7 +4,8 @@
  */
 #include "train/train.h"
 
-static base_status run(struct cluster_worker *worker, const json_t *description, json_t **result_p)
+static base_status train_program_run(struct cluster_worker *worker, const json_t *description,
+                                     json_t **result_p)
 {
     base_status st = BASE_OK;
     struct train_job job;
@@ -18,5 +19,5 @@ out:
 const struct cluster_program cluster_program_train = {
     .name = "train",
     .help = "one worker of a training",
-    .run = run,
+    .run = train_program_run,
 };

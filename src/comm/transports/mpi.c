@@ -21,7 +21,7 @@
 #include "base/mem.h"
 #include "comm/comm_private.h"
 
-/* YIELDS: looks before a waiting rank begins to sleep between them. */
+/* YIELDS: a waiting rank looks so often before it begins to sleep between looks. */
 enum { PIECE = 1 << 30, YIELDS = 2000, NAP_NANOSECONDS = 50000 };
 
 struct queue { /* one direction of one channel with one peer */
@@ -31,18 +31,18 @@ struct queue { /* one direction of one channel with one peer */
     bool sends, under_way;
     MPI_Request request;
     size_t piece;
-    uint8_t *discarded; /* a piece that comm_receive_any has no room for; else NULL */
+    uint8_t *discarded; /* buffer of a piece for which comm_receive_any has no room; else NULL */
 };
 
 struct mpi {
     struct comm_group *group;
     MPI_Comm channels[COMM_CHANNELS];
-    struct queue *queues; /* peer, channel, sends */
+    struct queue *queues; /* [peer][channel][sends] */
     int pending, looks;
     uint64_t bytes_sent;
 };
 
-static base_status check(int code, const char *what)
+static base_status mpi_check(int code, const char *what)
 {
     char text[MPI_MAX_ERROR_STRING] = "";
     int length;
@@ -53,8 +53,8 @@ static base_status check(int code, const char *what)
     return base_fail(BASE_ERR_PEER_LOST, "MPI: %s: %s", what, text);
 }
 
-/* Between two looks that found nothing. */
-static void rest(int *looks)
+/* Yields or sleeps between two looks that found nothing. */
+static void mpi_rest(int *looks)
 {
     if (++*looks < YIELDS)
         sched_yield();
@@ -62,23 +62,23 @@ static void rest(int *looks)
         nanosleep(&(struct timespec){.tv_nsec = NAP_NANOSECONDS}, NULL);
 }
 
-static base_status finish(struct comm_group *group, MPI_Request *request, const char *what,
-                          double deadline)
+static base_status mpi_finish(struct comm_group *group, MPI_Request *request, const char *what,
+                              double deadline)
 {
     base_status st = BASE_OK;
     int done = 0, looks = 0;
     bool moved;
 
     while (!done) {
-        TRY(check(MPI_Test(request, &done, MPI_STATUS_IGNORE), what));
+        TRY(mpi_check(MPI_Test(request, &done, MPI_STATUS_IGNORE), what));
         if (done)
             break;
-        TRY(comm_group_turn(group, &moved)); /* messages of an engine */
+        TRY(comm_group_turn(group, &moved)); /* moves messages of an engine */
         if (moved)
             continue;
         if (base_now() >= deadline)
             TRY(base_fail(BASE_ERR_TIMEOUT, "MPI: %s did not end in time", what));
-        rest(&looks);
+        mpi_rest(&looks);
     }
 out:
     if (st != BASE_OK)
@@ -89,7 +89,7 @@ out:
 /* --- starting ------------------------------------------------------------------------------- */
 
 /* Members in the order of MPI's ranks; ranks that can share memory are on one host. */
-static base_status find_members(int rank, struct comm_view *view_p)
+static base_status mpi_find_members(int rank, struct comm_view *view_p)
 {
     int size, leader = rank, leaders[COMM_MAX_WORKERS];
     uint16_t hosts = 0;
@@ -99,12 +99,13 @@ static base_status find_members(int rank, struct comm_view *view_p)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (size > COMM_MAX_WORKERS)
         TRY(base_fail(BASE_ERR_USAGE, "%d ranks are more than %d", size, COMM_MAX_WORKERS));
-    TRY(check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host),
-              "who is on which host"));
-    TRY(check(MPI_Bcast(&leader, 1, MPI_INT, 0, host), "who is on which host"));
+    TRY(mpi_check(
+        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host),
+        "who is on which host"));
+    TRY(mpi_check(MPI_Bcast(&leader, 1, MPI_INT, 0, host), "who is on which host"));
     MPI_Comm_free(&host);
-    TRY(check(MPI_Allgather(&leader, 1, MPI_INT, leaders, 1, MPI_INT, MPI_COMM_WORLD),
-              "who is on which host"));
+    TRY(mpi_check(MPI_Allgather(&leader, 1, MPI_INT, leaders, 1, MPI_INT, MPI_COMM_WORLD),
+                  "who is on which host"));
     *view_p = (struct comm_view){.number = 1, .size = (uint32_t)size};
     for (int i = 0; i < size; i++) {
         struct comm_member *member = &view_p->members[i];
@@ -121,13 +122,13 @@ static base_status mpi_start(struct comm_view *view_p, uint32_t *id_p)
     int started, rank, threads;
     base_status st = BASE_OK;
 
-    TRY(check(MPI_Initialized(&started), "asking whether it was started"));
+    TRY(mpi_check(MPI_Initialized(&started), "asking whether it was started"));
     if (!started)
-        TRY(check(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &threads), "starting"));
+        TRY(mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &threads), "starting"));
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     *id_p = (uint32_t)rank + 1;
-    TRY(find_members(rank, view_p));
+    TRY(mpi_find_members(rank, view_p));
 out:
     return st;
 }
@@ -150,7 +151,8 @@ static bool mpi_reaches(const struct comm_group *group, int peer)
 
 /* --- opening and closing -------------------------------------------------------------------- */
 
-static struct queue *queue_of(const struct mpi *m, int peer, enum comm_channel channel, bool sends)
+static struct queue *mpi_queue_of(const struct mpi *m, int peer, enum comm_channel channel,
+                                  bool sends)
 {
     return &m->queues[((size_t)peer * COMM_CHANNELS + channel) * 2 + sends];
 }
@@ -182,7 +184,7 @@ static base_status mpi_open(struct comm_group *group, const int *peers, int coun
     struct mpi *m = base_calloc(1, sizeof *m);
     MPI_Request request;
 
-    (void)peers, (void)count; /* all: reaches() */
+    (void)peers, (void)count; /* all ranks: mpi_reaches */
     *state_p = NULL;
     m->group = group;
     for (int i = 0; i < COMM_CHANNELS; i++)
@@ -190,8 +192,8 @@ static base_status mpi_open(struct comm_group *group, const int *peers, int coun
     for (int i = 0; i < COMM_CHANNELS; i++) {
         MPI_Comm made;
 
-        TRY(check(MPI_Comm_idup(MPI_COMM_WORLD, &made, &request), "opening a group"));
-        TRY(finish(group, &request, "opening a group", deadline));
+        TRY(mpi_check(MPI_Comm_idup(MPI_COMM_WORLD, &made, &request), "opening a group"));
+        TRY(mpi_finish(group, &request, "opening a group", deadline));
         m->channels[i] = made;
         MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
     }
@@ -199,7 +201,7 @@ static base_status mpi_open(struct comm_group *group, const int *peers, int coun
     for (int peer = 0; peer < (int)group->view.size; peer++)
         for (int channel = 0; channel < COMM_CHANNELS; channel++)
             for (int sends = 0; sends < 2; sends++) {
-                struct queue *q = queue_of(m, peer, (enum comm_channel)channel, sends);
+                struct queue *q = mpi_queue_of(m, peer, (enum comm_channel)channel, sends);
 
                 q->peer = peer;
                 q->channel = (enum comm_channel)channel;
@@ -214,15 +216,15 @@ out:
 
 /* --- messages ------------------------------------------------------------------------------- */
 
-static int tag_of(uint32_t tag)
+static int mpi_tag_of(uint32_t tag)
 {
-    return (int)(tag & INT_MAX); /* Open MPI's largest */
+    return (int)(tag & INT_MAX); /* Open MPI's largest tag is INT_MAX */
 }
 
 static void mpi_post(void *state, struct comm_request *request)
 {
     struct mpi *m = state;
-    struct queue *q = queue_of(m, request->peer, request->channel, request->sends);
+    struct queue *q = mpi_queue_of(m, request->peer, request->channel, request->sends);
 
     if (q->first == NULL)
         q->first = request;
@@ -237,36 +239,37 @@ static bool mpi_busy(const void *state)
     return ((const struct mpi *)state)->pending > 0;
 }
 
-static base_status begin_send(struct mpi *m, struct queue *q)
+static base_status mpi_begin_send(struct mpi *m, struct queue *q)
 {
     const struct comm_request *r = q->first;
 
     q->under_way = true;
     m->bytes_sent += q->piece;
-    return check(MPI_Isend((const uint8_t *)r->bytes + r->moved, (int)q->piece, MPI_BYTE, q->peer,
-                           tag_of(r->tag), m->channels[q->channel], &q->request),
-                 "sending");
+    return mpi_check(MPI_Isend((const uint8_t *)r->bytes + r->moved, (int)q->piece, MPI_BYTE,
+                               q->peer, mpi_tag_of(r->tag), m->channels[q->channel], &q->request),
+                     "sending");
 }
 
-/* The next piece has this tag and length: is it what is asked for? */
-static base_status fits(struct mpi *m, struct queue *q, int tag, int bytes)
+/* Fails unless a piece of this tag and length is what the queue's first request asks for. */
+static base_status mpi_fits(struct mpi *m, struct queue *q, int tag, int bytes)
 {
     struct comm_request *r = q->first;
 
-    if (r->any && (r->moved == 0 || tag == tag_of(r->tag)) && bytes <= PIECE) {
+    if (r->any && (r->moved == 0 || tag == mpi_tag_of(r->tag)) && bytes <= PIECE) {
         r->tag = (uint32_t)tag;
         q->piece = (size_t)bytes;
         return BASE_OK;
     }
-    if (tag != tag_of(r->tag) || (size_t)bytes != q->piece)
+    if (tag != mpi_tag_of(r->tag) || (size_t)bytes != q->piece)
         return base_fail(BASE_ERR_DATA,
                          "worker %u sent %d bytes with tag %d where %zu with tag %d were expected",
-                         m->group->view.members[q->peer].id, bytes, tag, q->piece, tag_of(r->tag));
+                         m->group->view.members[q->peer].id, bytes, tag, q->piece,
+                         mpi_tag_of(r->tag));
     return BASE_OK;
 }
 
-/* Takes the next piece of the peer. */
-static base_status begin_receive(struct mpi *m, struct queue *q)
+/* Begins to receive the next piece from the peer. */
+static base_status mpi_begin_receive(struct mpi *m, struct queue *q)
 {
     const struct comm_request *r = q->first;
     base_status st = BASE_OK;
@@ -275,12 +278,13 @@ static base_status begin_receive(struct mpi *m, struct queue *q)
     MPI_Status status;
     int there = 0, bytes = 0;
 
-    TRY(check(MPI_Improbe(q->peer, MPI_ANY_TAG, m->channels[q->channel], &there, &message, &status),
-              "looking for messages"));
+    TRY(mpi_check(
+        MPI_Improbe(q->peer, MPI_ANY_TAG, m->channels[q->channel], &there, &message, &status),
+        "looking for messages"));
     if (!there)
         return BASE_OK;
     MPI_Get_count(&status, MPI_BYTE, &bytes);
-    TRY(fits(m, q, status.MPI_TAG, bytes));
+    TRY(mpi_fits(m, q, status.MPI_TAG, bytes));
     if (r->any && r->moved + q->piece > r->room) { /* MPI has no way to drop a message */
         TRY(base_tensor(q->piece, 1, "a message that is too long", &q->discarded));
         to = q->discarded;
@@ -288,12 +292,12 @@ static base_status begin_receive(struct mpi *m, struct queue *q)
         to = (uint8_t *)r->bytes + r->moved;
     }
     q->under_way = true;
-    TRY(check(MPI_Imrecv(to, (int)q->piece, MPI_BYTE, &message, &q->request), "receiving"));
+    TRY(mpi_check(MPI_Imrecv(to, (int)q->piece, MPI_BYTE, &message, &q->request), "receiving"));
 out:
     return st;
 }
 
-static base_status move(struct mpi *m, struct queue *q, bool *moved_p)
+static base_status mpi_move(struct mpi *m, struct queue *q, bool *moved_p)
 {
     struct comm_request *r = q->first;
     base_status st = BASE_OK;
@@ -301,10 +305,10 @@ static base_status move(struct mpi *m, struct queue *q, bool *moved_p)
 
     if (!q->under_way) {
         q->piece = r->count - r->moved < PIECE ? r->count - r->moved : PIECE;
-        TRY(q->sends ? begin_send(m, q) : begin_receive(m, q));
+        TRY(q->sends ? mpi_begin_send(m, q) : mpi_begin_receive(m, q));
     }
     if (q->under_way)
-        TRY(check(MPI_Test(&q->request, &done, MPI_STATUS_IGNORE), "moving a message"));
+        TRY(mpi_check(MPI_Test(&q->request, &done, MPI_STATUS_IGNORE), "moving a message"));
     if (!done)
         return BASE_OK;
     *moved_p = true;
@@ -330,7 +334,7 @@ static base_status mpi_progress(void *state, bool *moved_p)
     *moved_p = false;
     for (int i = 0; i < (int)m->group->view.size * COMM_CHANNELS * 2; i++)
         if (m->queues[i].first != NULL)
-            TRY(move(m, &m->queues[i], moved_p));
+            TRY(mpi_move(m, &m->queues[i], moved_p));
     if (*moved_p)
         m->looks = 0;
 out:
@@ -339,8 +343,8 @@ out:
 
 static void mpi_sleep(void *state, double deadline)
 {
-    (void)deadline; /* always near: the group looks again */
-    rest(&((struct mpi *)state)->looks);
+    (void)deadline; /* the nap is short; the group looks at the deadline */
+    mpi_rest(&((struct mpi *)state)->looks);
 }
 
 static uint64_t mpi_bytes_sent(const void *state)
@@ -367,12 +371,12 @@ const struct comm_transport comm_transport_mpi = {
 
 /* --- native collectives --------------------------------------------------------------------- */
 
-static base_status enter(struct comm_group *group, MPI_Comm *comm_p)
+static base_status mpi_enter(struct comm_group *group, MPI_Comm *comm_p)
 {
     for (int i = 0; i < group->open_count; i++)
         if (group->open[i].ops == &comm_transport_mpi) {
             *comm_p = ((struct mpi *)group->open[i].state)->channels[COMM_COLLECTIVES];
-            return comm_wait(group, NULL, 0, 0); /* a void group says so */
+            return comm_wait(group, NULL, 0, 0); /* fails with the code of a void group */
         }
     return base_fail(BASE_ERR_INTERNAL, "this group does not use MPI");
 }
@@ -383,9 +387,9 @@ base_status comm_mpi_barrier(struct comm_group *group, double deadline)
     MPI_Request request;
     MPI_Comm comm;
 
-    TRY(enter(group, &comm));
-    TRY(check(MPI_Ibarrier(comm, &request), "barrier"));
-    TRY(finish(group, &request, "barrier", deadline));
+    TRY(mpi_enter(group, &comm));
+    TRY(mpi_check(MPI_Ibarrier(comm, &request), "barrier"));
+    TRY(mpi_finish(group, &request, "barrier", deadline));
 out:
     return st;
 }
@@ -397,26 +401,27 @@ base_status comm_mpi_broadcast(struct comm_group *group, int root, void *bytes, 
     MPI_Request request;
     MPI_Comm comm;
 
-    TRY(enter(group, &comm));
+    TRY(mpi_enter(group, &comm));
     for (size_t done = 0, piece; done < count; done += piece) {
         piece = count - done < PIECE ? count - done : PIECE;
-        TRY(check(MPI_Ibcast((uint8_t *)bytes + done, (int)piece, MPI_BYTE, root, comm, &request),
-                  "broadcast"));
-        TRY(finish(group, &request, "broadcast", deadline));
+        TRY(mpi_check(
+            MPI_Ibcast((uint8_t *)bytes + done, (int)piece, MPI_BYTE, root, comm, &request),
+            "broadcast"));
+        TRY(mpi_finish(group, &request, "broadcast", deadline));
     }
 out:
     return st;
 }
 
-/* Parts are one MPI datatype each: their number is what MPI counts, not their bytes. */
-static base_status part_type(size_t count, MPI_Datatype *type_p)
+/* Each part is one element of an MPI datatype, so that MPI's int counts parts and not bytes. */
+static base_status mpi_part_type(size_t count, MPI_Datatype *type_p)
 {
     base_status st = BASE_OK;
 
     if (count > PIECE)
         TRY(base_fail(BASE_ERR_MEMORY, "parts of %zu bytes are more than MPI takes", count));
-    TRY(check(MPI_Type_contiguous((int)count, MPI_BYTE, type_p), "describing a part"));
-    TRY(check(MPI_Type_commit(type_p), "describing a part"));
+    TRY(mpi_check(MPI_Type_contiguous((int)count, MPI_BYTE, type_p), "describing a part"));
+    TRY(mpi_check(MPI_Type_commit(type_p), "describing a part"));
 out:
     return st;
 }
@@ -430,12 +435,12 @@ base_status comm_mpi_gather(struct comm_group *group, int root, const void *mine
     MPI_Request request;
     MPI_Comm comm;
 
-    TRY(enter(group, &comm));
-    TRY(part_type(count, &part));
-    TRY(check(
+    TRY(mpi_enter(group, &comm));
+    TRY(mpi_part_type(count, &part));
+    TRY(mpi_check(
         MPI_Igather(is_root ? MPI_IN_PLACE : mine, 1, part, all, 1, part, root, comm, &request),
         "gather"));
-    TRY(finish(group, &request, "gather", deadline));
+    TRY(mpi_finish(group, &request, "gather", deadline));
 out:
     if (part != MPI_DATATYPE_NULL)
         MPI_Type_free(&part);
@@ -451,12 +456,12 @@ base_status comm_mpi_scatter(struct comm_group *group, int root, const void *all
     MPI_Request request;
     MPI_Comm comm;
 
-    TRY(enter(group, &comm));
-    TRY(part_type(count, &part));
-    TRY(check(
+    TRY(mpi_enter(group, &comm));
+    TRY(mpi_part_type(count, &part));
+    TRY(mpi_check(
         MPI_Iscatter(all, 1, part, is_root ? MPI_IN_PLACE : mine, 1, part, root, comm, &request),
         "scatter"));
-    TRY(finish(group, &request, "scatter", deadline));
+    TRY(mpi_finish(group, &request, "scatter", deadline));
 out:
     if (part != MPI_DATATYPE_NULL)
         MPI_Type_free(&part);
@@ -470,10 +475,11 @@ base_status comm_mpi_all_gather(struct comm_group *group, void *all, size_t coun
     MPI_Request request;
     MPI_Comm comm;
 
-    TRY(enter(group, &comm));
-    TRY(part_type(count, &part));
-    TRY(check(MPI_Iallgather(MPI_IN_PLACE, 1, part, all, 1, part, comm, &request), "all-gather"));
-    TRY(finish(group, &request, "all-gather", deadline));
+    TRY(mpi_enter(group, &comm));
+    TRY(mpi_part_type(count, &part));
+    TRY(mpi_check(MPI_Iallgather(MPI_IN_PLACE, 1, part, all, 1, part, comm, &request),
+                  "all-gather"));
+    TRY(mpi_finish(group, &request, "all-gather", deadline));
 out:
     if (part != MPI_DATATYPE_NULL)
         MPI_Type_free(&part);
@@ -486,13 +492,13 @@ base_status comm_mpi_all_reduce(struct comm_group *group, float *x, size_t count
     MPI_Request request;
     MPI_Comm comm;
 
-    TRY(enter(group, &comm));
+    TRY(mpi_enter(group, &comm));
     for (size_t done = 0, piece; done < count; done += piece) {
         piece = count - done < PIECE / sizeof *x ? count - done : PIECE / sizeof *x;
-        TRY(check(
+        TRY(mpi_check(
             MPI_Iallreduce(MPI_IN_PLACE, x + done, (int)piece, MPI_FLOAT, MPI_SUM, comm, &request),
             "all-reduce"));
-        TRY(finish(group, &request, "all-reduce", deadline));
+        TRY(mpi_finish(group, &request, "all-reduce", deadline));
     }
 out:
     return st;

@@ -20,11 +20,11 @@
 
 enum {
     RING = 256 << 10,
-    CHUNK = 64 << 10 /* is published at once: the other side works on one while the next comes */
+    CHUNK = 64 << 10 /* bytes published at a time: the peer copies while the next are written */
 };
 
-static const uint64_t MOST_BYTES = UINT64_C(1)
-                                   << 48; /* more is no length that a peer has memory for */
+/* No host has the memory for a longer message. */
+static const uint64_t MOST_BYTES = UINT64_C(1) << 48;
 
 struct head {
     uint32_t tag, reserved;
@@ -42,7 +42,7 @@ struct mail {
         _Alignas(64) _Atomic uint32_t asleep; /* a futex */
         _Atomic uint32_t opened;
     } boxes[COMM_MAX_WORKERS];
-    struct ring rings[]; /* from, to, channel; behind them, in the same order, their bytes */
+    struct ring rings[]; /* [from][to][channel]; their bytes follow in the same order */
 };
 
 /* One direction of one channel with one peer, seen from this rank. */
@@ -50,7 +50,7 @@ struct queue {
     struct comm_request *first, *last;
     struct ring *ring;
     uint8_t *bytes;
-    uint64_t at; /* this side's position in the ring */
+    uint64_t at; /* this side's position: bytes put or taken since the beginning */
     int peer;    /* index among the host's ranks */
 };
 
@@ -60,9 +60,9 @@ struct shm {
     struct mail *mail;
     struct comm_barrier barrier;
     _Atomic uint32_t *alarm;
-    int count, me; /* ranks of this host, this one's index */
+    int count, me; /* ranks of this host, and this rank's index among them */
     int index_of[COMM_MAX_WORKERS];
-    struct queue *queues; /* peer, channel, sends */
+    struct queue *queues; /* [peer][channel][sends] */
     struct queue **active;
     int active_count;
     uint64_t bytes_sent;
@@ -70,37 +70,37 @@ struct shm {
 
 /* --- the region ---------------------------------------------------------------------------- */
 
-static size_t ring_count(int count)
+static size_t shm_ring_count(int count)
 {
     return (size_t)count * (size_t)count * COMM_CHANNELS;
 }
 
-static size_t bytes_offset(int count)
+static size_t shm_bytes_offset(int count)
 {
     const size_t page = 4096;
-    size_t end = sizeof(struct mail) + ring_count(count) * sizeof(struct ring);
+    size_t end = sizeof(struct mail) + shm_ring_count(count) * sizeof(struct ring);
 
     return (end + page - 1) / page * page;
 }
 
-static struct queue *queue_of(struct shm *s, int peer, enum comm_channel channel, bool sends)
+static struct queue *shm_queue_of(struct shm *s, int peer, enum comm_channel channel, bool sends)
 {
     return &s->queues[(peer * COMM_CHANNELS + (int)channel) * 2 + sends];
 }
 
-static void init_queue(struct shm *s, int peer, int channel, bool sends)
+static void shm_init_queue(struct shm *s, int peer, int channel, bool sends)
 {
-    struct queue *q = queue_of(s, peer, (enum comm_channel)channel, sends);
+    struct queue *q = shm_queue_of(s, peer, (enum comm_channel)channel, sends);
     int from = sends ? s->me : peer, to = sends ? peer : s->me;
     size_t pair = (size_t)from * (size_t)s->count + (size_t)to;
     size_t index = pair * COMM_CHANNELS + (size_t)channel;
 
     q->peer = peer;
     q->ring = &s->mail->rings[index];
-    q->bytes = (uint8_t *)s->mail + bytes_offset(s->count) + index * RING;
+    q->bytes = (uint8_t *)s->mail + shm_bytes_offset(s->count) + index * RING;
 }
 
-static void init_queues(struct shm *s)
+static void shm_init_queues(struct shm *s)
 {
     size_t count = (size_t)s->count * COMM_CHANNELS * 2;
 
@@ -109,7 +109,7 @@ static void init_queues(struct shm *s)
     for (int peer = 0; peer < s->count; peer++)
         for (int channel = 0; channel < COMM_CHANNELS; channel++)
             for (int sends = 0; sends < 2; sends++)
-                init_queue(s, peer, channel, sends);
+                shm_init_queue(s, peer, channel, sends);
 }
 
 static bool shm_reaches(const struct comm_group *group, int peer)
@@ -140,7 +140,7 @@ static base_status shm_open(struct comm_group *group, const int *peers, int coun
     base_status st;
     int ranks[COMM_MAX_WORKERS];
 
-    (void)peers, (void)count; /* all of this host: reaches() */
+    (void)peers, (void)count; /* all ranks of this host: shm_reaches */
     *state_p = NULL;
     s->group = group;
     s->count = comm_group_locals(group, ranks);
@@ -149,12 +149,12 @@ static base_status shm_open(struct comm_group *group, const int *peers, int coun
         s->index_of[ranks[i]] = i;
     s->me = s->index_of[group->rank];
     snprintf(key, sizeof key, "view/%u/mail", group->view.number);
-    TRY(comm_shared_open(group->endpoint, key, bytes_offset(s->count) + ring_count(s->count) * RING,
-                         &s->shared));
+    TRY(comm_shared_open(group->endpoint, key,
+                         shm_bytes_offset(s->count) + shm_ring_count(s->count) * RING, &s->shared));
     s->mail = s->shared.at;
     group->asleep = &s->mail->boxes[s->me].asleep;
     comm_barrier_init(&s->barrier, group, &s->mail->barrier, ranks, s->count);
-    init_queues(s);
+    shm_init_queues(s);
     if (atomic_exchange(&s->mail->boxes[s->me].opened, 1) != 0)
         TRY(base_fail(BASE_ERR_INTERNAL, "the group of view %u was opened before",
                       group->view.number));
@@ -168,29 +168,25 @@ out:
 
 /* --- moving bytes -------------------------------------------------------------------------- */
 
-static size_t least(size_t a, size_t b)
+static size_t shm_least(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-/* Of a comm_receive_any it is known once the head has come. */
-static size_t record_size(const struct comm_request *r)
+/* For a comm_receive_any, it is known once the head has come. */
+static size_t shm_record_size(const struct comm_request *r)
 {
     return sizeof(struct head) + (r->count + 15) / 16 * 16;
 }
 
-static bool has_room(const struct comm_request *r)
+/* Copies between ring and buffer the payload among the next `take` bytes of the record, which may
+ * also contain padding. Rings wrap around. */
+static void shm_copy(struct queue *q, struct comm_request *r, size_t take)
 {
-    return !r->any || r->count <= r->room;
-}
-
-/* The part of a copy between ring and buffer: of `take` bytes of the record from r->moved on, those
- * that are payload. Rings wrap around. */
-static void copy(struct queue *q, struct comm_request *r, size_t take)
-{
+    bool has_room = !r->any || r->count <= r->room;
     size_t from = r->moved - sizeof(struct head), offset = q->at % RING;
-    size_t count = from < r->count && has_room(r) ? least(take, r->count - from) : 0;
-    size_t straight = least(count, RING - offset);
+    size_t count = from < r->count && has_room ? shm_least(take, r->count - from) : 0;
+    size_t straight = shm_least(count, RING - offset);
     uint8_t *bytes;
 
     if (count == 0)
@@ -205,27 +201,22 @@ static void copy(struct queue *q, struct comm_request *r, size_t take)
     }
 }
 
-static void advance(struct queue *q, struct comm_request *r, size_t take)
+static void shm_advance(struct queue *q, struct comm_request *r, size_t take)
 {
     q->at += take;
     r->moved += take;
 }
 
-/* Free bytes when it sends, bytes to read when it receives. */
-static uint64_t room_of(const struct queue *q, bool sends)
+/* Free bytes of the ring when sending, bytes to read when receiving. */
+static uint64_t shm_room_of(const struct queue *q, bool sends)
 {
     if (sends)
         return RING - (q->at - atomic_load_explicit(&q->ring->taken, memory_order_acquire));
     return atomic_load_explicit(&q->ring->put, memory_order_acquire) - q->at;
 }
 
-static bool is_ready(const struct queue *q)
-{
-    return room_of(q, q->first->sends) >= (q->first->moved == 0 ? sizeof(struct head) : 1);
-}
-
-/* Heads never wrap: records and RING are multiples of their size. */
-static base_status move_head(struct shm *s, struct queue *q, struct comm_request *r)
+/* Heads never wrap around: records and RING are multiples of a head's size. */
+static base_status shm_move_head(struct shm *s, struct queue *q, struct comm_request *r)
 {
     struct head *in_ring = (struct head *)(q->bytes + q->at % RING), head = {0};
 
@@ -243,11 +234,11 @@ static base_status move_head(struct shm *s, struct queue *q, struct comm_request
                              s->group->view.members[r->peer].id, (unsigned long long)head.count,
                              head.tag, r->count, r->tag);
     }
-    advance(q, r, sizeof head);
+    shm_advance(q, r, sizeof head);
     return BASE_OK;
 }
 
-static void wake_sleeper(_Atomic uint32_t *asleep)
+static void shm_wake_sleeper(_Atomic uint32_t *asleep)
 {
     if (atomic_load_explicit(asleep, memory_order_relaxed) != 0 && atomic_exchange(asleep, 0) != 0)
         comm_futex_wake(asleep);
@@ -255,18 +246,18 @@ static void wake_sleeper(_Atomic uint32_t *asleep)
 
 /* Lets the peer know. The fence is the sleeper's other half: it sees the move, or we see it asleep.
  */
-static void publish(struct shm *s, struct queue *q, bool sends)
+static void shm_publish(struct shm *s, struct queue *q, bool sends)
 {
     atomic_store_explicit(sends ? &q->ring->put : &q->ring->taken, q->at, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst);
-    wake_sleeper(&s->mail->boxes[q->peer].asleep);
+    shm_wake_sleeper(&s->mail->boxes[q->peer].asleep);
 }
 
-/* Moves one chunk of the queue's first request. */
-static base_status move_some(struct shm *s, struct queue *q, bool *moved_p)
+/* Moves up to CHUNK bytes of the queue's first request. */
+static base_status shm_move_some(struct shm *s, struct queue *q, bool *moved_p)
 {
     struct comm_request *r = q->first;
-    uint64_t room = room_of(q, r->sends), start = q->at;
+    uint64_t room = shm_room_of(q, r->sends), start = q->at;
     size_t take;
     base_status st = BASE_OK;
 
@@ -277,18 +268,18 @@ static base_status move_some(struct shm *s, struct queue *q, bool *moved_p)
     if (r->moved == 0) {
         if (room < sizeof(struct head))
             return BASE_OK;
-        TRY(move_head(s, q, r));
+        TRY(shm_move_head(s, q, r));
         room -= sizeof(struct head);
     }
-    take = least(least(room, CHUNK), record_size(r) - r->moved);
-    copy(q, r, take);
-    advance(q, r, take);
+    take = shm_least(shm_least(room, CHUNK), shm_record_size(r) - r->moved);
+    shm_copy(q, r, take);
+    shm_advance(q, r, take);
     *moved_p = q->at != start;
     if (!*moved_p)
         return BASE_OK;
     s->bytes_sent += r->sends ? q->at - start : 0;
-    publish(s, q, r->sends);
-    if (r->moved == record_size(r)) {
+    shm_publish(s, q, r->sends);
+    if (r->moved == shm_record_size(r)) {
         q->first = r->next;
         r->done = true;
     }
@@ -306,7 +297,7 @@ static base_status shm_progress(void *state, bool *moved_p)
     for (int i = 0; i < s->active_count;) {
         struct queue *q = s->active[i];
 
-        TRY(move_some(s, q, &moved));
+        TRY(shm_move_some(s, q, &moved));
         *moved_p |= moved;
         if (q->first == NULL)
             s->active[i] = s->active[--s->active_count];
@@ -318,20 +309,21 @@ out:
     return st;
 }
 
-/* What fits into the ring goes at once: whoever sends and computes on need not wait first. */
-static void send_ahead(struct shm *s, struct queue *q)
+/* Puts what fits into the ring at once, so that a sender that goes on computing need not wait
+ * first. */
+static void shm_send_ahead(struct shm *s, struct queue *q)
 {
     bool moved = true;
 
     while (q->first != NULL && moved)
-        if (move_some(s, q, &moved) != BASE_OK)
-            return; /* shm_progress meets the same failure and says so */
+        if (shm_move_some(s, q, &moved) != BASE_OK)
+            return; /* shm_progress will meet and report the same failure */
 }
 
 static void shm_post(void *state, struct comm_request *request)
 {
     struct shm *s = state;
-    struct queue *q = queue_of(s, s->index_of[request->peer], request->channel, request->sends);
+    struct queue *q = shm_queue_of(s, s->index_of[request->peer], request->channel, request->sends);
 
     if (q->first != NULL) {
         q->last = q->last->next = request;
@@ -339,7 +331,7 @@ static void shm_post(void *state, struct comm_request *request)
     }
     q->first = q->last = request;
     if (request->sends)
-        send_ahead(s, q);
+        shm_send_ahead(s, q);
     if (q->first != NULL)
         s->active[s->active_count++] = q;
 }
@@ -356,11 +348,14 @@ static uint64_t shm_bytes_sent(const void *state)
 
 /* --- waiting ------------------------------------------------------------------------------- */
 
-static bool any_ready(const struct shm *s)
+static bool shm_any_ready(const struct shm *s)
 {
-    for (int i = 0; i < s->active_count; i++)
-        if (is_ready(s->active[i]))
+    for (int i = 0; i < s->active_count; i++) {
+        const struct queue *q = s->active[i];
+
+        if (shm_room_of(q, q->first->sends) >= (q->first->moved == 0 ? sizeof(struct head) : 1))
             return true;
+    }
     return false;
 }
 
@@ -372,14 +367,14 @@ static void shm_sleep(void *state, double deadline)
     uint32_t alarm;
 
     while (comm_linger(&linger))
-        if (any_ready(s) || comm_group_stirred(s->group))
+        if (shm_any_ready(s) || comm_group_stirred(s->group))
             return;
     alarm = atomic_load(s->alarm);
     if (comm_group_check(s->group) != BASE_OK || comm_group_stirred(s->group))
-        return; /* the group asks again and says so */
+        return; /* the group will ask again and report it */
     atomic_store(asleep, 1);
     atomic_thread_fence(memory_order_seq_cst);
-    if (!any_ready(s) && !comm_group_stirred(s->group))
+    if (!shm_any_ready(s) && !comm_group_stirred(s->group))
         comm_futex_wait((struct comm_futex[]){{asleep, 1}, {s->alarm, alarm}}, 2, deadline);
     atomic_store(asleep, 0);
 }
@@ -389,7 +384,7 @@ static void shm_wake(void *state)
     struct shm *s = state;
 
     atomic_thread_fence(memory_order_seq_cst);
-    wake_sleeper(&s->mail->boxes[s->me].asleep);
+    shm_wake_sleeper(&s->mail->boxes[s->me].asleep);
 }
 
 static base_status shm_barrier(void *state, double deadline)

@@ -22,9 +22,9 @@
 enum { WATCHES = COMM_MAX_WORKERS * COMM_CHANNELS + COMM_MAX_HANDSHAKES + 1 };
 
 static const double retry_seconds = 0.02, look_seconds = 0.5;
-/* Bytes were sent again so often without an acknowledgement (after 0.2, 0.6 and 1.4 s between near
- * hosts; after 1, 3 and 7 s where a connection is begun): the link is cut. A peer that is alive but
- * does not read acknowledges. */
+/* A link counts as cut once the kernel has sent the same bytes again so often without an
+ * acknowledgement (after 0.2, 0.6 and 1.4 s between near hosts; after 1, 3 and 7 s while a
+ * connection is being made). A peer that is alive but does not read still acknowledges. */
 static const uint8_t cut_after_retransmits = 3;
 
 struct mesh_link {
@@ -37,10 +37,10 @@ struct mesh_link {
 
 struct tcp {
     struct comm_group *group;
-    int16_t index_of[COMM_MAX_WORKERS]; /* peer → its first link; -1: not reached through this */
+    int16_t index_of[COMM_MAX_WORKERS]; /* peer → its first link; -1: not reached by tcp */
     struct comm_tls *tls;               /* NULL: plain */
     struct mesh_link *links;
-    int count, missing; /* missing: wanted and not connected */
+    int count, missing; /* links; those that are wanted and not connected */
     double looked_at;
 };
 
@@ -51,24 +51,24 @@ static bool tcp_reaches(const struct comm_group *group, int peer)
 
 /* --- connections --------------------------------------------------------------------------- */
 
-static void want(struct tcp *t, struct mesh_link *l)
+static void tcp_want(struct tcp *t, struct mesh_link *l)
 {
     t->missing += !l->wanted && l->link.stream == NULL;
     l->wanted = true;
 }
 
-static void connected(struct tcp *t, struct mesh_link *l, struct comm_stream *stream)
+static void tcp_connected(struct tcp *t, struct mesh_link *l, struct comm_stream *stream)
 {
     l->link.stream = stream;
     t->missing -= l->wanted;
 }
 
-static void accuse(struct tcp *t, const struct mesh_link *l)
+static void tcp_accuse(struct tcp *t, const struct mesh_link *l)
 {
     t->group->lost = t->group->view.members[l->peer].id;
 }
 
-static base_status begin(struct tcp *t, struct mesh_link *l)
+static base_status tcp_begin(struct tcp *t, struct mesh_link *l)
 {
     const struct comm_endpoint_setup *setup = &t->group->endpoint->setup;
     const struct comm_member *to = &t->group->view.members[l->peer];
@@ -82,7 +82,7 @@ static base_status begin(struct tcp *t, struct mesh_link *l)
     return comm_connecting_new(to->address, to->port, t->tls, &hello, &l->connecting);
 }
 
-static base_status reach(struct tcp *t, struct mesh_link *l)
+static base_status tcp_reach(struct tcp *t, struct mesh_link *l)
 {
     struct comm_stream *stream = NULL;
     base_status st = BASE_OK;
@@ -90,23 +90,24 @@ static base_status reach(struct tcp *t, struct mesh_link *l)
     if (l->connecting == NULL && base_now() < l->retry_at)
         return BASE_OK;
     if (l->connecting == NULL)
-        TRY(begin(t, l));
+        TRY(tcp_begin(t, l));
     TRY(comm_connecting_step(l->connecting, &stream));
     if (stream != NULL)
-        connected(t, l, stream);
+        tcp_connected(t, l, stream);
 out:
     if (st != BASE_OK || stream != NULL) {
         comm_connecting_free(l->connecting);
         l->connecting = NULL;
     }
     l->retry_at = base_now() + retry_seconds;
-    /* Nobody there, or refused. */
+    /* No process listens there yet, or it refused: the next attempt may succeed. */
     return st == BASE_ERR_IO || st == BASE_ERR_NETWORK ? BASE_OK : st;
 }
 
-/* The link that a hello asks for, or NULL with a reason; "" for one that is only early or late. */
-static struct mesh_link *link_of(const struct tcp *t, const struct comm_hello *hello,
-                                 const char **why)
+/* The link that a hello asks for, or NULL with a reason, which is "" for a hello that is only early
+ * or late. */
+static struct mesh_link *tcp_link_of(const struct tcp *t, const struct comm_hello *hello,
+                                     const char **why)
 {
     const struct comm_group *group = t->group;
     int peer = comm_view_rank(&group->view, hello->from);
@@ -127,7 +128,7 @@ static struct mesh_link *link_of(const struct tcp *t, const struct comm_hello *h
     return NULL;
 }
 
-static base_status receive_callers(struct tcp *t)
+static base_status tcp_receive_callers(struct tcp *t)
 {
     struct comm_listener *listener = t->group->endpoint->listener;
     struct comm_stream *stream = NULL;
@@ -141,9 +142,9 @@ static base_status receive_callers(struct tcp *t)
         TRY(comm_accept(listener, &hello, &stream));
         if (stream == NULL)
             break;
-        l = link_of(t, &hello, &why);
+        l = tcp_link_of(t, &hello, &why);
         if (l != NULL && comm_welcome(stream, base_now() + 1) == BASE_OK)
-            connected(t, l, stream);
+            tcp_connected(t, l, stream);
         else if (*why != '\0')
             comm_refuse(listener, stream, why);
         else
@@ -153,16 +154,16 @@ out:
     return st;
 }
 
-static base_status connect_more(struct tcp *t)
+static base_status tcp_connect_more(struct tcp *t)
 {
     base_status st = BASE_OK;
 
-    TRY(receive_callers(t));
+    TRY(tcp_receive_callers(t));
     for (int i = 0; i < t->count; i++) {
         struct mesh_link *l = &t->links[i];
 
         if (l->wanted && l->link.stream == NULL && l->peer < t->group->rank)
-            TRY(reach(t, l));
+            TRY(tcp_reach(t, l));
     }
 out:
     return st;
@@ -215,7 +216,7 @@ static void tcp_close(void *state)
     base_free(t);
 }
 
-static struct tcp *make(struct comm_group *group, const int *peers, int count)
+static struct tcp *tcp_make(struct comm_group *group, const int *peers, int count)
 {
     struct tcp *t = base_calloc(1, sizeof *t);
 
@@ -230,13 +231,13 @@ static struct tcp *make(struct comm_group *group, const int *peers, int count)
         l->peer = peers[i / COMM_CHANNELS];
         if (l->link.channel == COMM_COLLECTIVES) {
             t->index_of[l->peer] = (int16_t)i;
-            want(t, l);
+            tcp_want(t, l);
         }
     }
     return t;
 }
 
-static base_status give_up_opening(struct tcp *t)
+static base_status tcp_give_up_opening(struct tcp *t)
 {
     char names[256];
     uint64_t ranks = 0;
@@ -246,7 +247,7 @@ static base_status give_up_opening(struct tcp *t)
 
         if (l->wanted && l->link.stream == NULL) {
             ranks |= UINT64_C(1) << l->peer;
-            accuse(t, l);
+            tcp_accuse(t, l);
         }
     }
     comm_group_name(t->group, ranks, names, sizeof names);
@@ -254,10 +255,10 @@ static base_status give_up_opening(struct tcp *t)
                      t->group->view.number, names);
 }
 
-/* The socket of a link that is connected, or about to be; -1: there is none. In the first view a
- * host that never answers is no cut link but a firewall, of which a person must hear: there the
- * group's deadline decides. */
-static int socket_of(const struct tcp *t, const struct mesh_link *l)
+/* The socket of a link that is connected or being connected; -1: there is none. In the first view a
+ * host that never answers is not a cut link but a firewall, which a person must hear about, so
+ * there the group's deadline decides. */
+static int tcp_socket_of(const struct tcp *t, const struct mesh_link *l)
 {
     if (l->link.stream != NULL)
         return comm_stream_fd(l->link.stream);
@@ -266,7 +267,7 @@ static int socket_of(const struct tcp *t, const struct mesh_link *l)
     return -1;
 }
 
-static base_status look_for_cut(struct tcp *t)
+static base_status tcp_look_for_cut(struct tcp *t)
 {
     double now = base_now();
 
@@ -279,9 +280,9 @@ static base_status look_for_cut(struct tcp *t)
         socklen_t length = sizeof info;
         char name[256];
 
-        if (getsockopt(socket_of(t, l), IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
+        if (getsockopt(tcp_socket_of(t, l), IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
             info.tcpi_unacked > 0 && info.tcpi_retransmits >= cut_after_retransmits) {
-            accuse(t, l);
+            tcp_accuse(t, l);
             t->group->cut = true;
             comm_group_name(t->group, UINT64_C(1) << l->peer, name, sizeof name);
             return base_fail(BASE_ERR_PEER_LOST, "%s has acknowledged nothing for %u ms", name,
@@ -294,20 +295,20 @@ static base_status look_for_cut(struct tcp *t)
 static base_status tcp_open(struct comm_group *group, const int *peers, int count, double deadline,
                             void **state_p)
 {
-    struct tcp *t = make(group, peers, count);
+    struct tcp *t = tcp_make(group, peers, count);
     base_status st = BASE_OK;
 
     *state_p = NULL;
     if (group->endpoint->setup.secret != NULL)
         TRY(comm_tls_new(group->endpoint->setup.secret, false, &t->tls));
-    TRY(connect_more(t));
+    TRY(tcp_connect_more(t));
     while (t->missing > 0) {
         if (base_now() >= deadline)
-            TRY(give_up_opening(t));
+            TRY(tcp_give_up_opening(t));
         tcp_sleep(t, deadline);
         TRY(comm_group_check(group));
-        TRY(connect_more(t));
-        TRY(look_for_cut(t));
+        TRY(tcp_connect_more(t));
+        TRY(tcp_look_for_cut(t));
     }
     *state_p = t;
     t = NULL;
@@ -324,10 +325,10 @@ static void tcp_post(void *state, struct comm_request *request)
     struct mesh_link *l = &t->links[t->index_of[request->peer] + (int)request->channel];
     bool first = request->sends && l->link.out.first == NULL, moved = false;
 
-    want(t, l);
+    tcp_want(t, l);
     comm_link_post(&l->link, request);
-    /* What fits into the socket goes at once: whoever sends and computes on need not wait first.
-     * A failure comes back in tcp_progress. */
+    /* What fits into the socket is sent at once, so that a sender that goes on computing need not
+     * wait first. A failure comes back in tcp_progress. */
     if (first && l->link.stream != NULL)
         base_ignore(comm_link_send(&l->link, &moved));
 }
@@ -349,7 +350,7 @@ static base_status tcp_progress(void *state, bool *moved_p)
 
     *moved_p = false;
     if (t->missing > 0)
-        TRY(connect_more(t));
+        TRY(tcp_connect_more(t));
     for (int i = 0; i < t->count; i++) {
         struct comm_link *link = &t->links[i].link;
 
@@ -360,11 +361,11 @@ static base_status tcp_progress(void *state, bool *moved_p)
         if (st == BASE_OK && link->in.first != NULL)
             st = comm_link_receive(link, moved_p);
         if (st != BASE_OK)
-            accuse(t, &t->links[i]);
+            tcp_accuse(t, &t->links[i]);
         TRY(st);
     }
     if (!*moved_p)
-        TRY(look_for_cut(t));
+        TRY(tcp_look_for_cut(t));
 out:
     return st;
 }

@@ -9,20 +9,20 @@
 #include "nn/ops.h"
 #include "nn/simd/simd.h"
 
-static base_status describe(struct nn_node *node)
+static base_status add_describe(struct nn_node *node)
 {
     node->out = node->in;
     node->flops = (double)nn_shape_values(node->in);
     return BASE_OK;
 }
 
-static base_status forward(struct nn_pass *p)
+static base_status add_forward(struct nn_pass *p)
 {
     nn_simd()->add((size_t)p->n * nn_shape_floats(p->node->in), p->x, p->other, p->y);
     return BASE_OK;
 }
 
-static base_status backward(struct nn_pass *p)
+static base_status add_backward(struct nn_pass *p)
 {
     size_t count = (size_t)p->n * nn_shape_floats(p->node->in);
 
@@ -33,7 +33,8 @@ static base_status backward(struct nn_pass *p)
     return BASE_OK;
 }
 
-/* Adding a vector to an image of the same values has no form without knowing the shape. */
+/* A vector and an image of as many values can be added here, but that cannot be expressed without
+ * knowing the shape. */
 static base_status add_express(const struct nn_node *node, struct nn_ops *ops)
 {
     const char *named = ops->named, *current = ops->current;
@@ -64,9 +65,9 @@ const struct nn_layer nn_layer_add = {
                                       "input 9x1x1\nsave a\nadd a\ndense 3\nmse", NULL},
     .config_size = sizeof(struct nn_name),
     .parse = nn_name_parse,
-    .describe = describe,
-    .forward = forward,
-    .backward = backward,
+    .describe = add_describe,
+    .forward = add_forward,
+    .backward = add_backward,
     .express = add_express,
     .in_place = true,
     .naming = NN_NAMING_READ,

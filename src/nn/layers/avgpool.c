@@ -4,7 +4,7 @@
  */
 #include "nn/pool.h"
 
-static base_status forward(struct nn_pass *p)
+static base_status avgpool_forward(struct nn_pass *p)
 {
     struct nn_pool_shape shape = nn_pool_shape(p->node);
 
@@ -12,7 +12,7 @@ static base_status forward(struct nn_pass *p)
     return BASE_OK;
 }
 
-static base_status backward(struct nn_pass *p)
+static base_status avgpool_backward(struct nn_pass *p)
 {
     struct nn_pool_shape shape = nn_pool_shape(p->node);
 
@@ -39,7 +39,7 @@ const struct nn_layer nn_layer_avgpool = {
     .config_size = sizeof(struct nn_pool_config),
     .parse = nn_pool_parse,
     .describe = nn_pool_describe,
-    .forward = forward,
-    .backward = backward,
+    .forward = avgpool_forward,
+    .backward = avgpool_backward,
     .express = avgpool_express,
 };

@@ -9,7 +9,7 @@
 #include "nn/ops.h"
 #include "nn/simd/simd.h"
 
-static base_status parse(struct nn_line *line, void *config)
+static base_status bn_parse(struct nn_line *line, void *config)
 {
     base_status st = BASE_OK;
     struct nn_bn_config *c = config;
@@ -21,7 +21,7 @@ out:
     return st;
 }
 
-static base_status describe(struct nn_node *node)
+static base_status bn_describe(struct nn_node *node)
 {
     int c = node->in.c;
 
@@ -37,7 +37,7 @@ static base_status describe(struct nn_node *node)
     return BASE_OK;
 }
 
-static base_status forward(struct nn_pass *p)
+static base_status bn_forward(struct nn_pass *p)
 {
     int c8 = nn_pad8(p->node->in.c) / NN_BLOCK, s = p->node->in.h * p->node->in.w;
     struct nn_bn bn = nn_bn_forward(p);
@@ -46,7 +46,7 @@ static base_status forward(struct nn_pass *p)
     return BASE_OK;
 }
 
-static base_status backward(struct nn_pass *p)
+static base_status bn_backward(struct nn_pass *p)
 {
     int c8 = nn_pad8(p->node->in.c) / NN_BLOCK, s = p->node->in.h * p->node->in.w;
     struct nn_bn bn = nn_bn_backward(p);
@@ -63,7 +63,7 @@ static base_status bn_express(const struct nn_node *node, struct nn_ops *ops)
     const struct nn_bn_config *c = node->config;
     struct nn_op *op;
 
-    if (node->identity) /* folded (nn/fold.h) */
+    if (node->identity) /* nn/fold.h has folded it into the layer before */
         return BASE_OK;
     op = nn_ops_add(ops, "BatchNormalization");
     nn_op_param(op, 0);
@@ -83,11 +83,11 @@ const struct nn_layer nn_layer_bn = {
                                       "input 9x3x2\nconv 10 1x1\nbn eps=1e-3\ndense 3\nmse",
                                       "input 6x1x1\ndense 9\nbn\ndense 3\nmse", NULL},
     .config_size = sizeof(struct nn_bn_config),
-    .parse = parse,
-    .describe = describe,
+    .parse = bn_parse,
+    .describe = bn_describe,
     .open = nn_bn_open,
-    .forward = forward,
-    .backward = backward,
+    .forward = bn_forward,
+    .backward = bn_backward,
     .express = bn_express,
     .reduces = true,
     .needs_x = true,

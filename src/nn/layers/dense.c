@@ -17,7 +17,7 @@ struct config {
     bool bias;
 };
 
-static base_status parse(struct nn_line *line, void *config)
+static base_status dense_parse(struct nn_line *line, void *config)
 {
     base_status st = BASE_OK;
     struct config *c = config;
@@ -29,12 +29,12 @@ out:
     return st;
 }
 
-static bool *bias_of(void *config)
+static bool *dense_bias_of(void *config)
 {
     return &((struct config *)config)->bias;
 }
 
-static base_status describe(struct nn_node *node)
+static base_status dense_describe(struct nn_node *node)
 {
     const struct config *c = node->config;
     struct nn_shape in = node->in;
@@ -55,7 +55,7 @@ static base_status describe(struct nn_node *node)
     return BASE_OK;
 }
 
-static base_status forward(struct nn_pass *p)
+static base_status dense_forward(struct nn_pass *p)
 {
     int k = (int)nn_shape_floats(p->node->in), o8 = nn_pad8(p->node->out.c) / NN_BLOCK;
 
@@ -63,7 +63,7 @@ static base_status forward(struct nn_pass *p)
     return BASE_OK;
 }
 
-static base_status backward(struct nn_pass *p)
+static base_status dense_backward(struct nn_pass *p)
 {
     int k = (int)nn_shape_floats(p->node->in), o8 = nn_pad8(p->node->out.c) / NN_BLOCK;
 
@@ -95,11 +95,11 @@ const struct nn_layer nn_layer_dense = {
                               "input 9x3x2\nrelu\ndense 16 bias=off\ndense 3\nmse",
                               "input 5x1x1\nclasses 4\nflatten\ndense classes\nsoftmax", NULL},
     .config_size = sizeof(struct config),
-    .bias = bias_of,
-    .parse = parse,
-    .describe = describe,
-    .forward = forward,
-    .backward = backward,
+    .bias = dense_bias_of,
+    .parse = dense_parse,
+    .describe = dense_describe,
+    .forward = dense_forward,
+    .backward = dense_backward,
     .express = dense_express,
     .takes_planar = true,
     .needs_x = true,

@@ -9,14 +9,14 @@
 #include "nn/line.h"
 #include "nn/ops.h"
 
-static base_status parse(struct nn_line *line, void *config)
+static base_status dropout_parse(struct nn_line *line, void *config)
 {
     struct nn_dropout_config *c = config;
 
     return nn_line_real(line, "RATE", 0.0, 0.99, &c->rate);
 }
 
-static base_status describe(struct nn_node *node)
+static base_status dropout_describe(struct nn_node *node)
 {
     const struct nn_dropout_config *c = node->config;
 
@@ -25,7 +25,7 @@ static base_status describe(struct nn_node *node)
     return BASE_OK;
 }
 
-static base_status forward(struct nn_pass *p)
+static base_status dropout_forward(struct nn_pass *p)
 {
     if (p->training)
         nn_dropout(p->node, p->samples, p->n, p->samples->ids, p->x, p->y, NULL);
@@ -34,13 +34,13 @@ static base_status forward(struct nn_pass *p)
     return BASE_OK;
 }
 
-static base_status backward(struct nn_pass *p)
+static base_status dropout_backward(struct nn_pass *p)
 {
     nn_dropout(p->node, p->samples, p->n, p->samples->ids, p->dy, p->dx, NULL);
     return BASE_OK;
 }
 
-/* Outside training it is not there. */
+/* Outside training dropout does nothing, so it adds no operation. */
 static base_status dropout_express(const struct nn_node *node, struct nn_ops *ops)
 {
     (void)node;
@@ -56,10 +56,10 @@ const struct nn_layer nn_layer_dropout = {
                                       "input 5x1x1\ndense 11\ndropout 0.5\ndense 3\nmse",
                                       "input 5x1x1\ndense 11\ndropout 0\ndense 3\nmse", NULL},
     .config_size = sizeof(struct nn_dropout_config),
-    .parse = parse,
-    .describe = describe,
-    .forward = forward,
-    .backward = backward,
+    .parse = dropout_parse,
+    .describe = dropout_describe,
+    .forward = dropout_forward,
+    .backward = dropout_backward,
     .express = dropout_express,
     .in_place = true,
 };

@@ -5,7 +5,7 @@
 #include "nn/layer.h"
 #include "nn/ops.h"
 
-static base_status describe(struct nn_node *node)
+static base_status flatten_describe(struct nn_node *node)
 {
     node->out = node->in;
     node->out.flat = true;
@@ -26,7 +26,7 @@ const struct nn_layer nn_layer_flatten = {
     .usage = "flatten",
     .examples = (const char *const[]){"input 3x4x3\nflatten\ndense 3\nmse",
                                       "input 9x2x3\nrelu\nflatten\nrelu\ndense 3\nmse", NULL},
-    .describe = describe,
+    .describe = flatten_describe,
     .express = flatten_express,
     .takes_planar = true,
 };

@@ -6,7 +6,7 @@
 #include "nn/ops.h"
 #include "nn/simd/simd.h"
 
-static base_status describe(struct nn_node *node)
+static base_status gavgpool_describe(struct nn_node *node)
 {
     if (nn_node_needs_image(node) != BASE_OK)
         return BASE_ERR_MODEL;
@@ -15,7 +15,7 @@ static base_status describe(struct nn_node *node)
     return BASE_OK;
 }
 
-static struct nn_pool_shape shape_of(const struct nn_node *node)
+static struct nn_pool_shape gavgpool_shape_of(const struct nn_node *node)
 {
     return (struct nn_pool_shape){
         .c8 = nn_pad8(node->in.c) / NN_BLOCK,
@@ -28,17 +28,17 @@ static struct nn_pool_shape shape_of(const struct nn_node *node)
     };
 }
 
-static base_status forward(struct nn_pass *p)
+static base_status gavgpool_forward(struct nn_pass *p)
 {
-    struct nn_pool_shape shape = shape_of(p->node);
+    struct nn_pool_shape shape = gavgpool_shape_of(p->node);
 
     nn_simd()->avgpool(p->n, &shape, p->x, p->y);
     return BASE_OK;
 }
 
-static base_status backward(struct nn_pass *p)
+static base_status gavgpool_backward(struct nn_pass *p)
 {
-    struct nn_pool_shape shape = shape_of(p->node);
+    struct nn_pool_shape shape = gavgpool_shape_of(p->node);
 
     nn_simd()->avgpool_backward(p->n, &shape, p->dy, p->dx);
     return BASE_OK;
@@ -57,8 +57,8 @@ const struct nn_layer nn_layer_gavgpool = {
     .usage = "gavgpool",
     .examples = (const char *const[]){"input 9x4x5\ngavgpool\ndense 3\nmse",
                                       "input 3x1x1\ngavgpool\ndense 3\nmse", NULL},
-    .describe = describe,
-    .forward = forward,
-    .backward = backward,
+    .describe = gavgpool_describe,
+    .forward = gavgpool_forward,
+    .backward = gavgpool_backward,
     .express = gavgpool_express,
 };

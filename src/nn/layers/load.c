@@ -9,7 +9,7 @@
 #include "nn/name.h"
 #include "nn/simd/simd.h"
 
-static base_status backward(struct nn_pass *p)
+static base_status load_backward(struct nn_pass *p)
 {
     if (p->dother != NULL)
         nn_simd()->add((size_t)p->n * nn_shape_floats(p->node->out), p->dother, p->dy, p->dother);
@@ -31,6 +31,6 @@ const struct nn_layer nn_layer_load = {
     .config_size = sizeof(struct nn_name),
     .parse = nn_name_parse,
     .describe = NULL, /* the shape is the named tensor's: nn/graph.c */
-    .backward = backward,
+    .backward = load_backward,
     .naming = NN_NAMING_LOAD,
 };

@@ -4,7 +4,7 @@
  */
 #include "nn/pool.h"
 
-static base_status describe(struct nn_node *node)
+static base_status maxpool_describe(struct nn_node *node)
 {
     base_status st = nn_pool_describe(node);
 
@@ -12,7 +12,7 @@ static base_status describe(struct nn_node *node)
     return st;
 }
 
-static base_status forward(struct nn_pass *p)
+static base_status maxpool_forward(struct nn_pass *p)
 {
     struct nn_pool_shape shape = nn_pool_shape(p->node);
 
@@ -20,7 +20,7 @@ static base_status forward(struct nn_pass *p)
     return BASE_OK;
 }
 
-static base_status backward(struct nn_pass *p)
+static base_status maxpool_backward(struct nn_pass *p)
 {
     struct nn_pool_shape shape = nn_pool_shape(p->node);
 
@@ -43,8 +43,8 @@ const struct nn_layer nn_layer_maxpool = {
                                       "input 8x5x6\nmaxpool 3x2 stride=1\ndense 3\nmse", NULL},
     .config_size = sizeof(struct nn_pool_config),
     .parse = nn_pool_parse,
-    .describe = describe,
-    .forward = forward,
-    .backward = backward,
+    .describe = maxpool_describe,
+    .forward = maxpool_forward,
+    .backward = maxpool_backward,
     .express = maxpool_express,
 };

@@ -21,8 +21,8 @@ static double mse_sample_loss(int count, const float *y, int32_t label)
     return sum / count;
 }
 
-/* Of sample j; 0: what it should be is not known. */
-static double loss_of(const struct nn_samples *samples, int c, const float *x, int j)
+/* The loss of sample j; 0 if its target is not known. */
+static double mse_loss_of(const struct nn_samples *samples, int c, const float *x, int j)
 {
     double error;
 
@@ -32,7 +32,7 @@ static double loss_of(const struct nn_samples *samples, int c, const float *x, i
     return error * error;
 }
 
-static base_status forward(struct nn_pass *p)
+static base_status mse_forward(struct nn_pass *p)
 {
     int c = p->node->in.c;
     size_t floats = nn_shape_floats(p->node->in);
@@ -42,14 +42,14 @@ static base_status forward(struct nn_pass *p)
         const float *x = p->x + (size_t)j * floats;
 
         p->predicted[j] = nn_loss_argmax(c, x);
-        losses[j] = loss_of(p->samples, c, x, j);
+        losses[j] = mse_loss_of(p->samples, c, x, j);
     }
     memcpy(p->y, p->x, (size_t)p->n * floats * sizeof *p->y);
     p->loss_sum = nn_loss_total(p->n, losses);
     return BASE_OK;
 }
 
-static base_status backward(struct nn_pass *p)
+static base_status mse_backward(struct nn_pass *p)
 {
     size_t floats = nn_shape_floats(p->node->in);
     float scale = 2.0f * p->loss_scale / (float)p->node->in.c;
@@ -82,8 +82,8 @@ const struct nn_layer nn_layer_mse = {
     .usage = "mse",
     .examples = (const char *const[]){"input 5x1x1\ndense 3\nmse", "input 9x1x1\nrelu\nmse", NULL},
     .describe = nn_loss_describe,
-    .forward = forward,
-    .backward = backward,
+    .forward = mse_forward,
+    .backward = mse_backward,
     .express = mse_express,
     .sample_loss = mse_sample_loss,
     .loss = true,

@@ -6,20 +6,20 @@
 #include "nn/ops.h"
 #include "nn/simd/simd.h"
 
-static base_status describe(struct nn_node *node)
+static base_status relu_describe(struct nn_node *node)
 {
     node->out = node->in;
     node->flops = (double)nn_shape_values(node->in);
     return BASE_OK;
 }
 
-static base_status forward(struct nn_pass *p)
+static base_status relu_forward(struct nn_pass *p)
 {
     nn_simd()->relu((size_t)p->n * nn_shape_floats(p->node->in), p->x, p->y);
     return BASE_OK;
 }
 
-static base_status backward(struct nn_pass *p)
+static base_status relu_backward(struct nn_pass *p)
 {
     nn_simd()->relu_backward((size_t)p->n * nn_shape_floats(p->node->in), p->y, p->dy, p->dx);
     return BASE_OK;
@@ -38,9 +38,9 @@ const struct nn_layer nn_layer_relu = {
     .usage = "relu",
     .examples = (const char *const[]){"input 3x4x4\nrelu\ndense 3\nmse",
                                       "input 10x1x1\ndense 9\nrelu\ndense 3\nmse", NULL},
-    .describe = describe,
-    .forward = forward,
-    .backward = backward,
+    .describe = relu_describe,
+    .forward = relu_forward,
+    .backward = relu_backward,
     .express = relu_express,
     .needs_y = true,
     .in_place = true,

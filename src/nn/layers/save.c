@@ -7,14 +7,14 @@
 #include "nn/name.h"
 #include "nn/simd/simd.h"
 
-static base_status describe(struct nn_node *node)
+static base_status save_describe(struct nn_node *node)
 {
     node->out = node->in;
     node->identity = true;
     return BASE_OK;
 }
 
-static base_status backward(struct nn_pass *p)
+static base_status save_backward(struct nn_pass *p)
 {
     nn_simd()->add((size_t)p->n * nn_shape_floats(p->node->in), p->dy, p->dother, p->dx);
     return BASE_OK;
@@ -30,7 +30,7 @@ const struct nn_layer nn_layer_save = {
                                       NULL},
     .config_size = sizeof(struct nn_name),
     .parse = nn_name_parse,
-    .describe = describe,
-    .backward = backward,
+    .describe = save_describe,
+    .backward = save_backward,
     .naming = NN_NAMING_SAVE,
 };

@@ -12,8 +12,9 @@
 
 enum { SMALL = 1 << 12 }; /* elements below which a second thread costs more than it brings */
 
-/* x, y (C) of one sample: the probabilities and the logarithm of the sum of exponentials. */
-static double probabilities(int c, const float *x, float *y, size_t floats)
+/* Computes the probabilities y (C) of one sample x (C); returns the logarithm of the sum of
+ * exponentials. */
+static double softmax_probabilities(int c, const float *x, float *y, size_t floats)
 {
     float largest = x[nn_loss_argmax(c, x)];
     double sum = 0;
@@ -29,7 +30,7 @@ static double probabilities(int c, const float *x, float *y, size_t floats)
     return log(sum) + (double)largest;
 }
 
-static base_status forward(struct nn_pass *p)
+static base_status softmax_forward(struct nn_pass *p)
 {
     int c = p->node->in.c;
     size_t floats = nn_shape_floats(p->node->in);
@@ -38,7 +39,7 @@ static base_status forward(struct nn_pass *p)
 #pragma omp parallel for if ((size_t)p->n * floats > SMALL)
     for (int j = 0; j < p->n; j++) {
         const float *x = p->x + (size_t)j * floats;
-        double logarithm = probabilities(c, x, p->y + (size_t)j * floats, floats);
+        double logarithm = softmax_probabilities(c, x, p->y + (size_t)j * floats, floats);
 
         p->predicted[j] = nn_loss_argmax(c, x);
         losses[j] = p->samples->labels != NULL ? logarithm - (double)x[p->samples->labels[j]] : 0.0;
@@ -47,7 +48,7 @@ static base_status forward(struct nn_pass *p)
     return BASE_OK;
 }
 
-static base_status backward(struct nn_pass *p)
+static base_status softmax_backward(struct nn_pass *p)
 {
     size_t floats = nn_shape_floats(p->node->in);
 
@@ -63,8 +64,7 @@ static base_status backward(struct nn_pass *p)
     return BASE_OK;
 }
 
-/* A probability of zero is that of the smallest float, so that losses can be compared and summed.
- */
+/* A probability of zero counts as the smallest float, so that losses can be compared and summed. */
 static double softmax_sample_loss(int count, const float *y, int32_t label)
 {
     (void)count;
@@ -86,8 +86,8 @@ const struct nn_layer nn_layer_softmax = {
     .examples =
         (const char *const[]){"input 5x1x1\ndense 3\nsoftmax", "input 11x1x1\nrelu\nsoftmax", NULL},
     .describe = nn_loss_describe,
-    .forward = forward,
-    .backward = backward,
+    .forward = softmax_forward,
+    .backward = softmax_backward,
     .express = softmax_express,
     .sample_loss = softmax_sample_loss,
     .probabilities = true,

@@ -5,7 +5,7 @@
  */
 #include "nn/optimiser.h"
 
-static void update(const struct nn_hyper *hyper, const struct nn_update *u)
+static void sgd_update(const struct nn_hyper *hyper, const struct nn_update *u)
 {
     const float lr = (float)hyper->lr, momentum = (float)hyper->momentum;
     const float decay = (float)hyper->weight_decay, scale = (float)hyper->gradient_scale;
@@ -29,5 +29,5 @@ const struct nn_optimiser nn_optimiser_sgd = {
     .help = "gradient descent with momentum, Nesterov's form as an option",
     .slots = 1,
     .slot_names = {"momentum_buffer"},
-    .update = update,
+    .update = sgd_update,
 };

@@ -4,7 +4,7 @@
  */
 #include "nn/schedule.h"
 
-static double factor(const struct nn_schedule_setup *setup, uint64_t step, double position)
+static double constant_factor(const struct nn_schedule_setup *setup, uint64_t step, double position)
 {
     (void)setup;
     (void)step;
@@ -15,5 +15,5 @@ static double factor(const struct nn_schedule_setup *setup, uint64_t step, doubl
 const struct nn_schedule nn_schedule_constant = {
     .name = "constant",
     .help = "the learning rate stays as it is",
-    .factor = factor,
+    .factor = constant_factor,
 };

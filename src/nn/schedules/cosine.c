@@ -6,7 +6,7 @@
 
 #include "nn/schedule.h"
 
-static double factor(const struct nn_schedule_setup *setup, uint64_t step, double position)
+static double cosine_factor(const struct nn_schedule_setup *setup, uint64_t step, double position)
 {
     (void)step;
     return setup->final_factor + (1.0 - setup->final_factor) * (1.0 + cos(M_PI * position)) / 2.0;
@@ -15,5 +15,5 @@ static double factor(const struct nn_schedule_setup *setup, uint64_t step, doubl
 const struct nn_schedule nn_schedule_cosine = {
     .name = "cosine",
     .help = "falls along half a cosine to the final factor",
-    .factor = factor,
+    .factor = cosine_factor,
 };

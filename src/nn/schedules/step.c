@@ -6,7 +6,7 @@
 
 #include "nn/schedule.h"
 
-static double factor(const struct nn_schedule_setup *setup, uint64_t step, double position)
+static double step_factor(const struct nn_schedule_setup *setup, uint64_t step, double position)
 {
     uint64_t times = setup->period == 0 ? 0 : step / setup->period;
 
@@ -17,5 +17,5 @@ static double factor(const struct nn_schedule_setup *setup, uint64_t step, doubl
 const struct nn_schedule nn_schedule_step = {
     .name = "step",
     .help = "multiplied by a factor every so many steps",
-    .factor = factor,
+    .factor = step_factor,
 };

@@ -9,7 +9,7 @@
 #include "serve/handler.h"
 #include "serve/values.h"
 
-static bool is_container(const json_t *value)
+static bool table_is_container(const json_t *value)
 {
     return json_is_array(value) || json_is_object(value);
 }
@@ -19,8 +19,8 @@ static bool table_takes(const struct model_about *about, const struct serve_body
     return about->table != NULL && serve_is_json(body);
 }
 
-static base_status read_rows(const struct model_about *about, const json_t *rows,
-                             struct serve_samples *samples_p)
+static base_status table_read_rows(const struct model_about *about, const json_t *rows,
+                                   struct serve_samples *samples_p)
 {
     base_status st = BASE_OK;
     size_t i, each = nn_shape_values(about->input);
@@ -43,10 +43,10 @@ static base_status table_read(const struct model_about *about, const struct serv
 
     TRY(serve_values_parse(body->bytes, body->count, &document));
     rows = serve_values_of(document);
-    if (!is_container(rows))
+    if (!table_is_container(rows))
         rows = document;
-    if (json_is_array(rows) && is_container(json_array_get(rows, 0))) {
-        TRY(read_rows(about, rows, samples_p));
+    if (json_is_array(rows) && table_is_container(json_array_get(rows, 0))) {
+        TRY(table_read_rows(about, rows, samples_p));
     } else {
         TRY(serve_samples_new(about, nn_shape_values(about->input), samples_p));
         TRY(model_input_json(about, rows, samples_p->x, NULL));

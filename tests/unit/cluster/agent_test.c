@@ -145,7 +145,7 @@ static base_status run(const char *program, int workers, int min_workers, json_t
     base_status st = cluster_agent_run(&setup, result_p);
 
     json_decref(job);
-    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* nobody is left, not even a zombie */
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left, not even a zombie */
     return st;
 }
 

@@ -36,8 +36,8 @@ static void test_too_late(void **state)
     lab_assert_end(BASE_OK, "");
 }
 
-/* Work that is done in a view while the next one is published: who is new waits there in vain, and
- * who was interrupted goes on without those who are done. */
+/* Workers finish in a view while the next one is published: a new worker waits there in vain, and
+ * one that was interrupted goes on without those that are done. */
 static void test_done_in_the_former_view(void **state)
 {
     struct cluster_message m;
@@ -98,7 +98,7 @@ static void test_blames_the_last_cause(void **state)
 }
 
 /* … nor one that died before it was in a view: none follows that would tell of a new beginning. */
-static void test_blames_no_stillborn_guest(void **state)
+static void test_blames_no_guest_that_failed_to_start(void **state)
 {
     (void)state;
     lab_two_hosts(4, true);
@@ -338,7 +338,7 @@ int main(void)
         TEST(test_done_in_the_former_view),
         TEST(test_blame),
         TEST(test_blames_the_last_cause),
-        TEST(test_blames_no_stillborn_guest),
+        TEST(test_blames_no_guest_that_failed_to_start),
         TEST(test_own_failure),
         TEST(test_wrong_input),
         TEST(test_all_fail),

@@ -20,7 +20,7 @@ static void test_loss(void **state)
     (void)state;
     lab_two_hosts(1, false);
     lab_lost(1, 3);
-    assert_int_equal(lab_said(CLUSTER_LOST, 0, &m), 1); /* at once, to everyone */
+    assert_int_equal(lab_said(CLUSTER_LOST, 0, &m), 1); /* at once, to all hosts */
     assert_int_equal(lab_said(CLUSTER_LOST, 1, NULL), 1);
     assert_true(m.peer == 3 && m.view == 1);
     lab_pass_alive(3, 2);
@@ -69,7 +69,7 @@ static void test_evicted_and_faster(void **state)
     lab_assert_view(2, 3, 1, 3, 4);
 }
 
-/* Whoever was killed is replaced on its host, whoever gave up by itself is not. */
+/* A worker that was killed is replaced on its host; one that gave up by itself is not. */
 static void test_restart(void **state)
 {
     struct cluster_message m;
@@ -80,7 +80,7 @@ static void test_restart(void **state)
     lab_exited(1, 3, 0, 9);
     assert_int_equal(lab_said(CLUSTER_JOB, 1, &m), 2);
     assert_true(m.id == 5 && m.workers == 1 && m.host == 1);
-    lab_assert_view(2, 3, 1, 2, 4); /* nobody waits for it */
+    lab_assert_view(2, 3, 1, 2, 4); /* the others do not wait for it */
     lab_exited(1, 4, 2, 0);
     lab_assert_view(3, 2, 1, 2);
     lab_exited(1, 5, 1, 0);
@@ -246,7 +246,7 @@ static void test_silent_host(void **state)
     assert_int_equal(lab_said(CLUSTER_LOST, -1, NULL), 0);
     lab_pass_alive(1, 1);
     assert_int_equal(lab_said(CLUSTER_LOST, 0, NULL), 2);
-    lab_assert_view(2, 2, 1, 2); /* nobody there could confirm */
+    lab_assert_view(2, 2, 1, 2); /* no agent there could confirm it */
     assert_int_equal(lab_said(CLUSTER_VIEW, 1, NULL), 1);
 }
 

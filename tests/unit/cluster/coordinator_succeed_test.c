@@ -110,7 +110,7 @@ static void test_state(void **unused)
     cluster_state_fini(&state);
 }
 
-/* Whoever has a view has the state with it: that comes first on every link. */
+/* An agent that has a view has the state with it, because the state comes first on every link. */
 static void test_state_before_view(void **unused)
 {
     int stated = -1, viewed = -1;

@@ -76,7 +76,7 @@ static void test_join_and_loss(void **state)
     (void)state;
     lab_two_hosts(1, true);
     lab_join(2, CLUSTER_ANY_HOST, 1);
-    lab_ready(2, 5); /* nobody works in view 1 yet */
+    lab_ready(2, 5); /* no worker works in view 1 yet */
     assert_int_equal(lab_said(CLUSTER_VIEW, 0, NULL), 1);
     lab_lost(0, 1);
     lab_exited(0, 1, 0, 9);
@@ -148,7 +148,7 @@ static void test_guest_at_the_end(void **state)
     assert_non_null(strstr(m.text, "worker 2 on host host-0"));
 }
 
-/* Guests that come while hosts are gathered may leave again; nobody counts on them. */
+/* Guests that come while hosts are gathered may leave again; the job does not depend on them. */
 static void test_guest_while_gathering(void **state)
 {
     struct cluster_message m;
@@ -175,7 +175,7 @@ static void test_arrival_that_dies(void **state)
     (void)state;
     lab_two_hosts(1, true);
     lab_join(2, CLUSTER_ANY_HOST, 1);
-    lab_ready(2, 5); /* nobody works in view 1 yet */
+    lab_ready(2, 5); /* no worker works in view 1 yet */
     lab_exited(2, 5, 0, 9);
     for (uint32_t id = 1; id <= 4; id++)
         lab_works_in(id <= 2 ? 0 : 1, id, 1);

@@ -35,7 +35,7 @@ static uint16_t free_port(void)
     return ntohs(at.sin_port);
 }
 
-/* A heartbeat of nobody; then it waits until it is cut off. */
+/* A heartbeat of an agent that has not joined; then it waits until it is cut off. */
 static _Noreturn void linger(uint16_t port)
 {
     const struct cluster_message beat = {.type = CLUSTER_HEARTBEAT, .load.step = -1};

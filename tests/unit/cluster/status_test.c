@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The status socket: an answer, nobody there, a silent one, a path longer than socket addresses.
+ * The status socket: an answer, no job there, a silent one, a path longer than socket addresses.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -233,7 +233,7 @@ static void test_silence(void **state)
     expect_done("kill:0");
 }
 
-/* Nobody is blamed for the time that the agent itself slept. */
+/* The steward blames no worker for the time that the agent itself slept. */
 static void test_asleep(void **state)
 {
     (void)state;

@@ -326,7 +326,7 @@ static void test_split_vote(void **state)
     assert_true(lab.s[1].term > 1);
 }
 
-/* The newest state among the voters counts, also for who has a say. */
+/* The newest state among the voters counts, also for the quorum. */
 static void test_newer_state(void **state)
 {
     (void)state;

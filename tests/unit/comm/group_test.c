@@ -156,7 +156,7 @@ static void an_alarm_ends_waits(void **state)
 
     (void)state;
     start_pair(workers);
-    comm_host_alarm(agent, pair.number - 1, 8); /* of a view before: nobody's business */
+    comm_host_alarm(agent, pair.number - 1, 8); /* of an older view: it does not concern this one */
     comm_host_alarm(agent, pair.number, 9);
     end_pair(workers, BASE_ERR_PEER_LOST, 9);
 }

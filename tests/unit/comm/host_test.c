@@ -172,7 +172,7 @@ static void is_poked(void **state)
     assert_true(base_now() < start + PATIENCE / 2);
     pthread_join(thread, NULL);
     assert_int_equal(next_dead(0.01), -1); /* once */
-    comm_host_poke(agent);                 /* nobody watches: the next one hears it */
+    comm_host_poke(agent);                 /* no thread watches: the next watch returns at once */
     assert_int_equal(next_dead(PATIENCE), -1);
     assert_true(base_now() < start + PATIENCE / 2);
 }

@@ -26,7 +26,7 @@ static const struct comm_secret secret = {{1, 2, 3}}, other = {{1, 2, 4}};
 
 struct ends {
     struct comm_listener *listener;
-    struct comm_stream *there, *here; /* who connected, who accepted */
+    struct comm_stream *there, *here; /* the side that connected, the side that accepted */
 };
 
 /* Connects and accepts until both ends are there, or the connecting one failed. */
@@ -149,7 +149,7 @@ static void test_tls(void **state)
     welcomed_and_used(&secret);
 }
 
-/* Writing to who is gone ends in a status and no SIGPIPE. */
+/* Writing to a peer that is gone ends in a status and no SIGPIPE. */
 static void test_peer_goes(void **state)
 {
     static uint8_t bytes[1 << 20];
@@ -232,7 +232,7 @@ static void test_nobody_there(void **state)
 
     (void)state;
     listen_with(&e, NULL);
-    /* Accepted by the system, answered by nobody. */
+    /* The kernel accepts the connection, but no process answers. */
     assert_int_equal(comm_connect("127.0.0.1", comm_listener_port(e.listener), NULL, &hello,
                                   base_now() + 0.05, &stream),
                      BASE_ERR_TIMEOUT);

@@ -19,7 +19,7 @@
 #include "support/nets.h"
 
 enum { N = 3, STEPS = 2 };
-static const struct nn_ready nobody;
+static const struct nn_ready no_listener;
 
 static const char plain[] = "input 3x8x8\nclasses 4\n"
                             "conv 10 3x3 pad=1\nbn\nrelu\nmaxpool 2\n"
@@ -44,7 +44,7 @@ static const char residual[] = "input 3x8x8\nclasses 4\n"
                                "conv 16 1x1 stride=2\nadd c\nrelu\nmaxpool 2\nflatten\n"
                                "dense classes\n";
 
-/* bn as the first layer: nobody wants dx. */
+/* bn as the first layer: no layer wants dx. */
 static const char first[] =
     "input 10x6x4\nclasses 3\nbn\nrelu\nmaxpool 2\nbn\nrelu\ndense classes\n";
 
@@ -151,7 +151,7 @@ static void other_worker(void *context, float *sums, size_t count)
 }
 
 struct side {
-    struct nn_net *left, *right; /* right: behind the cut, or NULL */
+    struct nn_net *left, *right; /* right: after the cut, or NULL */
     float *weights, *gradients, *statistics;
 };
 
@@ -204,10 +204,10 @@ static double step(struct side *s, const struct nn_batch *batch, bool training)
     if (!training)
         return outcome.loss_sum;
     if (s->right != NULL) {
-        check(nn_net_backward(s->right, 0.5f, nobody));
+        check(nn_net_backward(s->right, 0.5f, no_listener));
         support_carry(s->left, s->right, batch->n, true);
     }
-    check(nn_net_backward(s->left, 0.5f, nobody));
+    check(nn_net_backward(s->left, 0.5f, no_listener));
     return outcome.loss_sum;
 }
 
@@ -302,7 +302,7 @@ static void see(void *context, const struct nn_node *node, int n, const float *v
     seen_as[node->index] = n * node->out.h;
 }
 
-/* What a group computes inside is nobody's output. */
+/* What a group computes inside is not an output. */
 static void outputs_inside_a_group_are_not_told(void **state)
 {
     struct nn_graph *graph = support_graph("input 8x4x4\nclasses 3\nbn\nrelu\nmaxpool 2\n"

@@ -13,7 +13,7 @@
 #include "nn/optimiser.h"
 #include "support/nets.h"
 
-static const struct nn_ready nobody;
+static const struct nn_ready no_listener;
 
 static const char residual[] = "input 3x8x8\nclasses 4\n"
                                "conv 12 3x3 pad=1\nbn\nrelu\nsave a\n"
@@ -99,9 +99,9 @@ static void check_cut(const struct nn_graph *graph, const struct support_batch *
     support_carry(left, right, b->batch.n, false);
     check(nn_net_forward(right, &b->batch, true, &outcome));
     assert_true(outcome.loss_sum == loss);
-    check(nn_net_backward(right, 0.5f, nobody));
+    check(nn_net_backward(right, 0.5f, no_listener));
     support_carry(left, right, b->batch.n, true);
-    check(nn_net_backward(left, 0.5f, nobody));
+    check(nn_net_backward(left, 0.5f, no_listener));
     if (memcmp(f.gradients, whole->gradients, nn_graph_weight_floats(graph) * sizeof(float)) != 0)
         fail_msg("gradients differ when cut before layer %d", cut);
     assert_memory_equal(f.statistics, whole->statistics,
@@ -123,7 +123,7 @@ static void check_all_cuts(struct nn_graph *graph, int n)
     assert_int_equal(nn_net_entering(net, &edge, 1), 0);
     assert_int_equal(nn_net_leaving(net, &edge, 1), 0);
     check(nn_net_forward(net, &b.batch, true, &outcome));
-    check(nn_net_backward(net, 0.5f, nobody));
+    check(nn_net_backward(net, 0.5f, no_listener));
     for (int cut = 1; cut < nn_graph_layers(graph); cut++)
         check_cut(graph, &b, cut, &start, outcome.loss_sum, &whole);
     support_batch_fini(&b);
@@ -153,7 +153,7 @@ static void three_parts_give_the_same_bits(void **state)
     (void)state;
     support_batch_init(&b, graph, 3, 1);
     check(nn_net_forward(net, &b.batch, true, &outcome));
-    check(nn_net_backward(net, 0.5f, nobody));
+    check(nn_net_backward(net, 0.5f, no_listener));
     for (int cut = 1; cut + 2 < layers; cut++) {
         struct flat f = flat_new(graph);
         struct nn_net *parts[3] = {net_new(graph, &f, 0, cut, 3),
@@ -167,7 +167,7 @@ static void three_parts_give_the_same_bits(void **state)
         }
         assert_true(part.loss_sum == outcome.loss_sum);
         for (int i = 2; i >= 0; i--) {
-            check(nn_net_backward(parts[i], 0.5f, nobody));
+            check(nn_net_backward(parts[i], 0.5f, no_listener));
             if (i > 0)
                 support_carry(parts[i - 1], parts[i], 3, true);
         }
@@ -194,14 +194,14 @@ static void a_small_batch_in_a_large_network(void **state)
     (void)state;
     support_batch_init(&full, graph, 8, 2);
     support_batch_init(&b, graph, 3, 1);
-    /* Leaves something behind the three samples that come next. */
+    /* Leaves something after the three samples that come next. */
     check(nn_net_forward(roomy, &full.batch, true, &second));
-    check(nn_net_backward(roomy, 1.0f, nobody));
+    check(nn_net_backward(roomy, 1.0f, no_listener));
     nn_graph_start(graph, 5, g.weights, g.statistics);
     check(nn_net_forward(exact, &b.batch, true, &first));
-    check(nn_net_backward(exact, 1.0f, nobody));
+    check(nn_net_backward(exact, 1.0f, no_listener));
     check(nn_net_forward(roomy, &b.batch, true, &second));
-    check(nn_net_backward(roomy, 1.0f, nobody));
+    check(nn_net_backward(roomy, 1.0f, no_listener));
     support_near(first.loss_sum, second.loss_sum, 1e-5);
     for (size_t i = 0; i < nn_graph_weight_floats(graph); i++)
         support_near(f.gradients[i], g.gradients[i], 1e-5);
@@ -273,7 +273,7 @@ static void mnist_cnn_learns_a_batch(void **state)
         check(nn_net_forward(net, &b.batch, true, &outcome));
         if (step == 1)
             before = outcome.loss_sum / 16;
-        check(nn_net_backward(net, 1.0f / 16, nobody));
+        check(nn_net_backward(net, 1.0f / 16, no_listener));
         sgd->update(&hyper, &update);
     }
     support_near(before, log(10), 0.2);
@@ -364,7 +364,7 @@ static void predictions_without_labels(void **state)
     check(nn_net_forward(net, &batch, false, &outcome));
     assert_int_equal(outcome.correct, 1);
     support_near(outcome.loss_sum, 64 / 4.0 + (49 + 1 + 1) / 4.0, 1e-6);
-    assert_int_equal(nn_net_backward(net, 1, nobody), BASE_ERR_INTERNAL);
+    assert_int_equal(nn_net_backward(net, 1, no_listener), BASE_ERR_INTERNAL);
     batch.samples.labels = wrong;
     assert_int_equal(nn_net_forward(net, &batch, false, &outcome), BASE_ERR_DATA);
     assert_non_null(strstr(base_message(), "label 4"));
@@ -429,10 +429,10 @@ static void reduce_sums_over_workers(void **state)
     setup.reduce = (struct nn_reduce){.sum = twice};
     check(nn_net_new(graph, &setup, &half));
     check(nn_net_forward(whole, &b.batch, true, &outcome));
-    check(nn_net_backward(whole, 1, nobody));
+    check(nn_net_backward(whole, 1, no_listener));
     b.batch.n = 2;
     check(nn_net_forward(half, &b.batch, true, &outcome));
-    check(nn_net_backward(half, 1, nobody));
+    check(nn_net_backward(half, 1, no_listener));
     for (size_t i = 0; i < nn_graph_weight_floats(graph); i++)
         support_near(one.gradients[i], 2 * two.gradients[i], 1e-5);
     for (size_t i = 0; i < nn_graph_stat_floats(graph); i++)

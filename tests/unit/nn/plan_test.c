@@ -135,7 +135,7 @@ static void in_place_only_when_nobody_looks(void **state)
     assert_int_not_equal(p->nodes[6].x, p->nodes[6].y); /* relu before needs its y */
     assert_int_equal(p->nodes[6].other, p->nodes[2].y);
     assert_int_equal(p->nodes[7].dx, p->nodes[7].dy);
-    assert_int_equal(p->nodes[0].dx, NN_PLAN_NONE); /* nobody wants it */
+    assert_int_equal(p->nodes[0].dx, NN_PLAN_NONE); /* no layer wants it */
     assert_true(p->nodes[6].first_use);
     assert_int_equal(p->nodes[6].dother, p->nodes[2].dother);
     nn_plan_free(p);

@@ -56,7 +56,7 @@ static void warm_up_comes_first(void **state)
     }
 }
 
-/* Runs of no length, and steps behind the end: always a number. */
+/* Runs of no length, and steps after the end: always a number. */
 static void odd_lengths(void **state)
 {
     struct nn_schedule_setup setup = {.total = 1, .final_factor = 0.5, .period = 1, .decay = 0.5};

@@ -129,7 +129,7 @@ static void manage(struct fixture *f, const char *line, int status, const char *
 static const char sample[] = "[1,-1,0.5,0,0,0,0,0,0,0,0,0,0,0,0,2]";
 static const float values[16] = {1, -1, 0.5f, [15] = 2};
 
-/* The number behind "name": in an answer. */
+/* The number after "name": in an answer. */
 static double number_in(const char *answer, const char *name)
 {
     char *key = base_format("\"%s\":", name);

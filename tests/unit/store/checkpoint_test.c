@@ -350,7 +350,7 @@ static void manifest_is_checked(void **state)
     }
 }
 
-/* The digest is that of all bytes behind it, as anybody can check with sha256sum. */
+/* The digest is that of all bytes after it, as sha256sum can check. */
 static void digest_is_plain(void **state)
 {
     char *dir = *state, *path = in(dir, "step-3/manifest.json"), *text, hex[BASE_SHA256_HEX];

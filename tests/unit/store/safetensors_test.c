@@ -162,7 +162,7 @@ static void refuses_malformed_headers(void **state)
         {"[]", 0, "not a JSON object"},
         {"{}x", 0, "not valid JSON"},
         {"{", 0, "not valid JSON"},
-        {"{}", 1, "1 bytes behind the last tensor"},
+        {"{}", 1, "1 bytes after the last tensor"},
         {"{\"w\":3}", 0, "tensor 'w'"},
         {ONE("\"shape\":[1],\"data_offsets\":[0,4]"), 4, "\"dtype\" is missing"},
         {ONE("\"dtype\":\"F32\",\"data_offsets\":[0,4]"), 4, "\"shape\" is missing"},
