@@ -259,7 +259,7 @@ base_status cli_lab_list(bool json)
         TRY(lab_open(name, file, &(struct lab_changes){0}, &lab));
         json_array_append_new(list,
                               json_pack("{s:s, s:s, s:I}", "lab", name, "about", lab.about, "runs",
-                                        (json_int_t)(lab.point_count * lab.seed_count)));
+                                        (json_int_t)lab.point_count * (json_int_t)lab.seed_count));
         if (!json)
             printf("%-8s %s (%zu cases x %zu seed%s)\n", name, lab.about, lab.point_count,
                    lab.seed_count, base_plural((int64_t)lab.seed_count));

@@ -47,7 +47,7 @@ static void fit_linear(int wanted, bool whole, struct report_axis *a)
     while ((ceil(a->high / a->step) - floor(a->low / a->step)) >= REPORT_MAX_TICKS)
         a->step = round_up(1.5 * a->step);
     first = floor(a->low / a->step + 1e-9);
-    a->count = (int)(ceil(a->high / a->step - 1e-9) - first) + 1;
+    a->count = (int)fmax(1, ceil(a->high / a->step - 1e-9) - first) + 1;
     for (int i = 0; i < a->count; i++)
         a->at[i] = (first + i) * a->step + 0.0; /* a sum, so that there is no -0 */
     a->low = a->at[0];
@@ -57,22 +57,26 @@ static void fit_linear(int wanted, bool whole, struct report_axis *a)
 /* Ticks at 1, 2 and 5 times powers of ten, or where these are many at every so many-th power. */
 static void fit_log(int wanted, struct report_axis *a)
 {
-    double decades;
+    double decades, first;
 
     a->low = round_down(a->low);
     a->high = round_up(a->high);
     if (a->low == a->high)
         a->high = round_up(1.5 * a->high);
-    decades = log10(a->high / a->low);
+    decades = log10(a->high) - log10(a->low);
     a->step = fmax(1, ceil(decades / wanted));
     if (3 * decades <= wanted + 2) {
-        for (double at = a->low; at <= a->high * (1 + 1e-9); at = round_up(1.1 * at))
-            a->at[a->count++] = at;
+        a->at[a->count++] = a->low;
+        while (a->at[a->count - 1] < a->high * (1 - 1e-9)) {
+            a->at[a->count] = round_up(1.1 * a->at[a->count - 1]);
+            a->count++;
+        }
         return;
     }
-    for (double power = ceil(log10(a->low) - 1e-9);
-         power <= log10(a->high) + 1e-9 && a->count < REPORT_MAX_TICKS; power += a->step)
-        a->at[a->count++] = pow(10, power);
+    first = ceil(log10(a->low) - 1e-9);
+    a->count = 1 + (int)floor((log10(a->high) - first + 1e-9) / a->step);
+    for (int i = 0; i < a->count; i++)
+        a->at[i] = pow(10, first + i * a->step);
 }
 
 static double within(double value)
@@ -98,7 +102,7 @@ void report_axis_fit(double low, double high, enum report_scale scale, int wante
 double report_axis_place(const struct report_axis *axis, double value)
 {
     if (axis->log) /* what is not positive is below everything */
-        return value > 0 ? log(value / axis->low) / log(axis->high / axis->low) : 0;
+        return value > 0 ? (log(value) - log(axis->low)) / (log(axis->high) - log(axis->low)) : 0;
     return (value - axis->low) / (axis->high - axis->low);
 }
 

@@ -72,9 +72,9 @@ static void test_logarithms(void **state)
 /* Whatever the values, the axis is one. */
 static void test_any_values(void **state)
 {
-    static const double values[] = {0,        -0.0,  1,           -1,     1e-300,
-                                    5e-324,   1e300, 1.7e308,     -1e308, 1e15,
-                                    1e15 + 1, 0.1,   0.1 + 1e-17, 99.97,  98.6};
+    static const double values[] = {2e-290, 0,           -0.0,    1,      -1,   1e-300,
+                                    5e-324, 1e300,       1.7e308, -1e308, 1e15, 1e15 + 1,
+                                    0.1,    0.1 + 1e-17, 99.97,   98.6};
     enum { COUNT = sizeof values / sizeof *values };
 
     (void)state;
