@@ -8,7 +8,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-enum kind { NUMBER, SHARE, SECONDS, COUNT, BYTES, RATIO };
+/* SECONDS and PACE: 0 means that there was nothing to be timed, as in a run of one step. */
+enum kind { NUMBER, SHARE, SECONDS, COUNT, BYTES, RATIO, PACE };
 
 struct figure {
     const char *name, *title;
@@ -64,7 +65,7 @@ static const struct figure figures[] = {
     {"wall_seconds", "wall s", SECONDS, "wall_seconds", NULL, NULL},
     {"step_seconds", "s/step", SECONDS, "result.step_seconds.mean", NULL, NULL},
     {"step_median", "median s/step", SECONDS, "result.step_seconds.median", NULL, NULL},
-    {"samples_per_second", "samples/s", COUNT, "result.samples_per_second", NULL, NULL},
+    {"samples_per_second", "samples/s", PACE, "result.samples_per_second", NULL, NULL},
     {"steps", "steps", COUNT, "result.steps", NULL, NULL},
     {"bytes_sent", "MB sent", BYTES, NULL, NULL, bytes_sent},
     {"idle", "idle %", SHARE, NULL, NULL, idle},
@@ -148,13 +149,17 @@ double lab_figure_value(const char *name, const json_t *record)
 {
     const struct figure *figure = find(name);
     const json_t *result = json_object_get(record, "result");
+    double value;
 
     if (figure == NULL)
         return at_path(result, name);
     if (epoch_of(name) > 0)
         return lab_figure_at_epoch(name, record, epoch_of(name));
-    if (figure->path != NULL)
-        return at_path(record, figure->path);
+    if (figure->path != NULL) {
+        value = at_path(record, figure->path);
+        return value == 0 && (figure->kind == PACE || figure->kind == SECONDS) ? (double)NAN
+                                                                               : value;
+    }
     return figure->reduce != NULL ? figure->reduce(json_object_get(result, "ranks")) : (double)NAN;
 }
 

@@ -124,12 +124,13 @@ out:
     return st;
 }
 
-static base_status check_theirs(const struct lab *lab)
+/* In a quick form less is done than others did: nothing stands beside it. */
+static base_status check_theirs(const struct lab *lab, bool quick)
 {
     const char *key;
     json_t *value;
 
-    for (size_t i = 0; i < lab->point_count; i++)
+    for (size_t i = 0; i < lab->point_count; i++) {
         json_object_foreach((json_t *)(uintptr_t)lab->points[i].theirs, key, value)
         {
             base_status st = lab_figure_check(key);
@@ -140,6 +141,9 @@ static base_status check_theirs(const struct lab *lab)
             if (st != BASE_OK)
                 return base_prefix(st, "\"theirs\" of %s", lab->points[i].name);
         }
+        if (quick)
+            lab->points[i].theirs = NULL;
+    }
     return BASE_OK;
 }
 
@@ -322,7 +326,7 @@ base_status lab_open(const char *name, json_t *file, const struct lab_changes *c
     TRY(base_json_string(file, "about", &lab_p->about));
     TRY(optional_flag(file, "parallel", &lab_p->parallel));
     TRY(read_cases(lab_p, changes));
-    TRY(check_theirs(lab_p));
+    TRY(check_theirs(lab_p, changes->quick));
     TRY(read_columns(lab_p));
     TRY(read_baseline(lab_p));
     TRY(read_plots(lab_p));

@@ -231,6 +231,7 @@ const struct cli_command cli_command_lab = {
                 "  paceline lab s3 --quick --set data=synthetic:shape=3x32x32,classes=10\n"
                 "  paceline lab s4 --only local-sgd --seeds 5\n"
                 "  paceline lab s4 --print > mine.json && paceline lab mine.json\n",
+    .completes = "LAB",
     .options = options,
     .args_size = sizeof(struct args),
     .defaults = &(const struct args){.out = NULL},

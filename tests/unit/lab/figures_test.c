@@ -71,6 +71,19 @@ static void test_values(void **state)
     json_decref(record);
 }
 
+/* A run of one step: train says 0 where there was nothing to be timed. */
+static void test_nothing_timed(void **state)
+{
+    json_t *record = json_pack("{s:{s:f, s:{s:f}, s:i}}", "result", "samples_per_second", 0.0,
+                               "step_seconds", "mean", 0.0, "steps", 0);
+
+    (void)state;
+    assert_true(isnan(lab_figure_value("samples_per_second", record)));
+    assert_true(isnan(lab_figure_value("step_seconds", record)));
+    assert_true(lab_figure_value("steps", record) == 0);
+    json_decref(record);
+}
+
 static void test_names(void **state)
 {
     static const char *const bad[] = {"",
@@ -119,6 +132,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values),
+        cmocka_unit_test(test_nothing_timed),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_statistics),
     };
