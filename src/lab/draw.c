@@ -100,7 +100,7 @@ static bool draw_bars(const struct drawing *d, struct base_str *svg)
     char *title = title_of(d);
     size_t row_count = 0;
     struct picture p;
-    bool theirs = false;
+    bool theirs = false, any = false;
 
     picture_init(&p, lab->point_count);
     for (size_t i = 0; i < lab->point_count; i++)
@@ -112,6 +112,7 @@ static bool draw_bars(const struct drawing *d, struct base_str *svg)
         if (!point->selected)
             continue;
         s = lab_point_figure(lab, d->results, d->plot->y, point);
+        any |= s.count > 0; /* what others have is no picture by itself */
         add_value(&p, series_of(&p, "ours"), (double)row_count, d->scale * s.mean,
                   d->scale * s.deviation);
         if (theirs)
@@ -131,7 +132,7 @@ static bool draw_bars(const struct drawing *d, struct base_str *svg)
     picture_fini(&p);
     base_free(rows);
     base_free(title);
-    return p.any;
+    return any;
 }
 
 /* After an epoch, over the seeds. */
