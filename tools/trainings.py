@@ -21,13 +21,6 @@ def images(program):
     return "cifar10" if "cifar10" in present else "synthetic:shape=3x32x32,classes=10"
 
 
-def losses(result):
-    """Of every step, from the run's events."""
-    lines = pathlib.Path(result["run"], "events.jsonl").read_text().splitlines()
-    events = [json.loads(line) for line in lines]
-    return [e["loss"] for e in events if e["event"] == "step"]
-
-
 def bytes_sent(result):
     return sum(rank["bytes_sent"] for rank in result["ranks"])
 

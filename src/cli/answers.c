@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cli.h"
+
 struct cli_answers_form {
     void (*begin)(const struct cli_answers *a, const json_t *head); /* or NULL */
     void (*write)(const struct cli_answers *a, const struct model_answer *answer);
@@ -91,21 +93,6 @@ const struct cli_answers_form cli_answers_text = {.write = text_write};
 
 /* ---- CSV, RFC 4180 but for its line ends ---- */
 
-static void put_field(const char *text, FILE *out)
-{
-    if (strpbrk(text, ",\"\r\n") == NULL && text[0] != ' ') {
-        fputs(text, out);
-        return;
-    }
-    fputc('"', out);
-    for (; *text != '\0'; text++) {
-        if (*text == '"')
-            fputc('"', out);
-        fputc(*text, out);
-    }
-    fputc('"', out);
-}
-
 static void csv_begin(const struct cli_answers *a, const json_t *head)
 {
     const char *score = model_gives_probabilities(a->model) ? "probability" : "score";
@@ -125,10 +112,10 @@ static void csv_write(const struct cli_answers *a, const struct model_answer *an
 {
     if (answer->bad != NULL) /* a message on stderr tells of it */
         return;
-    put_field(answer->name, a->out);
+    cli_csv_field(answer->name, a->out);
     fputc(',', a->out);
     if (answer->label != DATA_NO_LABEL)
-        put_field(label_of(a, answer->label), a->out);
+        cli_csv_field(label_of(a, answer->label), a->out);
     if (predicts_number(a) && !isnan(answer->truth))
         fprintf(a->out, "%.9g", answer->truth);
     fputc(',', a->out);
@@ -138,7 +125,7 @@ static void csv_write(const struct cli_answers *a, const struct model_answer *an
         fprintf(a->out, ",%.9g", answer->number);
     for (int i = 0; i < answer->top; i++) {
         fputc(',', a->out);
-        put_field(label_of(a, answer->classes[i]), a->out);
+        cli_csv_field(label_of(a, answer->classes[i]), a->out);
         fprintf(a->out, ",%.9g", (double)answer->scores[i]);
     }
     fputc('\n', a->out);

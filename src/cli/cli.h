@@ -41,6 +41,9 @@ void cli_sort(json_t *list, const char *key);
  * first column is aligned on the left, the others on the right. */
 void cli_table(FILE *out, char **cells, size_t rows, size_t columns);
 
+/* A field of a CSV file, RFC 4180. */
+void cli_csv_field(const char *text, FILE *out);
+
 /* Runs the program; returns its exit code. */
 int cli_main(int argc, char **argv);
 

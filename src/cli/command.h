@@ -28,7 +28,8 @@ struct cli_command {
     const char *usage;        /* "paceline train --model M --data D [options]" */
     const char *examples;     /* lines shown under Examples: */
     const char *const *verbs; /* NULL, or a NULL-ended list for completion and errors */
-    const char *completes;    /* kind of its arguments after a verb: RUN, M, D, COMMAND; or NULL */
+    const char
+        *completes; /* kind of its arguments after a verb: RUN, M, D, LAB, COMMAND; or NULL */
     const struct base_option *options; /* may be NULL */
     size_t args_size;                  /* bytes of the argument struct; 0 without options */
     const void *defaults;              /* the argument struct's initial value */

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "data/get.h"
+#include "lab/lab.h"
 #include "nn/zoo.h"
 
 static const char intro[] =
@@ -176,8 +177,8 @@ void cli_help_man(FILE *out)
 
 /* ---- completion ---- */
 
-/* Adds the words that an argument can be, by its name in usages and tables: RUN, M, D, COMMAND;
- * `runs` is the shell's command that lists runs. Adds nothing if any text is right. */
+/* Adds the words that an argument can be, by its name in usages and tables: RUN, M, D, LAB,
+ * COMMAND; `runs` is the shell's command that lists runs. Adds nothing if any text is right. */
 static void add_words(struct base_str *words, const char *argument, const char *runs)
 {
     const char *const *sets = NULL;
@@ -189,6 +190,8 @@ static void add_words(struct base_str *words, const char *argument, const char *
         base_str_add(words, "%s ", nn_zoo_registry[i]->name);
     for (size_t i = 0; strcmp(argument, "D") == 0 && i < count; i++)
         base_str_add(words, "%s ", sets[i]);
+    for (size_t i = 0; strcmp(argument, "LAB") == 0 && lab_builtins[i].name != NULL; i++)
+        base_str_add(words, "%s ", lab_builtins[i].name);
     for (size_t i = 0; strcmp(argument, "COMMAND") == 0 && i < cli_command_count; i++)
         if (!cli_command_registry[i]->hidden)
             base_str_add(words, "%s ", cli_command_registry[i]->name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the commands that look at runs share: options, sorting, tables.
+ * What the commands that look at runs share: options, sorting, tables, CSV.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -95,4 +95,19 @@ void cli_table(FILE *out, char **cells, size_t rows, size_t columns)
         base_free(cells[i]);
     }
     base_free(width);
+}
+
+void cli_csv_field(const char *text, FILE *out)
+{
+    if (strpbrk(text, ",\"\r\n") == NULL && text[0] != ' ') {
+        fputs(text, out);
+        return;
+    }
+    fputc('"', out);
+    for (; *text != '\0'; text++) {
+        if (*text == '"')
+            fputc('"', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
 }

@@ -48,6 +48,18 @@ keep strategies 0 strategies --json
 keep pair 0 train --model mlp:8x1 --data synthetic:train=64,test=16 --workers 2 --steps 3 --run pair --json
 keep compare 0 compare one pair --json
 keep failure 2 train --dta x --json
+echo '{"schema": 1, "about": "x", "train": {"model": "mlp:8x1", "data": "synthetic:train=64,test=16", "steps": 2},
+    "cases": [{"name": "a", "train": {"lr": 0.01}, "theirs": {"loss": 1}}, {"name": "b", "train": {"lr": 1e6, "steps": 99}}]}' >mine.json
+keep lab 1 lab mine.json --json
+keep lab-plan 0 lab mine.json --dry-run --json
+keep lab-list 0 lab --list --json
+cp labs-out/mine/results.json objects/lab-results.json
+sed -n '/^```json/,/^```/p' "$docs/labs.md" | sed '/^```/d' >example.json
+expect 0 "$paceline" lab example.json --quick --dry-run
+expect 0 "$paceline" lab --help
+for option in $(grep -oE -- '^  --[a-z-]+' out); do
+    grep -qF -- "$option" "$docs/labs.md" || fail "docs/labs.md lacks $option"
+done
 keep ping 0 ping --workers 2 --count 10 --json
 "$paceline" ping --workers 2 --count 100000000 --interval 0.01 --min-workers 2 --events ping.events --status ping.status \
     --json >objects/lost.json 2>err &
@@ -65,7 +77,7 @@ cp runs/one/run.json objects/run.json
 cp runs/number/run.json objects/number-run.json
 cp runs/number/checkpoints/step-2/manifest.json objects/number-manifest.json
 cp runs/one/checkpoints/step-4/manifest.json objects/manifest.json
-/usr/bin/python3 - "$docs"/{json,files}.md <<'PY' || fail "the documentation of JSON is not complete"
+/usr/bin/python3 - "$docs"/{json,files,labs}.md <<'PY' || fail "the documentation of JSON is not complete"
 import glob, json, re, sys
 text = "".join(open(path).read() for path in sys.argv[1:])
 words = {word for span in re.findall(r"`([^`\n]+)`", text) for word in re.split(r"[^\w-]+", span)}
@@ -79,8 +91,9 @@ def look(value, path):
     if not isinstance(value, dict):
         return
     for key, item in value.items():
-        # Keys of `settings` are the options of train; those of `files` are files.
-        if path[-1:] not in (["settings"], ["files"]) and key not in words:
+        # Keys of `settings` are the options of train; those of `files` are files; a lab's own are in its file.
+        own = {"settings", "files"} | ({"options", "figures", "runs"} if path[0].startswith("objects/lab") else set())
+        if path[-1] not in own and key not in words:
             missing.add(".".join(path + [key]))
         look(item, path + [key])
 
@@ -92,7 +105,7 @@ kinds = {"start", "resume", "step", "epoch", "checkpoint", "activations"}
 kinds |= {"join", "view", "lost", "exit", "stop", "heartbeat"}
 assert {e["event"] for e in events} == kinds, "not every event was seen"
 if missing:
-    sys.exit("not in docs/json.md or docs/files.md: " + ", ".join(sorted(missing)))
+    sys.exit("not in docs/json.md, docs/files.md or docs/labs.md: " + ", ".join(sorted(missing)))
 PY
 
 # The manifest's digest, checked as docs/files.md says.
@@ -113,7 +126,7 @@ expect 0 "$paceline" serve --help
 for option in $(grep -oE -- '^  --[a-z-]+' out); do
     grep -qF -- "\`$option" "$docs/serving.md" || fail "docs/serving.md lacks $option"
 done
-for option in $(cat "$root/README.md" "$docs"/{json,files,model-files,export,serving}.md |
+for option in $(cat "$root/README.md" "$docs"/{json,files,model-files,export,serving,labs}.md |
     grep -v "did you mean\|torchserve --start" | sed 's/--mca //' | grep -oE -- '--[a-z][a-z0-9-]+' | sort -u); do
     grep -qxF -e "$option" -e "--${option#--no-}" options.txt || fail "there is no option $option"
 done
@@ -136,7 +149,7 @@ for page in "$root"/README.md "$docs"/*.md; do
     for target in $(grep -oE '\]\([^)#]+' "$page" | sed 's/^](//' | grep -v '^http'); do
         [ -e "$(dirname "$page")/$target" ] || fail "$page links to $target, which is not there"
     done
-    for path in $(grep -oP '(?<![\w/.-])(src|tests|tools|cmake|bench|docs)/[\w/.-]*\w' "$page" | sort -u); do
+    for path in $(grep -oP '(?<![\w/.-])(src|tests|tools|cmake|bench|docs|labs)/[\w/.-]*\w' "$page" | sort -u); do
         [ -e "$root/$path" ] || grep -q "file=$path" "$page" || fail "$page names $path, which is not there"
     done
 done

@@ -14,9 +14,8 @@
 #include "base/stop.h"
 #include "cli/cli.h"
 #include "cli/cluster.h"
+#include "cli/train_check.h"
 #include "comm/transport.h"
-#include "nn/conv/kernelplan.h"
-#include "nn/zoo.h"
 #include "train/run.h"
 #include "train/strategy.h"
 
@@ -158,29 +157,6 @@ out:
     return st;
 }
 
-/* What would be refused by every worker is refused here, once. *least_p: the fewest workers that
- * the strategy can go on with. */
-static base_status check(const struct train_job *job, const struct cluster_launch *launch,
-                         int *least_p)
-{
-    base_status st = BASE_OK;
-    const struct train_strategy *strategy = NULL;
-    void *options = NULL;
-    char *model = NULL;
-
-    TRY(train_job_check(job));
-    TRY(train_strategy_find(train_job_strategy(job, true), &strategy, &options));
-    TRY(train_strategy_serves(strategy, launch->hosts * launch->workers));
-    TRY(nn_kernelplan_check(job->kernels));
-    if (job->resume == NULL) /* a run has its model with it */
-        TRY(nn_model_text(job->model, &model));
-    *least_p = strategy->least;
-out:
-    base_free(model);
-    base_free(options);
-    return st;
-}
-
 /* Does this process need the run that is resumed? Other hosts get host 0's job; without an agent
  * every process reads the run. */
 static bool inherits(const struct train_job *job, const struct cluster_launch *launch)
@@ -206,7 +182,7 @@ static base_status run_workers(const struct train_job *job, const struct cluster
                                   .tells_folder = true};
 
     if (launch->host == 0) /* whose job counts; a run's settings are there alone */
-        TRY(check(job, launch, &setup.least));
+        TRY(cli_train_check(job, launch->hosts * launch->workers, &setup.least));
     setup.launch = *launch;
     setup.launch.threads = (int)job->threads;
     if (inherits(job, launch) || (job->resume == NULL && job->like == NULL))

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What can be wrong with a training before it begins, for `train`, which starts it, and `lab`,
+ * which is about to start many.
+ */
+#ifndef CLI_TRAIN_CHECK_H
+#define CLI_TRAIN_CHECK_H
+
+#include "train/job.h"
+
+/* What would be refused by every one of so many workers is refused here, once. *least_p: the fewest
+ * workers that the strategy can go on with. */
+base_status cli_train_check(const struct train_job *job, int workers, int *least_p);
+
+/* The same for words that a `paceline train` would be given, NULL-ended. The job's texts are
+ * theirs. */
+base_status cli_train_words(char **words, struct train_job *job_p);
+
+#endif

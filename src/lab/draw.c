@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A lab's plots: means over seeds with their deviations, given to report/svg.h. Bars have a row for
+ * each case and, where the file has them, what others measured beside it. Lines go over an
+ * option's values or over epochs.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "lab/summary.h"
+#include "report/svg.h"
+
+/* The values of a picture: room for every series to have a value of every point or epoch. */
+struct picture {
+    struct report_series *series;
+    double **x, **y, **error;
+    size_t count, room; /* series; values of each */
+    bool any;           /* some value is there */
+};
+
+static void picture_init(struct picture *p, size_t room)
+{
+    *p = (struct picture){.room = room};
+}
+
+static void picture_fini(struct picture *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        base_free(p->x[i]);
+        base_free(p->y[i]);
+        base_free(p->error[i]);
+    }
+    base_free(p->x);
+    base_free(p->y);
+    base_free(p->error);
+    base_free(p->series);
+}
+
+/* The index of the series of this name, which is made if it is not there. */
+static size_t series_of(struct picture *p, const char *name)
+{
+    size_t i = 0;
+
+    while (i < p->count && strcmp(p->series[i].name, name) != 0)
+        i++;
+    if (i < p->count)
+        return i;
+    p->series = base_realloc(p->series, i + 1, sizeof *p->series);
+    p->x = base_realloc(p->x, i + 1, sizeof *p->x);
+    p->y = base_realloc(p->y, i + 1, sizeof *p->y);
+    p->error = base_realloc(p->error, i + 1, sizeof *p->error);
+    p->x[i] = base_calloc(p->room + 1, sizeof **p->x);
+    p->y[i] = base_calloc(p->room + 1, sizeof **p->y);
+    p->error[i] = base_calloc(p->room + 1, sizeof **p->error);
+    p->series[i] =
+        (struct report_series){.name = name, .x = p->x[i], .y = p->y[i], .error = p->error[i]};
+    p->count++;
+    return i;
+}
+
+/* Adds a value to a series, in the order of x. */
+static void add_value(struct picture *p, size_t series, double x, double y, double error)
+{
+    size_t at = p->series[series].count++;
+
+    for (; at > 0 && p->x[series][at - 1] > x; at--) {
+        p->x[series][at] = p->x[series][at - 1];
+        p->y[series][at] = p->y[series][at - 1];
+        p->error[series][at] = p->error[series][at - 1];
+    }
+    p->x[series][at] = x;
+    p->y[series][at] = y;
+    p->error[series][at] = error;
+    p->any |= isfinite(y);
+}
+
+struct drawing {
+    const struct lab *lab;
+    const struct lab_results *results;
+    const struct lab_plot *plot;
+    double scale;  /* from values to what is shown */
+    char *y_title; /* of the figure */
+};
+
+static char *title_of(const struct drawing *d)
+{
+    if (d->plot->title != NULL)
+        return base_strdup(d->plot->title);
+    return d->plot->bars ? base_format("%s: %s", d->lab->name, d->y_title)
+                         : base_format("%s: %s by %s", d->lab->name, d->y_title, d->plot->x);
+}
+
+static bool draw_bars(const struct drawing *d, struct base_str *svg)
+{
+    const struct lab *lab = d->lab;
+    const char **rows = base_calloc(lab->point_count + 1, sizeof *rows);
+    char *title = title_of(d);
+    size_t row_count = 0;
+    struct picture p;
+    bool theirs = false, any = false;
+
+    picture_init(&p, lab->point_count);
+    for (size_t i = 0; i < lab->point_count; i++)
+        theirs |= lab->points[i].selected && !isnan(lab_theirs(&lab->points[i], d->plot->y));
+    for (size_t i = 0; i < lab->point_count; i++) {
+        const struct lab_point *point = &lab->points[i];
+        struct lab_statistics s;
+
+        if (!point->selected)
+            continue;
+        s = lab_point_figure(lab, d->results, d->plot->y, point);
+        any |= s.count > 0; /* what others have is no picture by itself */
+        add_value(&p, series_of(&p, "ours"), (double)row_count, d->scale * s.mean,
+                  d->scale * s.deviation);
+        if (theirs)
+            add_value(&p, series_of(&p, "theirs"), (double)row_count,
+                      d->scale * lab_theirs(point, d->plot->y), 0);
+        rows[row_count++] = point->name;
+    }
+    for (size_t i = 0; i < p.count; i++)
+        p.series[i].x = NULL;
+    report_svg_bars(&(struct report_chart){.title = title,
+                                           .y_title = d->y_title,
+                                           .series = p.series,
+                                           .series_count = p.count,
+                                           .rows = rows,
+                                           .row_count = row_count},
+                    svg);
+    picture_fini(&p);
+    base_free(rows);
+    base_free(title);
+    return any;
+}
+
+/* After an epoch, over the seeds. */
+static struct lab_statistics at_epoch(const struct drawing *d, const struct lab_point *point,
+                                      int epoch)
+{
+    double values[LAB_MAX_SEEDS];
+
+    for (size_t i = 0; i < d->lab->seed_count; i++) {
+        const json_t *record = lab_results_get(d->results, point, d->lab->seeds[i]);
+
+        values[i] = record != NULL ? lab_figure_at_epoch(d->plot->y, record, epoch) : (double)NAN;
+    }
+    return lab_statistics(values, d->lab->seed_count);
+}
+
+/* Of the longest run. */
+static int most_epochs(const struct drawing *d)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < d->lab->point_count; i++)
+        for (size_t s = 0; s < d->lab->seed_count; s++) {
+            const json_t *record =
+                lab_results_get(d->results, &d->lab->points[i], d->lab->seeds[s]);
+            size_t count = json_array_size(json_object_get(record, "epochs"));
+
+            most = count > most ? count : most;
+        }
+    return (int)most;
+}
+
+/* An option of a point as a number: 3 of 3 and of "3". */
+static double option_number(const struct lab_point *point, const char *name)
+{
+    const json_t *value = json_object_get(point->options, name);
+    char *text, *end = NULL;
+    double number;
+
+    if (value == NULL)
+        return strcmp(name, "workers") == 0 ? 1 : (double)NAN;
+    text = lab_value_text(value);
+    number = strtod(text, &end);
+    if (end == text || *end != '\0')
+        number = NAN;
+    base_free(text);
+    return number;
+}
+
+/* "local-sgd" of a series by strategy; points without the option are of their cases. base_free. */
+static char *series_name(const struct drawing *d, const struct lab_point *point)
+{
+    const json_t *value =
+        d->plot->series != NULL ? json_object_get(point->options, d->plot->series) : NULL;
+    char *text, *name;
+
+    if (d->plot->series == NULL)
+        return base_strdup(strcmp(d->plot->x, "epoch") == 0 ? point->name : point->group);
+    if (value == NULL)
+        return base_strdup(point->group);
+    text = lab_value_text(value);
+    name = json_is_string(value) ? base_strdup(text) : base_format("%s=%s", d->plot->series, text);
+    base_free(text);
+    return name;
+}
+
+static void add_point(const struct drawing *d, const struct lab_point *point, size_t series,
+                      int epochs, struct picture *p)
+{
+    struct lab_statistics s;
+    double x = option_number(point, d->plot->x);
+
+    for (int epoch = 1; epoch <= epochs; epoch++) {
+        s = at_epoch(d, point, epoch);
+        add_value(p, series, epoch, d->scale * s.mean, d->scale * s.deviation);
+    }
+    if (epochs == 0 && isfinite(x)) {
+        s = lab_point_figure(d->lab, d->results, d->plot->y, point);
+        add_value(p, series, x, d->scale * s.mean, d->scale * s.deviation);
+    }
+}
+
+static bool draw_lines(const struct drawing *d, struct base_str *svg)
+{
+    const struct lab *lab = d->lab;
+    char **names = base_calloc(lab->point_count + 1, sizeof *names), *title = title_of(d);
+    int epochs = strcmp(d->plot->x, "epoch") == 0 ? most_epochs(d) : 0;
+    struct picture p;
+
+    picture_init(&p, lab->point_count * (size_t)(epochs > 1 ? epochs : 1));
+    for (size_t i = 0; i < lab->point_count; i++)
+        if (lab->points[i].selected) {
+            names[i] = series_name(d, &lab->points[i]);
+            add_point(d, &lab->points[i], series_of(&p, names[i]), epochs, &p);
+        }
+    report_svg_lines(&(struct report_chart){.title = title,
+                                            .x_title = d->plot->x,
+                                            .y_title = d->y_title,
+                                            .log_x = d->plot->log_x,
+                                            .log_y = d->plot->log_y,
+                                            .series = p.series,
+                                            .series_count = p.count},
+                     svg);
+    picture_fini(&p);
+    for (size_t i = 0; i < lab->point_count; i++)
+        base_free(names[i]);
+    base_free(names);
+    base_free(title);
+    return p.any;
+}
+
+static base_status draw_plot(const struct lab *lab, const struct lab_results *results,
+                             const struct lab_plot *plot, json_t *paths)
+{
+    base_status st = BASE_OK;
+    struct drawing d = {lab, results, plot, lab_figure_scale(plot->y), lab_figure_title(plot->y)};
+    char *path = base_format("%s/%s.svg", results->folder, plot->name);
+    struct base_str svg = {0};
+    bool any = plot->bars ? draw_bars(&d, &svg) : draw_lines(&d, &svg);
+
+    if (any)
+        TRY(base_file_replace(path, svg.text, svg.length));
+    if (any)
+        json_array_append_new(paths, base_json_text(path));
+out:
+    base_str_fini(&svg);
+    base_free(path);
+    base_free(d.y_title);
+    return st;
+}
+
+base_status lab_draw(const struct lab *lab, const struct lab_results *results, json_t **paths_p)
+{
+    base_status st = BASE_OK;
+
+    *paths_p = json_array();
+    for (size_t i = 0; i < lab->plot_count; i++)
+        TRY(draw_plot(lab, results, &lab->plots[i], *paths_p));
+out:
+    return st;
+}

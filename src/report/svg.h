@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Pictures as SVG text: lines over an axis, and bars in rows. A picture stands alone or inside an
+ * HTML page, follows the reader's light or dark scheme, has no script, no link and no id, and is
+ * the same text for the same values.
+ */
+#ifndef REPORT_SVG_H
+#define REPORT_SVG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/str.h"
+
+/* Values that are not finite are left out: a line has a gap there, a row no bar. */
+struct report_series {
+    const char *name;    /* in the legend, which is drawn where there are several series */
+    const double *x, *y; /* bars have no x: y[i] is of row i */
+    const double *error; /* y ± error is marked where it is above 0; NULL: none */
+    size_t count;
+};
+
+struct report_chart {
+    const char *title;
+    const char *x_title, *y_title; /* of bars the y_title alone: what their length is */
+    bool log_x, log_y;             /* of lines */
+    const struct report_series *series;
+    size_t series_count;
+    const char *const *rows; /* of bars: their names, from above */
+    size_t row_count;
+};
+
+void report_svg_lines(const struct report_chart *chart, struct base_str *svg);
+void report_svg_bars(const struct report_chart *chart, struct base_str *svg);
+
+/* Text for XML: its special characters escaped, what XML does not allow replaced by '?'. */
+void report_xml_text(struct base_str *out, const char *text);
+
+#endif

@@ -1,0 +1,197 @@
+#!/usr/bin/env bash
+# paceline lab: a tiny grid with its table, JSON, CSV and pictures; what is done is not done again; a
+# lab that was interrupted goes on; a run that fails does not take the others with it; a file that
+# is wrong is refused before anything runs.
+source "$(dirname "$0")/../support/dist.bash"
+
+cat >tiny.json <<'JSON'
+{
+  "schema": 1,
+  "about": "a lab for a test <&>",
+  "train": {"model": "mlp:16x1", "data": "synthetic:train=256,test=64", "epochs": 2, "threads": 1, "checkpoint": false},
+  "cases": [
+    {"name": "one", "train": {"strategy": "single"}, "theirs": {"accuracy": 0.5, "seconds": 9}},
+    {"train": {"strategy": ["ddp", "local-sgd:k=2"], "workers": [1, 2]}}
+  ],
+  "seeds": 2,
+  "parallel": true,
+  "baseline": "one",
+  "columns": ["accuracy@1", "accuracy", "seconds", "speedup", "bytes_sent", "time.wait"],
+  "plots": [
+    {"name": "epochs", "title": "<accuracy> & \"epochs\"", "kind": "lines", "x": "epoch", "y": "accuracy"},
+    {"name": "workers", "kind": "lines", "x": "workers", "y": "accuracy", "series": "strategy", "log_x": true},
+    {"name": "seconds", "kind": "bars", "y": "seconds"}
+  ],
+  "quick": {"train": {"epochs": 1}, "seeds": 1}
+}
+JSON
+
+# Nothing is run, nothing is written.
+expect 0 "$paceline" lab tiny.json --dry-run
+grep -qx 'ddp workers=2: 0 of 2 done, [12] cores\?' out || fail "the plan lacks a case: $(cat out)"
+grep -q 'paceline train --model=mlp:16x1 .* --strategy=local-sgd:k=2 --workers=2$' out || fail "no command: $(cat out)"
+tail -n 1 out | grep -qx '5 cases, 10 runs, 10 to go' || fail "the count is wrong: $(cat out)"
+expect 0 "$paceline" lab tiny.json --dry-run --json --quick --only ddp
+json "o['runs'] == 2 and o['done'] == 0 and [c['case'] for c in o['cases']] == ['ddp workers=1', 'ddp workers=2']"
+[ ! -e labs-out ] || fail "--dry-run left something behind"
+
+expect 0 "$paceline" lab tiny.json --csv runs.csv
+says 'one, seed 1 in .*; [0-9]+ of 10 runs'
+says 'results are in labs-out/tiny'
+[ "$(wc -l <out)" = 6 ] || fail "not a row a case: $(cat out)"
+grep -qE '^case +runs +accuracy@1 % +accuracy % +theirs +seconds +theirs +speed-up +MB sent +time.wait$' out ||
+    fail "other columns: $(cat out)"
+grep -qE '^one +2 .* ± .* 50\.00 .* 9\.0' out || fail "no means, or not theirs: $(cat out)"
+cp out table.txt
+/usr/bin/python3 - <<'PY' || fail "files of the lab"
+import csv, json, os, statistics, xml.etree.ElementTree as xml
+results = json.load(open("labs-out/tiny/results.json"))
+runs = list(results["runs"].values())
+assert len(runs) == 10 and results["schema"] == 1 and results["lab"] == "tiny"
+for run in runs:
+    assert run["result"]["epochs"] == 2 and len(run["epochs"]) == 2 and run["wall_seconds"] > 0
+    assert json.load(open(run["result"]["run"] + "/run.json"))["result"] is not None
+rows = list(csv.DictReader(open("runs.csv")))
+assert len(rows) == 10 and rows[0]["strategy"] == "single" and rows[0]["workers"] == ""
+assert {(r["case"], r["seed"]) for r in rows} == {(r["case"], str(r["seed"])) for r in runs}
+mean = statistics.mean(float(r["accuracy"]) for r in rows if r["case"] == "one")
+assert f"{100 * mean:.2f} ±" in open("table.txt").read()
+space = "{http://www.w3.org/2000/svg}"
+for name, lines in ("epochs", 5), ("workers", 3), ("seconds", 0):
+    root = xml.parse(f"labs-out/tiny/{name}.svg").getroot()
+    assert root.tag == space + "svg" and len(root.findall(space + "path")) == lines, name
+    assert not [e for e in root.iter() if e.tag.endswith("script")]
+    title = root.find(space + "title").text
+    assert title == ('<accuracy> & "epochs"' if name == "epochs" else title) and title
+texts = [e.text for e in root.findall(space + "text")]
+assert "ours" in texts and "theirs" in texts and "local-sgd:k=2 workers=2" in texts, texts
+PY
+
+# Nothing to do: the same numbers, the same pictures.
+before=$(sha256sum labs-out/tiny/*.svg labs-out/tiny/results.json)
+expect 0 "$paceline" lab tiny.json
+cmp -s out table.txt || fail "another table: $(cat out)"
+[ "$(sha256sum labs-out/tiny/*.svg labs-out/tiny/results.json)" = "$before" ] || fail "other files"
+expect 0 "$paceline" lab tiny.json --json --quiet
+[ ! -s err ] || fail "--quiet says: $(cat err)"
+json "o['runs'] == o['done'] == 10 and o['failures'] == [] and not o['interrupted'] and len(o['plots']) == 3"
+json "o['cases'][0]['figures']['accuracy']['theirs'] == 0.5 and o['cases'][0]['figures']['speedup']['mean'] == 1"
+# A seed more is two runs for two cases; --set is another lab in the same folder.
+expect 0 "$paceline" lab tiny.json --seeds 3 --only ddp --json
+json "o['runs'] == 6 and o['done'] == 6 and len(o['cases']) == 2"
+[ "$(grep -c 'seed 3 in' err)" = 2 ] && ! grep -q 'seed 1 in' err || fail "what is done was done again: $(cat err)"
+expect 0 "$paceline" lab tiny.json --only one --set epochs=1 --set lr=0.5 --seeds 1 --json
+json "o['cases'][0]['options']['lr'] == 0.5 and o['cases'][0]['options']['epochs'] == 1"
+expect 0 "$paceline" lab tiny.json --quick --only one --json
+json "o['folder'] == 'labs-out/tiny-quick' and o['done'] == 1"
+expect 0 "$paceline" lab tiny.json --fresh --only one --json
+[ "$(grep -c 'one, seed' err)" = 2 ] || fail "--fresh remembers: $(cat err)"
+
+# A lab that is interrupted: the run under way is ended and does not count; the next call goes on.
+cat >long.json <<'JSON'
+{
+  "schema": 1,
+  "about": "one short run, one long one",
+  "train": {"model": "mlp:16x1", "data": "synthetic:train=256,test=64", "threads": 1},
+  "cases": [{"name": "short", "train": {"epochs": 1}}, {"name": "long", "train": {"epochs": 100000, "log-every": 1}}]
+}
+JSON
+interrupt() { # SIGNAL COMMAND…
+    local pid code=0
+    "${@:2}" >out 2>err &
+    pid=$!
+    for _ in $(seq 3000); do
+        grep -qs '"event":"step","step":5,' labs-out/long/runs/long-*/events.jsonl && break
+        kill -0 $pid 2>/dev/null || fail "the lab ended by itself: $(cat err)"
+        sleep 0.01
+    done
+    kill "-$1" $pid
+    wait $pid || code=$?
+    echo $code
+}
+code=$(interrupt INT "$paceline" lab long.json --json)
+[ "$code" = 130 ] || fail "SIGINT ended with $code: $(cat err)"
+json "o['interrupted'] and o['done'] == 1 and o['runs'] == 2 and o['failures'] == []"
+says 'interrupted after 1 of 2 runs; the same command goes on with the others'
+grep -q '"status": "interrupted"' labs-out/long/runs/long-*/run.json || fail "the run was not ended politely"
+code=$(rm -rf labs-out/long/runs/long-* && interrupt TERM "$paceline" lab long.json)
+[ "$code" = 143 ] || fail "SIGTERM ended with $code: $(cat err)"
+grep -q 'short, seed' err && fail "the short run was done twice: $(cat err)"
+sed -i 's/100000/2/' long.json
+expect 0 "$paceline" lab long.json
+says '^long, seed 1 in .*; 2 of 2 runs'
+grep -q 'short, seed' err && fail "the short run was done twice: $(cat err)"
+# The lab is killed: its child ends by itself, and the folder is free.
+rm -rf labs-out/long && sed -i 's/"epochs": 2,/"epochs": 100000,/' long.json
+code=$(interrupt KILL "$paceline" lab long.json)
+[ "$code" = 137 ] || fail "SIGKILL ended with $code"
+for _ in $(seq 3000); do
+    grep -qs '"status": "interrupted"' labs-out/long/runs/long-*/run.json && break
+    sleep 0.01
+done
+grep -q '"status": "interrupted"' labs-out/long/runs/long-*/run.json || fail "the child of a killed lab goes on"
+sed -i 's/100000/2/' long.json
+expect 0 "$paceline" lab long.json
+
+# A run that fails is told, the others go on, and the end counts.
+cat >wild.json <<'JSON'
+{
+  "schema": 1,
+  "about": "a learning rate that diverges",
+  "train": {"model": "mlp:16x1", "data": "synthetic:train=256,test=64", "epochs": 9},
+  "cases": [{"train": {"lr": [1000000, 0.01]}}]
+}
+JSON
+expect 1 "$paceline" lab wild.json
+says 'lr=1000000, seed 1 failed: .*step'
+says 'lr=0.01, seed 1 in'
+says '^paceline: 1 of 2 runs failed; the same command tries them again$'
+grep -qE '^lr=1000000 +0 +- ' out || fail "no row for what failed: $(cat out)"
+expect 1 "$paceline" lab wild.json --json
+json "o['error']['message'].startswith('1 of 2 runs failed') and o['failures'][0]['case'] == 'lr=1000000' and o['done'] == 1"
+
+# Wrong files: a sentence with the place, no folder left.
+wrong() { # CODE TEXT PATTERN
+    printf '%s' "$2" >wrong.json
+    expect "$1" "$paceline" lab wrong.json --out none
+    [ "$(wc -l <err)" = 1 ] || fail "'$2' does not say one line: $(cat err)"
+    says "$3"
+    [ ! -s out ] && [ ! -e none ] || fail "'$2' left something: $(cat out)"
+}
+head='{"schema":1,"about":"x","train":{"model":"mlp:8x1","data":"synthetic"}'
+wrong 1 '{' '^paceline: wrong.json: not valid JSON, line 1'
+wrong 1 "$head}" '^paceline: lab wrong: "cases" is missing, a list expected'
+wrong 1 "$head,\"casess\":[]}" "unknown key 'casess'; did you mean 'cases'"
+wrong 2 "$head,\"cases\":[{\"train\":{}},{\"train\":{\"wrokers\":2}}]}" "lab wrong: case 'wrokers=2': unknown option --wrokers; did you mean --workers"
+wrong 2 "$head,\"cases\":[{\"train\":{\"strategy\":\"dpd\"}}]}" "case 'dpd': unknown strategy 'dpd'"
+wrong 2 "$head,\"cases\":[{\"train\":{\"strategy\":\"ddp:bukket=1M\"}}]}" "case 'ddp:bukket=1M': .*bukket"
+wrong 2 "$head,\"cases\":[{\"train\":{\"strategy\":\"single\",\"workers\":2}}]}" 'strategy single is for one worker'
+wrong 2 "$head,\"cases\":[{\"train\":{\"lr\":\"fast\"}}]}" "case 'fast': --lr"
+wrong 2 "$head,\"cases\":[{\"train\":{\"batch\":0}}]}" "case 'batch=0': --batch"
+wrong 1 "$head,\"cases\":[{\"train\":{\"json\":true}}]}" 'case 1: the lab itself sets json'
+expect 2 "$paceline" lab s44
+says "unknown lab .* 's44'; did you mean"
+expect 2 "$paceline" lab
+says 'lab needs a name or a file'
+expect 2 "$paceline" lab tiny.json --only nothing
+says "unknown case 'nothing'"
+expect 2 "$paceline" lab long.json --quick
+says 'this lab has no "quick" form'
+echo '{"schema":2}' >labs-out/long/results.json
+expect 1 "$paceline" lab long.json
+says 'results.json cannot be gone on with \(--fresh forgets it\): "schema" is 2'
+
+# The labs of the program: listed, printed as files that mean the same, and all of their quick forms are trainings.
+expect 0 "$paceline" lab --list --json
+json "[l['lab'] for l in o['labs']] == ['s1', 's3', 's4'] and all(l['about'] and l['runs'] > 0 for l in o['labs'])"
+images=synthetic:train=256,test=32,shape=3x32x32,classes=10
+for lab in s1 s3 s4; do
+    expect 0 "$paceline" lab $lab --print
+    cp out printed.json
+    [ $lab = s4 ] || sed -i "s/cifar10/$images/" printed.json
+    sed -i "s/\"mnist\"/\"synthetic\"/" printed.json
+    expect 0 "$paceline" lab printed.json --dry-run --json
+    expect 0 "$paceline" lab printed.json --dry-run --quick
+done
+expect 0 "$paceline" lab s1 --quick --set data=$images --json
+json "o['done'] == 2 and o['cases'][1]['figures']['step_seconds']['theirs'] is None and o['plots'] == ['labs-out/s1-quick/step_seconds.svg']"
