@@ -44,8 +44,4 @@ base_status comm_frame_read(struct base_cursor *cursor, uint64_t limit, struct c
 /* Is this the payload that was announced? Only asked of connections without TLS. */
 base_status comm_frame_check(const struct comm_frame *frame, uint32_t crc);
 
-/* Continues a CRC32C (start with 0). */
-uint32_t comm_crc32c(uint32_t crc, const void *bytes, size_t count);
-uint32_t comm_crc32c_portable(uint32_t crc, const void *bytes, size_t count); /* for its test */
-
 #endif

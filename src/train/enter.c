@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/crc32c.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "comm/frame.h"
 #include "train/session.h"
 #include "train/snapshot.h"
 
@@ -185,7 +185,7 @@ base_status train_session_compare(struct train_session *s)
         return BASE_OK;
     snprintf(what, sizeof what, "the weights after step %" PRId64, s->state.position.step);
     return train_team_compare(
-        &s->team, comm_crc32c(0, s->state.weights, s->state.floats * sizeof(float)), what);
+        &s->team, base_crc32c(0, s->state.weights, s->state.floats * sizeof(float)), what);
 }
 
 static base_status open_strategy(struct train_session *s)
