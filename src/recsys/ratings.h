@@ -66,7 +66,7 @@ struct recsys_ratings {
     struct recsys_ids user_ids, item_ids;
     uint32_t first_time, last_time; /* seconds since 1970; both 0 without times */
     struct recsys_faults faults;
-    const char *format;           /* the reader's name: "csv", "netflix", … */
+    char format[16];              /* the reader: "csv", "netflix", … */
     char digest[BASE_SHA256_HEX]; /* of the ratings and ids, however they were written */
     /* Below: how it is kept. */
     char *path;  /* what was opened */
