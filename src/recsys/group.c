@@ -24,15 +24,22 @@ struct pair {
     uint32_t user, item;
 };
 
-/* Some users and their ratings. */
-struct span {
-    uint32_t user, end; /* the first, and the one after the last */
-    uint64_t room;      /* ratings, with those that come again */
-    uint64_t count;     /* without */
+/* Memory for the ratings of one span, used for one after the other. */
+struct desk {
     uint32_t *column, *time;
     uint8_t *rating;
     uint64_t *next;         /* (users) where the next rating goes */
     uint64_t *keys, *other; /* (most of a user) for sorting */
+};
+
+/* Some users and their ratings. */
+struct span {
+    uint32_t user, end;      /* the first, and the one after the last */
+    uint64_t room;           /* ratings, with those that come again */
+    uint64_t count;          /* without */
+    uint32_t *column, *time; /* as in its desk, while it is in hand */
+    uint8_t *rating;
+    uint64_t *next, *keys, *other;
     uint32_t first_time, last_time;
     uint64_t at;                        /* of its first rating in the file's sections */
     struct pair again[RECSYS_EXAMPLES]; /* pairs that come again */
@@ -46,6 +53,7 @@ struct grouping {
     size_t size;              /* bytes of a rating's code or value */
     uint8_t *codes;           /* (threads, 256) */
     _Atomic uint32_t *degree; /* (users), without duplicates in the end */
+    struct desk *desks;       /* (threads) */
     struct span *spans;
     int count;
     int begin; /* the first span in hand */
@@ -295,37 +303,58 @@ out:
     s->message = st != BASE_OK ? base_strdup(base_message()) : NULL;
 }
 
-static base_status span_alloc(const struct grouping *g, struct span *s)
+/* Large enough for any span. */
+static base_status set_up_desks(struct grouping *g)
 {
     base_status st = BASE_OK;
+    uint64_t room = 0, users = 0;
     uint32_t most = 0;
+    int desks = g->count < g->text->threads ? g->count : g->text->threads;
 
-    for (uint32_t u = s->user; u < s->end; u++)
+    for (int i = 0; i < g->count; i++) {
+        room = g->spans[i].room > room ? g->spans[i].room : room;
+        users =
+            g->spans[i].end - g->spans[i].user > users ? g->spans[i].end - g->spans[i].user : users;
+    }
+    for (uint32_t u = 0; u < g->header->users; u++)
         most = g->degree[u] > most ? g->degree[u] : most;
-    TRY(base_tensor(s->room, sizeof *s->column, "ratings by user", &s->column));
-    TRY(base_tensor(s->room, g->size, "ratings by user", &s->rating));
-    if (g->text->timed)
-        TRY(base_tensor(s->room, sizeof *s->time, "times of ratings", &s->time));
-    TRY(base_tensor(s->end - s->user, sizeof *s->next, "users", &s->next));
-    TRY(base_tensor(most, sizeof *s->keys, "keys for sorting", &s->keys));
-    TRY(base_tensor(most, sizeof *s->other, "keys for sorting", &s->other));
+    g->desks = base_calloc((size_t)g->text->threads, sizeof *g->desks);
+    for (int i = 0; i < desks; i++) {
+        struct desk *d = &g->desks[i];
+
+        TRY(base_tensor(room, sizeof *d->column, "ratings by user", &d->column));
+        TRY(base_tensor(room, g->size, "ratings by user", &d->rating));
+        if (g->text->timed)
+            TRY(base_tensor(room, sizeof *d->time, "times of ratings", &d->time));
+        TRY(base_tensor(users, sizeof *d->next, "users", &d->next));
+        TRY(base_tensor(most, sizeof *d->keys, "keys for sorting", &d->keys));
+        TRY(base_tensor(most, sizeof *d->other, "keys for sorting", &d->other));
+    }
 out:
     return st;
 }
 
-static void span_free(struct span *s)
+static void free_desks(struct grouping *g)
 {
-    base_free(s->column);
-    base_free(s->rating);
-    base_free(s->time);
-    base_free(s->next);
-    base_free(s->keys);
-    base_free(s->other);
-    base_free(s->message);
-    s->column = s->time = NULL;
-    s->rating = NULL;
-    s->next = s->keys = s->other = NULL;
-    s->message = NULL;
+    for (int i = 0; g->desks != NULL && i < g->text->threads; i++) {
+        base_free(g->desks[i].column);
+        base_free(g->desks[i].rating);
+        base_free(g->desks[i].time);
+        base_free(g->desks[i].next);
+        base_free(g->desks[i].keys);
+        base_free(g->desks[i].other);
+    }
+    base_free(g->desks);
+}
+
+static void take_desk(struct span *s, const struct desk *d)
+{
+    s->column = d->column;
+    s->rating = d->rating;
+    s->time = d->time;
+    s->next = d->next;
+    s->keys = d->keys;
+    s->other = d->other;
 }
 
 /* As many spans as there are threads: group, write, forget. */
@@ -336,7 +365,7 @@ static base_status run_wave(struct grouping *g, struct base_team *team, int coun
     struct span *s = g->spans + g->begin;
 
     for (int i = 0; i < count; i++)
-        TRY(span_alloc(g, &s[i]));
+        take_desk(&s[i], &g->desks[i]);
     base_team_run(team, count, group_span, g);
     for (int i = 0; i < count; i++) {
         s[i].at = h->count;
@@ -351,7 +380,7 @@ static base_status run_wave(struct grouping *g, struct base_team *team, int coun
             TRY(base_fail(s[i].st, "%s", s[i].message));
 out:
     for (int i = 0; i < count; i++)
-        span_free(&s[i]);
+        base_free(s[i].message);
     return st;
 }
 
@@ -548,10 +577,12 @@ base_status recsys_group(struct recsys_text *t, struct base_team *team, int fd, 
     TRY(base_tensor(h->users, sizeof *g.degree, "users", &g.degree));
     base_team_run(team, (int)t->block_count, number_block, &g);
     cut_into_spans(&g);
+    TRY(set_up_desks(&g));
     TRY(write_sections(&g, team));
     if (!t->timed)
         h->first_time = 0;
 out:
+    free_desks(&g);
     base_free(g.spans);
     base_free(g.codes);
     base_free((void *)g.degree);

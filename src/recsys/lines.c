@@ -371,8 +371,10 @@ static inline const char *read_quickly(struct recsys_parser *p, const char *at)
     at += *at == '\r';
     if (*at != '\n')
         return NULL;
-    recsys_census_number(p->users, user);
-    recsys_census_number(p->items, item);
+    if (p->count == 0 || user != p->user[p->count - 1])
+        recsys_census_number(p->users, user);
+    if (p->count == 0 || item != p->item[p->count - 1])
+        recsys_census_number(p->items, item);
     p->code[p->count] = (uint8_t)code;
     put_rating(p, user, item, time);
     p->block->lines++;

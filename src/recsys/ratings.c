@@ -87,16 +87,14 @@ out:
 }
 
 static base_status build_at(const struct recsys_source *source, int threads, struct base_team *team,
-                            const char *place, bool *no_place_p)
+                            const char *place)
 {
     base_status st = BASE_OK;
     struct base_replacement r = {.fd = -1};
     char *folder = base_strndup(place, (size_t)(strrchr(place, '/') - place));
 
-    *no_place_p = true;
     TRY(base_make_dirs(folder));
     TRY(base_replace_begin(place, &r));
-    *no_place_p = false;
     TRY(build(source, threads, team, r.fd, r.temporary));
     TRY(base_replace_commit(&r));
 out:
@@ -145,16 +143,14 @@ static base_status build_somewhere(const struct recsys_source *source, char *con
     base_status st = BASE_OK;
 
     for (int i = 0; i < PLACES; i++) {
-        bool no_place = true;
-
         if (places[i] == NULL)
             continue;
-        st = build_at(source, threads, team, places[i], &no_place);
+        st = build_at(source, threads, team, places[i]);
         if (st == BASE_OK) {
             r->cache = base_strdup(places[i]);
             return recsys_cache_open(places[i], source->identity, team, r);
         }
-        if (!no_place)
+        if (st != BASE_ERR_IO)
             return st;
     }
     if (st != BASE_OK)

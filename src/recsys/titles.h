@@ -12,6 +12,7 @@ struct recsys_titles {
     char **title;   /* (items); NULL: it has none */
     uint32_t items; /* of the ratings */
     uint32_t known; /* those with a title */
+    uint64_t bad_lines;
 };
 
 base_status recsys_titles_open(const char *path, const struct recsys_ids *items,
