@@ -156,7 +156,7 @@ bool recsys_date(unsigned year, unsigned month, unsigned day, uint32_t *seconds_
         return false;
     count = (int64_t)365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719468;
     *seconds_p = (uint32_t)(count * 86400);
-    return count >= 0 && count <= UINT32_MAX / 86400;
+    return count >= 0 && count < UINT32_MAX / 86400; /* all of the day fits */
 }
 
 /* `count` digits at `at`; -1: they are not all digits. */

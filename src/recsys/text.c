@@ -20,7 +20,6 @@
 #include "recsys/lines_private.h"
 
 enum { BLOCK = 1 << 20, TAIL = 4096 };
-enum { ROOM = BLOCK + RECSYS_MAX_LINE + TAIL, RATINGS = ROOM / RECSYS_LEAST_LINE + 2 };
 
 /* ---- blocks of text ---- */
 
@@ -78,7 +77,7 @@ out:
     return st;
 }
 
-/* The lines that begin in a block; `buffer` has room for ROOM and RECSYS_SLACK bytes. */
+/* The lines that begin in a block; `buffer` has as many bytes as room_for says. */
 static base_status load_block(const struct recsys_file *file, const struct recsys_block *b,
                               char *buffer, const char **text_p, size_t *length_p)
 {
@@ -125,8 +124,24 @@ struct attempt {
     uint64_t total;
 };
 
+/* Bytes of the lines that begin in any one block, with a byte before them and zeros behind. */
+static size_t room_for(const struct recsys_text *t)
+{
+    uint64_t most = 0;
+
+    for (size_t i = 0; i < t->block_count; i++) {
+        const struct recsys_block *b = &t->blocks[i];
+        bool last = b->end == t->source->files[b->file].size;
+        uint64_t room = b->end - b->begin + (last ? 0 : RECSYS_MAX_LINE + TAIL);
+
+        most = room > most ? room : most;
+    }
+    return (size_t)most + 1 + RECSYS_SLACK;
+}
+
 static void reader_init(struct reader *r, struct attempt *a, int thread)
 {
+    size_t room = room_for(a->text), ratings = room / RECSYS_LEAST_LINE + 1;
     struct recsys_text *t = a->text;
     struct recsys_parser *p = &r->parser;
 
@@ -140,12 +155,12 @@ static void reader_init(struct reader *r, struct attempt *a, int thread)
     p->levels = &t->levels[thread];
     p->broken = &a->broken;
     p->limit = UINT32_MAX;
-    r->buffer = base_calloc(ROOM + RECSYS_SLACK, 1);
-    p->user = base_calloc(RATINGS, sizeof *p->user);
-    p->item = base_calloc(RATINGS, sizeof *p->item);
-    p->time = base_calloc(RATINGS, sizeof *p->time);
-    p->code = base_calloc(RATINGS, sizeof *p->code);
-    p->value = p->floats ? base_calloc(RATINGS, sizeof *p->value) : NULL;
+    r->buffer = base_calloc(room, 1);
+    p->user = base_calloc(ratings, sizeof *p->user);
+    p->item = base_calloc(ratings, sizeof *p->item);
+    p->time = base_calloc(ratings, sizeof *p->time);
+    p->code = base_calloc(ratings, sizeof *p->code);
+    p->value = p->floats ? base_calloc(ratings, sizeof *p->value) : NULL;
 }
 
 static void reader_fini(struct reader *r)
