@@ -4,6 +4,7 @@
 #include <endian.h>
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "comm/group.h"
 
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
@@ -34,7 +35,7 @@ void comm_frame_write(const struct comm_frame *frame, uint8_t header[COMM_FRAME_
     uint32_t crc;
 
     memcpy(header, &wire, HEADER_CRC_AT);
-    crc = htole32(comm_crc32c(0, header, HEADER_CRC_AT));
+    crc = htole32(base_crc32c(0, header, HEADER_CRC_AT));
     memcpy(header + HEADER_CRC_AT, &crc, sizeof crc);
 }
 
@@ -70,7 +71,7 @@ base_status comm_frame_read(struct base_cursor *cursor, uint64_t limit, struct c
     TRY(base_cursor_le32(&c, &crc));
     if (magic != MAGIC)
         TRY(base_fail(BASE_ERR_DATA, "no frame of paceline (magic %#010x)", magic));
-    if (COMPARE_CRC && crc != comm_crc32c(0, header, HEADER_CRC_AT))
+    if (COMPARE_CRC && crc != base_crc32c(0, header, HEADER_CRC_AT))
         TRY(base_fail(BASE_ERR_DATA, "a frame's header was damaged on its way"));
     TRY(check(frame_p, limit));
 out:

@@ -44,9 +44,4 @@ base_status comm_frame_read(struct base_cursor *cursor, uint64_t limit, struct c
 /* Fails if the payload's CRC is not the one in the header. Connections with TLS do not need it. */
 base_status comm_frame_check(const struct comm_frame *frame, uint32_t crc);
 
-/* Continues a CRC32C (start with 0). */
-uint32_t comm_crc32c(uint32_t crc, const void *bytes, size_t count);
-/* Public for its test. */
-uint32_t comm_crc32c_portable(uint32_t crc, const void *bytes, size_t count);
-
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "comm/comm_stream_private.h"
 #include "comm/group.h"
 
@@ -84,7 +85,7 @@ void comm_greeting_hello(struct comm_greeting *greeting, const struct comm_hello
     uint8_t *payload = greeting->bytes + COMM_FRAME_BYTES;
 
     frame.count = json_dumpb(object, (char *)payload, COMM_MAX_HELLO, JSON_COMPACT);
-    frame.crc = encrypted ? 0 : comm_crc32c(0, payload, frame.count);
+    frame.crc = encrypted ? 0 : base_crc32c(0, payload, frame.count);
     comm_frame_write(&frame, greeting->bytes);
     greeting->moved = 0;
     greeting->count = COMM_FRAME_BYTES + frame.count;
@@ -152,7 +153,7 @@ base_status comm_greeting_to_hello(const struct comm_greeting *greeting, bool en
         TRY(base_fail(BASE_ERR_DATA, "the first frame is of type %u, no hello", frame.type));
     TRY(base_cursor_skip(&c, frame.count, &text));
     if (!encrypted)
-        TRY(comm_frame_check(&frame, comm_crc32c(0, text, frame.count)));
+        TRY(comm_frame_check(&frame, base_crc32c(0, text, frame.count)));
     TRY(base_json_parse((const char *)text, frame.count, &object));
     TRY(comm_hello_from_json(object, hello_p));
 out:

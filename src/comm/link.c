@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/crc32c.h"
+
 /* PIECE: payload of one frame. The checksum is sent before the payload, so the payload is read
  * twice and should stay in the cache in between. */
 enum { PIECE = 256 << 10, DISCARDED = 16 << 10 };
@@ -52,7 +54,7 @@ static void begin_frame(struct comm_link *link)
 
     frame.type = r->moved + frame.count == r->count ? COMM_FRAME_DATA : COMM_FRAME_PART;
     if (!comm_stream_encrypted(link->stream))
-        frame.crc = comm_crc32c(0, (const uint8_t *)r->bytes + r->moved, frame.count);
+        frame.crc = base_crc32c(0, (const uint8_t *)r->bytes + r->moved, frame.count);
     comm_frame_write(&frame, link->sending.header);
     link->sending.begun = true;
     link->sending.count = COMM_FRAME_BYTES + frame.count;
@@ -208,7 +210,7 @@ base_status comm_link_receive(struct comm_link *link, bool *moved_p)
             to = (uint8_t *)r->bytes + r->moved + link->receiving.moved;
         TRY(read_payload(link, to, left, &moved));
         if (summed)
-            link->receiving.crc = comm_crc32c(link->receiving.crc, to, moved);
+            link->receiving.crc = base_crc32c(link->receiving.crc, to, moved);
         link->receiving.moved += moved;
         *moved_p |= moved > 0;
     }

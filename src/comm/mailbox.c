@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/crc32c.h"
 #include "base/mem.h"
 #include "comm/frame.h"
 
@@ -123,7 +124,7 @@ static void queue(struct comm_mailbox *box, const json_t *message, int fd)
         return;
     }
     if (!comm_stream_encrypted(box->stream))
-        frame.crc = comm_crc32c(0, text, frame.count);
+        frame.crc = base_crc32c(0, text, frame.count);
     if (fd >= 0)
         board(box, box->out.count, fd);
     comm_frame_write(&frame, grow(&box->out, COMM_FRAME_BYTES));
@@ -186,7 +187,7 @@ static base_status next_message(struct comm_mailbox *box, json_t **message_p)
         goto out;
     TRY(base_cursor_skip(&c, frame.count, &text));
     if (!comm_stream_encrypted(box->stream))
-        TRY(comm_frame_check(&frame, comm_crc32c(0, text, frame.count)));
+        TRY(comm_frame_check(&frame, base_crc32c(0, text, frame.count)));
     TRY(base_json_parse((const char *)text, frame.count, message_p));
     if (!json_is_object(*message_p))
         TRY(base_fail(BASE_ERR_DATA, "a control message that is no object"));

@@ -9,6 +9,7 @@
 
 #include "base/cursor.h"
 #include "base/str.h"
+#include "data/csv.h"
 #include "data/dataset.h"
 #include "data/format.h"
 #include "data/image.h"
@@ -38,29 +39,6 @@ base_status data_cifar_records(const void *bytes, size_t count, int32_t *labels,
 base_status data_class_names(const char *text, size_t count, int classes, char **names);
 /* Lines of a list of class names, blank ones at the end left out; 0 when there are too many. */
 int data_class_lines(const char *text, size_t count);
-
-/* A reader of CSV: one record at a time. */
-enum { DATA_CSV_MAX_FIELD = 65536 };
-struct data_csv {
-    struct base_cursor at;
-    char separator;
-    uint64_t next_line; /* from 1 */
-    /* The record that was read last: the line it begins on, and its fields, each with a zero at
-     * its end. */
-    uint64_t line;
-    size_t count, capacity;
-    size_t *starts;
-    struct base_str text;
-};
-void data_csv_init(struct data_csv *csv, const void *bytes, size_t count);
-void data_csv_fini(struct data_csv *csv); /* accepts zeros */
-/* *more_p false: there is no further record. A failure is of one record, and its message begins
- * with "line N"; the next call goes on after it. */
-base_status data_csv_next(struct data_csv *csv, bool *more_p);
-static inline const char *data_csv_field(const struct data_csv *csv, size_t index)
-{
-    return csv->text.text + csv->starts[index];
-}
 
 /* Options of "synthetic[:name=value,…]". */
 struct data_synthetic {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "comm/frame.h"
+#include "base/crc32c.h"
 #include "train/session.h"
 
 static const uint64_t HELD = (uint64_t)1 << 32; /* beside a checksum of 32 bits */
@@ -56,7 +56,7 @@ static uint64_t checksum(const struct train_state *state, enum train_group group
 
         if (at == NULL)
             return 0;
-        crc = comm_crc32c(crc, at, count * sizeof *at);
+        crc = base_crc32c(crc, at, count * sizeof *at);
     }
     return HELD | crc;
 }

@@ -16,7 +16,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "comm/frame.h"
 #include "train/agree.h"
 #include "train/carry.h"
 

@@ -41,6 +41,8 @@ keep list 0 data list --json
 keep info 0 data info synthetic:train=64,test=16 --json
 { echo 'size,colour,price' && for i in {1..60}; do echo "$i,$((i % 3))x,$((i * i))"; done; } >shop.csv
 keep table 0 data info shop.csv --json
+keep made 0 data make ratings --users 9 --items 9 --ratings 20 -o ratings.csv --json
+keep ratings 0 data info ratings.csv --json
 keep number 0 train --model mlp:0x0 --data shop.csv --validation 0.2 --epochs 2 --run number --json
 keep collectives 0 bench collectives --workers 2 --bytes 64 --seconds 0.001 --json
 keep infer 0 bench infer mnist-cnn --batch 2 --steps 2 --json

@@ -66,8 +66,9 @@ import random, sys, zipfile
 names = ["u.data", "u.item", "u.genre", "u.user", "README"]
 names += [f"u{k}.{part}" for k in range(1, 6) for part in ("base", "test")]
 with zipfile.ZipFile(sys.argv[1] + "/ml-100k.zip", "w", zipfile.ZIP_DEFLATED) as z:
-    for name in names:
+    for name in names[1:]:
         z.writestr("ml-100k/" + name, random.Random(name).randbytes(40000))
+    z.writestr("ml-100k/u.data", "".join(f"{n}\t{n % 7}\t{n % 5 + 1}\t{881250949 + n}\n" for n in range(1, 99)))
     z.writestr("ml-100k/mku.sh", "not wanted")
 with zipfile.ZipFile(sys.argv[1] + "/ml-latest-small.zip", "w", zipfile.ZIP_DEFLATED) as z:
     for name in ("ratings.csv", "movies.csv", "README.txt"):
@@ -95,7 +96,7 @@ clean ml-100k
 run 0 data get ml-100k
 says 'already here'
 run 0 data info ml-100k --json
-json 'o["kind"] == "ratings" and {"name": "u.data", "bytes": 40000} in o["files"]'
+json 'o["data"] == "ml-100k" and o["kind"] == "ratings" and o["format"] == "tab" and o["users"] == 98'
 run 0 data list --json
 json '[s["present"] for s in o["sets"] if s["name"] == "ml-100k"] == [True]'
 rm -r "$PACELINE_DATA/ml-100k"

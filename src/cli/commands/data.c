@@ -1,29 +1,37 @@
 /* SPDX-License-Identifier: MIT
  *
- * paceline data get NAME… | info PATH|NAME | check PATH|NAME | list
+ * paceline data get NAME… | info PATH|NAME | check PATH|NAME | list | make ratings
  *
  * What a person asked for (info, list) goes to stdout; how a download goes, to stderr. With --json
  * stdout has one object and nothing else.
  */
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/command.h"
+#include "cli/ratings_info.h"
 #include "cli/table_info.h"
 #include "data/dataset.h"
 #include "data/get.h"
+#include "recsys/make.h"
 
 struct args {
     bool json;
     const char *target; /* of a table */
     struct base_texts columns;
+    /* Of ratings. */
+    const char *roles, *separator;
+    int64_t threads;
+    bool strict, cache;
+    /* Of those that are made. */
+    int64_t users, items, ratings, seed;
+    const char *format, *out;
+    bool half_stars;
 };
 
 /* How a set is looked at: as `train` would, by default. */
@@ -128,52 +136,30 @@ out:
 
 /* ---- info: ratings ---- */
 
-static json_t *files_of(const char *folder, char *const *names, size_t count)
+static base_status info_ratings(const struct args *args, const char *name, const char *path)
 {
-    json_t *list = json_array();
+    struct recsys_options options = {.columns = args->roles,
+                                     .separator = args->separator,
+                                     .threads = (int)args->threads,
+                                     .strict = args->strict,
+                                     .no_cache = !args->cache};
 
-    for (size_t i = 0; i < count; i++) {
-        char *path = base_format("%s/%s", folder, names[i]);
-        struct stat about;
-
-        if (stat(path, &about) == 0 && S_ISREG(about.st_mode))
-            json_array_append_new(list, json_pack("{s:s, s:I}", "name", names[i], "bytes",
-                                                  (json_int_t)about.st_size));
-        base_free(path);
-    }
-    return list;
+    return cli_ratings_info(name, path, &options, args->json);
 }
 
-static base_status info_ratings(const struct args *args, const char *name)
+/* Of a set that `data get` knows. */
+static base_status info_known_ratings(const struct args *args, const char *name)
 {
     base_status st = BASE_OK;
-    json_t *files = NULL, *object = NULL, *file;
-    char **names = NULL, *path = NULL;
-    size_t count = 0, i;
+    char *path = NULL;
     bool present = false;
 
     TRY(data_get_folder(name, &present, &path));
     if (!present)
         TRY(base_fail(BASE_ERR_DATA, "%s is not here; get it with: paceline data get %s", name,
                       name));
-    TRY(base_list_dir(path, &names, &count));
-    files = files_of(path, names, count);
-    if (args->json) {
-        object = json_pack("{s:i, s:s, s:s, s:s, s:O}", "schema", 1, "data", name, "kind",
-                           "ratings", "path", path, "files", files);
-        TRY(base_json_print(object));
-        goto out;
-    }
-    printf("%s: ratings, in %s\n", name, path);
-    json_array_foreach(files, i, file)
-    {
-        printf("  %-16s %12lld bytes\n", json_string_value(json_object_get(file, "name")),
-               (long long)json_integer_value(json_object_get(file, "bytes")));
-    }
+    TRY(info_ratings(args, name, path));
 out:
-    json_decref(files);
-    json_decref(object);
-    base_names_free(names, count);
     base_free(path);
     return st;
 }
@@ -289,10 +275,13 @@ static base_status run_info(const struct args *args, const char *const *names, i
                                       "info mnist"));
     if (data_get_knows(names[0]))
         TRY(data_get_about(names[0], &about));
-    if (about.images)
-        TRY(info_samples(args, names[0]));
+    if (!about.images)
+        TRY(info_known_ratings(args, names[0]));
+    else if (args->roles != NULL || (args->target == NULL && args->columns.count == 0 &&
+                                     !data_get_knows(names[0]) && recsys_is_ratings(names[0])))
+        TRY(info_ratings(args, names[0], names[0]));
     else
-        TRY(info_ratings(args, names[0]));
+        TRY(info_samples(args, names[0]));
 out:
     return st;
 }
@@ -343,9 +332,44 @@ out:
     return st;
 }
 
+/* ---- make ---- */
+
+static base_status run_make(const struct args *args, const char *const *names, int count)
+{
+    base_status st = BASE_OK;
+    double started = base_now();
+    struct recsys_make make = {.users = args->users,
+                               .items = args->items,
+                               .ratings = args->ratings,
+                               .seed = (uint64_t)args->seed,
+                               .format = args->format,
+                               .half_stars = args->half_stars,
+                               .threads = (int)args->threads};
+    json_t *object = NULL;
+
+    if (count != 1 || strcmp(names[0], "ratings") != 0)
+        TRY(base_fail(BASE_ERR_USAGE, "say what to make, as in: paceline data make ratings -o "
+                                      "ratings.csv"));
+    if (args->out == NULL)
+        TRY(base_fail(BASE_ERR_USAGE, "-o FILE is missing: where the ratings go"));
+    TRY(recsys_make(&make, args->out));
+    base_info("%s: %lld ratings after %.1f s", args->out, (long long)args->ratings,
+              base_now() - started);
+    if (args->json) {
+        object = json_pack("{s:i, s:o, s:s, s:I, s:I, s:I, s:I}", "schema", 1, "file",
+                           base_json_text(args->out), "format", args->format, "users",
+                           (json_int_t)args->users, "items", (json_int_t)args->items, "ratings",
+                           (json_int_t)args->ratings, "seed", (json_int_t)args->seed);
+        TRY(base_json_print(object));
+    }
+out:
+    json_decref(object);
+    return st;
+}
+
 /* ---- the command ---- */
 
-static const char *const verbs[] = {"get", "info", "check", "list", NULL};
+static const char *const verbs[] = {"get", "info", "check", "list", "make", NULL};
 
 static base_status cmd_data(void *args, const struct cli_positional *positional)
 {
@@ -359,8 +383,10 @@ static base_status cmd_data(void *args, const struct cli_positional *positional)
         return run_info(args, names, count);
     if (strcmp(verb, "check") == 0)
         return run_check(args, names, count);
+    if (strcmp(verb, "make") == 0)
+        return run_make(args, names, count);
     if (strcmp(verb, "list") != 0)
-        return base_unknown(BASE_ERR_USAGE, "verb", verb, verbs, 4);
+        return base_unknown(BASE_ERR_USAGE, "verb", verb, verbs, 5);
     if (count > 0)
         return base_fail(BASE_ERR_USAGE,
                          "paceline data list takes no name; for one set use: "
@@ -369,44 +395,69 @@ static base_status cmd_data(void *args, const struct cli_positional *positional)
     return run_list(args);
 }
 
+#define AT(field) offsetof(struct args, field)
+/* clang-format off */
 static const struct base_option options[] = {
-    {.name = "json",
-     .kind = BASE_FLAG,
-     .offset = offsetof(struct args, json),
-     .help = "one JSON object on stdout",
-     .local = true},
-    {.name = "target",
-     .argument = "COLUMN",
-     .kind = BASE_TEXT,
-     .offset = offsetof(struct args, target),
-     .help = "of a table: the column to predict [the last one]",
-     .local = true},
-    {.name = "column",
-     .argument = "NAME=KIND",
-     .kind = BASE_TEXTS,
-     .offset = offsetof(struct args, columns),
-     .help = "of a table: read a column as number or category, or ignore it",
-     .local = true},
+    {.name = "json", .kind = BASE_FLAG, .offset = AT(json), .local = true,
+     .help = "one JSON object on stdout"},
+    {.name = "target", .argument = "COLUMN", .kind = BASE_TEXT, .offset = AT(target), .local = true,
+     .help = "of a table: the column to predict [the last one]"},
+    {.name = "column", .argument = "NAME=KIND", .kind = BASE_TEXTS, .offset = AT(columns), .local = true,
+     .help = "of a table: read a column as number or category, or ignore it"},
+    {.name = "columns", .argument = "NAMES", .kind = BASE_TEXT, .offset = AT(roles), .local = true,
+     .help = "of ratings: what the columns are, as in user,item,rating,time; others are skipped"},
+    {.name = "separator", .argument = "TEXT", .kind = BASE_TEXT, .offset = AT(separator), .local = true,
+     .help = "of ratings, with --columns: what is between them [found by content]"},
+    {.name = "strict", .kind = BASE_FLAG, .offset = AT(strict), .local = true,
+     .help = "of ratings: bad lines and duplicates are errors"},
+    {.name = "cache", .kind = BASE_FLAG, .offset = AT(cache), .local = true,
+     .help = "of ratings: use and leave a cache beside the text"},
+    {.name = "threads", .argument = "N", .kind = BASE_INT, .offset = AT(threads), .min = 0, .max = 1024, .local = true,
+     .help = "of ratings: threads that read or make them; 0: one a core"},
+    {.name = "users", .argument = "N", .kind = BASE_INT, .offset = AT(users), .min = 1, .max = 1e8, .local = true,
+     .help = "make ratings: by so many users"},
+    {.name = "items", .argument = "N", .kind = BASE_INT, .offset = AT(items), .min = 1, .max = 1e8, .local = true,
+     .help = "make ratings: of so many items"},
+    {.name = "ratings", .argument = "N", .kind = BASE_INT, .offset = AT(ratings), .min = 1, .max = 1e10, .local = true,
+     .help = "make ratings: so many"},
+    {.name = "seed", .argument = "N", .kind = BASE_INT, .offset = AT(seed), .min = 0, .max = 1e15, .local = true,
+     .help = "make ratings: another set for each"},
+    {.name = "format", .argument = "NAME", .kind = BASE_NAME, .offset = AT(format), .names = recsys_make_formats, .local = true,
+     .help = "make ratings: how they are written"},
+    {.name = "half-stars", .kind = BASE_FLAG, .offset = AT(half_stars), .local = true,
+     .help = "make ratings: 0.5 to 5 in steps of 0.5 instead of 1 to 5"},
+    {.name = "out", .alias = "o", .argument = "FILE", .kind = BASE_TEXT, .offset = AT(out), .local = true,
+     .help = "make ratings: the file to write"},
     {0},
 };
+/* clang-format on */
 
 const struct cli_command cli_command_data = {
     .name = "data",
     .help = "get and look at data sets",
-    .usage = "paceline data get NAME… | info PATH|NAME | check PATH|NAME | list [options]",
+    .usage = "paceline data get NAME… | info PATH|NAME | check PATH|NAME | list | make ratings "
+             "[options]",
     .examples =
         "  paceline data list\n"
         "  paceline data get mnist cifar10\n"
         "  paceline data info fashion-mnist\n"
         "  paceline data check photos                      # reads every image, names bad ones\n"
         "  paceline data info prices.csv --target price     # a table, and what its columns are\n"
+        "  paceline data info ml-latest-small/ratings.csv   # ratings: counts and histograms\n"
+        "  paceline data info plays.txt --columns user,item,rating,time --separator '|'\n"
+        "  paceline data make ratings --users 5000 --items 2000 --ratings 300000 -o r.csv\n"
         "  PACELINE_DATA=/data paceline data get ml-1m      # another place than the cache\n"
         "  PACELINE_MIRROR=http://mirror/sets paceline data get ml-1m\n",
     .verbs = verbs,
     .completes = "D",
     .options = options,
     .args_size = sizeof(struct args),
-    .defaults = &(const struct args){0},
+    .defaults = &(const struct args){.cache = true,
+                                     .users = 1000,
+                                     .items = 500,
+                                     .ratings = 50000,
+                                     .seed = 1,
+                                     .format = "csv"},
     .min_positional = 1,
     .max_positional = BASE_MAX_TEXTS,
     .run = cmd_data,

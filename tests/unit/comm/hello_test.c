@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/crc32c.h"
 #include "comm/comm_stream_private.h"
 
 static const struct comm_hello good = {
@@ -163,7 +164,7 @@ static void test_bad_frames(void **state)
     bool done;
 
     (void)state;
-    frame.crc = comm_crc32c(0, "{}", 2);
+    frame.crc = base_crc32c(0, "{}", 2);
     assert_int_equal(read_frame(frame, "{}", &done, &hello), BASE_ERR_DATA);
     assert_int_equal(read_frame(frame, "[]", &done, &hello), BASE_ERR_DATA);
     assert_non_null(strstr(base_message(), "damaged"));

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/crc32c.h"
 #include "comm/link.h"
 
 enum { VIEW = 5, TAG = 9 };
@@ -103,7 +104,7 @@ static void test_byte_by_byte(void **state)
                                .view = VIEW,
                                .tag = TAG,
                                .count = 5,
-                               .crc = comm_crc32c(0, "hello", 5)};
+                               .crc = base_crc32c(0, "hello", 5)};
     char in[6] = "", bytes[COMM_FRAME_BYTES + 5];
     struct comm_request r = request_of(false, in, 5);
     bool moved = false;
@@ -156,7 +157,7 @@ static void test_bad_frames(void **state)
                                     .view = VIEW,
                                     .tag = TAG,
                                     .count = 100,
-                                    .crc = comm_crc32c(0, zeros, 100)};
+                                    .crc = base_crc32c(0, zeros, 100)};
     struct comm_frame f;
 
     (void)state;

@@ -4,11 +4,11 @@
  * otherwise. The instruction takes three cycles and can begin one each cycle, so three streams run
  * side by side and are joined by carry-less multiplication (Gopal et al., Intel 2011).
  */
+#include "base/crc32c.h"
+
 #include <endian.h>
 #include <pthread.h>
 #include <string.h>
-
-#include "comm/frame.h"
 
 enum { POLYNOMIAL = (int)0x82f63b78, SLICES = 8 };
 
@@ -29,7 +29,7 @@ static void make_table(void)
             table[s][i] = (table[s - 1][i] >> 8) ^ table[0][table[s - 1][i] & 255];
 }
 
-uint32_t comm_crc32c_portable(uint32_t crc, const void *bytes, size_t count)
+uint32_t base_crc32c_portable(uint32_t crc, const void *bytes, size_t count)
 {
     const uint8_t *p = bytes;
 
@@ -97,11 +97,11 @@ __attribute__((target("sse4.2,pclmul"))) static uint32_t crc_sse42(uint32_t crc,
 }
 #endif
 
-uint32_t comm_crc32c(uint32_t crc, const void *bytes, size_t count)
+uint32_t base_crc32c(uint32_t crc, const void *bytes, size_t count)
 {
 #ifdef __x86_64__
     if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul"))
         return crc_sse42(crc, bytes, count);
 #endif
-    return comm_crc32c_portable(crc, bytes, count);
+    return base_crc32c_portable(crc, bytes, count);
 }
