@@ -4,6 +4,7 @@
  */
 #include "recsys/model.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -61,6 +62,7 @@ out:
 
 int recsys_add_buffer(struct recsys_fit *fit, const char *name, uint32_t rows, uint32_t width)
 {
+    assert(fit->buffer_count < RECSYS_MAX_BUFFERS);
     fit->buffers[fit->buffer_count] =
         (struct recsys_buffer){.name = name, .rows = rows, .width = width};
     return fit->buffer_count++;
@@ -69,6 +71,7 @@ int recsys_add_buffer(struct recsys_fit *fit, const char *name, uint32_t rows, u
 int recsys_add_phase(struct recsys_fit *fit, const char *name, uint32_t rows, const uint64_t *work,
                      int writes)
 {
+    assert(fit->phase_count < RECSYS_MAX_PHASES);
     fit->phases[fit->phase_count] = (struct recsys_phase){
         .name = name, .rows = rows, .work = work, .writes = {writes}, .write_count = 1};
     return fit->phase_count++;

@@ -26,7 +26,7 @@
 #include "base/team.h"
 #include "recsys/ratings.h"
 
-enum { RECSYS_MAX_BUFFERS = 16, RECSYS_MAX_PHASES = 8, RECSYS_MAX_WRITES = 3 };
+enum { RECSYS_MAX_BUFFERS = 24, RECSYS_MAX_PHASES = 8, RECSYS_MAX_WRITES = 3 };
 
 /* In place of a user or an item: one that the model does not know. */
 #define RECSYS_UNKNOWN UINT32_MAX
