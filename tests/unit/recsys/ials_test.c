@@ -153,7 +153,7 @@ static void test_long_rows(void **state)
 {
     (void)state;
     rated_fini(&rated);
-    rated_make(&rated, 1800, 12, 10);
+    rated_make(&rated, 1800, 40, 30);
     assert_true(rated.by_item.start[1] > 1100);
     against_plain("ials:k=16,cg=40,alpha=2,lambda=0.3", 1e-2);
     against_plain("ials:k=16,cg=0,alpha=2,lambda=0.3", 1e-3);
