@@ -50,8 +50,7 @@ struct recsys_ahead {
 };
 
 /* What a row of one side sees of n of its ratings: the rows of the others, with the columns of
- * biases put right. The last two columns are biases: `own` is this side's, and `third` is that of
- * rows whose bias is in the last column but which are no items. */
+ * biases put right. The last two columns are for biases. */
 struct recsys_pack {
     int k, n;
     int own;               /* column of this side's bias: it gets a one */
@@ -112,6 +111,8 @@ struct recsys_kernels {
     /* count (a multiple of 16) standard normals from as many random words, which are consumed. */
     void (*normals)(int count, const uint32_t *words, float *z);
 
+    /* panel (n,k) = the rows of that index. */
+    void (*gather)(int k, const float *rows, const uint32_t *index, int n, float *panel);
     /* out (k) += Σ_j (c_j - w_j (y_j · v)) y_j over the rows y_j of a panel (n,k), n a multiple of
      * 4. With c NULL: += Σ_j w_j (y_j · v) y_j. */
     void (*weigh)(int k, const float *panel, int n, const float *w, const float *c, const float *v,

@@ -70,6 +70,7 @@ void RECSYS_LEVEL(lanes_solve)(int k, const float *lower, float *x, const float 
 void RECSYS_LEVEL(normals)(int count, const uint32_t *words, float *z);
 void RECSYS_LEVEL(weigh)(int k, const float *panel, int n, const float *w, const float *c,
                          const float *v, float *out);
+void RECSYS_LEVEL(gather)(int k, const float *rows, const uint32_t *index, int n, float *panel);
 void RECSYS_LEVEL(site)(const uint32_t *index, size_t count, const float *share, float precision,
                         const float *noise, float *rest, float *y);
 void RECSYS_LEVEL(sgd)(const struct recsys_sgd *sgd, const struct recsys_cell *cell);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Which CPU level's kernels run: the best this CPU has, or the one PACELINE_CPU names. Decided
- * once, on first use; any thread may ask. Built once, for the plain architecture. There are no
- * kernels for AVX-512 of their own: a CPU that has it runs those for AVX2.
+ * once, on first use; any thread may ask. Built once, for the plain architecture.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,23 +11,33 @@
 
 extern const struct recsys_kernels recsys_kernels_portable;
 extern const struct recsys_kernels recsys_kernels_avx2;
+extern const struct recsys_kernels recsys_kernels_avx512;
+
+enum { MAX_LEVELS = 3 };
 
 static struct {
     pthread_once_t once;
-    const struct recsys_kernels *levels[3], *chosen;
-} cpu = {.once = PTHREAD_ONCE_INIT, .levels = {&recsys_kernels_portable}};
+    const struct recsys_kernels *levels[MAX_LEVELS + 1], *chosen; /* slowest first */
+} cpu = {.once = PTHREAD_ONCE_INIT};
 
+/* A name that is no level of this CPU is told of once, by nn/simd. */
 static void choose(void)
 {
     const char *wish = getenv("PACELINE_CPU");
+    size_t count = 0;
 
-    cpu.chosen = &recsys_kernels_portable;
+    cpu.levels[count++] = &recsys_kernels_portable;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        cpu.chosen = cpu.levels[1] = &recsys_kernels_avx2;
+        cpu.levels[count++] = &recsys_kernels_avx2;
+    if (count == 2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
+        cpu.levels[count++] = &recsys_kernels_avx512;
 #endif
-    if (wish != NULL && strcmp(wish, recsys_kernels_portable.name) == 0)
-        cpu.chosen = &recsys_kernels_portable;
+    cpu.chosen = cpu.levels[count - 1];
+    for (size_t i = 0; i < count; i++)
+        if (wish != NULL && strcmp(wish, cpu.levels[i]->name) == 0)
+            cpu.chosen = cpu.levels[i];
 }
 
 const struct recsys_kernels *recsys_kernels(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * From the ratings of a row to its normal equations: gathers the rated rows into a panel and adds
- * panelᵀ panel to a triangle. Twelve accumulators of a 4x24 tile stay in registers while they run
- * down the panel, so that a multiply-add costs little more than itself.
+ * panelᵀ panel to a triangle. Twelve accumulators of a 4x24 tile (with AVX-512 sixteen, 8x32) stay
+ * in registers while they run down the panel, so that a multiply-add costs little more than itself.
  */
 #include "recsys/kernels/kernels_private.h"
 
@@ -40,23 +40,87 @@ RECSYS_INLINE void tile(int k, const float *panel, int n, int row, int column, f
             store8(to + r * 8 + v * 64, sum[r][v]);
 }
 
-/* Functions of their own: inlined into one, their loops would share registers badly. */
-static __attribute__((noinline)) void tile_4x3(int k, const float *panel, int n, int row,
-                                               int column, float *to)
-{
-    tile(k, panel, n, row, column, to, 4, 3);
-}
+#if defined(__AVX512F__)
+typedef float v16 __attribute__((vector_size(64)));
+typedef float v16_at __attribute__((vector_size(64), aligned(4), may_alias));
 
-static __attribute__((noinline)) void tile_4x2(int k, const float *panel, int n, int row,
-                                               int column, float *to)
+/* The same for 8 rows and twice as many columns: a register holds a row of two tiles. */
+RECSYS_INLINE void tile_pairs(int k, const float *panel, int n, int row, int column, float *to,
+                              const int pairs)
 {
-    tile(k, panel, n, row, column, to, 4, 2);
-}
+    v16 sum[8][2];
+    const float *p = panel;
 
-static __attribute__((noinline)) void tile_8x1(int k, const float *panel, int n, int row,
-                                               int column, float *to)
+#    pragma GCC unroll 8
+    for (int r = 0; r < 8; r++)
+#    pragma GCC unroll 2
+        for (int v = 0; v < pairs; v++)
+            sum[r][v] = RECSYS_MIX(load8(to + r * 8 + v * 128), load8(to + r * 8 + v * 128 + 64), 0,
+                                   1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    for (int j = 0; j < n; j++, p += k) {
+        v16 b[2];
+
+#    pragma GCC unroll 2
+        for (int v = 0; v < pairs; v++)
+            b[v] = *(const v16_at *)(p + column + 16 * v);
+#    pragma GCC unroll 8
+        for (int r = 0; r < 8; r++)
+#    pragma GCC unroll 2
+            for (int v = 0; v < pairs; v++)
+                sum[r][v] += p[row + r] * b[v];
+    }
+#    pragma GCC unroll 8
+    for (int r = 0; r < 8; r++)
+#    pragma GCC unroll 2
+        for (int v = 0; v < pairs; v++) {
+            store8(to + r * 8 + v * 128, RECSYS_MIX(sum[r][v], sum[r][v], 0, 1, 2, 3, 4, 5, 6, 7));
+            store8(to + r * 8 + v * 128 + 64,
+                   RECSYS_MIX(sum[r][v], sum[r][v], 8, 9, 10, 11, 12, 13, 14, 15));
+        }
+}
+#endif
+
+/* Functions of their own: inlined into one, their loops would share registers badly. Rows i … i+7
+ * and `wide` tiles of columns. */
+#define TILES(name, body)                                                                      \
+    static __attribute__((noinline)) void name(int k, const float *panel, int n, int i, int j, \
+                                               float *to)                                      \
+    {                                                                                          \
+        body;                                                                                  \
+    }
+TILES(one_tile, tile(k, panel, n, i, j, to, 8, 1))
+#if defined(__AVX512F__)
+TILES(two_tiles, tile_pairs(k, panel, n, i, j, to, 1))
+TILES(four_tiles, tile_pairs(k, panel, n, i, j, to, 2))
+#else
+TILES(half_of_two, tile(k, panel, n, i, j, to, 4, 2))
+TILES(half_of_three, tile(k, panel, n, i, j, to, 4, 3))
+#endif
+
+/* As many of the `left` tiles as fit the registers; returns how many. */
+static int some_tiles(int k, const float *panel, int n, int i, int j, int left, float *to)
 {
-    tile(k, panel, n, row, column, to, 8, 1);
+#if defined(__AVX512F__)
+    const int wide = left >= 4 ? 4 : left >= 2 ? 2 : 1;
+
+    if (wide == 4)
+        four_tiles(k, panel, n, i, j, to);
+    else if (wide == 2)
+        two_tiles(k, panel, n, i, j, to);
+#else
+    const int wide = left == 3 || left > 4 ? 3 : left >= 2 ? 2 : 1;
+
+    if (wide == 3) {
+        half_of_three(k, panel, n, i, j, to);
+        half_of_three(k, panel, n, i + 4, j, to + 32);
+    } else if (wide == 2) {
+        half_of_two(k, panel, n, i, j, to);
+        half_of_two(k, panel, n, i + 4, j, to + 32);
+    }
+#endif
+    if (wide == 1)
+        one_tile(k, panel, n, i, j, to);
+    return wide;
 }
 
 enum { LINE = 16 }; /* floats */
@@ -80,22 +144,11 @@ void RECSYS_LEVEL(syrk)(int k, const float *panel, int n, float *triangle,
     int at = 0;
 
     for (int i = 0; i < blocks; i++)
-        for (int j = i, wide; j < blocks; j += wide) {
-            const int left = blocks - j;
-            float *to = triangle + recsys_triangle_at(k, 8 * i, 8 * j);
-
+        for (int j = i; j < blocks;) {
             if (next != NULL)
                 at = fetch(next, k, at, lines);
-            wide = left == 3 || left > 4 ? 3 : left >= 2 ? 2 : 1;
-            if (wide == 3) {
-                tile_4x3(k, panel, n, 8 * i, 8 * j, to);
-                tile_4x3(k, panel, n, 8 * i + 4, 8 * j, to + 32);
-            } else if (wide == 2) {
-                tile_4x2(k, panel, n, 8 * i, 8 * j, to);
-                tile_4x2(k, panel, n, 8 * i + 4, 8 * j, to + 32);
-            } else {
-                tile_8x1(k, panel, n, 8 * i, 8 * j, to);
-            }
+            j += some_tiles(k, panel, n, 8 * i, 8 * j, blocks - j,
+                            triangle + recsys_triangle_at(k, 8 * i, 8 * j));
         }
 }
 

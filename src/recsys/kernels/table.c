@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernels of one CPU level as a table: `recsys_kernels_portable`, `recsys_kernels_avx2`.
+ * The kernels of one CPU level as a table: `recsys_kernels_portable`, `recsys_kernels_avx2`, …
  */
 #include "recsys/kernels/kernels_private.h"
 
@@ -22,6 +22,7 @@ const struct recsys_kernels TABLE(RECSYS_SIMD_LEVEL) = {
     .lanes_solve = RECSYS_LEVEL(lanes_solve),
     .normals = RECSYS_LEVEL(normals),
     .weigh = RECSYS_LEVEL(weigh),
+    .gather = RECSYS_LEVEL(gather),
     .site = RECSYS_LEVEL(site),
     .sgd = RECSYS_LEVEL(sgd),
 };

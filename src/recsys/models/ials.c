@@ -24,8 +24,8 @@ struct ials_options {
     double alpha, lambda;
 };
 
-enum { USERS, ITEMS };                 /* phases, and their buffers */
-enum { BLOCK = 1024, LONGEST = 1024 }; /* rows of a sum; ratings that are gathered once a row */
+enum { USERS, ITEMS };                  /* phases, and their buffers */
+enum { BLOCK = 1024, LONGEST = 16384 }; /* rows of a sum; ratings that are gathered once a row */
 
 /* Of one thread. */
 struct ials_scratch {
@@ -160,20 +160,14 @@ struct solving {
     int k, steps;
 };
 
-enum { AHEAD = 12 }; /* rows that are fetched before they are copied */
-
 /* n ratings from e on: rows, weights w and targets c = 1 + w, filled up to a multiple of four. */
 static int gather(const struct solving *s, uint64_t e, int n, struct ials_scratch *t)
 {
     const size_t k = (size_t)s->k;
-    const uint32_t *column = s->rows->column + e;
 
     recsys_values(s->fit->scale, s->rows, e, n, 0, t->w);
+    s->kernels->gather(s->k, s->other, s->rows->column + e, n, t->panel);
     for (int j = 0; j < n; j++) {
-        if (j + AHEAD < n)
-            for (size_t f = 0; f < k; f += 16)
-                __builtin_prefetch(s->other + column[j + AHEAD] * k + f);
-        memcpy(t->panel + (size_t)j * k, s->other + column[j] * k, k * sizeof(float));
         t->w[j] *= s->alpha;
         t->c[j] = 1 + t->w[j];
     }

@@ -303,6 +303,28 @@ static void test_weigh(void **state)
     }
 }
 
+static void test_gather(void **state)
+{
+    enum { ROWS = 50, COUNT = 37 };
+
+    (void)state;
+    for_each_level(r) for (int s = 0; s < SIZES; s++)
+    {
+        const int k = sizes[s];
+        float *rows = fill(1, (size_t)(ROWS * k)), *panel = fill(2, (size_t)(COUNT * k));
+        uint32_t index[COUNT];
+
+        for (uint32_t j = 0; j < COUNT; j++)
+            index[j] = j * 13 % ROWS;
+        (*r)->gather(k, rows, index, COUNT, panel);
+        for (uint32_t j = 0; j < COUNT; j++)
+            assert_memory_equal(panel + j * (uint32_t)k, rows + index[j] * (uint32_t)k,
+                                (size_t)k * sizeof *rows);
+        base_free(rows);
+        base_free(panel);
+    }
+}
+
 static void test_site(void **state)
 {
     enum { ROWS = 40, COUNT = 30 };
@@ -434,7 +456,8 @@ int main(void)
         cmocka_unit_test(test_syrk),    cmocka_unit_test(test_pack),
         cmocka_unit_test(test_lanes),   cmocka_unit_test(test_products),
         cmocka_unit_test(test_normals), cmocka_unit_test(test_weigh),
-        cmocka_unit_test(test_site),    cmocka_unit_test(test_sgd),
+        cmocka_unit_test(test_site),    cmocka_unit_test(test_gather),
+        cmocka_unit_test(test_sgd),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
