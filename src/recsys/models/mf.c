@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/rng.h"
 #include "recsys/bias.h"
 #include "recsys/cells.h"
 #include "recsys/gauss.h"
@@ -99,20 +100,34 @@ static void mf_close(struct recsys_fit *fit)
 static const double USER_DAMPING = 5, ITEM_DAMPING = 3;
 enum { BIAS_SWEEPS = 4 };
 
+struct starting {
+    struct recsys_fit *fit;
+    const struct recsys_rows *rows;
+    const float *biases;
+    int side;
+};
+
 /* Rows without ratings have no factors. */
-static void mf_start_side(struct recsys_fit *fit, int side, const struct recsys_rows *rows,
-                          const float *biases)
+static void mf_start_range(const void *context, uint32_t from, uint32_t to, int thread)
 {
-    const struct mf *m = fit->own;
-    const int k = m->k, own = side == USERS ? k - 1 : k - 2, one = side == USERS ? k - 2 : k - 1;
+    const struct starting *s = context;
+    const int k = ((const struct mf *)s->fit->own)->k;
+    const int own = s->side == USERS ? k - 1 : k - 2, one = s->side == USERS ? k - 2 : k - 1;
 
-    for (uint32_t r = 0; r < rows->rows; r++) {
-        const struct base_rng rng = base_rng_of(fit->seed, BASE_STREAM_INIT, (uint32_t)side, 0, r);
-        float *row = recsys_at(fit, side, r);
+    (void)thread;
+    for (uint32_t r = from; r < to; r++) {
+        const struct base_rng rng =
+            base_rng_of(s->fit->seed, BASE_STREAM_INIT, (uint32_t)s->side, 0, r);
+        float *row = recsys_at(s->fit, s->side, r);
 
-        for (int f = 0; f < (recsys_row_count(rows, r) > 0 ? k : 0); f++)
-            row[f] = 0.2f * base_rng_unit(base_rng_u32(&rng, (uint32_t)f)) - 0.1f;
-        row[own] = biases[r];
+        for (int f = 0; f < (recsys_row_count(s->rows, r) > 0 ? k : 0); f += 4) {
+            uint32_t words[4];
+
+            base_rng_block(&rng, (uint32_t)f / 4, words);
+            for (int i = 0; i < 4; i++)
+                row[f + i] = 0.2f * base_rng_unit(words[i]) - 0.1f;
+        }
+        row[own] = s->biases[r];
         row[one] = 1;
     }
 }
@@ -125,8 +140,12 @@ static base_status mf_start(struct recsys_fit *fit)
     TRY(base_tensor(fit->users, sizeof *users, "biases", &users));
     TRY(base_tensor(fit->items, sizeof *items, "biases", &items));
     recsys_bias_alternate(fit, USER_DAMPING, ITEM_DAMPING, BIAS_SWEEPS, users, items);
-    mf_start_side(fit, USERS, fit->by_user, users);
-    mf_start_side(fit, ITEMS, fit->by_item, items);
+    for (int side = USERS; side <= ITEMS; side++) {
+        const struct starting s = {fit, side == USERS ? fit->by_user : fit->by_item,
+                                   side == USERS ? users : items, side};
+
+        recsys_each_range(fit->team, NULL, 0, s.rows->rows, mf_start_range, &s);
+    }
 out:
     base_free(users);
     base_free(items);
