@@ -31,7 +31,7 @@ static void keep_rows(struct recsys_fit *fit, int side, size_t slot)
 static void keep_noise(struct recsys_fit *fit, float alpha, size_t slot)
 {
     const struct gibbs *g = gibbs_of(fit);
-    const size_t column = (size_t)(g->keep * g->k);
+    const size_t column = (size_t)g->keep * (size_t)g->k;
     const float old = (float)slot / (float)(slot + 1), new = 1 / (float)(slot + 1);
     float *unknown = recsys_at(fit, g->unknown, GIBBS_USERS) + column;
 
@@ -116,7 +116,7 @@ struct recsys_guess gibbs_guess(const struct recsys_fit *fit, const float *user,
     double sum = 0, squares = 0, noise = 0;
 
     for (int s = 0; s < count; s++) {
-        const size_t at = (size_t)(s * g->k);
+        const size_t at = (size_t)s * (size_t)g->k;
         double x = sample_says(g, p + at, q + at, d != NULL ? d + at : NULL), own = 0;
 
         if (g->latent != NULL)
@@ -246,12 +246,12 @@ base_status gibbs_fold(const struct recsys_fit *fit, const struct recsys_rating 
 {
     base_status st = BASE_OK;
     const struct gibbs *g = gibbs_of(fit);
-    double *a = base_calloc((size_t)(g->k * g->k), sizeof *a);
+    double *a = base_calloc((size_t)g->k * (size_t)g->k, sizeof *a);
 
     memset(row, 0, recsys_row_floats(fit) * sizeof *row);
     for (int s = 0; s < samples(fit); s++) {
         const struct folding c = {fit, ratings, count, recsys_at(fit, g->kept_prior, (size_t)s),
-                                  (size_t)(s * g->k)};
+                                  (size_t)s * (size_t)g->k};
 
         TRY(fold_sample(&c, a, row + c.at));
     }

@@ -55,7 +55,7 @@ static void moments_block(const void *context, int unit, int thread)
     const uint32_t count = sites ? m->sites : m->side->count;
     const uint32_t to = count - from < BLOCK ? count : from + BLOCK;
     float *triangle = g->scratch[thread].triangles, *panel = g->scratch[thread].panel;
-    double *sums = m->sums + (size_t)unit * (size_t)(k * k + k);
+    double *sums = m->sums + (size_t)unit * (size_t)k * ((size_t)k + 1);
 
     memset(triangle, 0, recsys_triangle_floats(k) * sizeof *triangle);
     for (uint32_t r = from; r < to;) {
@@ -83,7 +83,7 @@ static base_status sum_moments(struct moments *m)
 {
     base_status st = BASE_OK;
     const int k = gibbs_of(m->fit)->k;
-    const size_t size = (size_t)(k * k + k);
+    const size_t size = (size_t)k * ((size_t)k + 1);
     const uint32_t blocks = m->row_blocks + (m->sites + BLOCK - 1) / BLOCK;
 
     TRY(base_tensor(blocks * size, sizeof *m->sums, "moments of rows", &m->sums));
@@ -112,7 +112,7 @@ static bool draw_wishart(struct recsys_draws *draws, double *scale, int d, doubl
 {
     if (!recsys_cholesky(scale, d))
         return false;
-    memset(b, 0, (size_t)(d * d) * sizeof *b); /* by columns: b[c] = L⁻ᵀ a[c] */
+    memset(b, 0, (size_t)d * (size_t)d * sizeof *b); /* by columns: b[c] = L⁻ᵀ a[c] */
     for (int i = 0; i < d; i++) {
         b[i * d + i] = sqrt(2 * recsys_draw_gamma(draws, (freedom - i) / 2));
         for (int j = 0; j < i; j++)
@@ -120,7 +120,7 @@ static bool draw_wishart(struct recsys_draws *draws, double *scale, int d, doubl
     }
     for (int c = 0; c < d; c++)
         recsys_backward(scale, d, b + c * d);
-    memset(lambda, 0, (size_t)(d * d) * sizeof *lambda);
+    memset(lambda, 0, (size_t)d * (size_t)d * sizeof *lambda);
     for (int c = 0; c < d; c++)
         for (int i = 0; i < d; i++)
             for (int j = 0; j < d; j++)
@@ -133,7 +133,7 @@ static void set_prior(const struct gibbs_side *s, int k, const double *mu, const
 {
     const int d = k - 1;
 
-    memset(s->lambda, 0, (size_t)(k * k) * sizeof *s->lambda);
+    memset(s->lambda, 0, (size_t)k * (size_t)k * sizeof *s->lambda);
     memset(s->mu, 0, (size_t)k * sizeof *s->mu);
     s->lambda[s->fixed * k + s->fixed] = 1;
     for (int i = 0; i < d; i++) {
@@ -169,9 +169,9 @@ base_status gibbs_prior(struct recsys_fit *fit, int side)
         recsys_draws_of(fit->seed, GIBBS_DRAW_PRIOR + (uint32_t)side, (uint32_t)fit->sweep, 0);
 
     TRY(sum_moments(&m));
-    w = base_calloc((size_t)(d * d), sizeof *w);
-    b = base_calloc((size_t)(d * d), sizeof *b);
-    lambda = base_calloc((size_t)(d * d), sizeof *lambda);
+    w = base_calloc((size_t)d * (size_t)d, sizeof *w);
+    b = base_calloc((size_t)d * (size_t)d, sizeof *b);
+    lambda = base_calloc((size_t)d * (size_t)d, sizeof *lambda);
     for (int i = 0; i < d; i++)
         mean[i] = m.sums[k * k + free_column(s, i)] / n;
     for (int i = 0; i < d; i++)
@@ -180,7 +180,7 @@ base_status gibbs_prior(struct recsys_fit *fit, int side)
                            n * n / (MEAN_WEIGHT + n) * mean[i] * mean[j];
     if (!draw_wishart(&draws, w, d, d + n + (double)m.sites, b, lambda))
         TRY(base_fail(BASE_ERR_DIVERGED, "the rows of the model are no longer numbers"));
-    memcpy(w, lambda, (size_t)(d * d) * sizeof *w);
+    memcpy(w, lambda, (size_t)d * (size_t)d * sizeof *w);
     for (int i = 0; i < d; i++)
         mu[i] = recsys_draw_normal(&draws);
     if (!recsys_cholesky(w, d))

@@ -318,7 +318,7 @@ static base_status ials_fold(const struct recsys_fit *fit, const struct recsys_r
 {
     const struct ials_options *o = fit->options;
     const int k = (int)o->k;
-    double *a = base_calloc((size_t)(k * k), sizeof *a), b[RECSYS_MAX_K] = {0};
+    double *a = base_calloc((size_t)k * (size_t)k, sizeof *a), b[RECSYS_MAX_K] = {0};
     bool solved;
 
     for (uint32_t i = 0; i < fit->items; i++) {

@@ -266,7 +266,7 @@ static base_status mf_fold(const struct recsys_fit *fit, const struct recsys_rat
 {
     const struct mf *m = fit->own;
     const int k = m->k;
-    double *a = base_calloc((size_t)(k * k), sizeof *a), b[RECSYS_MAX_K] = {0};
+    double *a = base_calloc((size_t)k * (size_t)k, sizeof *a), b[RECSYS_MAX_K] = {0};
     bool solved;
 
     for (uint32_t j = 0; j < count; j++) {
