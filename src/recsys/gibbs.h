@@ -46,7 +46,12 @@ enum {
     GIBBS_DRAW_START = 20,
 };
 
+struct gibbs_names {
+    const char *factors, *errors, *sites, *effects, *kept; /* of buffers */
+};
+
 struct gibbs_side {
+    const struct gibbs_names *names;
     uint32_t count;         /* rows */
     const uint64_t *start;  /* of ratings, as in struct recsys_rows */
     const uint32_t *column; /* rows of side `first`, a rating each */

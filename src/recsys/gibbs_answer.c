@@ -4,6 +4,7 @@
  * each would say. Rows of all samples lie side by side, (keep,k), so that without times and cut
  * points the mean is a single product of long rows. A user's row ends with its noise's variance.
  */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -115,6 +116,7 @@ struct recsys_guess gibbs_guess(const struct recsys_fit *fit, const float *user,
     const int count = samples(fit);
     double sum = 0, squares = 0, noise = 0;
 
+    assert(p != NULL);
     for (int s = 0; s < count; s++) {
         const size_t at = (size_t)s * (size_t)g->k;
         double x = sample_says(g, p + at, q + at, d != NULL ? d + at : NULL), own = 0;

@@ -57,6 +57,12 @@ static void choose_sizes(struct recsys_fit *fit)
 
 /* ---- sides ---- */
 
+static const struct gibbs_names names[GIBBS_SIDES] = {
+    {"users", "user_errors", "user_sites", "user_effects", "kept_users"},
+    {"items", "item_errors", "item_sites", "item_effects", "kept_items"},
+    {"times", "time_errors", NULL, NULL, "kept_times"},
+};
+
 static void user_and_item_sides(struct recsys_fit *fit)
 {
     struct gibbs *g = gibbs_of(fit);
@@ -66,6 +72,7 @@ static void user_and_item_sides(struct recsys_fit *fit)
         const struct recsys_rows *rows = i == GIBBS_USERS ? fit->by_user : fit->by_item;
 
         g->side[i] = (struct gibbs_side){
+            .names = &names[i],
             .count = rows->rows,
             .start = rows->start,
             .column = rows->column,
@@ -106,7 +113,8 @@ static base_status time_side(struct recsys_fit *fit)
         g->first_day = day < g->first_day ? day : g->first_day;
         last_day = day > last_day ? day : last_day;
     }
-    *s = (struct gibbs_side){.count = (uint32_t)((last_day - g->first_day) / g->days) + 1,
+    *s = (struct gibbs_side){.names = &names[GIBBS_TIMES],
+                             .count = (uint32_t)((last_day - g->first_day) / g->days) + 1,
                              .rows = users,
                              .first = GIBBS_USERS,
                              .second = GIBBS_ITEMS,
@@ -172,12 +180,6 @@ out:
 
 /* ---- buffers ---- */
 
-static const char *const factor_names[] = {"users", "items", "times"};
-static const char *const error_names[] = {"user_errors", "item_errors", "time_errors"};
-static const char *const site_names[] = {"user_sites", "item_sites"};
-static const char *const effect_names[] = {"user_effects", "item_effects"};
-static const char *const kept_names[] = {"kept_users", "kept_items", "kept_times"};
-
 static base_status side_memory(struct recsys_fit *fit, int i, bool effects)
 {
     base_status st = BASE_OK;
@@ -185,8 +187,8 @@ static base_status side_memory(struct recsys_fit *fit, int i, bool effects)
     struct gibbs_side *s = &g->side[i];
     const size_t k = (size_t)g->k, sites = g->side[s->first].count;
 
-    s->factors = recsys_add_buffer(fit, factor_names[i], s->count, (uint32_t)k);
-    s->errors = recsys_add_buffer(fit, error_names[i], s->count, 1);
+    s->factors = recsys_add_buffer(fit, s->names->factors, s->count, (uint32_t)k);
+    s->errors = recsys_add_buffer(fit, s->names->errors, s->count, 1);
     fit->buffers[s->errors].passing = true;
     s->sites = s->effects = -1;
     TRY(allocate(g, k, sizeof(double), "a prior", &s->mu));
@@ -195,8 +197,8 @@ static base_status side_memory(struct recsys_fit *fit, int i, bool effects)
     TRY(allocate(g, k, sizeof(float), "a prior", &s->prior_mean));
     if (!effects)
         goto out;
-    s->sites = recsys_add_buffer(fit, site_names[i], (uint32_t)(k / 8), (uint32_t)(sites * 8));
-    s->effects = recsys_add_buffer(fit, effect_names[i], (uint32_t)(k / 8), s->count * 8);
+    s->sites = recsys_add_buffer(fit, s->names->sites, (uint32_t)(k / 8), (uint32_t)(sites * 8));
+    s->effects = recsys_add_buffer(fit, s->names->effects, (uint32_t)(k / 8), s->count * 8);
     TRY(allocate(g, s->count, sizeof(float), "shares of rows", &s->share));
     TRY(allocate(g, sites * k, sizeof(float), "noise of effects", &s->noise));
     TRY(allocate(g, s->count * k, sizeof(float), "effects", &s->rest));
@@ -212,7 +214,7 @@ static void kept_buffers(struct recsys_fit *fit, bool effects)
     const uint32_t floats = (uint32_t)(g->keep * g->k);
 
     for (int i = 0; i < g->sides; i++)
-        g->kept[i] = recsys_add_buffer(fit, kept_names[i], g->side[i].count,
+        g->kept[i] = recsys_add_buffer(fit, g->side[i].names->kept, g->side[i].count,
                                        floats + (i == GIBBS_USERS ? 8 : 0));
     fit->answers = g->kept[GIBBS_USERS];
     g->kept_sites = effects ? recsys_add_buffer(fit, "kept_sites", fit->items, floats) : -1;
@@ -261,7 +263,7 @@ static void add_phases(struct recsys_fit *fit)
         struct gibbs_side *s = &g->side[i];
         struct recsys_phase *phase;
 
-        s->phase = recsys_add_phase(fit, factor_names[i], s->count, s->start, s->factors);
+        s->phase = recsys_add_phase(fit, s->names->factors, s->count, s->start, s->factors);
         phase = &fit->phases[s->phase];
         phase->writes[phase->write_count++] = s->errors;
         if (i == GIBBS_USERS && g->user_noise >= 0)
@@ -270,7 +272,7 @@ static void add_phases(struct recsys_fit *fit)
         if (s->effects < 0)
             continue;
         s->effect_phase =
-            recsys_add_phase(fit, effect_names[i], (uint32_t)(g->k / 8), NULL, s->sites);
+            recsys_add_phase(fit, s->names->effects, (uint32_t)(g->k / 8), NULL, s->sites);
         phase = &fit->phases[s->effect_phase];
         phase->writes[phase->write_count++] = s->effects;
     }
