@@ -283,6 +283,47 @@ static void test_fold_nothing(void **state)
     }
 }
 
+/* ---- values ---- */
+
+/* The same rows with values in place of codes. */
+static struct recsys_rows with_values(const struct recsys_rows *rows)
+{
+    struct recsys_rows plain = *rows;
+    float *value = base_calloc(rows->count, sizeof *value);
+
+    for (uint64_t k = 0; k < rows->count; k++)
+        value[k] = recsys_value(&rated.scale, rows, k);
+    plain.code = NULL;
+    plain.value = value;
+    return plain;
+}
+
+/* A scale without levels gives the same model, up to the rounding of the mean. */
+static void without_levels(const char *model, const char *example)
+{
+    const struct rated coded = rated;
+    struct fitted a, b;
+
+    if (strstr(example, "ordinal") != NULL)
+        return;
+    fit_open(&a, model, example, 1, 5);
+    train(&a, 1);
+    rated.by_user = with_values(&coded.by_user);
+    rated.by_item = with_values(&coded.by_item);
+    rated.scale.levels = 0;
+    fit_open(&b, model, example, 2, 5);
+    train(&b, 1);
+    for (uint32_t u = 0; u < USERS; u += 3)
+        for (uint32_t i = 0; i < ITEMS; i += 3)
+            assert_true(fabsf(recsys_predict(a.fit, u, i, 86400).value -
+                              recsys_predict(b.fit, u, i, 86400).value) < 0.02f);
+    fit_close(&b);
+    base_free((void *)(uintptr_t)rated.by_user.value);
+    base_free((void *)(uintptr_t)rated.by_item.value);
+    rated = coded;
+    fit_close(&a);
+}
+
 /* ---- seeds and errors ---- */
 
 static void test_seeds(void **state)
@@ -363,6 +404,15 @@ static void test_bad_data(void **state)
     refuse_fit("ials:k=12", &rated.by_user, BASE_ERR_USAGE, "multiple of 8");
 }
 
+static void test_without_levels(void **state)
+{
+    (void)state;
+    for_each_example(without_levels);
+    rated.scale.levels = 0;
+    refuse_fit("bmf:likelihood=ordinal", &rated.by_user, BASE_ERR_USAGE, "scales of 2 to 16");
+    rated.scale.levels = 10;
+}
+
 static int make_ratings(void **state)
 {
     (void)state;
@@ -380,10 +430,11 @@ static int free_ratings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits),    cmocka_unit_test(test_learns),
-        cmocka_unit_test(test_answers),      cmocka_unit_test(test_fold),
-        cmocka_unit_test(test_fold_nothing), cmocka_unit_test(test_seeds),
-        cmocka_unit_test(test_bad_options),  cmocka_unit_test(test_bad_data),
+        cmocka_unit_test(test_same_bits),      cmocka_unit_test(test_learns),
+        cmocka_unit_test(test_answers),        cmocka_unit_test(test_fold),
+        cmocka_unit_test(test_fold_nothing),   cmocka_unit_test(test_seeds),
+        cmocka_unit_test(test_bad_options),    cmocka_unit_test(test_bad_data),
+        cmocka_unit_test(test_without_levels),
     };
 
     return cmocka_run_group_tests(tests, make_ratings, free_ratings);
