@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-INIT, SHUFFLE, DROPOUT, AUGMENT, SYNTH, SPLIT, TEST = range(1, 8)
+INIT, SHUFFLE, DROPOUT, AUGMENT, SYNTH, SPLIT, TEST, SAMPLE = range(1, 9)
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)

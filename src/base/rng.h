@@ -18,6 +18,7 @@ enum base_stream {
     BASE_STREAM_SYNTH,    /* layer = what, sample, index */
     BASE_STREAM_SPLIT,    /* validation split: index = position */
     BASE_STREAM_TEST,     /* data of tests */
+    BASE_STREAM_SAMPLE, /* draws of Gibbs sampling: layer = of what, epoch = sweep, sample = row */
 };
 
 struct base_rng {

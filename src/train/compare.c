@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/mem.h"
 #include "base/crc32c.h"
+#include "base/mem.h"
 #include "train/session.h"
 
 static const uint64_t HELD = (uint64_t)1 << 32; /* beside a checksum of 32 bits */

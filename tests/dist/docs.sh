@@ -46,6 +46,7 @@ keep ratings 0 data info ratings.csv --json
 keep number 0 train --model mlp:0x0 --data shop.csv --validation 0.2 --epochs 2 --run number --json
 keep collectives 0 bench collectives --workers 2 --bytes 64 --seconds 0.001 --json
 keep infer 0 bench infer mnist-cnn --batch 2 --steps 2 --json
+keep fitted 0 bench ratings ratings.csv --model bias-als --json
 keep strategies 0 strategies --json
 keep pair 0 train --model mlp:8x1 --data synthetic:train=64,test=16 --workers 2 --steps 3 --run pair --json
 keep compare 0 compare one pair --json
@@ -141,7 +142,7 @@ expect 0 "$paceline" help --man
 cp out man.roff
 grep -qxF 'learning rate [0.01].' man.roff || fail "the manual lacks the default of --lr"
 grep -qxF '.B \-\-lr X, \-\-learning\-rate' man.roff || fail "the manual lacks the other name of --lr"
-for form in 'layers|step|kernels|infer MODEL' collectives; do
+for form in 'layers|step|kernels|infer MODEL' 'ratings DATA' collectives; do
     grep -qxF ".B paceline bench $form [options]" man.roff || fail "the manual lacks paceline bench $form"
 done
 grep -q '^\.SS .*paceline' man.roff && fail "a heading is a synopsis: $(grep '^\.SS' man.roff)"

@@ -3,6 +3,7 @@
  * paceline bench layers|step MODEL: where the time of a training step goes, on random numbers.
  * paceline bench kernels MODEL: how fast each candidate computes each convolution.
  * paceline bench infer MODEL: how fast it answers.
+ * paceline bench ratings DATA: how fast a rating model is fitted.
  * paceline bench collectives: how fast workers combine buffers.
  */
 #include <string.h>
@@ -14,16 +15,18 @@
 #include "cli/bench_collectives.h"
 #include "cli/bench_infer.h"
 #include "cli/bench_kernels.h"
+#include "cli/bench_ratings.h"
 #include "cli/cli.h"
 #include "cli/shape.h"
 #include "nn/conv/conv.h"
 #include "nn/conv/kernelplan.h"
+#include "recsys/model.h"
 #include "train/measure.h"
 #include "train/pace.h"
 
 struct args {
-    const char *input, *kernels, *weights;
-    int64_t classes, batch, threads, steps;
+    const char *input, *kernels, *weights, *rating_model, *split;
+    int64_t classes, batch, threads, steps, seed;
     bool tune, forward, paced, json;
     struct cli_bench_collectives collectives;
 };
@@ -180,7 +183,8 @@ out:
     return st;
 }
 
-static const char *const verbs[] = {"layers", "step", "kernels", "infer", "collectives", NULL};
+static const char *const verbs[] = {"layers",  "step",        "kernels", "infer",
+                                    "ratings", "collectives", NULL};
 
 static base_status model(const struct args *a, const struct cli_positional *positional)
 {
@@ -225,6 +229,16 @@ out:
     return st;
 }
 
+static base_status cmd_bench_ratings(const struct args *a, const char *data)
+{
+    return cli_bench_ratings(&(struct cli_bench_ratings){.data = data,
+                                                         .model = a->rating_model,
+                                                         .split = a->split,
+                                                         .seed = a->seed,
+                                                         .threads = (int)a->threads,
+                                                         .json = a->json});
+}
+
 static base_status cmd_bench(void *args, const struct cli_positional *positional)
 {
     struct args *a = args;
@@ -236,6 +250,10 @@ static base_status cmd_bench(void *args, const struct cli_positional *positional
         return positional->count == 1
                    ? cli_bench_collectives(&a->collectives)
                    : base_fail(BASE_ERR_USAGE, "bench collectives takes no model");
+    if (strcmp(verb, "ratings") == 0)
+        return positional->count == 2
+                   ? cmd_bench_ratings(a, positional->at[1])
+                   : base_fail(BASE_ERR_USAGE, "bench ratings takes one file or folder of ratings");
     if (positional->count != 2)
         return base_fail(BASE_ERR_USAGE, "bench %s takes one model", verb);
     if (strcmp(verb, "kernels") == 0)
@@ -244,7 +262,7 @@ static base_status cmd_bench(void *args, const struct cli_positional *positional
         return infer(a, positional->at[1]);
     if (strcmp(verb, "layers") == 0 || strcmp(verb, "step") == 0)
         return model(a, positional);
-    return base_unknown(BASE_ERR_USAGE, "verb", verb, verbs, 5);
+    return base_unknown(BASE_ERR_USAGE, "verb", verb, verbs, 6);
 }
 
 #define AT(field) offsetof(struct args, field)
@@ -273,6 +291,14 @@ static const struct base_option options[] = {
      .help = "step, infer: as lines of standard input say, with JSON lines", .local = true},
     {.name = "weights", .argument = "FILE", .kind = BASE_TEXT, .offset = AT(weights),
      .help = "infer: a safetensors file [those of a start]", .local = true},
+    {.name = "model", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(rating_model),
+     .registry = recsys_model_registry,
+     .help = "ratings: the model, NAME or NAME:option=value,…; one of", .local = true},
+    {.name = "split", .argument = "HOW", .kind = BASE_TEXT, .offset = AT(split),
+     .help = "ratings: which are for tests: 0.2, fold:2/5, last, last:3, from:2005-01-31",
+     .local = true},
+    {.name = "seed", .argument = "N", .kind = BASE_INT, .offset = AT(seed), .max = 9007199254740992,
+     .help = "ratings: of the split and of starting values", .local = true},
     {.name = "collective", .argument = "C", .kind = BASE_TEXT, .offset = AT(collectives.collective),
      .help = "collectives: kinds, algorithms, or both, as in all-reduce=ring [every kind]",
      .local = true},
@@ -295,14 +321,17 @@ static const struct base_option options[] = {
 
 const struct cli_command cli_command_bench = {
     .name = "bench",
-    .help = "measure a training step, whole or layer by layer, kernels, answers, or collectives",
+    .help = "measure a training step, whole or layer by layer, kernels, answers, rating models, or "
+            "collectives",
     .usage = "paceline bench layers|step|kernels|infer MODEL [options]\n"
+             "       paceline bench ratings DATA [options]\n"
              "       paceline bench collectives [options]",
     .examples = "  paceline bench layers vgg11 --batch 64\n"
                 "  paceline bench step mnist-cnn --threads 1 --json\n"
                 "  paceline bench step vgg11 --kernels onednn\n"
                 "  paceline bench kernels resnet18 --batch 16 --threads 1\n"
                 "  paceline bench infer vgg11 --batch 1 --threads 1 --steps 200\n"
+                "  paceline bench ratings ml-latest-small --model bmf:time=7 --split fold:1/5\n"
                 "  paceline bench collectives --workers 2 --collective all-reduce\n",
     .verbs = verbs,
     .completes = "M",
@@ -311,6 +340,9 @@ const struct cli_command cli_command_bench = {
     .defaults = &(const struct args){.batch = 64,
                                      .steps = 10,
                                      .kernels = "auto",
+                                     .rating_model = "mf",
+                                     .split = "0.2",
+                                     .seed = 1,
                                      .collectives = {.cluster = CLUSTER_FLAGS, .seconds = 0.2}},
     .min_positional = 1,
     .max_positional = 2,

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads ratings, divides them, fits one model in this process and scores it on the test part: all
+ * of its sweeps, each timed.
+ */
+#include "cli/bench_ratings.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "nn/threads.h"
+#include "recsys/model.h"
+#include "recsys/split.h"
+#include "train/pace.h"
+
+struct bench {
+    int threads;
+    struct recsys_ratings *ratings;
+    struct recsys_rows by_user, by_item, test;
+    struct base_team *team;
+    void *options;
+    struct recsys_fit *fit;
+    double load_seconds, setup_seconds;
+};
+
+/* The training part both ways, and the test part. */
+static base_status divide(struct bench *t, const struct cli_bench_ratings *b)
+{
+    base_status st = BASE_OK;
+    struct recsys_split split;
+    struct recsys_parts *parts = NULL;
+
+    TRY(recsys_split_parse(b->split, (uint64_t)b->seed, &split));
+    TRY(recsys_parts_new(t->ratings, &split, &parts));
+    TRY(recsys_select(&t->ratings->by_user, recsys_is_train, parts, t->threads, &t->by_user));
+    TRY(recsys_select(&t->ratings->by_user, recsys_is_test, parts, t->threads, &t->test));
+    TRY(recsys_transpose(&t->by_user, true, t->threads, &t->by_item));
+out:
+    recsys_parts_free(parts);
+    return st;
+}
+
+static base_status bench_init(struct bench *t, const struct cli_bench_ratings *b)
+{
+    base_status st = BASE_OK;
+    struct recsys_setup setup = {.seed = (uint64_t)b->seed};
+    double began = base_now();
+
+    *t = (struct bench){.threads = nn_threads_set(b->threads)};
+    TRY(recsys_model_find(b->model, &setup.model, &t->options));
+    TRY(recsys_ratings_open(b->data, &(struct recsys_options){.threads = t->threads}, &t->ratings));
+    recsys_warn(t->ratings);
+    TRY(divide(t, b));
+    t->load_seconds = base_now() - began;
+    began = base_now();
+    TRY(base_team_new(t->threads, &t->team));
+    setup.options = t->options;
+    setup.scale = &t->ratings->scale;
+    setup.by_user = &t->by_user;
+    setup.by_item = &t->by_item;
+    setup.team = t->team;
+    TRY(recsys_fit_new(&setup, &t->fit));
+    t->setup_seconds = base_now() - began;
+out:
+    return st;
+}
+
+static void bench_fini(struct bench *t)
+{
+    recsys_fit_free(t->fit);
+    base_free(t->options);
+    base_team_free(t->team);
+    recsys_rows_fini(&t->by_user);
+    recsys_rows_fini(&t->by_item);
+    recsys_rows_fini(&t->test);
+    recsys_ratings_close(t->ratings);
+}
+
+static base_status fit(struct bench *t, struct train_pace *pace)
+{
+    base_status st = BASE_OK;
+
+    for (int64_t s = 0; s < t->fit->sweeps; s++) {
+        const double began = base_now();
+
+        TRY(recsys_sweep(t->fit));
+        train_pace_add(pace, base_now() - began, (int64_t)t->by_user.count);
+    }
+out:
+    return st;
+}
+
+static base_status report(const struct bench *t, const struct cli_bench_ratings *b,
+                          const struct train_pace_summary *p)
+{
+    base_status st = BASE_OK;
+    struct recsys_score score = {0};
+    double mae, rmse;
+    const double rate = (double)t->by_user.count / p->median;
+    json_t *json = NULL;
+
+    TRY(recsys_score(t->fit, &t->test, 0, t->test.rows, &score));
+    mae = score.absolute / score.count;
+    rmse = sqrt(score.squared / score.count);
+    json = json_pack(
+        "{s:i, s:s, s:i, s:I, s:I, s:I, s:f, s:f, s:{s:f, s:f}, s:f, s:{s:f, s:f}, s:I}", "schema",
+        1, "model", b->model, "threads", t->threads, "train", (json_int_t)t->by_user.count, "tests",
+        (json_int_t)t->test.count, "sweeps", (json_int_t)t->fit->sweeps, "load_seconds",
+        t->load_seconds, "setup_seconds", t->setup_seconds, "seconds", "median", p->median, "min",
+        p->min, "updates_per_second", rate, "test", "mae", mae, "rmse", rmse, "peak_memory_bytes",
+        (json_int_t)base_peak_memory());
+    if (b->json)
+        TRY(base_json_print(json));
+    else
+        printf("%s, %llu ratings, %d threads: %lld sweeps, median %.4f s, best %.4f s; %.1f M "
+               "ratings/s; test RMSE %.4f, MAE %.4f\n",
+               b->model, (unsigned long long)t->by_user.count, t->threads,
+               (long long)t->fit->sweeps, p->median, p->min, rate / 1e6, rmse, mae);
+out:
+    json_decref(json);
+    return st;
+}
+
+base_status cli_bench_ratings(const struct cli_bench_ratings *b)
+{
+    base_status st = BASE_OK;
+    struct bench t = {0};
+    struct train_pace pace = {0};
+    struct train_pace_summary summary;
+
+    TRY(bench_init(&t, b));
+    TRY(train_pace_init(&pace, t.fit->sweeps));
+    TRY(fit(&t, &pace));
+    summary = train_pace_summary(&pace);
+    if (t.fit->sweeps == 1) /* there is no other than the first */
+        summary.median = summary.min = summary.first;
+    TRY(report(&t, b, &summary));
+out:
+    train_pace_fini(&pace);
+    bench_fini(&t);
+    return st;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "recsys/bias.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "recsys/model_private.h"
+
+/* clang-format off */
+const struct base_option recsys_bias_dampings[] = {
+    {.name = "user-damping", .argument = "λ", .kind = BASE_REAL, .min = 0, .max = 1e6,
+     .offset = offsetof(struct recsys_bias_options, user_damping),
+     .help = "ratings of the mean that every user has in advance"},
+    {.name = "item-damping", .argument = "λ", .kind = BASE_REAL, .min = 0, .max = 1e6,
+     .offset = offsetof(struct recsys_bias_options, item_damping),
+     .help = "ratings of the mean that every item has in advance"},
+    {0}};
+/* clang-format on */
+
+void recsys_bias_open(struct recsys_fit *fit)
+{
+    recsys_add_buffer(fit, "user_bias", fit->users, 1);
+    recsys_add_buffer(fit, "item_bias", fit->items, 1);
+    fit->answers = RECSYS_BIAS_USERS;
+    fit->sweeps = ((const struct recsys_bias_options *)fit->options)->sweeps;
+}
+
+/* Four sums by turns, so that additions need not wait for each other. */
+enum { SUMS = 4 };
+
+static double sum_of(const struct recsys_scale *scale, const struct recsys_rows *rows,
+                     uint64_t from, uint64_t to, const float *other)
+{
+    double sum[SUMS] = {0};
+    uint64_t k = from;
+
+    for (; k + SUMS <= to; k += SUMS)
+        for (unsigned s = 0; s < SUMS; s++)
+            sum[s] += (double)recsys_value(scale, rows, k + s) -
+                      (other != NULL ? (double)other[rows->column[k + s]] : 0);
+    for (; k < to; k++)
+        sum[0] += (double)recsys_value(scale, rows, k) -
+                  (other != NULL ? (double)other[rows->column[k]] : 0);
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+double recsys_bias_rest(const struct recsys_fit *fit, const struct recsys_rows *rows, uint32_t row,
+                        const float *other)
+{
+    return sum_of(fit->scale, rows, rows->start[row], rows->start[row + 1], other) -
+           (double)recsys_row_count(rows, row) * (double)fit->mean;
+}
+
+struct solving {
+    const struct recsys_fit *fit;
+    const struct recsys_rows *rows;
+    const float *other;
+    double damping;
+    float *to;
+};
+
+static void solve_range(const void *context, uint32_t from, uint32_t to, int thread)
+{
+    const struct solving *s = context;
+
+    (void)thread;
+    for (uint32_t r = from; r < to; r++) {
+        const double weight = (double)recsys_row_count(s->rows, r) + s->damping;
+
+        s->to[r] =
+            weight > 0 ? (float)(recsys_bias_rest(s->fit, s->rows, r, s->other) / weight) : 0;
+    }
+}
+
+void recsys_bias_solve(const struct recsys_fit *fit, const struct recsys_rows *rows,
+                       const float *other, double damping, float *to, uint32_t row_from,
+                       uint32_t row_to)
+{
+    const struct solving s = {fit, rows, other, damping, to};
+
+    recsys_each_range(fit->team, rows->start, row_from, row_to, solve_range, &s);
+}
+
+void recsys_bias_alternate(const struct recsys_fit *fit, double user_damping, double item_damping,
+                           int sweeps, float *users, float *items)
+{
+    memset(users, 0, fit->users * sizeof *users);
+    for (int i = 0; i < sweeps; i++) {
+        recsys_bias_solve(fit, fit->by_item, users, item_damping, items, 0, fit->items);
+        recsys_bias_solve(fit, fit->by_user, items, user_damping, users, 0, fit->users);
+    }
+}
+
+base_status recsys_bias_start(struct recsys_fit *fit)
+{
+    for (int b = 0; b < fit->buffer_count; b++)
+        memset(fit->buffers[b].at, 0, fit->buffers[b].rows * sizeof(float));
+    return BASE_OK;
+}
+
+struct recsys_guess recsys_bias_guess(const struct recsys_fit *fit, const float *user,
+                                      uint32_t item, uint32_t time)
+{
+    const float of_user = user != NULL ? *user : 0;
+    const float of_item = item != RECSYS_UNKNOWN ? *recsys_at(fit, RECSYS_BIAS_ITEMS, item) : 0;
+
+    (void)time;
+    return (struct recsys_guess){fit->mean + of_user + of_item, NAN};
+}
+
+base_status recsys_bias_fold(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                             uint32_t count, float *row)
+{
+    const struct recsys_bias_options *options = fit->options;
+    const float *items = fit->buffers[RECSYS_BIAS_ITEMS].at;
+    const double weight = count + options->user_damping;
+    double sum = 0;
+
+    for (uint32_t j = 0; j < count; j++)
+        sum += (double)ratings[j].value - (double)fit->mean - (double)items[ratings[j].item];
+    *row = weight > 0 ? (float)(sum / weight) : 0;
+    return BASE_OK;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+#include "recsys/cells.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "recsys/model_private.h"
+
+enum { BATCH = 8, SPARE = 64, MOST_BLOCKS = 64 }; /* entries that may be read past the last */
+
+/* ---- items ---- */
+
+struct popular {
+    uint64_t count;
+    uint32_t item;
+};
+
+static int by_popularity(const void *a, const void *b)
+{
+    const struct popular *x = a, *y = b;
+
+    if (x->count != y->count)
+        return x->count > y->count ? -1 : 1;
+    return x->item < y->item ? -1 : x->item > y->item;
+}
+
+/* The most popular items go to the groups in turn, there and back again. */
+static void deal_items(struct recsys_cells *c, const struct recsys_fit *fit)
+{
+    struct popular *order = base_calloc(fit->items, sizeof *order);
+
+    for (uint32_t i = 0; i < fit->items; i++)
+        order[i] = (struct popular){recsys_row_count(fit->by_item, i), i};
+    qsort(order, fit->items, sizeof *order, by_popularity);
+    for (uint32_t x = 0; x < fit->items; x++) {
+        const uint32_t round = x / c->blocks, turn = x % c->blocks;
+        const uint32_t group = round % 2 == 0 ? turn : c->blocks - 1 - turn;
+
+        c->place[order[x].item] = group * (c->group_rows + 1) + round;
+        c->item_counts[c->place[order[x].item]] = (float)order[x].count;
+    }
+    base_free(order);
+}
+
+/* ---- codes ---- */
+
+enum { CODES = 255 };
+
+/* Codes 1 … are steps of the scale, or of the finest even one where it has none or too many. */
+static void choose_codes(struct recsys_cells *c, const struct recsys_fit *fit)
+{
+    const struct recsys_scale *scale = fit->scale;
+    const float range = scale->highest - scale->lowest;
+    const bool steps = scale->step > 0 && range / scale->step < CODES - 0.5f;
+
+    c->scale = steps ? scale->step : range > 0 ? range / (CODES - 1) : 1;
+    c->offset = scale->lowest - c->scale - fit->mean;
+}
+
+static uint8_t code_of(const struct recsys_cells *c, const struct recsys_fit *fit, uint64_t k)
+{
+    const float value = recsys_value(fit->scale, fit->by_user, k) - fit->mean;
+
+    return (uint8_t)lrintf((value - c->offset) / c->scale);
+}
+
+/* ---- users ---- */
+
+struct layout {
+    struct recsys_cells *cells;
+    const struct recsys_fit *fit;
+    uint32_t *order;   /* (users) */
+    uint32_t *segment; /* (rotations * blocks + 1) where each begins in the order */
+    uint64_t *padded;  /* of each cell: ratings, and then where they begin */
+    uint64_t *runs;
+};
+
+/* Users at random, cut into segments of about as many ratings. */
+static void deal_users(struct layout *l)
+{
+    const struct recsys_fit *fit = l->fit;
+    const uint32_t segments = l->cells->rotations * l->cells->blocks;
+    const struct base_rng rng = base_rng_of(fit->seed, BASE_STREAM_SHUFFLE, 2, 0, 0);
+    uint64_t dealt = 0;
+    uint32_t s = 0;
+
+    for (uint32_t u = 0; u < fit->users; u++)
+        l->order[u] = u;
+    base_rng_shuffle(&rng, l->order, fit->users);
+    for (uint32_t x = 0; x < fit->users; x++) {
+        for (; s < segments && dealt * segments >= fit->by_user->count * s; s++)
+            l->segment[s] = x;
+        dealt += recsys_row_count(fit->by_user, l->order[x]);
+    }
+    for (; s <= segments; s++)
+        l->segment[s] = fit->users;
+}
+
+/* Ratings of a user in each group. */
+static void count_groups(const struct layout *l, uint32_t user, uint32_t *count)
+{
+    const struct recsys_rows *rows = l->fit->by_user;
+
+    memset(count, 0, l->cells->blocks * sizeof *count);
+    for (uint64_t k = rows->start[user]; k < rows->start[user + 1]; k++)
+        count[l->cells->place[rows->column[k]] / (l->cells->group_rows + 1)]++;
+}
+
+static uint64_t rounded_up(uint32_t count)
+{
+    return (count + BATCH - 1) / BATCH * BATCH;
+}
+
+static void measure_segment(const void *context, int unit, int thread)
+{
+    const struct layout *l = context;
+    const uint32_t blocks = l->cells->blocks;
+    uint32_t count[MOST_BLOCKS];
+
+    (void)thread;
+    for (uint32_t x = l->segment[unit]; x < l->segment[unit + 1]; x++) {
+        count_groups(l, l->order[x], count);
+        for (uint32_t g = 0; g < blocks; g++) {
+            l->runs[(uint32_t)unit * blocks + g] += count[g] > 0;
+            l->padded[(uint32_t)unit * blocks + g] += rounded_up(count[g]);
+        }
+    }
+}
+
+/* Segment s is rotation s / blocks of stripe s % blocks, so that its cells lie side by side. */
+static void fill_segment(const void *context, int unit, int thread)
+{
+    const struct layout *l = context;
+    struct recsys_cells *c = l->cells;
+    const struct recsys_rows *rows = l->fit->by_user;
+    const uint32_t stride = c->group_rows + 1;
+    uint64_t at[MOST_BLOCKS], run[MOST_BLOCKS];
+    uint32_t count[MOST_BLOCKS];
+
+    (void)thread;
+    memcpy(at, l->padded + (uint32_t)unit * c->blocks, c->blocks * sizeof *at);
+    memcpy(run, l->runs + (uint32_t)unit * c->blocks, c->blocks * sizeof *run);
+    for (uint32_t x = l->segment[unit]; x < l->segment[unit + 1]; x++) {
+        const uint32_t user = l->order[x];
+
+        count_groups(l, user, count);
+        for (uint64_t k = rows->start[user]; k < rows->start[user + 1]; k++) {
+            const uint32_t place = c->place[rows->column[k]], g = place / stride;
+
+            ((uint16_t *)c->items)[at[g]] = (uint16_t)(place % stride);
+            ((uint8_t *)c->codes)[at[g]++] = code_of(c, l->fit, k);
+        }
+        for (uint32_t g = 0; g < c->blocks; g++) {
+            if (count[g] > 0)
+                ((struct recsys_run *)c->runs)[run[g]++] = (struct recsys_run){user, count[g]};
+            for (uint64_t pad = count[g]; pad < rounded_up(count[g]); pad++)
+                ((uint16_t *)c->items)[at[g]++] = (uint16_t)c->group_rows;
+        }
+    }
+}
+
+/* ---- cells ---- */
+
+/* Sizes become places, and cells point there. */
+static base_status place_cells(struct layout *l)
+{
+    base_status st = BASE_OK;
+    struct recsys_cells *c = l->cells;
+    const uint32_t cells = c->rotations * c->blocks * c->blocks;
+    uint64_t padded = 0, runs = 0;
+
+    for (uint32_t i = 0; i < cells; i++) {
+        const uint64_t ratings = l->padded[i], users = l->runs[i];
+
+        c->cell[i].run_count = (uint32_t)users;
+        l->padded[i] = padded;
+        l->runs[i] = runs;
+        padded += ratings;
+        runs += users;
+    }
+    TRY(base_tensor(padded + SPARE, sizeof(uint16_t), "items of ratings", &c->items));
+    TRY(base_tensor(padded + SPARE, 1, "codes of ratings", &c->codes));
+    TRY(base_tensor(runs + 1, sizeof(struct recsys_run), "users of ratings", &c->runs));
+    for (uint32_t i = 0; i < cells; i++) {
+        c->cell[i].runs = (struct recsys_run *)c->runs + l->runs[i];
+        c->cell[i].item = (uint16_t *)c->items + l->padded[i];
+        c->cell[i].code = (uint8_t *)c->codes + l->padded[i];
+    }
+out:
+    return st;
+}
+
+static void summarise(struct layout *l)
+{
+    struct recsys_cells *c = l->cells;
+
+    for (uint32_t s = 0; s < c->rotations * c->blocks; s++) {
+        uint64_t count = 0;
+
+        for (uint32_t g = 0; g < c->blocks; g++) {
+            const struct recsys_cell *cell = &c->cell[s * c->blocks + g];
+
+            for (uint32_t r = 0; r < cell->run_count; r++) {
+                count += cell->runs[r].count;
+                c->longest = cell->runs[r].count > c->longest ? cell->runs[r].count : c->longest;
+            }
+        }
+        c->share[s] = (float)count / (float)l->fit->by_user->count;
+    }
+}
+
+base_status recsys_cells_init(struct recsys_cells *cells, const struct recsys_fit *fit,
+                              uint32_t blocks, uint32_t rotations)
+{
+    base_status st = BASE_OK;
+    struct layout l = {.cells = cells, .fit = fit};
+    const size_t count = (size_t)rotations * blocks * blocks;
+
+    *cells = (struct recsys_cells){
+        .blocks = blocks, .rotations = rotations, .group_rows = (fit->items + blocks - 1) / blocks};
+    if (blocks > MOST_BLOCKS || cells->group_rows >= UINT16_MAX)
+        TRY(base_fail(BASE_ERR_USAGE,
+                      "%u items do not fit %u blocks; there are at most %d blocks of %d items",
+                      fit->items, blocks, MOST_BLOCKS, UINT16_MAX - 1));
+    TRY(base_tensor(fit->items, sizeof *cells->place, "places of items", &cells->place));
+    TRY(base_tensor((size_t)blocks * (cells->group_rows + 1), sizeof(float), "counts of items",
+                    &cells->item_counts));
+    TRY(base_tensor(count, sizeof *cells->cell, "cells", &cells->cell));
+    TRY(base_tensor((size_t)rotations * blocks, sizeof(float), "cells", &cells->share));
+    TRY(base_tensor(fit->users, sizeof *l.order, "an order of users", &l.order));
+    TRY(base_tensor((size_t)rotations * blocks + 1, sizeof *l.segment, "cells", &l.segment));
+    TRY(base_tensor(count, sizeof *l.padded, "cells", &l.padded));
+    TRY(base_tensor(count, sizeof *l.runs, "cells", &l.runs));
+    choose_codes(cells, fit);
+    deal_items(cells, fit);
+    deal_users(&l);
+    base_team_run(fit->team, (int)(rotations * blocks), measure_segment, &l);
+    TRY(place_cells(&l));
+    base_team_run(fit->team, (int)(rotations * blocks), fill_segment, &l);
+    summarise(&l);
+out:
+    base_free(l.order);
+    base_free(l.segment);
+    base_free(l.padded);
+    base_free(l.runs);
+    return st;
+}
+
+void recsys_cells_fini(struct recsys_cells *cells)
+{
+    base_free(cells->place);
+    base_free(cells->item_counts);
+    base_free(cells->cell);
+    base_free(cells->share);
+    base_free(cells->runs);
+    base_free(cells->items);
+    base_free(cells->codes);
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A fit's life, and what is the same for every model: sweeps, guesses, scores.
+ */
+#include "recsys/model.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/registry.h"
+#include "recsys/model_private.h"
+
+/* ---- from text ---- */
+
+/* One "option=value". */
+static base_status set_option(const struct recsys_model *model, char *text, void *options)
+{
+    char *value = strchr(text, '=');
+    struct base_option row;
+
+    if (value != NULL)
+        *value++ = '\0';
+    if (base_option_find(model->options, text, strlen(text), &row) < 0)
+        return base_fail(BASE_ERR_USAGE, "model %s has no option '%s'", model->name, text);
+    if (value == NULL && row.kind != BASE_FLAG)
+        return base_fail(BASE_ERR_USAGE, "model %s: %s takes a value, %s=%s", model->name, text,
+                         text, row.argument);
+    return base_prefix(base_option_set(&row, "", value != NULL ? value : "on", options), "model %s",
+                       model->name);
+}
+
+base_status recsys_model_find(const char *text, const struct recsys_model **model_p,
+                              void **options_p)
+{
+    base_status st = BASE_OK;
+    const size_t length = strcspn(text, ":");
+    char *name = base_strndup(text, length), *copy = base_strdup(text), *rest = NULL;
+    void *options = NULL;
+
+    *model_p = NULL;
+    *options_p = NULL;
+    TRY(base_registry_find("rating model", name, recsys_model_registry, recsys_model_count,
+                           model_p));
+    options = base_calloc(1, (*model_p)->options_size);
+    memcpy(options, (*model_p)->defaults, (*model_p)->options_size);
+    if (text[length] == ':')
+        for (char *at = strtok_r(copy + length + 1, ",", &rest); at != NULL;
+             at = strtok_r(NULL, ",", &rest))
+            TRY(set_option(*model_p, at, options));
+    *options_p = options;
+    options = NULL;
+out:
+    base_free(options);
+    base_free(copy);
+    base_free(name);
+    return st;
+}
+
+/* ---- buffers and phases ---- */
+
+int recsys_add_buffer(struct recsys_fit *fit, const char *name, uint32_t rows, uint32_t width)
+{
+    assert(fit->buffer_count < RECSYS_MAX_BUFFERS);
+    fit->buffers[fit->buffer_count] =
+        (struct recsys_buffer){.name = name, .rows = rows, .width = width};
+    return fit->buffer_count++;
+}
+
+int recsys_add_phase(struct recsys_fit *fit, const char *name, uint32_t rows, const uint64_t *work,
+                     int writes)
+{
+    assert(fit->phase_count < RECSYS_MAX_PHASES);
+    fit->phases[fit->phase_count] = (struct recsys_phase){
+        .name = name, .rows = rows, .work = work, .writes = {writes}, .write_count = 1};
+    return fit->phase_count++;
+}
+
+static base_status allocate(struct recsys_fit *fit)
+{
+    base_status st = BASE_OK;
+
+    for (int i = 0; i < fit->buffer_count; i++) {
+        struct recsys_buffer *b = &fit->buffers[i];
+        size_t floats;
+
+        TRY(base_mul(b->rows, b->width, &floats));
+        TRY(base_tensor(floats, sizeof(float), b->name, &b->at));
+    }
+out:
+    return st;
+}
+
+/* ---- a fit ---- */
+
+static float mean_of(const struct recsys_scale *scale, const struct recsys_rows *rows)
+{
+    double sum = 0;
+
+    if (rows->code != NULL) {
+        uint64_t seen[RECSYS_MAX_LEVELS] = {0};
+
+        for (uint64_t k = 0; k < rows->count; k++)
+            seen[rows->code[k]]++;
+        for (uint32_t l = 0; l < scale->levels; l++)
+            sum += (double)seen[l] * (double)scale->level[l];
+    } else {
+        for (uint64_t k = 0; k < rows->count; k++)
+            sum += (double)rows->value[k];
+    }
+    return (float)(sum / (double)rows->count);
+}
+
+base_status recsys_fit_new(const struct recsys_setup *setup, struct recsys_fit **fit_p)
+{
+    base_status st = BASE_OK;
+    struct recsys_fit *fit = base_calloc(1, sizeof *fit);
+
+    *fit_p = NULL;
+    *fit = (struct recsys_fit){.model = setup->model,
+                               .options = setup->options,
+                               .scale = setup->scale,
+                               .by_user = setup->by_user,
+                               .by_item = setup->by_item,
+                               .seed = setup->seed,
+                               .team = setup->team,
+                               .users = setup->by_user->rows,
+                               .items = setup->by_user->columns};
+    if (setup->by_user->count == 0)
+        TRY(base_fail(BASE_ERR_DATA, "there are no ratings to train on"));
+    fit->mean = mean_of(fit->scale, fit->by_user);
+    fit->own = base_calloc(1, fit->model->own_size + 1);
+    TRY(fit->model->open(fit));
+    TRY(allocate(fit));
+    TRY(fit->model->start(fit));
+    *fit_p = fit;
+    fit = NULL;
+out:
+    recsys_fit_free(fit);
+    return st;
+}
+
+void recsys_fit_free(struct recsys_fit *fit)
+{
+    if (fit == NULL)
+        return;
+    if (fit->model->close != NULL && fit->own != NULL)
+        fit->model->close(fit);
+    for (int i = 0; i < fit->buffer_count; i++)
+        base_free(fit->buffers[i].at);
+    base_free(fit->own);
+    base_free(fit);
+}
+
+base_status recsys_prepare(struct recsys_fit *fit, int phase)
+{
+    return fit->model->prepare != NULL ? fit->model->prepare(fit, phase) : BASE_OK;
+}
+
+void recsys_run(struct recsys_fit *fit, int phase, uint32_t from, uint32_t to)
+{
+    fit->model->run(fit, phase, from, to);
+}
+
+base_status recsys_finish(struct recsys_fit *fit)
+{
+    base_status st = BASE_OK;
+
+    if (fit->model->finish != NULL)
+        TRY(fit->model->finish(fit));
+    fit->sweep++;
+out:
+    return st;
+}
+
+base_status recsys_sweep(struct recsys_fit *fit)
+{
+    base_status st = BASE_OK;
+
+    for (int p = 0; p < fit->phase_count; p++) {
+        TRY(recsys_prepare(fit, p));
+        recsys_run(fit, p, 0, fit->phases[p].rows);
+    }
+    TRY(recsys_finish(fit));
+out:
+    return st;
+}
+
+/* ---- guesses ---- */
+
+float recsys_clip(const struct recsys_scale *scale, float value)
+{
+    return value < scale->lowest ? scale->lowest : value > scale->highest ? scale->highest : value;
+}
+
+struct recsys_guess recsys_predict_row(const struct recsys_fit *fit, const float *row,
+                                       uint32_t item, uint32_t time)
+{
+    struct recsys_guess guess =
+        fit->model->guess(fit, row, item < fit->items ? item : RECSYS_UNKNOWN, time);
+
+    if (!fit->model->implicit)
+        guess.value = recsys_clip(fit->scale, guess.value);
+    return guess;
+}
+
+struct recsys_guess recsys_predict(const struct recsys_fit *fit, uint32_t user, uint32_t item,
+                                   uint32_t time)
+{
+    return recsys_predict_row(fit, user < fit->users ? recsys_at(fit, fit->answers, user) : NULL,
+                              item, time);
+}
+
+uint32_t recsys_row_floats(const struct recsys_fit *fit)
+{
+    return fit->buffers[fit->answers].width;
+}
+
+base_status recsys_fold(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                        uint32_t count, float *row)
+{
+    for (uint32_t j = 0; j < count; j++)
+        if (ratings[j].item >= fit->items || !isfinite(ratings[j].value))
+            return base_fail(BASE_ERR_DATA, "rating %u of a new user: %s", j + 1,
+                             ratings[j].item >= fit->items ? "the item is not known"
+                                                           : "the value is not a number");
+    return fit->model->fold(fit, ratings, count, row);
+}
+
+/* ---- scores ---- */
+
+enum { SCORE_ROWS = 256 }; /* of a block, whose errors are summed by themselves */
+
+struct scoring {
+    const struct recsys_fit *fit;
+    const struct recsys_rows *rows;
+    uint32_t from, to;
+    struct recsys_score *blocks;
+};
+
+static void score_block(const void *context, int unit, int thread)
+{
+    const struct scoring *s = context;
+    const uint32_t from = s->from + (uint32_t)unit * SCORE_ROWS;
+    const uint32_t to = s->to - from < SCORE_ROWS ? s->to : from + SCORE_ROWS;
+    struct recsys_score *sum = &s->blocks[unit];
+
+    (void)thread;
+    for (uint32_t u = from; u < to; u++)
+        for (uint64_t k = s->rows->start[u]; k < s->rows->start[u + 1]; k++) {
+            const struct recsys_guess guess = recsys_predict(
+                s->fit, u, s->rows->column[k], s->rows->time != NULL ? s->rows->time[k] : 0);
+            const double truth =
+                s->fit->model->implicit ? 1 : (double)recsys_value(s->fit->scale, s->rows, k);
+            const double error = (double)guess.value - truth;
+
+            sum->count++;
+            sum->absolute += fabs(error);
+            sum->squared += error * error;
+        }
+}
+
+base_status recsys_score(const struct recsys_fit *fit, const struct recsys_rows *by_user,
+                         uint32_t from, uint32_t to, struct recsys_score *score)
+{
+    base_status st = BASE_OK;
+    const uint32_t blocks = (to - from + SCORE_ROWS - 1) / SCORE_ROWS;
+    struct scoring s = {fit, by_user, from, to, NULL};
+
+    TRY(base_tensor(blocks, sizeof *s.blocks, "scores", &s.blocks));
+    base_team_run(fit->team, (int)blocks, score_block, &s);
+    for (uint32_t b = 0; b < blocks; b++) {
+        score->count += s.blocks[b].count;
+        score->absolute += s.blocks[b].absolute;
+        score->squared += s.blocks[b].squared;
+    }
+out:
+    base_free(s.blocks);
+    return st;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rating models. A file in recsys/models/ provides `const struct recsys_model recsys_model_NAME`;
+ * a *fit* is one such model and its state, for some ratings.
+ *
+ * The state is named buffers of floats by rows: users x k, items x k and the like. A *sweep* goes
+ * over all ratings once. It is a list of phases; the rows of a phase can be computed apart from
+ * each other, in any division into ranges and on any number of threads, with the same bits. So a
+ * worker that has all buffers computes a range of a phase's rows, the workers give each other those
+ * rows of the buffers that the phase writes, and go on with the next phase:
+ *
+ *     for (int p = 0; p < fit->phase_count; p++) {
+ *         TRY(recsys_prepare(fit, p));                    // the same on every worker
+ *         recsys_run(fit, p, from, to);
+ *         …gather the rows of fit->phases[p].writes…
+ *     }
+ *     TRY(recsys_finish(fit));                            // the same on every worker
+ *
+ * One process calls recsys_sweep, which does that for all rows. Randomness is a function of the
+ * seed, the sweep and the row alone.
+ */
+#ifndef RECSYS_MODEL_H
+#define RECSYS_MODEL_H
+
+#include "base/option.h"
+#include "base/team.h"
+#include "recsys/ratings.h"
+
+enum { RECSYS_MAX_BUFFERS = 24, RECSYS_MAX_PHASES = 8, RECSYS_MAX_WRITES = 3 };
+
+/* In place of a user or an item: one that the model does not know. */
+#define RECSYS_UNKNOWN UINT32_MAX
+
+struct recsys_buffer {
+    const char *name;     /* "users"; of a saved tensor, too */
+    uint32_t rows, width; /* floats of a row */
+    bool passing;         /* made anew in every sweep: no part of a saved model */
+    float *at;            /* zeros at first */
+};
+
+struct recsys_phase {
+    const char *name;
+    uint32_t rows;
+    const uint64_t *work; /* (rows+1) rising: what a range of rows costs; NULL: all the same */
+    int writes[RECSYS_MAX_WRITES]; /* indices of buffers with as many rows */
+    int write_count;
+};
+
+/* A rating of a user who is not among those of the fit. */
+struct recsys_rating {
+    uint32_t item;
+    float value;
+    uint32_t time; /* seconds since 1970; 0: not known */
+};
+
+struct recsys_guess {
+    float value;     /* on the scale of the ratings, and within it */
+    float deviation; /* standard deviation of a rating around it; NAN: the model cannot tell */
+};
+
+/* Σ over ratings. */
+struct recsys_score {
+    double count, absolute, squared;
+};
+
+struct recsys_model;
+
+struct recsys_fit {
+    const struct recsys_model *model;
+    const void *options; /* in the model's own struct */
+    const struct recsys_scale *scale;
+    const struct recsys_rows *by_user, *by_item;
+    uint64_t seed;
+    struct base_team *team;
+    uint32_t users, items;
+    float mean; /* of all ratings */
+
+    struct recsys_buffer buffers[RECSYS_MAX_BUFFERS];
+    int buffer_count;
+    struct recsys_phase phases[RECSYS_MAX_PHASES];
+    int phase_count;
+    int answers;        /* index of the buffer whose rows are what guesses know about a user */
+    int64_t sweep;      /* that is under way, or that comes next; from 0 */
+    int64_t sweeps;     /* planned: the options', or what the model thinks right for the data */
+    const char *reason; /* why this size, where the options left it open; for a log */
+    void *own;          /* the model's */
+};
+
+struct recsys_model {
+    const char *name, *help;
+    bool implicit; /* guesses are preferences around 0 … 1, not ratings */
+
+    /* What may follow the name, "bmf:k=64,sweeps=100": a table over a struct. */
+    const struct base_option *options;
+    size_t options_size;
+    const void *defaults;
+    const char *const *examples; /* texts of options that tests run; NULL-ended */
+
+    size_t own_size; /* of fit->own, zeros at first */
+    /* Declares buffers and phases (recsys_add_buffer, recsys_add_phase), sets `sweeps`. */
+    base_status (*open)(struct recsys_fit *fit);
+    void (*close)(struct recsys_fit *fit); /* accepts half-opened; or NULL */
+    /* Starting values. The buffers have memory now. */
+    base_status (*start)(struct recsys_fit *fit);
+    base_status (*prepare)(struct recsys_fit *fit, int phase); /* or NULL */
+    void (*run)(struct recsys_fit *fit, int phase, uint32_t from, uint32_t to);
+    base_status (*finish)(struct recsys_fit *fit); /* or NULL */
+
+    /* `user`: a row of the buffer `answers`, or of fold; NULL: an unknown user. */
+    struct recsys_guess (*guess)(const struct recsys_fit *fit, const float *user, uint32_t item,
+                                 uint32_t time);
+    /* A row for a user of these ratings, all else being as it is. */
+    base_status (*fold)(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                        uint32_t count, float *row);
+};
+
+extern const struct recsys_model *const recsys_model_registry[];
+extern const size_t recsys_model_count;
+
+/* "NAME" or "NAME:option=value,…". *options_p: its struct, to be freed with base_free. */
+base_status recsys_model_find(const char *text, const struct recsys_model **model_p,
+                              void **options_p);
+
+/* What a fit is made for. All of it must outlive the fit. */
+struct recsys_setup {
+    const struct recsys_model *model;
+    const void *options;
+    const struct recsys_scale *scale;
+    const struct recsys_rows *by_user, *by_item;
+    uint64_t seed;
+    struct base_team *team;
+};
+
+/* With starting values. Fails without ratings, and where memory lacks. */
+base_status recsys_fit_new(const struct recsys_setup *setup, struct recsys_fit **fit_p);
+void recsys_fit_free(struct recsys_fit *fit); /* accepts NULL */
+
+base_status recsys_prepare(struct recsys_fit *fit, int phase);
+void recsys_run(struct recsys_fit *fit, int phase, uint32_t from, uint32_t to);
+base_status recsys_finish(struct recsys_fit *fit);
+base_status recsys_sweep(struct recsys_fit *fit); /* all phases, all rows */
+
+/* Of known or unknown users and items. `time` matters to models with time; 0: not known. */
+struct recsys_guess recsys_predict(const struct recsys_fit *fit, uint32_t user, uint32_t item,
+                                   uint32_t time);
+/* The same for a folded user. */
+struct recsys_guess recsys_predict_row(const struct recsys_fit *fit, const float *row,
+                                       uint32_t item, uint32_t time);
+uint32_t recsys_row_floats(const struct recsys_fit *fit); /* of a folded user's row */
+base_status recsys_fold(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                        uint32_t count, float *row);
+
+/* Adds the errors on ratings of the same users and items, rows from … to-1. Same bits for any
+ * number of threads. */
+base_status recsys_score(const struct recsys_fit *fit, const struct recsys_rows *by_user,
+                         uint32_t from, uint32_t to, struct recsys_score *score);
+
+#endif

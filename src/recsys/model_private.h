@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What models share.
+ */
+#ifndef RECSYS_MODEL_PRIVATE_H
+#define RECSYS_MODEL_PRIVATE_H
+
+#include "recsys/model.h"
+
+/* ---- of a model's `open` ---- */
+
+/* Returns the buffer's index; memory comes later. */
+int recsys_add_buffer(struct recsys_fit *fit, const char *name, uint32_t rows, uint32_t width);
+/* `work` as in struct recsys_phase; `writes`: a buffer. Returns the phase's index. */
+int recsys_add_phase(struct recsys_fit *fit, const char *name, uint32_t rows, const uint64_t *work,
+                     int writes);
+
+static inline float *recsys_at(const struct recsys_fit *fit, int buffer, size_t row)
+{
+    return fit->buffers[buffer].at + row * fit->buffers[buffer].width;
+}
+
+/* ---- work of rows ---- */
+
+/* Calls the task for disjoint ranges that make up from … to-1, on the team's threads. The ranges
+ * have about equal work; which ones there are must not change a result. */
+typedef void recsys_range_task(const void *context, uint32_t from, uint32_t to, int thread);
+void recsys_each_range(struct base_team *team, const uint64_t *work, uint32_t from, uint32_t to,
+                       recsys_range_task *task, const void *context);
+
+static inline uint64_t recsys_row_count(const struct recsys_rows *rows, uint32_t row)
+{
+    return rows->start[row + 1] - rows->start[row];
+}
+
+/* The values of ratings from … from+count-1, less `minus`. */
+void recsys_values(const struct recsys_scale *scale, const struct recsys_rows *rows, uint64_t from,
+                   int count, float minus, float *values);
+
+float recsys_clip(const struct recsys_scale *scale, float value);
+
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Biased matrix factorisation by stochastic gradient descent: r = mean + b_u + b_i + <p,q>, squared
+ * or absolute loss, L2 in proportion to a row's ratings. A user's row is (p, 1, b_u), an item's
+ * (q, b_i, 1). Biases begin at their exact solution, factors small and random.
+ *
+ * An epoch goes over the cells (recsys/cells.h) in sub-epochs of cells that share no row, one for
+ * each stripe of users. So the result depends on the number of blocks, not on that of threads.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "recsys/bias.h"
+#include "recsys/cells.h"
+#include "recsys/gauss.h"
+#include "recsys/model_private.h"
+
+enum mf_loss { SQUARED, ABSOLUTE };
+
+struct mf_options {
+    int64_t k, sweeps, blocks, rotations;
+    int loss;
+    double rate, last_rate, lambda, bias_lambda; /* a lambda of 0: by the number of ratings */
+};
+
+enum { USERS, ITEMS }; /* buffers */
+
+struct mf {
+    int k;
+    double lambda, bias_lambda;
+    struct recsys_cells cells;
+    float *groups;             /* (blocks, group_rows + 1, k): the items' rows as cells want them */
+    float *decay, *bias_decay; /* (longest + 1) */
+};
+
+/* ---- set-up ---- */
+
+enum { GROUP_BYTES = 1 << 20, LEAST_BLOCKS = 4, MOST_BLOCKS = 16 };
+
+/* Groups of items that stay in a core's cache. */
+static uint32_t mf_blocks(const struct recsys_fit *fit, int k)
+{
+    const uint64_t bytes = (uint64_t)fit->items * (uint64_t)k * sizeof(float);
+    const uint64_t blocks = (bytes + GROUP_BYTES - 1) / GROUP_BYTES;
+
+    return blocks < LEAST_BLOCKS ? LEAST_BLOCKS
+           : blocks > MOST_BLOCKS
+               ? (fit->items / UINT16_MAX + 1 > MOST_BLOCKS ? fit->items / UINT16_MAX + 1
+                                                            : MOST_BLOCKS)
+               : (uint32_t)blocks;
+}
+
+/* Chosen on validation parts of sets of 100 k to 100 M ratings. */
+static double mf_lambda(uint64_t ratings)
+{
+    const double tens = fmin(fmax(log10((double)ratings), 5), 8);
+
+    return 0.1 * pow(0.2, (tens - 5) / 3);
+}
+
+static base_status mf_open(struct recsys_fit *fit)
+{
+    base_status st = BASE_OK;
+    const struct mf_options *o = fit->options;
+    struct mf *m = fit->own;
+    const uint32_t blocks = o->blocks > 0 ? (uint32_t)o->blocks : mf_blocks(fit, (int)o->k);
+
+    if (o->k % 8 != 0)
+        TRY(base_fail(BASE_ERR_USAGE, "model mf: k is a multiple of 8, not %d", (int)o->k));
+    m->k = (int)o->k;
+    m->lambda = o->lambda > 0 ? o->lambda : mf_lambda(fit->by_user->count);
+    m->bias_lambda = o->bias_lambda > 0 ? o->bias_lambda : m->lambda / 4;
+    fit->sweeps = o->sweeps;
+    recsys_add_buffer(fit, "users", fit->users, (uint32_t)m->k);
+    recsys_add_buffer(fit, "items", fit->items, (uint32_t)m->k);
+    fit->answers = USERS;
+    recsys_add_phase(fit, "epoch", 1, NULL, USERS);
+    fit->phases[0].write_count = 0; /* a unit that is not divided */
+    TRY(recsys_cells_init(&m->cells, fit, blocks, (uint32_t)o->rotations));
+    TRY(base_tensor((size_t)blocks * (m->cells.group_rows + 1) * (size_t)m->k, sizeof(float),
+                    "groups of items", &m->groups));
+    TRY(base_tensor(m->cells.longest + 1, sizeof(float), "decays", &m->decay));
+    TRY(base_tensor(m->cells.longest + 1, sizeof(float), "decays", &m->bias_decay));
+out:
+    return st;
+}
+
+static void mf_close(struct recsys_fit *fit)
+{
+    struct mf *m = fit->own;
+
+    recsys_cells_fini(&m->cells);
+    base_free(m->groups);
+    base_free(m->decay);
+    base_free(m->bias_decay);
+}
+
+static const double USER_DAMPING = 5, ITEM_DAMPING = 3;
+enum { BIAS_SWEEPS = 4 };
+
+struct starting {
+    struct recsys_fit *fit;
+    const struct recsys_rows *rows;
+    const float *biases;
+    int side;
+};
+
+/* Rows without ratings have no factors. */
+static void mf_start_range(const void *context, uint32_t from, uint32_t to, int thread)
+{
+    const struct starting *s = context;
+    const int k = ((const struct mf *)s->fit->own)->k;
+    const int own = s->side == USERS ? k - 1 : k - 2, one = s->side == USERS ? k - 2 : k - 1;
+
+    (void)thread;
+    for (uint32_t r = from; r < to; r++) {
+        const struct base_rng rng =
+            base_rng_of(s->fit->seed, BASE_STREAM_INIT, (uint32_t)s->side, 0, r);
+        float *row = recsys_at(s->fit, s->side, r);
+
+        for (int f = 0; f < (recsys_row_count(s->rows, r) > 0 ? k : 0); f += 4) {
+            uint32_t words[4];
+
+            base_rng_block(&rng, (uint32_t)f / 4, words);
+            for (int i = 0; i < 4; i++)
+                row[f + i] = 0.2f * base_rng_unit(words[i]) - 0.1f;
+        }
+        row[own] = s->biases[r];
+        row[one] = 1;
+    }
+}
+
+static base_status mf_start(struct recsys_fit *fit)
+{
+    base_status st = BASE_OK;
+    float *users = NULL, *items = NULL;
+
+    TRY(base_tensor(fit->users, sizeof *users, "biases", &users));
+    TRY(base_tensor(fit->items, sizeof *items, "biases", &items));
+    recsys_bias_alternate(fit, USER_DAMPING, ITEM_DAMPING, BIAS_SWEEPS, users, items);
+    for (int side = USERS; side <= ITEMS; side++) {
+        const struct starting s = {fit, side == USERS ? fit->by_user : fit->by_item,
+                                   side == USERS ? users : items, side};
+
+        recsys_each_range(fit->team, NULL, 0, s.rows->rows, mf_start_range, &s);
+    }
+out:
+    base_free(users);
+    base_free(items);
+    return st;
+}
+
+/* ---- an epoch ---- */
+
+static void move_items(struct recsys_fit *fit, bool into_groups)
+{
+    const struct mf *m = fit->own;
+    const size_t k = (size_t)m->k;
+
+    for (uint32_t i = 0; i < fit->items; i++) {
+        float *group = m->groups + m->cells.place[i] * k, *row = recsys_at(fit, ITEMS, i);
+
+        memcpy(into_groups ? group : row, into_groups ? row : group, k * sizeof(float));
+    }
+}
+
+struct sub_epoch {
+    const struct mf *m;
+    struct recsys_sgd sgd;
+    uint32_t rotation, turn;
+};
+
+/* L2 of a group's items, for as many of their ratings as the stripe has. */
+static void decay_items(const struct mf *m, uint32_t group, double rate, double share, float *items)
+{
+    const double factor = log(1 - rate * m->lambda) * share;
+    const double bias = log(1 - rate * m->bias_lambda) * share;
+    const float *count = m->cells.item_counts + group * (m->cells.group_rows + 1);
+
+    for (uint32_t i = 0; i < m->cells.group_rows; i++) {
+        float *row = items + (size_t)i * (size_t)m->k;
+        const float scale = expf((float)(count[i] * factor)), own = row[m->k - 2];
+
+        for (int f = 0; f < m->k - 2; f++)
+            row[f] *= scale;
+        row[m->k - 2] = own * expf((float)(count[i] * bias));
+    }
+}
+
+static void mf_cell(const void *context, int unit, int thread)
+{
+    const struct sub_epoch *e = context;
+    const struct recsys_cells *c = &e->m->cells;
+    const uint32_t stripe = (uint32_t)unit, group = (stripe + e->turn) % c->blocks;
+    struct recsys_sgd sgd = e->sgd;
+
+    (void)thread;
+    sgd.items = e->m->groups + (size_t)group * (c->group_rows + 1) * (size_t)e->m->k;
+    decay_items(e->m, group, (double)sgd.rate, (double)c->share[e->rotation * c->blocks + stripe],
+                sgd.items);
+    recsys_kernels()->sgd(&sgd, &c->cell[recsys_cell_at(c, e->rotation, stripe, group)]);
+}
+
+/* Falls from `rate` to last_rate * rate, by the same factor each epoch. */
+static double rate_of(const struct recsys_fit *fit)
+{
+    const struct mf_options *o = fit->options;
+    const double done = fit->sweeps > 1 ? (double)fit->sweep / (double)(fit->sweeps - 1) : 0;
+
+    return o->rate * pow(o->last_rate, done < 1 ? done : 1);
+}
+
+static void mf_run(struct recsys_fit *fit, int phase, uint32_t from, uint32_t to)
+{
+    const struct mf_options *o = fit->options;
+    struct mf *m = fit->own;
+    const double rate = rate_of(fit);
+    struct sub_epoch e = {.m = m,
+                          .sgd = {.k = m->k,
+                                  .rate = (float)rate,
+                                  .scale = m->cells.scale,
+                                  .offset = m->cells.offset,
+                                  .absolute = o->loss == ABSOLUTE,
+                                  .decay = m->decay,
+                                  .bias_decay = m->bias_decay,
+                                  .users = fit->buffers[USERS].at}};
+
+    (void)phase;
+    if (from == to)
+        return;
+    for (uint32_t n = 0; n <= m->cells.longest; n++) {
+        m->decay[n] = (float)pow(1 - rate * m->lambda, n);
+        m->bias_decay[n] = (float)pow(1 - rate * m->bias_lambda, n);
+    }
+    move_items(fit, true);
+    for (e.rotation = 0; e.rotation < m->cells.rotations; e.rotation++)
+        for (e.turn = 0; e.turn < m->cells.blocks; e.turn++)
+            base_team_run(fit->team, (int)m->cells.blocks, mf_cell, &e);
+    move_items(fit, false);
+}
+
+/* ---- answers ---- */
+
+static struct recsys_guess mf_guess(const struct recsys_fit *fit, const float *user, uint32_t item,
+                                    uint32_t time)
+{
+    const struct mf *m = fit->own;
+    const float *row = item != RECSYS_UNKNOWN ? recsys_at(fit, ITEMS, item) : NULL;
+    float x = 0;
+
+    (void)time;
+    if (user != NULL && row != NULL)
+        x = recsys_kernels()->dot(m->k, user, row);
+    else if (user != NULL)
+        x = user[m->k - 1];
+    else if (row != NULL)
+        x = row[m->k - 2];
+    return (struct recsys_guess){fit->mean + x, NAN};
+}
+
+/* The least squares of the new user's row, with the penalty that its ratings would have had. */
+static base_status mf_fold(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                           uint32_t count, float *row)
+{
+    const struct mf *m = fit->own;
+    const int k = m->k;
+    double *a = base_calloc((size_t)k * (size_t)k, sizeof *a), b[RECSYS_MAX_K] = {0};
+    bool solved;
+
+    for (uint32_t j = 0; j < count; j++) {
+        const float *q = recsys_at(fit, ITEMS, ratings[j].item);
+        const double y = (double)ratings[j].value - (double)fit->mean - (double)q[k - 2];
+
+        for (int f = 0; f < k; f++) {
+            const double x = f == k - 2 ? 0 : (double)q[f];
+
+            b[f] += x * y;
+            for (int g = 0; g <= f; g++)
+                a[f * k + g] += g == k - 2 ? 0 : x * (double)q[g];
+        }
+    }
+    for (int f = 0; f < k; f++)
+        a[f * k + f] += 1e-3 + count * (f == k - 1 ? m->bias_lambda : m->lambda);
+    solved = recsys_cholesky(a, k);
+    if (solved) {
+        recsys_forward(a, k, b);
+        recsys_backward(a, k, b);
+    }
+    for (int f = 0; f < k; f++)
+        row[f] = f == k - 2 ? 1 : (float)b[f];
+    base_free(a);
+    return solved ? BASE_OK : base_fail(BASE_ERR_DIVERGED, "the items' rows are not numbers");
+}
+
+/* clang-format off */
+static const char *const losses[] = {"squared", "absolute", NULL};
+#define AT(field) offsetof(struct mf_options, field)
+static const struct base_option options[] = {
+    {.name = "k", .argument = "N", .kind = BASE_INT, .min = 8, .max = RECSYS_MAX_K,
+     .offset = AT(k), .help = "floats of a row, two of them for biases; a multiple of 8"},
+    {.name = "sweeps", .argument = "N", .kind = BASE_INT, .min = 1, .max = 10000,
+     .offset = AT(sweeps), .help = "epochs"},
+    {.name = "loss", .kind = BASE_ENUM, .names = losses, .argument = "WHAT", .offset = AT(loss),
+     .help = "what is minimised"},
+    {.name = "rate", .argument = "X", .kind = BASE_REAL, .min = 1e-6, .max = 1, .offset = AT(rate),
+     .help = "learning rate at first"},
+    {.name = "last-rate", .argument = "X", .kind = BASE_REAL, .min = 1e-6, .max = 1,
+     .offset = AT(last_rate), .help = "what is left of it in the last epoch"},
+    {.name = "lambda", .argument = "X", .kind = BASE_REAL, .min = 0, .max = 10,
+     .offset = AT(lambda), .help = "L2 of factors, for each rating; 0: by the number of ratings"},
+    {.name = "bias-lambda", .argument = "X", .kind = BASE_REAL, .min = 0, .max = 10,
+     .offset = AT(bias_lambda), .help = "L2 of biases; 0: a quarter of lambda"},
+    {.name = "blocks", .argument = "N", .kind = BASE_INT, .min = 0, .max = 64,
+     .offset = AT(blocks), .help = "stripes of users and groups of items; 0: by the items"},
+    {.name = "rotations", .argument = "N", .kind = BASE_INT, .min = 1, .max = 64,
+     .offset = AT(rotations), .help = "times that items go round in an epoch"},
+    {0}};
+/* clang-format on */
+
+extern const struct recsys_model recsys_model_mf;
+const struct recsys_model recsys_model_mf = {
+    .name = "mf",
+    .help = "biased matrix factorisation by stochastic gradient descent: the fastest",
+    .options = options,
+    .options_size = sizeof(struct mf_options),
+    .defaults =
+        &(const struct mf_options){
+            .k = 32, .sweeps = 30, .rotations = 4, .rate = 0.05, .last_rate = 0.05},
+    .examples = (const char *const[]){"k=16,sweeps=5", "k=24,sweeps=3,loss=absolute,rate=0.02",
+                                      "k=32,sweeps=3,blocks=2,rotations=1", NULL},
+    .own_size = sizeof(struct mf),
+    .open = mf_open,
+    .close = mf_close,
+    .start = mf_start,
+    .run = mf_run,
+    .guess = mf_guess,
+    .fold = mf_fold,
+};

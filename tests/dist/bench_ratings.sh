@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# paceline bench ratings: every rating model on a small made-up set, the same figures for any number of
+# threads, and one sentence for what is wrong.
+source "$(dirname "$0")/../support/dist.bash"
+
+expect 0 "$paceline" data make ratings --users 200 --items 120 --ratings 6000 -o ratings.csv
+for model in bias-stat bias-als bias-gd mf:sweeps=8 bmf:k=16,sweeps=20 ials:k=16,sweeps=4; do
+    for threads in 1 2; do
+        expect 0 "$paceline" bench ratings ratings.csv --model "$model" --threads $threads --json
+        json "o['train'] + o['tests'] == 6000 and o['updates_per_second'] > 0"
+        json "0 < o['test']['mae'] < o['test']['rmse'] < 2"
+        /usr/bin/python3 -c "
+import json
+print(json.load(open('out'))['test'])" >"test.$threads"
+    done
+    cmp test.1 test.2 || fail "$model: other figures with another number of threads"
+done
+expect 0 "$paceline" bench ratings ratings.csv --model bias-als --split fold:1/5
+grep -q 'test RMSE' out || fail "no RMSE in: $(cat out)"
+
+expect 2 "$paceline" bench ratings ratings.csv --model bmff
+grep -q "did you mean 'bmf'" err || fail "no help for a misspelt model: $(cat err)"
+expect 2 "$paceline" bench ratings ratings.csv --model mf:rank=3
+grep -q "model mf has no option 'rank'" err || fail "no sentence about an option: $(cat err)"
+expect 2 "$paceline" bench ratings
+expect 2 "$paceline" bench ratings ratings.csv --split half
+expect 1 "$paceline" bench ratings missing.csv
+echo 'bench ratings: every model is fitted and scored, alike on any number of threads'

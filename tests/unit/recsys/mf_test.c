@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Cells hold every rating once and share no rows within a sub-epoch; an epoch of `mf` against the
+ * same steps in double precision.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "recsys/cells.h"
+#include "recsys/model_private.h"
+#include "support/rated.h"
+
+enum { USERS = 130, ITEMS = 90, EACH = 30, K = 16, BLOCKS = 3, ROTATIONS = 2 };
+static const double RATE = 0.05, LAMBDA = 0.04, BIAS_LAMBDA = 0.01;
+
+static struct rated rated;
+
+struct fitted {
+    struct base_team *team;
+    void *options;
+    struct recsys_fit *fit;
+};
+
+static void fit_open(struct fitted *f, const char *text)
+{
+    struct recsys_setup setup = {
+        .scale = &rated.scale, .by_user = &rated.by_user, .by_item = &rated.by_item, .seed = 3};
+
+    assert_int_equal(base_team_new(2, &f->team), BASE_OK);
+    assert_int_equal(recsys_model_find(text, &setup.model, &f->options), BASE_OK);
+    setup.options = f->options;
+    setup.team = f->team;
+    assert_int_equal(recsys_fit_new(&setup, &f->fit), BASE_OK);
+}
+
+static void fit_close(struct fitted *f)
+{
+    recsys_fit_free(f->fit);
+    base_free(f->options);
+    base_team_free(f->team);
+}
+
+/* The item at a place. */
+static uint32_t item_at(const struct recsys_cells *c, uint32_t group, uint32_t row)
+{
+    for (uint32_t i = 0; i < ITEMS; i++)
+        if (c->place[i] == group * (c->group_rows + 1) + row)
+            return i;
+    fail_msg("no item at %u, %u", group, row);
+    return 0;
+}
+
+static double rating_of(uint32_t user, uint32_t item)
+{
+    const struct recsys_rows *rows = &rated.by_user;
+
+    for (uint64_t k = rows->start[user]; k < rows->start[user + 1]; k++)
+        if (rows->column[k] == item)
+            return (double)recsys_value(&rated.scale, rows, k);
+    fail_msg("user %u did not rate item %u", user, item);
+    return 0;
+}
+
+static void one_cells(uint32_t blocks, uint32_t rotations)
+{
+    struct fitted f;
+    struct recsys_cells c;
+    uint32_t stripe_of[USERS];
+    uint64_t ratings = 0;
+    double share = 0;
+
+    memset(stripe_of, -1, sizeof stripe_of);
+    fit_open(&f, "mf");
+    assert_int_equal(recsys_cells_init(&c, f.fit, blocks, rotations), BASE_OK);
+    for (uint32_t n = 0; n < rotations * blocks * blocks; n++) {
+        const struct recsys_cell *cell = &c.cell[n];
+        const uint32_t stripe = n / blocks, group = n % blocks;
+        size_t at = 0;
+
+        for (uint32_t r = 0; r < cell->run_count; r++) {
+            const struct recsys_run run = cell->runs[r];
+            size_t end = at + (run.count + 7) / 8 * 8;
+
+            assert_true(stripe_of[run.user] == UINT32_MAX || stripe_of[run.user] == stripe);
+            stripe_of[run.user] = stripe;
+            ratings += run.count;
+            for (uint32_t j = 0; j < run.count; j++, at++) {
+                const double value = cell->code[at] * (double)c.scale + (double)c.offset;
+                const uint32_t item = item_at(&c, group, cell->item[at]);
+
+                assert_true(fabs(value + (double)f.fit->mean - rating_of(run.user, item)) < 1e-5);
+            }
+            for (; at < end; at++)
+                assert_true(cell->code[at] == 0 && cell->item[at] == c.group_rows);
+        }
+    }
+    assert_int_equal(ratings, rated.by_user.count);
+    for (uint32_t s = 0; s < rotations * blocks; s++)
+        share += (double)c.share[s];
+    assert_true(fabs(share - 1) < 1e-5);
+    recsys_cells_fini(&c);
+    fit_close(&f);
+}
+
+static void test_cells(void **state)
+{
+    (void)state;
+    one_cells(1, 1);
+    one_cells(4, 1);
+    one_cells(3, 5);
+    one_cells(64, 4); /* more groups than some have items for */
+}
+
+static void test_too_many(void **state)
+{
+    struct fitted f;
+    struct recsys_cells c;
+
+    (void)state;
+    fit_open(&f, "mf");
+    assert_int_equal(recsys_cells_init(&c, f.fit, 65, 1), BASE_ERR_USAGE);
+    recsys_cells_fini(&c);
+    fit_close(&f);
+}
+
+/* ---- an epoch ---- */
+
+struct plain {
+    double user[USERS][K], item[ITEMS][K];
+};
+
+static void plain_decay(struct plain *p, const struct recsys_cells *c, uint32_t group, double share)
+{
+    for (uint32_t i = 0; i < ITEMS; i++) {
+        const double n = (double)recsys_row_count(&rated.by_item, i) * share;
+
+        if (c->place[i] / (c->group_rows + 1) != group)
+            continue;
+        for (int f = 0; f < K - 2; f++)
+            p->item[i][f] *= pow(1 - RATE * LAMBDA, n);
+        p->item[i][K - 2] *= pow(1 - RATE * BIAS_LAMBDA, n);
+    }
+}
+
+/* Eight ratings see the same row of the user. */
+static void plain_batch(struct plain *p, const struct recsys_fit *fit, uint32_t user,
+                        const uint32_t *items, uint32_t count, bool absolute)
+{
+    double was[K];
+
+    memcpy(was, p->user[user], sizeof was);
+    for (uint32_t j = 0; j < count; j++) {
+        double *q = p->item[items[j]], e = rating_of(user, items[j]) - (double)fit->mean;
+
+        for (int f = 0; f < K; f++)
+            e -= was[f] * q[f];
+        e = RATE * (absolute ? (e < 0 ? -1 : 1) : e);
+        for (int f = 0; f < K; f++) {
+            const double old = q[f];
+
+            q[f] += f == K - 1 ? 0 : e * was[f];
+            p->user[user][f] += f == K - 2 ? 0 : e * old;
+        }
+    }
+}
+
+static void plain_cell(struct plain *p, const struct recsys_fit *fit, const struct recsys_cells *c,
+                       uint32_t n, bool absolute)
+{
+    const struct recsys_cell *cell = &c->cell[n];
+    size_t at = 0;
+
+    for (uint32_t r = 0; r < cell->run_count; r++) {
+        const struct recsys_run run = cell->runs[r];
+
+        for (int f = 0; f < K; f++)
+            p->user[run.user][f] *= f == K - 2   ? 1
+                                    : f == K - 1 ? pow(1 - RATE * BIAS_LAMBDA, run.count)
+                                                 : pow(1 - RATE * LAMBDA, run.count);
+        for (uint32_t j = 0; j < run.count; j += 8, at += 8) {
+            const uint32_t count = run.count - j < 8 ? run.count - j : 8;
+            uint32_t items[8];
+
+            for (uint32_t b = 0; b < count; b++)
+                items[b] = item_at(c, n % c->blocks, cell->item[at + b]);
+            plain_batch(p, fit, run.user, items, count, absolute);
+        }
+    }
+}
+
+static void one_epoch(const char *text, bool absolute)
+{
+    struct fitted f;
+    struct recsys_cells c;
+    struct plain *p = base_calloc(1, sizeof *p);
+
+    fit_open(&f, text);
+    assert_int_equal(recsys_cells_init(&c, f.fit, BLOCKS, ROTATIONS), BASE_OK);
+    for (int i = 0; i < USERS * K; i++)
+        p->user[i / K][i % K] = (double)f.fit->buffers[0].at[i];
+    for (int i = 0; i < ITEMS * K; i++)
+        p->item[i / K][i % K] = (double)f.fit->buffers[1].at[i];
+    assert_int_equal(recsys_sweep(f.fit), BASE_OK);
+    for (uint32_t r = 0; r < ROTATIONS; r++)
+        for (uint32_t turn = 0; turn < BLOCKS; turn++)
+            for (uint32_t s = 0; s < BLOCKS; s++) {
+                const uint32_t group = (s + turn) % BLOCKS;
+
+                plain_decay(p, &c, group, (double)c.share[r * BLOCKS + s]);
+                plain_cell(p, f.fit, &c, recsys_cell_at(&c, r, s, group), absolute);
+            }
+    for (int i = 0; i < USERS * K; i++)
+        assert_true(fabs((double)f.fit->buffers[0].at[i] - p->user[i / K][i % K]) < 2e-4);
+    for (int i = 0; i < ITEMS * K; i++)
+        assert_true(fabs((double)f.fit->buffers[1].at[i] - p->item[i / K][i % K]) < 2e-4);
+    recsys_cells_fini(&c);
+    fit_close(&f);
+    base_free(p);
+}
+
+static void test_epoch(void **state)
+{
+    (void)state;
+    one_epoch("mf:k=16,blocks=3,rotations=2,lambda=0.04,bias-lambda=0.01,rate=0.05", false);
+}
+
+static void test_absolute(void **state)
+{
+    (void)state;
+    one_epoch("mf:k=16,blocks=3,rotations=2,lambda=0.04,bias-lambda=0.01,rate=0.05,loss=absolute",
+              true);
+}
+
+static int make_ratings(void **state)
+{
+    (void)state;
+    rated_make(&rated, USERS, ITEMS, EACH);
+    return 0;
+}
+
+static int free_ratings(void **state)
+{
+    (void)state;
+    rated_fini(&rated);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cells),
+        cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_epoch),
+        cmocka_unit_test(test_absolute),
+    };
+
+    return cmocka_run_group_tests(tests, make_ratings, free_ratings);
+}
