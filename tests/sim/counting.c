@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "nn/net.h"
 #include "sim/hosts.h"
 
 /* Of this worker, in session->work. */
@@ -220,13 +221,49 @@ static void tell_strategy(struct train_session *s, size_t from, size_t to)
         sum->ready(&s->team.exchange, TRAIN_HEAD + from, to - from);
 }
 
+/* A pass over a model that is lent: it is one group. What is gathered are the weights of all. */
+static base_status borrow_all(struct train_session *s, const struct train_lends *lends,
+                              const struct data_batch *b, bool backward)
+{
+    base_status st = BASE_OK;
+    struct nn_loan loan = {.next = -1, .backward = backward};
+
+    TRY(lends->borrow(s, &loan));
+    if (lends->weights)
+        sim_counting_check(s->job, &s->state.position, loan.weights, true, "lent weights");
+    if (backward)
+        memset(loan.gradients, 0, s->state.floats * sizeof *loan.gradients);
+    for (uint32_t i = 0; backward && i < b->count; i++)
+        loan.gradients[b->ids[i]] = -1.0f / (float)b->whole;
+    compute_for(sim_counting.seconds * b->count / 2);
+    TRY(lends->give_back(s, &loan, true));
+out:
+    return st;
+}
+
+static base_status compute_lent(struct train_session *s, const struct train_lends *lends,
+                                const struct data_batch *b)
+{
+    base_status st = BASE_OK;
+
+    if (lends->weights)
+        TRY(borrow_all(s, lends, b, false));
+    TRY(borrow_all(s, lends, b, true));
+out:
+    return st;
+}
+
 static base_status counting_compute(struct train_session *s, const struct data_batch *b,
                                     struct train_outcome *outcome)
 {
     enum { LAYERS = 3 };
+    const struct train_lends lends = train_strategy_lends(s->strategy, s->options);
     float *gradients = s->team.exchange.mine + TRAIN_HEAD;
     size_t floats = s->state.floats;
 
+    *outcome = (struct train_outcome){.loss_sum = b->count, .correct = b->count, .seen = b->count};
+    if (lends.gradients)
+        return compute_lent(s, &lends, b);
     memset(gradients, 0, floats * sizeof *gradients);
     for (uint32_t i = 0; i < b->count; i++)
         gradients[b->ids[i]] = -1.0f / (float)b->whole;
@@ -234,7 +271,6 @@ static base_status counting_compute(struct train_session *s, const struct data_b
         compute_for(sim_counting.seconds * b->count / LAYERS);
         tell_strategy(s, layer * floats / LAYERS, (layer + 1) * floats / LAYERS);
     }
-    *outcome = (struct train_outcome){.loss_sum = b->count, .correct = b->count, .seen = b->count};
     return BASE_OK;
 }
 
@@ -271,14 +307,19 @@ static size_t counting_score_count(const struct train_session *s)
 static base_status counting_score(struct train_session *s, enum data_part part,
                                   struct data_share share, double *score)
 {
+    const struct train_lends lends = train_strategy_lends(s->strategy, s->options);
+    base_status st = BASE_OK;
     uint32_t first, count;
 
     check_state(s, "an evaluation");
+    if (lends.weights)
+        TRY(borrow_all(s, &lends, &(struct data_batch){0}, false));
     data_share_of(share, s->count[part], &first, &count);
     compute_for(sim_counting.seconds * count / 3);
     score[TRAIN_SCORE_COUNT] = score[TRAIN_SCORE_CORRECT] = count;
     score[TRAIN_SCORE_LOSS] = count * 0.5;
-    return BASE_OK;
+out:
+    return st;
 }
 
 static void counting_score_text(const struct train_session *s, const double *score,
