@@ -4,7 +4,7 @@
 source "$(dirname "$0")/../support/dist.bash"
 
 mkdir tree
-cp -a "$root"/{src,tests,cmake,tools,CMakeLists.txt,.clang-format} tree/ || fail "cannot copy the tree"
+cp -a "$root"/{src,tests,cmake,labs,tools,CMakeLists.txt,.clang-format} tree/ || fail "cannot copy the tree"
 /usr/bin/python3 - "$root"/docs/{HACKING,plugins}.md <<'PY' >added.txt || fail "cannot take the examples out"
 import pathlib, re, sys
 for page in sys.argv[1:]:
