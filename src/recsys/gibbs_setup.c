@@ -23,12 +23,12 @@ static base_status allocate(struct gibbs *g, size_t count, size_t size, const ch
 
 /* ---- sizes ---- */
 
-enum { SMALL = 300000, MEDIUM = 3000000, LARGE = 30000000 }; /* ratings */
+enum { SMALL = 300000, MEDIUM = 3000000 }; /* ratings */
 static const size_t KEPT_BYTES = 512u << 20;
 enum { MOST_KEPT = 64 };
 
-/* Chosen on validation parts: more factors pay from a million ratings on; large sets have narrow
- * posteriors and need few samples. */
+/* More factors pay from a million ratings on. Implicit priors take some 150 sweeps to settle; after
+ * that, large sets have narrow posteriors and need fewer samples. */
 static void choose_sizes(struct recsys_fit *fit)
 {
     const struct gibbs_options *o = fit->options;
@@ -37,7 +37,7 @@ static void choose_sizes(struct recsys_fit *fit)
     size_t sample;
 
     g->k = (int)(o->k > 0 ? o->k : n < SMALL ? 32 : 64);
-    fit->sweeps = o->sweeps > 0 ? o->sweeps : n < MEDIUM ? 400 : n < LARGE ? 150 : 60;
+    fit->sweeps = o->sweeps > 0 ? o->sweeps : n < MEDIUM ? 400 : 250;
     g->burn = o->burn > 0 ? o->burn : fit->sweeps * 2 / 5;
     if (g->burn >= fit->sweeps)
         g->burn = fit->sweeps - 1;

@@ -52,7 +52,7 @@ static uint32_t mf_blocks(const struct recsys_fit *fit, int k)
                : (uint32_t)blocks;
 }
 
-/* Chosen on validation parts of sets of 100 k to 100 M ratings. */
+/* 0.1 is best for 100 k ratings, 0.02 for 100 M; in between, by the logarithm. */
 static double mf_lambda(uint64_t ratings)
 {
     const double tens = fmin(fmax(log10((double)ratings), 5), 8);
