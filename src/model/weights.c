@@ -144,7 +144,7 @@ static base_status bring(const struct items *items, const struct item *item, con
     const struct model_carrier *carrier = items->carrier;
 
     *memory_p = item->memory;
-    if (item->memory != NULL)
+    if (carrier == NULL || item->memory != NULL)
         return BASE_OK;
     return carrier->bring(carrier->context, item->slot, item->tensor, memory_p);
 }
@@ -240,7 +240,7 @@ static base_status read_tensor(const struct items *items, const struct item *ite
 
     store_read_floats(found, canonical);
     nn_tensor_import(item->tensor, canonical, memory);
-    if (item->memory != NULL)
+    if (carrier == NULL || item->memory != NULL)
         return BASE_OK;
     return carrier->take(carrier->context, item->slot, item->tensor, memory);
 }
