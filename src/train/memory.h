@@ -49,9 +49,7 @@ struct train_sizes {
     double activations; /* of the samples that are computed at once; with working memory */
     double batches;     /* made ready by the loaders */
     double tensor;      /* the largest: what saving needs room for */
-    /* The pool (train/pool.h) that gradients alone, and gradients and weights, are lent from. */
-    double lent_gradients, lent_both;
-    int samples; /* computed at once */
+    int samples;        /* computed at once */
 };
 
 /* Where a worker is. */

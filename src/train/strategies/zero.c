@@ -24,7 +24,6 @@
 #include "base/mem.h"
 #include "nn/simd/simd.h"
 #include "train/lending.h"
-#include "train/memory.h"
 #include "train/step.h"
 
 enum { MAX_SLICES = 2 }; /* slices of neighbours are one, but for those around the end */
@@ -96,35 +95,6 @@ static void zero_place(const struct train_placing *p, int rank, struct train_hol
         for (int i = 0; i < count; i++)
             wanted->at[wanted->count++] =
                 (struct train_hold){.group = g, .from = slices[i].from, .count = slices[i].count};
-}
-
-/* What stage 1 keeps whole is as for every strategy. A worker alone lends what it has: no pool. */
-static void zero_memory(const struct train_memory_question *q, struct train_memory *m)
-{
-    const struct options *options = q->options;
-    const struct train_sizes *sizes = q->sizes;
-    const struct train_seat *seat = &q->seat;
-    struct zero_slice slices[MAX_SLICES];
-    size_t floats = (size_t)(sizes->weights / sizeof(float)), kept = 0;
-    int sharing = seat->shares ? seat->locals : 1;
-    int count = zero_slices(floats, seat->rank, seat->workers, options->replicas, slices);
-    double part, pool = options->stage == 3 ? sizes->lent_both : sizes->lent_gradients;
-
-    for (int i = 0; i < count; i++)
-        kept += slices[i].count;
-    part = sizeof(float) * (double)kept;
-    m->of[TRAIN_MEMORY_SLOTS].own = sizes->slots * part;
-    if (options->stage == 1)
-        return;
-    pool = seat->workers > 1 ? pool : 0;
-    m->of[TRAIN_MEMORY_GRADIENTS] = (struct train_bytes){
-        .own = part + (q->accumulates ? sizes->weights : 0) + (sharing > 1 ? 0 : pool),
-        .shared = sharing > 1 ? sharing * pool : 0,
-    };
-    if (sharing > 1) /* the space of the exchange has the head alone */
-        m->of[TRAIN_MEMORY_COMMUNICATION].shared += pool - sizes->weights;
-    if (options->stage == 3)
-        m->of[TRAIN_MEMORY_WEIGHTS].own = part + sizes->statistics;
 }
 
 /* All that this worker's memory has of a group. */
@@ -457,7 +427,6 @@ const struct train_strategy train_strategy_zero = {
                                       "stage=3,replicas=2", NULL},
     .state_size = sizeof(struct zero),
     .place = zero_place,
-    .memory = zero_memory,
     .settle = zero_settle,
     .lends = zero_lends,
     .open = zero_open,
