@@ -9,6 +9,17 @@
 
 #include "coll/coll.h"
 
+/* Which sum a reduction computes, bit for bit; scaled values are rounded before they are added. */
+enum coll_order {
+    COLL_ORDER_NONE,  /* no reduction */
+    COLL_ORDER_RANKS, /* (x0 + x1) + x2 … */
+    COLL_ORDER_RING,  /* of slice s: (x[s+1] + x[s+2]) + … + x[s], around the ring */
+    COLL_ORDER_TREE,  /* ranks from p, the largest power of two, on are added to 0 …; then halves
+                         of p are added to each other: x[r] += x[r + p/2], x[r + p/4] … */
+    COLL_ORDER_OTHER, /* a library's own; the same ranks give the same bits */
+    COLL_ORDER_HOSTS, /* ranks of each host in order; then hosts in the order of their leaders */
+};
+
 /* One call, as the algorithm sees it. There are at least two ranks and one byte. */
 struct coll_call {
     int root;
@@ -19,21 +30,11 @@ struct coll_call {
     struct coll_space *space; /* x lives there, NULL: private */
     size_t offset;            /* in the space */
     const struct coll_sum *sum;
-    bool in_place; /* the sum must be in x; otherwise wherever `result` says */
-    float *result; /* of an all-reduce; x unless the algorithm sets it */
-    uint32_t tag;  /* of all its messages */
+    enum coll_order order; /* of coll_direct's sums, without scales; NONE: that of its team */
+    bool in_place;         /* the sum must be in x; otherwise wherever `result` says */
+    float *result;         /* of an all-reduce; x unless the algorithm sets it */
+    uint32_t tag;          /* of all its messages */
     double deadline;
-};
-
-/* Which sum a reduction computes, bit for bit; scaled values are rounded before they are added. */
-enum coll_order {
-    COLL_ORDER_NONE,  /* no reduction */
-    COLL_ORDER_RANKS, /* (x0 + x1) + x2 … */
-    COLL_ORDER_RING,  /* of slice s: (x[s+1] + x[s+2]) + … + x[s], around the ring */
-    COLL_ORDER_TREE,  /* ranks from p, the largest power of two, on are added to 0 …; then halves
-                         of p are added to each other: x[r] += x[r + p/2], x[r + p/4] … */
-    COLL_ORDER_OTHER, /* a library's own; the same ranks give the same bits */
-    COLL_ORDER_HOSTS, /* ranks of each host in order; then hosts in the order of their leaders */
 };
 
 struct coll_algorithm {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operations on the engine of the group (comm/engine.h). An asynchronous all-reduce is an order
+ * Operations on the engine of the group (comm/engine.h). An asynchronous one is an order
  * with a place in a queue and a ticket, its number from 1. A synchronous operation is an order that
  * is waited for at once, or, without an engine, a call. After the first failure the group is void
  * and what is queued ends with the same code.
@@ -17,12 +17,18 @@
 
 enum { QUEUE = 256 }; /* operations that may be under way or not yet waited for */
 
+typedef base_status owned_order(struct coll *c, struct coll_call *call,
+                                const struct coll_keepers *k);
+
 struct operation {
     struct comm_task task;
     struct coll *c;
     struct coll_call call;
     struct coll_sum sum;
     float scale[COMM_MAX_WORKERS];
+    /* Of a range that is divided between ranks; NULL: an all-reduce. */
+    owned_order *owned;
+    struct coll_keepers keepers;
 };
 
 struct coll_async {
@@ -35,6 +41,8 @@ static base_status run_one(struct operation *op)
 {
     if (op->call.count == 0)
         return BASE_OK;
+    if (op->owned != NULL)
+        return op->owned(op->c, &op->call, &op->keepers);
     if (op->c->world.size > 1)
         return coll_run(op->c, COLL_ALL_REDUCE, &op->call);
     if (op->sum.scale != NULL)
@@ -66,6 +74,27 @@ static base_status find_engine(const struct coll *c, struct comm_engine **engine
     return BASE_OK;
 }
 
+/* The next place in the queue, once it is free. */
+static struct operation *next_operation(struct coll *c, struct comm_engine *engine)
+{
+    struct operation *op;
+
+    if (c->async == NULL)
+        c->async = base_calloc(1, sizeof *c->async);
+    op = &c->async->queue[c->async->started % QUEUE];
+    if (c->async->started >= QUEUE)
+        base_ignore(comm_engine_wait(engine, &op->task, INFINITY));
+    op->c = c;
+    op->owned = NULL;
+    return op;
+}
+
+static void start(struct operation *op, struct comm_engine *engine, uint64_t *ticket_p)
+{
+    *ticket_p = ++op->c->async->started;
+    comm_engine_order(engine, run_timed, op, &op->task);
+}
+
 base_status coll_start_all_reduce(struct coll *c, struct coll_space *space, size_t offset,
                                   size_t count, const struct coll_sum *sum, uint64_t *ticket_p)
 {
@@ -77,12 +106,7 @@ base_status coll_start_all_reduce(struct coll *c, struct coll_space *space, size
     *ticket_p = 0;
     TRY(find_engine(c, &engine));
     TRY(coll_space_call(space, offset, count, sum, &call));
-    if (c->async == NULL)
-        c->async = base_calloc(1, sizeof *c->async);
-    op = &c->async->queue[c->async->started % QUEUE];
-    if (c->async->started >= QUEUE)
-        base_ignore(comm_engine_wait(engine, &op->task, INFINITY));
-    op->c = c;
+    op = next_operation(c, engine);
     op->call = call;
     op->sum = *call.sum;
     op->call.sum = &op->sum;
@@ -90,10 +114,62 @@ base_status coll_start_all_reduce(struct coll *c, struct coll_space *space, size
         memcpy(op->scale, op->sum.scale, (size_t)c->world.size * sizeof *op->scale);
         op->sum.scale = op->scale;
     }
-    *ticket_p = ++c->async->started;
-    comm_engine_order(engine, run_timed, op, &op->task);
+    start(op, engine, ticket_p);
 out:
     return st;
+}
+
+static base_status check_owned(const struct coll *c, const struct coll_owned *range)
+{
+    if (range->from > range->whole || range->count > range->whole - range->from)
+        return base_fail(BASE_ERR_INTERNAL, "[%zu, %zu + %zu) is not inside a vector of %zu floats",
+                         range->from, range->from, range->count, range->whole);
+    if (range->copies < 1 || range->copies > c->world.size)
+        return base_fail(BASE_ERR_INTERNAL, "%d copies of a slice, but there are %d ranks",
+                         range->copies, c->world.size);
+    return BASE_OK;
+}
+
+static base_status start_owned(struct coll *c, struct coll_space *space, size_t offset,
+                               const struct coll_keepers *keepers, owned_order *run,
+                               uint64_t *ticket_p)
+{
+    base_status st = BASE_OK;
+    struct comm_engine *engine;
+    struct coll_call call;
+    struct operation *op;
+
+    *ticket_p = 0;
+    TRY(find_engine(c, &engine));
+    TRY(coll_space_call(space, offset, keepers->range.count, NULL, &call));
+    TRY(check_owned(c, &keepers->range));
+    op = next_operation(c, engine);
+    op->call = call;
+    op->keepers = *keepers;
+    op->owned = run;
+    start(op, engine, ticket_p);
+out:
+    return st;
+}
+
+base_status coll_start_reduce_owned(struct coll *c, struct coll_space *space, size_t offset,
+                                    const struct coll_owned *range, float *const *kept,
+                                    uint64_t *ticket_p)
+{
+    struct coll_keepers keepers = {.range = *range};
+
+    for (int i = 0; i < range->copies && i < COMM_MAX_WORKERS; i++)
+        keepers.kept[i] = kept[i];
+    return start_owned(c, space, offset, &keepers, coll_reduce_owned, ticket_p);
+}
+
+base_status coll_start_gather_owned(struct coll *c, struct coll_space *space, size_t offset,
+                                    const struct coll_owned *range, const float *mine,
+                                    uint64_t *ticket_p)
+{
+    struct coll_keepers keepers = {.range = *range, .kept = {(float *)mine}}; /* is only read */
+
+    return start_owned(c, space, offset, &keepers, coll_gather_owned, ticket_p);
 }
 
 base_status coll_async_wait(struct coll *c, uint64_t ticket, float **result_p)

@@ -164,7 +164,7 @@ float coll_scale_of(const struct coll_call *call, int rank)
 
 /* A rank that has left the group writes nothing more into memory it shares: the last operation may
  * still succeed for the others, who then read what it brought. */
-base_status coll_run(struct coll *c, enum coll_kind kind, struct coll_call *call)
+base_status coll_begin(struct coll *c, enum coll_kind kind, struct coll_call *call)
 {
     base_status st = comm_group_ended(c->group);
 
@@ -172,7 +172,14 @@ base_status coll_run(struct coll *c, enum coll_kind kind, struct coll_call *call
         return st;
     call->tag = coll_tag(c, (int)kind, c->sequence++);
     call->deadline = coll_deadline(c);
-    return coll_choose(c, kind, call)->run(c, call);
+    return BASE_OK;
+}
+
+base_status coll_run(struct coll *c, enum coll_kind kind, struct coll_call *call)
+{
+    base_status st = coll_begin(c, kind, call);
+
+    return st == BASE_OK ? coll_choose(c, kind, call)->run(c, call) : st;
 }
 
 struct operation {

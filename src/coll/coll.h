@@ -118,6 +118,27 @@ base_status coll_share(struct coll *c, const char *key, size_t bytes, struct com
  * started ends before comm_engine_end returns, OK or with the group's failure. */
 base_status coll_start_all_reduce(struct coll *c, struct coll_space *space, size_t offset,
                                   size_t count, const struct coll_sum *sum, uint64_t *ticket_p);
+
+/* A vector of `whole` floats that no rank needs to have as a whole. The ranks keep its slices
+ * (coll_slice): slice r is kept by rank r, its owner, and by the copies - 1 ranks after it, around.
+ * The operations below are about floats [from, from + count) of it, which every rank has or gets at
+ * [offset, offset + count) of its buffer in the space. All ranks pass the same numbers. */
+struct coll_owned {
+    size_t whole, from, count;
+    int copies; /* 1 … size */
+};
+/* Sums the range over all ranks: kept[i] (i < copies) is this rank's memory of slice rank - i,
+ * around, which gets the sums that belong there. The bits are those of coll_space_all_reduce of the
+ * whole vector; if that is a library's own, those of its sums in rank order. Afterwards the
+ * range in the space is undefined. */
+base_status coll_start_reduce_owned(struct coll *c, struct coll_space *space, size_t offset,
+                                    const struct coll_owned *range, float *const *kept,
+                                    uint64_t *ticket_p);
+/* Every rank gets the range from its owners; `mine` is this rank's own slice. */
+base_status coll_start_gather_owned(struct coll *c, struct coll_space *space, size_t offset,
+                                    const struct coll_owned *range, const float *mine,
+                                    uint64_t *ticket_p);
+
 /* Waits until the operation of that ticket and all before it are complete. */
 base_status coll_async_wait(struct coll *c, uint64_t ticket, float **result_p);
 double coll_async_busy(const struct coll *c); /* seconds that such operations have run */

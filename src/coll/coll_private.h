@@ -84,6 +84,8 @@ struct coll *coll_new(struct comm_group *group, int size, int me);
 /* Collective: teams, memory, costs, algorithms. */
 base_status coll_connect(struct coll *c, const char *forced);
 const struct comm_member *coll_member(const struct coll *c, int rank);
+/* The tag and the deadline of an operation that begins now; fails where the group has ended. */
+base_status coll_begin(struct coll *c, enum coll_kind kind, struct coll_call *call);
 /* Runs one operation with the algorithm that is forced or estimated best. */
 base_status coll_run(struct coll *c, enum coll_kind kind, struct coll_call *call);
 static inline size_t coll_least(size_t a, size_t b)
@@ -103,6 +105,23 @@ void coll_async_close(struct coll *c);
 /* A checked call of an all-reduce in a space. */
 base_status coll_space_call(struct coll_space *space, size_t offset, size_t count,
                             const struct coll_sum *sum, struct coll_call *call_p);
+
+/* ---- owned.c; call->x is the range */
+
+struct coll_keepers {
+    struct coll_owned range;
+    float *kept[COMM_MAX_WORKERS]; /* memory of slice rank - i, `copies` of them; gather: kept[0] */
+};
+
+base_status coll_reduce_owned(struct coll *c, struct coll_call *call, const struct coll_keepers *k);
+base_status coll_gather_owned(struct coll *c, struct coll_call *call, const struct coll_keepers *k);
+
+/* ---- order.c */
+
+/* y = the sum of x[0 … size) in that order, `slice` being the one of RING; HOSTS is none that one
+ * rank makes. Of OTHER the sum in the order of ranks. y may be among x. */
+void coll_sum_in_order(enum coll_order order, int size, int slice, size_t count,
+                       const float *const *x, float *y);
 
 /* ---- part.c */
 
@@ -176,7 +195,7 @@ void coll_blocks_of(const struct coll_call *call, const struct coll_team *team,
  * order around the ring, its own last. GATHER: everybody's own block goes to all. */
 base_status coll_ring(struct coll *c, const struct coll_call *call, const struct coll_team *team,
                       const struct coll_blocks *blocks, unsigned phases);
-/* The same with everybody talking to everybody; sums in the order of the team. */
+/* The same with everybody talking to everybody; sums in the order of the team, or call->order. */
 base_status coll_direct(struct coll *c, const struct coll_call *call, const struct coll_team *team,
                         const struct coll_blocks *blocks, unsigned phases);
 /* Bytes that come from `parent` (-1: they are here) go on to `children`. */

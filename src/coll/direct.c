@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Everybody talks to everybody. REDUCE: a member's block of everybody comes to it and is summed in
- * the order of the team, message by message; GATHER: a message goes to all as soon as it was
- * summed. Between two members the messages of REDUCE come first.
+ * the order of the team, or in the one that the call names, message by message; GATHER: a message
+ * goes to all as soon as it was summed. Between two members the messages of REDUCE come first.
  *
  * With bf16 on the wire others' blocks are packed where they lie: REDUCE leaves them behind.
  */
@@ -156,8 +156,11 @@ static void sum_next(struct direct *d)
             coll_kernels()->unpack(count, (const uint16_t *)staged + count, staged);
         sources[p.member] = staged;
     }
-    coll_kernels()->sum(count, d->team->size, sources, d->call->sum->scale ? d->scale : NULL, 1, &x,
-                        false);
+    if (d->call->order != COLL_ORDER_NONE)
+        coll_sum_in_order(d->call->order, d->team->size, d->team->me, count, sources, x);
+    else
+        coll_kernels()->sum(count, d->team->size, sources, d->call->sum->scale ? d->scale : NULL, 1,
+                            &x, false);
     if (d->packed && d->phases & COLL_PHASE_GATHER) { /* the owner keeps what the others get */
         uint16_t *packed = (uint16_t *)result_slot(d, d->summed);
 

@@ -36,13 +36,15 @@ void model_weights_fini(struct model_weights *w)
 struct item {
     struct store_tensor head;       /* owns its name */
     const struct nn_tensor *tensor; /* NULL: `tracked` */
-    float *memory;                  /* of the tensor */
+    float *memory;                  /* of the tensor; NULL: a carrier has it */
+    int slot;                       /* -1: of the weights */
     int64_t *tracked;
 };
 
 struct items {
     struct item *at;
     size_t count;
+    const struct model_carrier *carrier;
 };
 
 static void add_item(struct items *items, struct item item)
@@ -58,7 +60,8 @@ static void free_items(struct items *items)
     base_free(items->at);
 }
 
-static void add_tensor(struct items *items, const struct nn_tensor *tensor, char *name,
+/* `buffer` NULL: a carrier has it. */
+static void add_tensor(struct items *items, const struct nn_tensor *tensor, char *name, int slot,
                        float *buffer)
 {
     struct store_tensor head = {.name = name, .type = STORE_F32, .rank = tensor->rank};
@@ -68,8 +71,10 @@ static void add_tensor(struct items *items, const struct nn_tensor *tensor, char
         head.shape[i] = (uint64_t)tensor->dims[i];
     if (tensor->rank == 2)
         head.shape[1] = (uint64_t)tensor->values / (uint64_t)tensor->dims[0];
-    add_item(items,
-             (struct item){.head = head, .tensor = tensor, .memory = buffer + tensor->offset});
+    add_item(items, (struct item){.head = head,
+                                  .tensor = tensor,
+                                  .slot = slot,
+                                  .memory = buffer != NULL ? buffer + tensor->offset : NULL});
 }
 
 /* Beside "bn1.running_mean" a file has "bn1.num_batches_tracked". */
@@ -88,17 +93,17 @@ static void add_tracked(struct items *items, const struct nn_tensor *tensor, int
 
 static struct items list_weights(const struct model_weights *w)
 {
-    struct items items = {0};
+    struct items items = {.carrier = w->carrier};
 
     for (size_t i = 0; i < nn_graph_params(w->graph); i++) {
         const struct nn_tensor *t = nn_graph_param(w->graph, i);
 
-        add_tensor(&items, t, base_strdup(t->name), w->weights);
+        add_tensor(&items, t, base_strdup(t->name), -1, w->carrier == NULL ? w->weights : NULL);
     }
     for (size_t i = 0; i < nn_graph_stats(w->graph); i++) {
         const struct nn_tensor *t = nn_graph_stat(w->graph, i);
 
-        add_tensor(&items, t, base_strdup(t->name), w->statistics);
+        add_tensor(&items, t, base_strdup(t->name), -1, w->statistics);
         add_tracked(&items, t, &w->tracked[i]);
     }
     return items;
@@ -106,30 +111,43 @@ static struct items list_weights(const struct model_weights *w)
 
 static struct items list_slots(const struct model_slots *slots)
 {
-    struct items items = {0};
+    struct items items = {.carrier = slots->carrier};
 
     for (int slot = 0; slot < slots->count; slot++)
         for (size_t i = 0; i < nn_graph_params(slots->graph); i++) {
             const struct nn_tensor *t = nn_graph_param(slots->graph, i);
 
-            add_tensor(&items, t, base_format("%s.%s", slots->names[slot], t->name),
-                       slots->at[slot]);
+            add_tensor(&items, t, base_format("%s.%s", slots->names[slot], t->name), slot,
+                       slots->carrier == NULL ? slots->at[slot] : NULL);
         }
     return items;
 }
 
-/* Room for the largest tensor, in canonical order. */
-static base_status make_room(const struct items *items, float **canonical_p)
+/* Room for the largest tensor: canonical, or as in memory. */
+static base_status make_room(const struct items *items, bool canonical, float **room_p)
 {
     size_t most = 1;
 
-    for (size_t i = 0; i < items->count; i++)
-        if (items->at[i].tensor != NULL && items->at[i].tensor->values > most)
-            most = items->at[i].tensor->values;
-    return base_tensor(most, sizeof(float), "a tensor between memory and file", canonical_p);
+    for (size_t i = 0; i < items->count; i++) {
+        const struct nn_tensor *t = items->at[i].tensor;
+        size_t floats = t == NULL ? 0 : canonical ? t->values : t->floats;
+
+        most = floats > most ? floats : most;
+    }
+    return base_tensor(most, sizeof(float), "a tensor between memory and file", room_p);
 }
 
 /* ---- writing ---- */
+
+static base_status bring(const struct items *items, const struct item *item, const float **memory_p)
+{
+    const struct model_carrier *carrier = items->carrier;
+
+    *memory_p = item->memory;
+    if (item->memory != NULL)
+        return BASE_OK;
+    return carrier->bring(carrier->context, item->slot, item->tensor, memory_p);
+}
 
 static base_status write_items(const struct items *items, const char *path)
 {
@@ -138,18 +156,20 @@ static base_status write_items(const struct items *items, const char *path)
     struct store_writer *writer = NULL;
     float *canonical = NULL;
 
-    TRY(make_room(items, &canonical));
+    TRY(make_room(items, true, &canonical));
     for (size_t i = 0; i < items->count; i++)
         heads[i] = items->at[i].head;
     TRY(store_create(path, heads, items->count, &writer));
     for (size_t i = 0; i < items->count; i++) {
         const struct item *item = &items->at[i];
+        const float *memory;
 
         if (item->tensor == NULL) {
             TRY(store_write(writer, item->tracked, sizeof *item->tracked));
             continue;
         }
-        nn_tensor_export(item->tensor, item->memory, canonical);
+        TRY(bring(items, item, &memory));
+        nn_tensor_export(item->tensor, memory, canonical);
         TRY(store_write(writer, canonical, item->tensor->values * sizeof(float)));
     }
     st = store_finish(writer);
@@ -201,17 +221,28 @@ static const struct store_tensor *find_tensor(const struct store_file *file, con
     return found;
 }
 
-static base_status read_tensor(const struct item *item, const struct store_tensor *found,
-                               float *canonical)
+static base_status check_tensor(const struct item *item, const struct store_tensor *found)
 {
     if (found == NULL)
         return base_fail(BASE_ERR_DATA, "tensor %s is missing from the file", item->head.name);
     if (!same_shape(&item->head, found))
         return base_fail(BASE_ERR_DATA, "tensor %s has another shape or type than the model's",
                          item->head.name);
-    store_read_floats(found, canonical);
-    nn_tensor_import(item->tensor, canonical, item->memory);
     return BASE_OK;
+}
+
+/* `room` is for a tensor of a carrier. */
+static base_status read_tensor(const struct items *items, const struct item *item,
+                               const struct store_tensor *found, float *canonical, float *room)
+{
+    const struct model_carrier *carrier = items->carrier;
+    float *memory = item->memory != NULL ? item->memory : room;
+
+    store_read_floats(found, canonical);
+    nn_tensor_import(item->tensor, canonical, memory);
+    if (item->memory != NULL)
+        return BASE_OK;
+    return carrier->take(carrier->context, item->slot, item->tensor, memory);
 }
 
 static void read_tracked(const struct item *item, const struct store_tensor *found)
@@ -225,10 +256,12 @@ static base_status read_items(const struct items *items, const struct store_file
                               struct base_str *skipped, size_t *loaded_p)
 {
     base_status st = BASE_OK;
-    float *canonical = NULL;
+    float *canonical = NULL, *room = NULL;
 
     *loaded_p = 0;
-    TRY(make_room(items, &canonical));
+    TRY(make_room(items, true, &canonical));
+    if (items->carrier != NULL)
+        TRY(make_room(items, false, &room));
     for (size_t i = 0; i < items->count; i++) {
         const struct item *item = &items->at[i];
         const struct store_tensor *found = find_tensor(file, item->head.name);
@@ -237,16 +270,19 @@ static base_status read_items(const struct items *items, const struct store_file
             read_tracked(item, found);
             continue;
         }
-        st = read_tensor(item, found, canonical);
-        if (st == BASE_OK)
-            (*loaded_p)++;
-        else if (skipped == NULL)
+        st = check_tensor(item, found);
+        if (st != BASE_OK && skipped == NULL)
             goto out;
-        else
+        if (st != BASE_OK) {
             base_str_add(skipped, "%s%s", skipped->length ? ", " : "", item->head.name);
-        st = BASE_OK;
+            st = BASE_OK;
+            continue;
+        }
+        TRY(read_tensor(items, item, found, canonical, room));
+        (*loaded_p)++;
     }
 out:
+    base_free(room);
     base_free(canonical);
     return st;
 }

@@ -14,11 +14,25 @@
 /* The file of a checkpoint that holds the weights. */
 #define MODEL_WEIGHTS_FILE "model.safetensors"
 
+/* For weights and slots that are not in this memory as a whole: the floats of one tensor at a time,
+ * in memory order, in the order of the graph's parameters, slot by slot. */
+struct model_carrier {
+    /* A tensor that is to be written; *memory_p stays until the next call. `slot` is -1 of the
+     * weights. */
+    base_status (*bring)(void *context, int slot, const struct nn_tensor *tensor,
+                         const float **memory_p);
+    /* One that was read. */
+    base_status (*take)(void *context, int slot, const struct nn_tensor *tensor,
+                        const float *memory);
+    void *context;
+};
+
 struct model_weights {
     const struct nn_graph *graph; /* borrowed */
     size_t floats;                /* of `weights` */
     float *weights, *statistics;
     int64_t *tracked; /* PyTorch's num_batches_tracked, one for each statistics tensor */
+    const struct model_carrier *carrier; /* in place of `weights`; or NULL */
 };
 
 /* All zeros. On failure the result is zeros too. */
@@ -38,6 +52,7 @@ struct model_slots {
     int count;
     const char *const *names;
     float *const *at;
+    const struct model_carrier *carrier; /* in place of `at`; or NULL */
 };
 
 base_status model_slots_write(const struct model_slots *slots, const char *path);

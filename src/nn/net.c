@@ -97,6 +97,12 @@ static double now(const struct nn_net *net)
     return net->times != NULL ? base_now() : 0;
 }
 
+/* Without samples only the layers run that others wait for. */
+static bool is_due(const struct nn_net *net, const struct nn_node *node)
+{
+    return net->piece->n > 0 || (node->layer->reduces && net->setup.reduce.sum != NULL);
+}
+
 static base_status forward_layer(struct nn_net *net, int j, bool training)
 {
     base_status st = BASE_OK;
@@ -105,8 +111,7 @@ static base_status forward_layer(struct nn_net *net, int j, bool training)
 
     pass->n = net->piece->n;
     pass->training = training;
-    if (!pass->node->identity && pass->node->layer->forward != NULL &&
-        (net->piece->n > 0 || pass->node->layer->reduces))
+    if (!pass->node->identity && pass->node->layer->forward != NULL && is_due(net, pass->node))
         TRY(pass->node->layer->forward(pass));
     if (hook->call != NULL && !pass->node->hidden)
         hook->call(hook->context, pass->node, net->piece->n, output_of(net, j));
@@ -135,7 +140,8 @@ base_status nn_net_forward(struct nn_net *net, const struct nn_batch *batch, boo
 
     *outcome_p = (struct nn_outcome){0};
     piece->can_learn = false;
-    if (batch->n < (net->setup.reduce.sum == NULL) || batch->n > net->setup.n_max)
+    if (batch->n < (net->setup.reduce.sum == NULL && net->setup.lender.borrow == NULL) ||
+        batch->n > net->setup.n_max)
         TRY(base_fail(BASE_ERR_INTERNAL, "a batch of %d samples in a network made for %d", batch->n,
                       net->setup.n_max));
     piece->n = batch->n;
@@ -167,7 +173,7 @@ static base_status backward_layer(struct nn_net *net, int j, float scale)
     bool save = node->layer->naming == NN_NAMING_SAVE;
 
     if (!places->runs || node->layer->backward == NULL || (node->identity && !save) ||
-        (net->piece->n == 0 && !node->layer->reduces))
+        !is_due(net, node))
         return BASE_OK;
     if (places->first_use && pass->dother != NULL)
         memset(pass->dother, 0,

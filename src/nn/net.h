@@ -102,9 +102,10 @@ struct nn_outcome {
     const int32_t *predicted; /* (n), valid until this piece's next forward */
 };
 
-/* n may be 0 where there is a reduce: only the layers that use it run, for the others' sake, and
- * the backward overwrites no other gradients. samples.labels and .targets NULL: predictions only.
- * training: batch statistics and dropout; otherwise running statistics, no dropout. */
+/* n may be 0 where there is a reduce or a lender, for the others' sake: only the layers that use
+ * the reduce run; everything is borrowed, and lent gradients become 0; no other gradients are
+ * written. samples.labels and .targets NULL: predictions only. training: batch statistics and
+ * dropout; otherwise running statistics, no dropout. */
 base_status nn_net_forward(struct nn_net *net, const struct nn_batch *batch, bool training,
                            struct nn_outcome *outcome_p);
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Entering a view: its members tell each other how far they are; the furthest is what is committed.
- * A worker that is new or less far gets that state from the lowest rank that has it: the
- * description as JSON, the buffers as they are. Then all have the same weights, which is checked,
- * and rank 0 has the run's folder. Nothing here depends on which worker was lost or why.
+ * Entering a view: its members tell each other which ranges of the state they hold, at which
+ * versions (agree.c). The newest version that they have whole between them is what is committed;
+ * its description comes from the lowest rank that has some of it, as JSON, and what a worker is to
+ * hold and lacks from the lowest rank that has it. Where a lost worker had the only copy of a
+ * range no version is whole: all go back to the newest checkpoint (begin.c). Then weights are
+ * compared between their holders, and rank 0 has the run's folder. Nothing here depends on which
+ * worker was lost or why.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,85 +17,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "comm/frame.h"
-#include "train/session.h"
-#include "train/snapshot.h"
-
-struct note {            /* what a member says of itself */
-    int64_t step, epoch; /* -1: it has no state */
-    int64_t saved_step;
-    uint32_t has_run, founds; /* founds: was there from the beginning and may make a state */
-    char digest[BASE_SHA256_HEX];
-};
-
-struct agreed {
-    int source, run_source; /* ranks; run_source -1: no worker has a run yet */
-    bool fresh;             /* no worker had a state */
-    bool behind;            /* this worker needs the source's state */
-    bool all_current;       /* no worker does */
-    int64_t saved_step;     /* rank 0's */
-};
-
-static bool ahead(const struct note *a, const struct note *b)
-{
-    return a->step != b->step ? a->step > b->step : a->epoch > b->epoch;
-}
-
-static struct note note_of(const struct train_session *s)
-{
-    struct note n = {.step = s->whole ? s->state.position.step : -1,
-                     .epoch = s->whole ? s->state.position.epoch : -1,
-                     .saved_step = s->saved_step,
-                     .has_run = s->run.path != NULL,
-                     .founds = train_team_since(&s->team) <= 1};
-
-    memcpy(n.digest, s->digest, sizeof n.digest);
-    return n;
-}
-
-/* A worker that has other data than the source leaves; the others go on in the view that follows.
- */
-static base_status check_data(const struct train_session *s, const struct note *all, int source)
-{
-    const struct comm_member *members = s->team.view.members;
-    int odd = -1, rank = s->team.exchange.rank;
-
-    for (int i = 0; i < s->team.exchange.size; i++)
-        if (odd != rank && memcmp(all[i].digest, all[source].digest, sizeof all[i].digest) != 0)
-            odd = i;
-    if (odd < 0)
-        return BASE_OK;
-    return base_fail(odd == rank ? BASE_ERR_DATA : BASE_ERR_PEER_LOST,
-                     "%s is not the same data for worker %u and worker %u", s->job->data,
-                     members[source].id, members[odd].id);
-}
-
-static base_status agree(struct train_session *s, struct agreed *agreed_p)
-{
-    base_status st = BASE_OK;
-    struct note mine = note_of(s), all[COMM_MAX_WORKERS];
-    struct agreed a = {.run_source = -1, .all_current = true};
-    int rank = s->team.exchange.rank, size = s->team.exchange.size;
-
-    TRY(train_team_gather(&s->team, &mine, sizeof mine, all));
-    for (int i = 1; i < size; i++)
-        if (ahead(&all[i], &all[a.source]))
-            a.source = i;
-    TRY(check_data(s, all, a.source));
-    for (int i = size - 1; i >= 0; i--) {
-        if (all[i].has_run && a.run_source != a.source)
-            a.run_source = i;
-        a.all_current &= !ahead(&all[a.source], &all[i]);
-    }
-    a.fresh = all[a.source].step < 0;
-    a.behind = a.fresh ? rank != a.source : ahead(&all[a.source], &all[rank]);
-    a.saved_step = all[0].saved_step;
-    if (a.fresh && !all[a.source].founds)
-        TRY(base_fail(BASE_ERR_DATA, "no worker is left that knows the state of the training; go "
-                                     "on from its last checkpoint with --resume"));
-    *agreed_p = a;
-out:
-    return st;
-}
+#include "train/agree.h"
+#include "train/carry.h"
 
 /* ---- the state ---- */
 
@@ -102,11 +28,22 @@ static json_t *describe(const struct train_session *s)
 
     for (size_t i = 0; i < nn_graph_stats(s->state.graph); i++)
         json_array_append_new(tracked, json_integer(s->state.tracked[i]));
-    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:f, s:I, s:I}", "model", s->task->text(s),
+    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:f, s:I, s:I, s:b}", "model", s->task->text(s),
                      "kernels", s->kernels, "batch", (json_int_t)s->plan.batch, "position",
                      train_position_to_json(&s->state.position), "tracked", tracked, "first_loss",
                      s->first_loss, "saved_step", (json_int_t)s->saved_step, "leader",
-                     (json_int_t)s->leader);
+                     (json_int_t)s->leader, "file", train_session_has_file(s));
+}
+
+/* A worker without a state makes ready for it; what an earlier view left half-made is of use if it
+ * is of the same model. */
+static base_status take_model(struct train_session *s, const char *model, const char *kernels)
+{
+    if (s->whole || (s->state.graph != NULL && s->kernels != NULL &&
+                     strcmp(s->task->text(s), model) == 0 && strcmp(s->kernels, kernels) == 0))
+        return BASE_OK;
+    train_session_discard(s);
+    return train_session_follow(s, model, kernels);
 }
 
 static base_status take_description(struct train_session *s, const json_t *d)
@@ -114,6 +51,7 @@ static base_status take_description(struct train_session *s, const json_t *d)
     base_status st = BASE_OK;
     const char *model = NULL, *kernels = NULL;
     json_t *position = NULL, *tracked = NULL;
+    size_t norms;
 
     TRY(base_json_string(d, "model", &model));
     TRY(base_json_string(d, "kernels", &kernels));
@@ -122,20 +60,21 @@ static base_status take_description(struct train_session *s, const json_t *d)
     TRY(base_json_array(d, "tracked", &tracked));
     if (s->plan.batch < 1)
         TRY(base_fail(BASE_ERR_DATA, "a batch of %" PRId64 " samples", s->plan.batch));
-    if (!s->whole) {
-        train_session_discard(s); /* half of a state whose source was lost */
-        TRY(train_session_follow(s, model, kernels));
-    }
-    s->whole = false; /* until the buffers are there, too */
+    TRY(take_model(s, model, kernels));
     TRY(train_position_from_json(position, &s->state.position));
-    for (size_t i = 0; i < nn_graph_stats(s->state.graph); i++)
+    norms = nn_graph_stats(s->state.graph);
+    if (s->whole) /* the former counts may be needed again */
+        s->state.tracked = base_calloc(norms, sizeof *s->state.tracked);
+    for (size_t i = 0; i < norms; i++)
         s->state.tracked[i] = json_integer_value(json_array_get(tracked, i));
     TRY(base_json_real(d, "first_loss", &s->first_loss));
 out:
     return st;
 }
 
-static base_status share_description(struct train_session *s, const struct agreed *a)
+/* *file_p: the source has a file that the state is loaded from. */
+static base_status share_description(struct train_session *s, const struct train_agreed *a,
+                                     bool *file_p)
 {
     base_status st = BASE_OK;
     bool source = s->team.exchange.rank == a->source;
@@ -143,8 +82,10 @@ static base_status share_description(struct train_session *s, const struct agree
     int64_t leader = 0;
 
     TRY(train_team_tell(&s->team, a->source, &description));
-    if (a->behind)
+    if (!source &&
+        (!s->whole || train_version_compare(train_state_version(&s->state), a->version) != 0))
         TRY(take_description(s, description));
+    *file_p = json_is_true(json_object_get(description, "file"));
     TRY(base_json_integer(description, "saved_step", &s->saved_step));
     TRY(base_json_integer(description, "leader", &leader));
     s->leader = (uint32_t)leader;
@@ -153,39 +94,115 @@ out:
     return st;
 }
 
-static base_status share_buffers(struct train_session *s, const struct agreed *a)
+/* ---- memory and values ---- */
+
+/* The state while it is replaced: what was stays until what comes is whole. */
+struct refill {
+    struct train_state before;
+    bool kept;               /* `before` is a state to return to */
+    bool made[TRAIN_GROUPS]; /* the session's state has new memory */
+    float *statistics;       /* that this worker lacked */
+};
+
+static bool lacks(const struct train_session *s, const struct train_agreed *a,
+                  enum train_group group)
+{
+    struct train_transfer *list;
+    size_t count =
+        train_holds_transfers(a->held, a->places, s->team.exchange.size, a->version, &list);
+    bool yes = false;
+
+    for (size_t i = 0; i < count; i++)
+        yes |= list[i].target == s->team.exchange.rank && list[i].group == group;
+    base_free(list);
+    return yes;
+}
+
+static base_status make_room(struct train_session *s, const struct train_agreed *a,
+                             struct refill *r)
 {
     base_status st = BASE_OK;
-    size_t bytes = s->state.floats * sizeof(float);
-    size_t statistics = nn_graph_stat_floats(s->state.graph) * sizeof(float);
-    float *into = s->state.statistics, *unused = NULL;
+    const struct train_holds *wanted = &a->places[s->team.exchange.rank];
+    bool anew = a->fresh || a->back;
 
-    if (a->all_current && !a->fresh)
-        return BASE_OK;
-    TRY(train_team_broadcast(&s->team, a->source, s->state.weights, bytes));
-    for (int i = 0; i < s->state.optimiser->slots; i++)
-        TRY(train_team_broadcast(&s->team, a->source, s->state.slots[i], bytes));
-    /* Between evaluations every worker has statistics of its own: the others' are not for it. */
-    if (!a->behind && s->team.exchange.rank != a->source) {
-        TRY(base_tensor(statistics, 1, "the statistics of another worker", &unused));
-        into = unused;
+    for (enum train_group g = TRAIN_WEIGHTS; g <= TRAIN_SLOTS; g++) {
+        if (train_state_fits(&s->state, g, wanted) && (anew || !lacks(s, a, g)))
+            continue;
+        if (!r->kept)
+            train_state_drop(&s->state, g);
+        TRY(train_state_make_room(&s->state, g, wanted));
+        r->made[g] = true;
     }
-    TRY(train_team_broadcast(&s->team, a->source, into, statistics));
-    s->whole = true;
+    if (!anew && lacks(s, a, TRAIN_STATISTICS))
+        TRY(base_tensor(nn_graph_stat_floats(s->state.graph), sizeof(float),
+                        "the statistics of another worker", &r->statistics));
 out:
-    base_free(unused);
     return st;
 }
 
-base_status train_session_compare(struct train_session *s)
+/* The new values are there: the old ones go. */
+static void accept(struct train_session *s, struct refill *r)
 {
-    char what[64];
+    if (r->statistics != NULL)
+        memcpy(s->state.statistics, r->statistics,
+               nn_graph_stat_floats(s->state.graph) * sizeof(float));
+    for (enum train_group g = TRAIN_WEIGHTS; r->kept && g <= TRAIN_SLOTS; g++)
+        if (r->made[g])
+            train_state_drop(&r->before, g);
+    if (r->kept && r->before.tracked != s->state.tracked)
+        base_free(r->before.tracked);
+    s->state.claims.count = 0;
+    s->whole = true;
+}
 
-    if (s->team.exchange.size == 1)
-        return BASE_OK;
-    snprintf(what, sizeof what, "the weights after step %" PRId64, s->state.position.step);
-    return train_team_compare(
-        &s->team, comm_crc32c(0, s->state.weights, s->state.floats * sizeof(float)), what);
+/* A worker was lost half-way: what was, is. */
+static void go_without(struct train_session *s, struct refill *r)
+{
+    if (!r->kept)
+        return;
+    for (enum train_group g = TRAIN_WEIGHTS; g <= TRAIN_SLOTS; g++)
+        if (r->made[g])
+            train_state_drop(&s->state, g);
+    if (r->before.tracked != s->state.tracked)
+        base_free(s->state.tracked);
+    s->state = r->before;
+}
+
+/* Everything that this worker is to hold comes into its memory. */
+static base_status fill(struct train_session *s, struct train_agreed *a, bool file,
+                        struct refill *r)
+{
+    base_status st = BASE_OK;
+    bool lent = train_strategy_lends(s->strategy, s->options).gradients;
+
+    TRY(train_team_begin(&s->team, lent ? 0 : s->state.floats)); /* lent ones have another place */
+    train_agree_places(s, a);
+    TRY(make_room(s, a, r));
+    TRY(s->task->fit(s));
+    if (a->fresh || a->back)
+        TRY(train_session_begin_state(s, a->places, a->source,
+                                      a->fresh && s->team.exchange.rank == a->source, file));
+    else
+        TRY(train_carry_missing(&s->team, a->held, a->places, a->version,
+                                r->kept ? &r->before : &s->state, &s->state, r->statistics));
+out:
+    return st;
+}
+
+static base_status share_state(struct train_session *s, struct train_agreed *a)
+{
+    base_status st = BASE_OK;
+    bool file = false;
+    struct refill r = {.before = s->state, .kept = s->whole};
+
+    TRY(share_description(s, a, &file));
+    TRY(fill(s, a, file, &r));
+    accept(s, &r);
+out:
+    if (st != BASE_OK)
+        go_without(s, &r);
+    base_free(r.statistics);
+    return st;
 }
 
 static base_status open_strategy(struct train_session *s)
@@ -216,7 +233,7 @@ out:
     return st;
 }
 
-static base_status share_run(struct train_session *s, const struct agreed *a)
+static base_status share_run(struct train_session *s, const struct train_agreed *a)
 {
     base_status st = BASE_OK;
     int source = a->run_source < 0 ? 0 : a->run_source;
@@ -269,33 +286,51 @@ static void tell_view(struct train_session *s, double began)
     base_str_fini(&ids);
 }
 
+/* Some workers had more than what the others can complete it to. */
+static void tell_loss(struct train_session *s, const struct train_agreed *a)
+{
+    int64_t lost = a->newest.step - s->state.position.step;
+
+    s->lost_steps += lost > 0 ? lost : 0;
+    s->lost_samples =
+        s->samples - (s->saved_samples_step == s->state.position.step ? s->saved_samples : 0);
+    if (train_team_leads(&s->team))
+        base_warn("a lost worker had the only copy of a part of the state after step %" PRId64
+                  "; all go back to %s of step %" PRId64,
+                  a->newest.step, s->saved_step >= 0 ? "the checkpoint" : "the beginning, weights",
+                  s->state.position.step);
+    train_journal_back(&s->journal, a->newest.step, s->state.position.step);
+    train_session_forget_epochs(s);
+}
+
 /* In the view that was met: one state, one run. */
 static base_status agree_on_state(struct train_session *s)
 {
     base_status st = BASE_OK;
-    struct agreed a;
-    struct train_snapshot before = {0}; /* of a worker whose state is replaced */
+    struct train_agreed a = {0};
     uint32_t first = s->team.worker != NULL ? s->team.view.members[0].id : 0;
     bool moved;
 
-    TRY(agree(s, &a));
+    TRY(train_agree(s, &a));
+    if (s->strategy->settle != NULL && s->whole)
+        s->strategy->settle(s, a.version);
     if (a.fresh && s->team.exchange.rank == a.source) {
         train_session_discard(s);
         TRY(train_session_create(s));
         s->leader = first;
     }
-    if (a.behind && s->whole)
-        TRY(train_snapshot_take(&before, &s->state));
-    TRY(share_description(s, &a));
+    if (a.back)
+        TRY(train_session_go_back(s, first, &a.source));
+    TRY(share_state(s, &a));
     moved = s->leader != first;
-    if (!a.fresh && !moved)
+    if (!a.fresh && !a.back && !moved)
         s->saved_step = a.saved_step; /* the others only know that it was due */
-    TRY(train_team_begin(&s->team, s->state.floats));
-    TRY(s->task->fit(s));
-    TRY(share_buffers(s, &a));
     TRY(train_session_compare(s));
     TRY(open_strategy(s));
     TRY(share_run(s, &a));
+    if (a.back)
+        tell_loss(s, &a);
+    s->begun = true;
     /* Whether a save that was due has been made only the former rank 0 knows; after an epoch's
      * end there may have been one because the epoch was the best. */
     if (moved && (train_session_save_is_due(s) || s->state.position.cursor == 0)) {
@@ -305,11 +340,7 @@ static base_status agree_on_state(struct train_session *s)
     }
     s->leader = first;
 out:
-    if (before.tracked != NULL && !s->whole) { /* the source was lost half-way */
-        train_snapshot_restore(&before, &s->state);
-        s->whole = true;
-    }
-    train_snapshot_fini(&before);
+    train_agreed_fini(&a);
     return st;
 }
 

@@ -103,8 +103,8 @@ base_status train_eval_run(const struct train_eval *eval, json_t **result_p, cha
     TRY(train_pace_init(&e.pace, (count + (uint32_t)e.batch - 1) / (uint32_t)e.batch));
     base_stop_install(NULL);
     train_clock_start(&e.clock);
-    TRY(train_evaluate(e.net, e.set, part, (struct data_share){0}, e.batch, &e.tally, &e.clock,
-                       &e.pace));
+    TRY(train_evaluate(e.net, e.set, part, (struct data_share){0}, e.batch, false, &e.tally,
+                       &e.clock, &e.pace));
     e.times = train_clock_times(&e.clock);
     *text_p = text_of(&e, eval);
     *result_p = result_of(&e, eval);

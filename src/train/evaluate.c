@@ -6,15 +6,18 @@
 #include "base/stop.h"
 
 base_status train_evaluate(struct nn_net *net, const struct data_set *set, enum data_part part,
-                           struct data_share share, int batch, struct train_tally *tally,
-                           struct train_clock *clock, struct train_pace *pace)
+                           struct data_share share, int batch, bool in_step,
+                           struct train_tally *tally, struct train_clock *clock,
+                           struct train_pace *pace)
 {
     base_status st = BASE_OK;
-    uint32_t first, count, *ids;
+    const uint32_t whole = data_describe(set)->count[part];
+    uint32_t first, count, passes = 0, *ids;
+    struct nn_outcome outcome;
     struct data_loader *loader = NULL;
     enum train_category was = clock->current;
 
-    data_share_of(share, data_describe(set)->count[part], &first, &count);
+    data_share_of(share, whole, &first, &count);
     ids = base_calloc(count, sizeof *ids);
     for (uint32_t i = 0; i < count; i++)
         ids[i] = first + i;
@@ -23,7 +26,6 @@ base_status train_evaluate(struct nn_net *net, const struct data_set *set, enum 
     TRY(data_loader_begin(loader, 0, ids, count));
     for (;;) {
         struct data_batch b;
-        struct nn_outcome outcome;
         double asked = base_now();
 
         if (share.total <= 1 && base_stop_signal() != 0) /* the others wait for their sum */
@@ -33,6 +35,7 @@ base_status train_evaluate(struct nn_net *net, const struct data_set *set, enum 
         train_clock_enter(clock, was);
         if (b.count == 0)
             break;
+        passes++;
         TRY(nn_net_forward(
             net,
             &(struct nn_batch){.n = (int)b.count,
@@ -45,6 +48,8 @@ base_status train_evaluate(struct nn_net *net, const struct data_set *set, enum 
         if (pace != NULL)
             train_pace_add(pace, base_now() - asked, b.count);
     }
+    for (; in_step && passes * (uint64_t)batch < data_share_most(share, whole); passes++)
+        TRY(nn_net_forward(net, &(struct nn_batch){0}, false, &outcome));
 out:
     train_clock_enter(clock, was);
     data_loader_free(loader);

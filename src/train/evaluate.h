@@ -13,9 +13,12 @@
 
 /* Adds every sample of this share of the part to `tally`, in batches of `batch` (at most the
  * network's n_max). Where it is the only share, it stops between batches when the person asked to
- * stop (BASE_ERR_INTERRUPTED). The clock is in TRAIN_DATA while it waits for data. */
+ * stop (BASE_ERR_INTERRUPTED). The clock is in TRAIN_DATA while it waits for data. `in_step`: the
+ * network borrows what all workers gather together, so one whose samples are used up goes on
+ * without any for as long as others may have some. */
 base_status train_evaluate(struct nn_net *net, const struct data_set *set, enum data_part part,
-                           struct data_share share, int batch, struct train_tally *tally,
-                           struct train_clock *clock, struct train_pace *pace /* or NULL */);
+                           struct data_share share, int batch, bool in_step,
+                           struct train_tally *tally, struct train_clock *clock,
+                           struct train_pace *pace /* or NULL */);
 
 #endif

@@ -115,6 +115,15 @@ void train_journal_catch_up(struct train_journal *j, const struct train_run *run
             tell_step(j, &j->told[first % TRAIN_REMEMBERED]);
 }
 
+void train_journal_back(struct train_journal *j, int64_t from, int64_t step)
+{
+    for (int i = 0; i < TRAIN_REMEMBERED && j->told != NULL; i++)
+        if (j->told[i].step > step)
+            j->told[i] = (struct train_told){0};
+    base_event(j->events, "{\"event\":\"back\",\"from\":%" PRId64 ",\"step\":%" PRId64 "}", from,
+               step);
+}
+
 void train_journal_step(struct train_journal *j, const struct train_position *p,
                         const struct train_entry *e)
 {

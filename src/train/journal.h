@@ -67,6 +67,9 @@ void train_journal_step(struct train_journal *journal, const struct train_positi
  * `events` open: it tells the steps up to `step` that the run's file lacks and that it knows. */
 void train_journal_catch_up(struct train_journal *journal, const struct train_run *run,
                             int64_t step);
+/* All workers have gone back from step `from` to an earlier one: what comes after it comes again.
+ */
+void train_journal_back(struct train_journal *journal, int64_t from, int64_t step);
 /* What a part was scored at the end of an epoch. */
 struct train_scored {
     bool there;

@@ -66,8 +66,7 @@ static char *run_stem(const struct train_job *job)
     return stem;
 }
 
-/* run.json has an entry an epoch; those after the checkpoint that is resumed come anew. */
-static void begin_epochs(struct train_session *s)
+void train_session_forget_epochs(struct train_session *s)
 {
     json_t *epochs = json_object_get(s->run.json, "epochs");
 
@@ -121,7 +120,7 @@ static base_status take_folder(struct train_session *s, bool takes_over)
         remove_old_socket(s);
     json_object_set_new(s->run.json, "about", train_session_about(s));
     json_object_set_new(s->run.json, "launch", cluster_worker_launch(s->team.worker));
-    begin_epochs(s);
+    train_session_forget_epochs(s);
     st = train_run_save(&s->run, "running");
     if (st != BASE_OK && fresh)
         rmdir(s->run.path); /* empty: nothing is left that looks like a run */

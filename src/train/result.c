@@ -15,7 +15,7 @@ base_status train_session_gather_ranks(struct train_session *s)
 {
     struct train_rank mine = {.id = train_team_id(&s->team),
                               .times = train_clock_times(&s->clock),
-                              .samples = s->samples,
+                              .samples = s->samples - s->lost_samples,
                               .bytes_sent = train_team_bytes_sent(&s->team),
                               .peak_memory = base_peak_memory()};
 
@@ -114,12 +114,13 @@ json_t *train_session_result(const struct train_session *s)
     const struct train_position *p = &s->state.position;
     struct learnt train = last_epoch(s);
 
-    return json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:o, s:I, s:o, s:f, "
+    return json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:f, "
                      "s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:I, s:b, s:s}",
                      "schema", 1, "model", s->job->model, "data", s->job->data, "strategy",
                      s->strategy->name, "workers", s->team.exchange.size, "hosts", hosts_of(s),
                      "threads", s->threads, "batch", (json_int_t)s->plan.batch, "steps",
-                     (json_int_t)p->step, "epochs", (json_int_t)p->epoch, "best_step",
+                     (json_int_t)p->step, "lost_steps", (json_int_t)s->lost_steps, "epochs",
+                     (json_int_t)p->epoch, "best_step",
                      p->best_validation < 0 ? json_null() : json_integer(p->best_step),
                      "parameters", (json_int_t)nn_graph_parameters(s->state.graph), "step_seconds",
                      train_pace_json(&s->journal.pace), "samples_per_second",

@@ -8,28 +8,61 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "train/carry.h"
 #include "train/session.h"
 
 /* Seconds for a lost rank 0 to be gone; after 30 this worker's agent ends this worker, too. */
 static const double RANK_0_ENDS = 20;
 
-static base_status write_checkpoint(struct train_session *s)
+static base_status check_finite(const struct train_session *s, bool finite)
+{
+    if (finite)
+        return BASE_OK;
+    return base_fail(BASE_ERR_DIVERGED,
+                     "the weights are no longer finite after step %" PRId64
+                     "; try a lower --lr or --clip 1",
+                     s->state.position.step);
+}
+
+static base_status write_checkpoint(struct train_session *s, const struct model_carrier *carrier)
 {
     base_status st = BASE_OK;
     double began = base_now();
     json_t *about = NULL;
 
-    if (!train_state_finite(&s->state))
-        TRY(base_fail(BASE_ERR_DIVERGED,
-                      "the weights are no longer finite after step %" PRId64
-                      "; try a lower --lr or --clip 1",
-                      s->state.position.step));
+    TRY(check_finite(s, train_state_finite(&s->state)));
     about = train_session_about(s);
     base_events_flush(s->journal.events); /* no checkpoint has a step that events.jsonl lacks */
-    TRY(train_state_save(&s->state, s->run.checkpoints, about, (unsigned)s->job->keep));
+    TRY(train_state_save(&s->state, carrier, s->run.checkpoints, about, (unsigned)s->job->keep));
     train_journal_checkpoint(&s->journal, s->state.position.step, base_now() - began);
 out:
     json_decref(about);
+    return st;
+}
+
+/* Rank 0 has everything, or every worker brings what rank 0 lacks. */
+static base_status write_together(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    struct train_carry carry = {0};
+    struct train_holds *places = NULL;
+    bool finite, all[COMM_MAX_WORKERS];
+
+    if (s->strategy->place == NULL || s->team.exchange.size == 1)
+        return train_team_leads(&s->team) ? write_checkpoint(s, NULL) : BASE_OK;
+    finite = train_state_finite(&s->state);
+    TRY(train_team_gather(&s->team, &finite, sizeof finite, all));
+    for (int i = 0; i < s->team.exchange.size; i++)
+        TRY(check_finite(s, all[i]));
+    places = train_session_places(s);
+    TRY(train_carry_begin(&carry, &s->team, &s->state, places, 0));
+    if (train_team_leads(&s->team))
+        TRY(write_checkpoint(s, train_carry_leader(&carry)));
+    else
+        TRY(train_carry_serve_save(&carry));
+out:
+    train_carry_end(&carry);
+    base_free(places);
     return st;
 }
 
@@ -62,10 +95,10 @@ base_status train_session_save(struct train_session *s)
         goto out;
     TRY(train_session_unite(s));
     train_fault_at(&s->fault, "checkpoint", s->state.position.step);
-    if (train_team_leads(&s->team))
-        TRY(write_checkpoint(s));
+    TRY(write_together(s));
     train_fault_at(&s->fault, "saved", s->state.position.step);
-    s->saved_step = s->state.position.step;
+    s->saved_step = s->saved_samples_step = s->state.position.step;
+    s->saved_samples = s->samples;
 out:
     train_clock_enter(&s->clock, was);
     return st;
@@ -109,6 +142,27 @@ static bool is_left_behind(const struct train_session *s)
     return done || later;
 }
 
+/* The others had the rest of the state. One of the workers that are left says from where the run
+ * goes on. */
+static void tell_newest(struct train_session *s)
+{
+    struct store_checkpoint newest = {0};
+
+    if (!s->run.locked && train_run_lock(&s->run, 0) != BASE_OK)
+        return;
+    s->run_started = true;
+    if (store_has_checkpoint(s->run.checkpoints) &&
+        store_checkpoint_open(s->run.checkpoints, false, &newest) == BASE_OK)
+        base_warn("step %" PRId64 " is not saved: no worker has all of it; go on from step %" PRIu64
+                  " with: paceline train --resume %s",
+                  s->state.position.step, newest.step, s->run.name);
+    else
+        base_warn("step %" PRId64 " is not saved: no worker has all of it, and there is no "
+                  "checkpoint before it",
+                  s->state.position.step);
+    store_checkpoint_close(&newest);
+}
+
 /* The group is void. The first of the workers that are left to get the folder saves what it has.
  * The lost rank 0 may still be at its end, and whether it has saved what was due only the folder
  * knows. */
@@ -121,6 +175,10 @@ base_status train_session_save_alone(struct train_session *s)
 
     if (!s->whole || !s->job->checkpoint || s->run.path == NULL)
         goto out;
+    if (!train_state_is_whole(&s->state)) {
+        tell_newest(s);
+        goto out;
+    }
     if (!s->run.locked && train_run_lock(&s->run, RANK_0_ENDS) != BASE_OK) {
         base_warn("step %" PRId64 " is not saved: %s", step, base_message());
         goto out;
@@ -132,7 +190,7 @@ base_status train_session_save_alone(struct train_session *s)
         goto out;
     s->run_started = true; /* this worker writes how the job ended */
     if (!there)
-        TRY(write_checkpoint(s));
+        TRY(write_checkpoint(s, NULL));
     base_warn("saved after step %" PRId64 "; go on with: paceline train --resume %s", step,
               s->run.name);
 out:

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/weights.h"
+#include "train/carry.h"
 #include "train/session.h"
 
 /* In the order of ranks, so that all workers have the same bits. */
@@ -55,7 +55,8 @@ base_status train_session_test(struct train_session *s)
 }
 
 /* Rank 0: weights and statistics of the best checkpoint, into `best`. */
-static base_status load_best(const struct train_session *s, struct train_state *best)
+static base_status load_best(const struct train_session *s, const struct model_carrier *carrier,
+                             struct train_state *best)
 {
     base_status st = BASE_OK;
     struct store_checkpoint checkpoint = {0};
@@ -63,32 +64,50 @@ static base_status load_best(const struct train_session *s, struct train_state *
 
     TRY(store_checkpoint_open(s->run.checkpoints, true, &checkpoint));
     TRY(store_checkpoint_file(&checkpoint, MODEL_WEIGHTS_FILE, &path));
-    TRY(train_state_load_weights(best, path, false));
+    TRY(train_state_load_weights(best, carrier, path, false));
 out:
     store_checkpoint_close(&checkpoint);
     base_free(path);
     return st;
 }
 
-/* All workers get what rank 0 has read into `best`; *there_p false: it could not. */
-static base_status share_best(struct train_session *s, struct train_state *best, bool *there_p)
+/* Every worker gets what it holds of what rank 0 reads, in memory of `best`; *there_p false: rank 0
+ * could not. */
+static base_status share_best(struct train_session *s, const struct train_holds *places,
+                              struct train_state *best, bool *there_p)
 {
     base_status st = BASE_OK;
-    bool all[COMM_MAX_WORKERS];
+    struct train_carry carry = {0};
 
     *there_p = true;
-    if (train_team_leads(&s->team) && load_best(s, best) != BASE_OK) {
-        *there_p = false;
-        base_warn("the report is of the last weights, not the best: %s", base_message());
+    TRY(train_carry_begin(&carry, &s->team, best, places, 0));
+    if (train_team_leads(&s->team)) {
+        st = load_best(s, train_carry_leader(&carry), best);
+        if (st == BASE_ERR_PEER_LOST)
+            goto out;
+        if (st != BASE_OK)
+            base_warn("the report is of the last weights, not the best: %s", base_message());
+        *there_p = st == BASE_OK;
+        st = BASE_OK;
     }
-    TRY(train_team_gather(&s->team, there_p, sizeof *there_p, all));
-    *there_p = all[0];
-    if (!all[0])
-        goto out;
-    TRY(train_team_broadcast(&s->team, 0, best->weights, best->floats * sizeof(float)));
-    TRY(train_team_broadcast(&s->team, 0, best->statistics,
-                             nn_graph_stat_floats(best->graph) * sizeof(float)));
+    TRY(train_carry_loaded(&carry, there_p));
 out:
+    train_carry_end(&carry);
+    return st;
+}
+
+/* The test of the best weights, which are in the place of the last ones meanwhile. */
+static base_status test_with(struct train_session *s, const struct train_state *best)
+{
+    struct train_state last = s->state;
+    base_status st;
+
+    s->state.weights = best->weights;
+    s->state.parts[TRAIN_WEIGHTS] = best->parts[TRAIN_WEIGHTS];
+    st = train_session_test(s);
+    s->tested_step = s->state.position.best_step;
+    s->state.weights = last.weights;
+    s->state.parts[TRAIN_WEIGHTS] = last.parts[TRAIN_WEIGHTS];
     return st;
 }
 
@@ -97,30 +116,29 @@ out:
 base_status train_session_test_best(struct train_session *s)
 {
     base_status st = BASE_OK;
-    struct train_state last = s->state, best = s->state;
+    struct train_state best = s->state;
+    struct train_holds *places = train_session_places(s);
     size_t statistics = nn_graph_stat_floats(s->state.graph),
            norms = nn_graph_stats(s->state.graph);
     float *kept = NULL;
     int64_t *tracked = base_calloc(norms, sizeof *tracked);
-    bool there = false;
+    bool there = false, made = false;
 
-    best.weights = NULL;
-    TRY(base_tensor(best.floats, sizeof(float), "the best weights", &best.weights));
     TRY(base_tensor(statistics, sizeof(float), "the last statistics", &kept));
+    TRY(train_state_make_room(&best, TRAIN_WEIGHTS, &places[s->team.exchange.rank]));
+    made = true;
     TRY(train_session_unite(s)); /* before the statistics are others */
-    memcpy(kept, last.statistics, statistics * sizeof *kept);
-    memcpy(tracked, last.tracked, norms * sizeof *tracked);
-    st = share_best(s, &best, &there);
-    if (st == BASE_OK && there) {
-        s->state.weights = best.weights;
-        st = train_session_test(s);
-        s->tested_step = s->state.position.best_step;
-        s->state.weights = last.weights;
-    }
-    memcpy(last.statistics, kept, statistics * sizeof *kept);
-    memcpy(last.tracked, tracked, norms * sizeof *tracked);
+    memcpy(kept, s->state.statistics, statistics * sizeof *kept);
+    memcpy(tracked, s->state.tracked, norms * sizeof *tracked);
+    st = share_best(s, places, &best, &there);
+    if (st == BASE_OK && there)
+        st = test_with(s, &best);
+    memcpy(s->state.statistics, kept, statistics * sizeof *kept);
+    memcpy(s->state.tracked, tracked, norms * sizeof *tracked);
 out:
-    base_free(best.weights);
+    if (made)
+        train_state_drop(&best, TRAIN_WEIGHTS);
+    base_free(places);
     base_free(kept);
     base_free(tracked);
     return st;

@@ -59,12 +59,16 @@ struct train_session {
 
     /* The model, from the first view in which this worker has it. */
     struct train_state state;
-    bool closed;         /* its weights are computed in one step, by task->solve */
-    bool whole;          /* the state is complete; a worker that joins has none yet */
-    int64_t united_step; /* at which all of it was the same on every worker; -1: never */
-    int64_t samples;     /* computed by this worker, in the weights */
-    double first_loss;   /* divergence is judged against it; 0: no step yet */
-    char *kernels;       /* the kernel plan */
+    bool closed; /* its weights are computed in one step, by task->solve */
+    bool whole;  /* what it holds of it is complete; a worker that joins has none yet */
+    bool begun;  /* it has had a state in a view that knew the run */
+    struct store_checkpoint origin; /* what the state is loaded from, until it is */
+    int64_t united_step;            /* at which all of it was the same on every worker; -1: never */
+    int64_t samples;                /* computed by this worker; once in the weights, but for … */
+    int64_t lost_samples, lost_steps;          /* … those before a return to a checkpoint */
+    int64_t saved_samples, saved_samples_step; /* as of the newest save */
+    double first_loss;                         /* divergence is judged against it; 0: no step yet */
+    char *kernels;                             /* the kernel plan */
     struct train_plan plan;
     double *test;        /* score on the test part, while `tested` */
     int64_t tested_step; /* of the weights after this step */
@@ -90,13 +94,29 @@ struct train_session {
 base_status train_session_open(const struct train_job *job, struct cluster_worker *worker,
                                struct train_session *session);
 void train_session_close(struct train_session *session);
-/* The first worker of a job makes the state: from the seed, --init or a checkpoint. */
+/* The first worker of a job describes the state: a new one, or a checkpoint's. */
 base_status train_session_create(struct train_session *session);
 /* The others make room for the state they will be sent. */
 base_status train_session_follow(struct train_session *session, const char *model,
                                  const char *kernels);
 /* Gives the state up, for one that is made anew. */
 void train_session_discard(struct train_session *session);
+/* What each worker of the view is to hold, by rank; base_free. */
+struct train_holds *train_session_places(const struct train_session *session);
+
+/* ---- begin.c ---- */
+
+/* The state begins from a file: a checkpoint, or --init. */
+bool train_session_has_file(const struct train_session *session);
+/* Fills what each worker holds, anew: from the seed, then from the file that rank `source` has.
+ * `started`: this worker has the seed's values. */
+base_status train_session_begin_state(struct train_session *session,
+                                      const struct train_holds *places, int source, bool started,
+                                      bool file);
+/* No version of the state is whole: finds the worker that has the newest checkpoint of the run, or
+ * `*source_p` for the seed; its position is then that one. Every worker's state is void. `leader`
+ * is the id of the worker that has the folder from now on. */
+base_status train_session_go_back(struct train_session *session, uint32_t leader, int *source_p);
 
 /* ---- enter.c ---- */
 
@@ -104,10 +124,16 @@ void train_session_discard(struct train_session *session);
 base_status train_session_enter(struct train_session *session);
 /* Ends what the view began. Accepts a session without a view. */
 void train_session_leave(struct train_session *session);
-/* Do all workers have the same weights, bit for bit? */
+
+/* ---- compare.c ---- */
+
+/* Do all workers that hold a range have the same bits there? */
 base_status train_session_compare(struct train_session *session);
 
 /* ---- lead.c ---- */
+
+/* run.json has an entry an epoch: those after the position come anew. */
+void train_session_forget_epochs(struct train_session *session);
 
 /* What a checkpoint's manifest and run.json say about the model and its data; a new reference. */
 json_t *train_session_about(const struct train_session *session);

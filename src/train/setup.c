@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * From a job to a session: task, strategy, state. Everything that can be refused is refused before
- * the run folder is made (lead.c). With several workers rank 0 makes the state alone, and enter.c
- * hands it to the others.
+ * the run folder is made (lead.c). With several workers rank 0 describes the state alone; enter.c
+ * hands the description to the others, begin.c fills it.
  */
 #include <string.h>
 
@@ -54,27 +54,24 @@ static base_status check_digest(const struct train_session *s, const struct mode
     return BASE_OK;
 }
 
-/* The newest checkpoint of the run that is resumed, or its beginning. */
-static base_status load_resumed(struct train_session *s, const struct model_about *resumed)
+/* The newest checkpoint of the run that is resumed, or its beginning: the position. */
+static base_status open_resumed(struct train_session *s, const struct model_about *resumed)
 {
-    struct store_checkpoint checkpoint = {0};
     base_status st = BASE_OK;
 
     TRY(check_digest(s, resumed));
     if (!store_has_checkpoint(s->run.checkpoints)) {
         base_info("run %s has no checkpoint yet: it starts from the beginning", s->run.name);
-        TRY(s->task->start(s));
         goto out;
     }
-    TRY(store_checkpoint_open(s->run.checkpoints, false, &checkpoint));
-    TRY(train_state_load(&s->state, &checkpoint));
+    TRY(store_checkpoint_open(s->run.checkpoints, false, &s->origin));
+    TRY(train_state_load_position(&s->state, &s->origin));
     if (s->state.position.cursor > s->count[DATA_TRAIN])
         TRY(base_fail(BASE_ERR_DATA, "%s is past the last of the %u training samples",
-                      checkpoint.path, s->count[DATA_TRAIN]));
+                      s->origin.path, s->count[DATA_TRAIN]));
     s->saved_step = s->state.position.step;
     base_info("run %s goes on after step %lld", s->run.name, (long long)s->state.position.step);
 out:
-    store_checkpoint_close(&checkpoint);
     return st;
 }
 
@@ -102,6 +99,30 @@ static base_status check_unfinished(struct train_session *s)
     return BASE_OK;
 }
 
+struct train_holds *train_session_places(const struct train_session *s)
+{
+    int size = s->team.exchange.size;
+    struct train_holds *places = base_calloc((size_t)size, sizeof *places);
+    struct train_placing placing = {.options = s->options, .size = size};
+
+    train_state_sizes(&s->state, placing.floats);
+    for (int rank = 0; rank < size; rank++)
+        train_strategy_place(s->strategy, &placing, rank, &places[rank]);
+    return places;
+}
+
+static base_status make_room(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    struct train_holds *places = train_session_places(s), *mine = &places[s->team.exchange.rank];
+
+    TRY(train_state_make_room(&s->state, TRAIN_WEIGHTS, mine));
+    TRY(train_state_make_room(&s->state, TRAIN_SLOTS, mine));
+out:
+    base_free(places);
+    return st;
+}
+
 base_status train_session_create(struct train_session *s)
 {
     const struct train_job *job = s->job;
@@ -116,18 +137,18 @@ base_status train_session_create(struct train_session *s)
         TRY(train_run_lock(&s->run, 0));
         TRY(train_run_about(&s->run, &resumed));
         TRY(s->task->describe(s, resumed.model));
-        TRY(load_resumed(s, &resumed));
+        TRY(open_resumed(s, &resumed));
     } else {
         if (job->run != NULL)
             TRY(train_run_check(job->runs_dir, job->run));
         TRY(s->task->describe(s, NULL));
-        TRY(s->task->start(s));
     }
     TRY(plan_steps(s));
     TRY(check_unfinished(s));
+    TRY(make_room(s));
+    TRY(s->task->start(s));
     /* A resumed run computes with the kernels it began with. */
     TRY(s->task->tune(s, resumed.kernels != NULL ? resumed.kernels : job->kernels));
-    s->whole = true;
 out:
     model_about_fini(&resumed);
     return st;
@@ -149,8 +170,9 @@ void train_session_discard(struct train_session *s)
     s->task->discard(s);
     base_free(s->kernels);
     train_run_close(&s->run);
+    store_checkpoint_close(&s->origin);
     s->kernels = NULL;
-    s->whole = false;
+    s->whole = s->begun = false;
 }
 
 /* The task opens its data; what the process has then is what its estimate begins with. */
@@ -192,7 +214,8 @@ base_status train_session_open(const struct train_job *job, struct cluster_worke
     base_status st = BASE_OK;
     int threads = worker != NULL ? cluster_worker_threads(worker) : (int)job->threads;
 
-    *s = (struct train_session){.job = job, .saved_step = -1, .united_step = -1};
+    *s = (struct train_session){
+        .job = job, .saved_step = -1, .united_step = -1, .saved_samples_step = -1};
     s->team.worker = worker;
     train_journal_init(&s->journal, job);
     train_clock_start(&s->clock); /* the loop starts it anew: setting up is not training */
@@ -218,6 +241,8 @@ out:
 void train_session_close(struct train_session *s)
 {
     train_session_leave(s);
+    if (s->whole && s->strategy->settle != NULL) /* a step that waits to be settled never was */
+        s->strategy->settle(s, (struct train_version){-1, -1});
     if (s->task != NULL && s->work != NULL) {
         train_session_discard(s);
         s->task->close(s);

@@ -1,195 +1,339 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The state in memory: whole buffers or parts of them. state_file.c has its way into checkpoints.
+ */
 #include "train/state.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/mem.h"
-#include "model/weights.h"
 #include "nn/simd/simd.h"
 
-#define SLOTS_FILE "state.safetensors"
-
-/* The state's buffers as src/model sees them; they still belong to the state. */
-static struct model_weights weights_of(const struct train_state *state)
+base_status train_state_describe(struct train_state *state, const struct nn_graph *graph,
+                                 const struct nn_optimiser *optimiser)
 {
-    return (struct model_weights){.graph = state->graph,
-                                  .floats = state->floats,
-                                  .weights = state->weights,
-                                  .statistics = state->statistics,
-                                  .tracked = state->tracked};
-}
-
-static struct model_slots slots_of(const struct train_state *state)
-{
-    return (struct model_slots){.graph = state->graph,
-                                .count = state->optimiser->slots,
-                                .names = state->optimiser->slot_names,
-                                .at = state->slots};
+    *state = (struct train_state){
+        .graph = graph, .optimiser = optimiser, .floats = nn_graph_weight_floats(graph)};
+    state->position.best_validation = -1;
+    state->tracked = base_calloc(nn_graph_stats(graph), sizeof *state->tracked);
+    return base_tensor(nn_graph_stat_floats(graph), sizeof(float), "the running statistics",
+                       &state->statistics);
 }
 
 base_status train_state_init(struct train_state *state, const struct nn_graph *graph,
                              const struct nn_optimiser *optimiser)
 {
     base_status st = BASE_OK;
-    struct model_weights w = {0};
 
-    *state = (struct train_state){.graph = graph, .optimiser = optimiser};
-    state->position.best_validation = -1;
-    TRY(model_weights_init(&w, graph));
-    state->floats = w.floats;
-    state->weights = w.weights;
-    state->statistics = w.statistics;
-    state->tracked = w.tracked;
-    for (int i = 0; i < optimiser->slots; i++)
-        TRY(base_tensor(w.floats, sizeof(float), "the optimiser's state", &state->slots[i]));
+    TRY(train_state_describe(state, graph, optimiser));
+    TRY(train_state_make_room(state, TRAIN_WEIGHTS, NULL));
+    TRY(train_state_make_room(state, TRAIN_SLOTS, NULL));
 out:
     return st;
 }
 
 void train_state_fini(struct train_state *state)
 {
-    struct model_weights w = weights_of(state);
-
-    model_weights_fini(&w);
-    for (int i = 0; i < NN_MAX_SLOTS; i++)
-        base_free(state->slots[i]);
+    train_state_drop(state, TRAIN_WEIGHTS);
+    train_state_drop(state, TRAIN_SLOTS);
+    base_free(state->statistics);
+    base_free(state->tracked);
     *state = (struct train_state){0};
+}
+
+int train_state_buffers(const struct train_state *state, enum train_group group)
+{
+    return group == TRAIN_SLOTS ? state->optimiser->slots : 1;
+}
+
+void train_state_sizes(const struct train_state *state, uint64_t size[TRAIN_GROUPS])
+{
+    size[TRAIN_WEIGHTS] = state->floats;
+    size[TRAIN_SLOTS] = state->optimiser->slots > 0 ? state->floats : 0;
+    size[TRAIN_STATISTICS] = nn_graph_stat_floats(state->graph);
+}
+
+struct train_version train_state_version(const struct train_state *state)
+{
+    return (struct train_version){state->position.step, state->position.epoch};
+}
+
+/* ---- memory ---- */
+
+/* The whole buffers of a group: as many pointers as it has buffers. */
+static float **whole_of(struct train_state *state, enum train_group group)
+{
+    return group == TRAIN_WEIGHTS ? &state->weights
+           : group == TRAIN_SLOTS ? state->slots
+                                  : &state->statistics;
+}
+
+static float *const *whole_in(const struct train_state *state, enum train_group group)
+{
+    return group == TRAIN_WEIGHTS ? &state->weights
+           : group == TRAIN_SLOTS ? state->slots
+                                  : &state->statistics;
+}
+
+/* The next range of `group` in `wanted` from *index on; false: there is none. NULL: everything. */
+static bool next_wanted(const struct train_state *state, enum train_group group,
+                        const struct train_holds *wanted, uint32_t *index, struct train_part *part)
+{
+    uint32_t count = wanted != NULL ? wanted->count : 1;
+
+    *part = (struct train_part){0, state->floats, {NULL}};
+    while (wanted != NULL && *index < count && wanted->at[*index].group != group)
+        ++*index;
+    if (*index >= count)
+        return false;
+    if (wanted != NULL)
+        *part = (struct train_part){wanted->at[*index].from, wanted->at[*index].count, {NULL}};
+    ++*index;
+    return true;
+}
+
+static bool is_everything(const struct train_state *state, const struct train_part *part)
+{
+    return part->from == 0 && part->count == state->floats;
+}
+
+static base_status make_buffers(const struct train_state *state, enum train_group group,
+                                size_t floats, float **buffers)
+{
+    base_status st = BASE_OK;
+    const char *what = group == TRAIN_SLOTS ? "the optimiser's state" : "the weights";
+
+    for (int i = 0; i < train_state_buffers(state, group); i++)
+        TRY(base_tensor(floats, sizeof(float), what, &buffers[i]));
+out:
+    return st;
+}
+
+static void forget(struct train_state *state, enum train_group group)
+{
+    float **whole = whole_of(state, group);
+
+    for (int i = 0; i < train_state_buffers(state, group); i++)
+        whole[i] = NULL;
+    state->parts[group] = (struct train_parts){0};
+}
+
+base_status train_state_make_room(struct train_state *state, enum train_group group,
+                                  const struct train_holds *wanted)
+{
+    base_status st = BASE_OK;
+    struct train_state made = *state;
+    struct train_parts *parts = &made.parts[group];
+    struct train_part part;
+
+    forget(&made, group);
+    for (uint32_t i = 0; next_wanted(state, group, wanted, &i, &part);) {
+        if (is_everything(state, &part)) {
+            TRY(make_buffers(state, group, part.count, whole_of(&made, group)));
+            continue;
+        }
+        parts->at = base_realloc(parts->at, parts->count + 1, sizeof *parts->at);
+        parts->at[parts->count++] = part;
+        TRY(make_buffers(state, group, part.count, parts->at[parts->count - 1].buffers));
+    }
+    *state = made;
+out:
+    if (st != BASE_OK)
+        train_state_drop(&made, group);
+    return st;
+}
+
+void train_state_drop(struct train_state *state, enum train_group group)
+{
+    struct train_parts *parts = &state->parts[group];
+
+    if (state->optimiser == NULL)
+        return;
+    for (int i = 0; i < train_state_buffers(state, group); i++) {
+        base_free(whole_of(state, group)[i]);
+        for (size_t p = 0; p < parts->count; p++)
+            base_free(parts->at[p].buffers[i]);
+    }
+    base_free(parts->at);
+    forget(state, group);
+}
+
+bool train_state_fits(const struct train_state *state, enum train_group group,
+                      const struct train_holds *wanted)
+{
+    struct train_part part;
+    size_t seen = 0;
+
+    if (train_state_buffers(state, group) == 0)
+        return true;
+    for (uint32_t i = 0; next_wanted(state, group, wanted, &i, &part);) {
+        const struct train_parts *parts = &state->parts[group];
+
+        if (is_everything(state, &part))
+            return whole_in(state, group)[0] != NULL;
+        if (seen == parts->count || parts->at[seen].from != part.from ||
+            parts->at[seen].count != part.count)
+            return false;
+        seen++;
+    }
+    return seen == state->parts[group].count && whole_in(state, group)[0] == NULL;
+}
+
+float *train_state_at(const struct train_state *state, enum train_group group, int buffer,
+                      size_t from, size_t count)
+{
+    const struct train_parts *parts = &state->parts[group];
+    float *whole = whole_in(state, group)[buffer];
+
+    if (whole != NULL)
+        return whole + from;
+    for (size_t i = 0; i < parts->count; i++) {
+        const struct train_part *part = &parts->at[i];
+
+        if (from >= part->from && from + count <= part->from + part->count)
+            return part->buffers[buffer] + (from - part->from);
+    }
+    return NULL;
+}
+
+/* ---- copies ---- */
+
+/* What [from, from + count) and [other, other + length) have in common. */
+static size_t overlap(size_t from, size_t count, size_t other, size_t length, size_t *begin_p)
+{
+    size_t end = from + count < other + length ? from + count : other + length;
+
+    *begin_p = from > other ? from : other;
+    return end > *begin_p ? end - *begin_p : 0;
+}
+
+/* One of `in` and `out` is NULL. */
+static void copy(const struct train_state *state, enum train_group group, int buffer, size_t from,
+                 size_t count, const float *in, float *out)
+{
+    const struct train_parts *parts = &state->parts[group];
+    struct train_part whole = {0, from + count, {NULL}};
+    bool has_whole = whole_in(state, group)[buffer] != NULL;
+
+    whole.buffers[buffer] = whole_in(state, group)[buffer];
+    for (size_t i = 0; i < (has_whole ? 1 : parts->count); i++) {
+        const struct train_part *part = has_whole ? &whole : &parts->at[i];
+        size_t begin, shared = overlap(from, count, part->from, part->count, &begin);
+        float *held = part->buffers[buffer] + (begin - part->from);
+
+        if (shared > 0 && in != NULL)
+            memcpy(held, in + (begin - from), shared * sizeof(float));
+        else if (shared > 0)
+            memcpy(out + (begin - from), held, shared * sizeof(float));
+    }
+}
+
+void train_state_put(const struct train_state *state, enum train_group group, int buffer,
+                     size_t from, size_t count, const float *floats)
+{
+    copy(state, group, buffer, from, count, floats, NULL);
+}
+
+void train_state_get(const struct train_state *state, enum train_group group, int buffer,
+                     size_t from, size_t count, float *floats)
+{
+    copy(state, group, buffer, from, count, NULL, floats);
+}
+
+/* ---- values ---- */
+
+static void clear_group(struct train_state *state, enum train_group group)
+{
+    const struct train_parts *parts = &state->parts[group];
+
+    for (int i = 0; i < train_state_buffers(state, group); i++) {
+        float *whole = whole_in(state, group)[i];
+
+        if (whole != NULL)
+            memset(whole, 0, state->floats * sizeof(float));
+        for (size_t p = 0; p < parts->count; p++)
+            memset(parts->at[p].buffers[i], 0, parts->at[p].count * sizeof(float));
+    }
+}
+
+void train_state_clear(struct train_state *state)
+{
+    clear_group(state, TRAIN_WEIGHTS);
+    clear_group(state, TRAIN_SLOTS);
+    memset(state->statistics, 0, nn_graph_stat_floats(state->graph) * sizeof(float));
+    memset(state->tracked, 0, nn_graph_stats(state->graph) * sizeof *state->tracked);
+}
+
+base_status train_state_start(struct train_state *state, uint64_t seed)
+{
+    base_status st = BASE_OK;
+    const struct nn_graph *graph = state->graph;
+    size_t most = 1;
+    float *room = NULL;
+
+    train_state_clear(state);
+    for (size_t i = 0; i < nn_graph_params(graph); i++)
+        most = nn_graph_param(graph, i)->floats > most ? nn_graph_param(graph, i)->floats : most;
+    TRY(base_tensor(most, sizeof(float), "a tensor that starts", &room));
+    for (size_t i = 0; i < nn_graph_params(graph); i++) {
+        const struct nn_tensor *t = nn_graph_param(graph, i);
+
+        nn_tensor_start(t, seed, (uint32_t)i, room);
+        train_state_put(state, TRAIN_WEIGHTS, 0, t->offset, t->floats, room);
+    }
+    for (size_t i = 0; i < nn_graph_stats(graph); i++) {
+        const struct nn_tensor *t = nn_graph_stat(graph, i);
+
+        nn_tensor_start(t, seed, (uint32_t)i, state->statistics + t->offset);
+    }
+out:
+    base_free(room);
+    return st;
 }
 
 bool train_state_finite(const struct train_state *state)
 {
-    return isfinite(nn_simd()->square_sum(state->floats, state->weights));
+    const struct train_parts *parts = &state->parts[TRAIN_WEIGHTS];
+    double squares = 0;
+
+    if (state->weights != NULL)
+        return isfinite(nn_simd()->square_sum(state->floats, state->weights));
+    for (size_t i = 0; i < parts->count; i++)
+        squares += nn_simd()->square_sum(parts->at[i].count, parts->at[i].buffers[0]);
+    return isfinite(squares);
 }
 
-json_t *train_position_to_json(const struct train_position *p)
+/* ---- what is held ---- */
+
+bool train_state_is_whole(const struct train_state *state)
 {
-    return json_pack(
-        "{s:I, s:I, s:I, s:f, s:I, s:I, s:f, s:f, s:f, s:I, s:I}", "step", (json_int_t)p->step,
-        "epoch", (json_int_t)p->epoch, "cursor", (json_int_t)p->cursor, "loss_sum", p->loss_sum,
-        "correct", (json_int_t)p->correct, "seen", (json_int_t)p->seen, "epoch_loss", p->epoch_loss,
-        "epoch_accuracy", p->epoch_accuracy, "best_validation", p->best_validation, "best_step",
-        (json_int_t)p->best_step, "stale_epochs", (json_int_t)p->stale_epochs);
+    return state->weights != NULL && (state->optimiser->slots == 0 || state->slots[0] != NULL);
 }
 
-base_status train_state_save(const struct train_state *state, const char *dir, json_t *about,
-                             unsigned keep)
+static void add_hold(struct train_holds *holds, enum train_group group, size_t from, size_t count,
+                     struct train_version version)
 {
-    base_status st = BASE_OK;
-    struct store_save *save = NULL;
-    struct model_weights weights = weights_of(state);
-    struct model_slots slots = slots_of(state);
-
-    TRY(store_save_begin(dir, (uint64_t)state->position.step, &save));
-    TRY(model_weights_write(&weights, store_save_path(save, MODEL_WEIGHTS_FILE)));
-    TRY(model_slots_write(&slots, store_save_path(save, SLOTS_FILE)));
-    json_object_set_new(about, "position", train_position_to_json(&state->position));
-    json_object_set_new(about, "optimiser", json_string(state->optimiser->name));
-    st = store_save_commit(save, about, keep);
-    save = NULL;
-out:
-    store_save_abandon(save);
-    return st;
+    holds->at[holds->count++] =
+        (struct train_hold){.group = group, .from = from, .count = count, .version = version};
 }
 
-/* A training cannot have got anywhere else: every epoch has a step, and counts are of what was. */
-static base_status check_position(const struct train_position *p)
+void train_state_holds(const struct train_state *state, struct train_holds *holds)
 {
-    static const int64_t MOST = (int64_t)1 << 53; /* far from overflow, and exact in a double */
-    const struct {
-        const char *name;
-        int64_t value, most;
-    } fields[] = {
-        {"step", p->step, MOST},
-        {"epoch", p->epoch, p->step},
-        {"cursor", p->cursor, MOST},
-        {"seen", p->seen, MOST},
-        {"correct", p->correct, p->seen},
-        {"best_step", p->best_step, p->step},
-        {"stale_epochs", p->stale_epochs, p->epoch},
-    };
+    struct train_version version = train_state_version(state);
+    uint64_t size[TRAIN_GROUPS];
 
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        if (fields[i].value < 0 || fields[i].value > fields[i].most)
-            return base_fail(BASE_ERR_DATA, "\"%s\" is %lld, 0 to %lld expected", fields[i].name,
-                             (long long)fields[i].value, (long long)fields[i].most);
-    return BASE_OK;
-}
+    *holds = state->claims;
+    if (holds->count > 0)
+        return;
+    train_state_sizes(state, size);
+    for (int group = 0; group < TRAIN_GROUPS; group++) {
+        const struct train_parts *parts = &state->parts[group];
 
-base_status train_position_from_json(const json_t *object, struct train_position *p)
-{
-    base_status st = BASE_OK;
-
-    TRY(base_json_integer(object, "step", &p->step));
-    TRY(base_json_integer(object, "epoch", &p->epoch));
-    TRY(base_json_integer(object, "cursor", &p->cursor));
-    TRY(base_json_real(object, "loss_sum", &p->loss_sum));
-    TRY(base_json_integer(object, "correct", &p->correct));
-    TRY(base_json_integer(object, "seen", &p->seen));
-    TRY(base_json_real(object, "epoch_loss", &p->epoch_loss));
-    TRY(base_json_real(object, "epoch_accuracy", &p->epoch_accuracy));
-    TRY(base_json_real(object, "best_validation", &p->best_validation));
-    TRY(base_json_integer(object, "best_step", &p->best_step));
-    TRY(base_json_integer(object, "stale_epochs", &p->stale_epochs));
-    TRY(check_position(p));
-out:
-    return st;
-}
-
-base_status train_state_load_weights(struct train_state *state, const char *path, bool partial)
-{
-    struct model_weights weights = weights_of(state);
-
-    return model_weights_read(&weights, path, partial);
-}
-
-/* The slots mean nothing to another optimiser. */
-static base_status load_slots(struct train_state *state, const struct store_checkpoint *checkpoint)
-{
-    struct model_slots slots = slots_of(state);
-    const char *optimiser = NULL;
-    base_status st = BASE_OK;
-    char *path = NULL;
-
-    TRY(base_json_string(checkpoint->manifest, "optimiser", &optimiser));
-    if (strcmp(optimiser, state->optimiser->name) != 0) {
-        base_warn("%s was trained with %s: the state of %s starts new", checkpoint->path, optimiser,
-                  state->optimiser->name);
-        goto out;
+        if (whole_in(state, (enum train_group)group)[0] != NULL)
+            add_hold(holds, (enum train_group)group, 0, size[group], version);
+        for (size_t i = 0; i < parts->count; i++)
+            add_hold(holds, (enum train_group)group, parts->at[i].from, parts->at[i].count,
+                     version);
     }
-    TRY(store_checkpoint_file(checkpoint, SLOTS_FILE, &path));
-    TRY(model_slots_read(&slots, path));
-out:
-    base_free(path);
-    return st;
-}
-
-static base_status load_position(struct train_state *state,
-                                 const struct store_checkpoint *checkpoint)
-{
-    base_status st = BASE_OK;
-    json_t *position = NULL;
-
-    TRY(base_json_object(checkpoint->manifest, "position", &position));
-    TRY(base_prefix(train_position_from_json(position, &state->position), "\"position\""));
-    if ((uint64_t)state->position.step != checkpoint->step)
-        TRY(base_fail(BASE_ERR_DATA, "\"position\" is of step %lld, the checkpoint of step %llu",
-                      (long long)state->position.step, (unsigned long long)checkpoint->step));
-out:
-    return base_prefix(st, "%s/manifest.json", checkpoint->path);
-}
-
-base_status train_state_load(struct train_state *state, const struct store_checkpoint *checkpoint)
-{
-    base_status st = BASE_OK;
-    char *path = NULL;
-
-    TRY(store_checkpoint_file(checkpoint, MODEL_WEIGHTS_FILE, &path));
-    TRY(train_state_load_weights(state, path, false));
-    TRY(load_position(state, checkpoint));
-    TRY(load_slots(state, checkpoint));
-out:
-    base_free(path);
-    return st;
 }

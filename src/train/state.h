@@ -4,14 +4,21 @@
  * the data (gradients live in one step only and belong to train/team.h); and its way into and out
  * of checkpoints (model/weights.h has the tensors' part). Randomness is counter-based, so the
  * position is all there is to remember of it.
+ *
+ * A worker has all of it, or ranges of the weights and slots, as the strategy's `place` says. A
+ * group that it has whole is in flat buffers (`weights`, `slots`); of a group that it has in parts
+ * these are NULL and `parts` has the memory. Running statistics are small: every worker has them
+ * whole.
  */
 #ifndef TRAIN_STATE_H
 #define TRAIN_STATE_H
 
 #include "base/json.h"
+#include "model/weights.h"
 #include "nn/graph.h"
 #include "nn/optimiser.h"
 #include "store/checkpoint.h"
+#include "train/holds.h"
 
 struct train_position {
     int64_t step;    /* committed steps */
@@ -24,36 +31,95 @@ struct train_position {
     int64_t best_step, stale_epochs;
 };
 
+/* Memory for a range of a group: of the weights one buffer, of the slots one for each. */
+struct train_part {
+    size_t from, count;
+    float *buffers[NN_MAX_SLOTS];
+};
+
+struct train_parts {
+    struct train_part *at;
+    size_t count;
+};
+
 struct train_state {
     const struct nn_graph *graph;
     const struct nn_optimiser *optimiser;
-    size_t floats; /* of each weight-like buffer */
+    size_t floats; /* of each weight-like buffer, wherever it is */
     float *weights, *slots[NN_MAX_SLOTS], *statistics;
+    struct train_parts parts[TRAIN_GROUPS]; /* of a group that is held in parts */
     int64_t *tracked; /* PyTorch's num_batches_tracked, one for each statistics tensor */
     struct train_position position;
+    /* After a step that a lost worker ended half-way: what this worker has, at which versions.
+     * Empty: all of its memory, at the position. The strategy that ran the step fills it. */
+    struct train_holds claims;
 };
 
-/* All zeros but the position. */
+/* Everything, all zeros but the position. */
 base_status train_state_init(struct train_state *state, const struct nn_graph *graph,
                              const struct nn_optimiser *optimiser);
+/* The same without memory for weights and slots. */
+base_status train_state_describe(struct train_state *state, const struct nn_graph *graph,
+                                 const struct nn_optimiser *optimiser);
 void train_state_fini(struct train_state *state); /* accepts zeros */
 
-/* Writes DIR/step-N. `about` (borrowed) is completed with "position" and "optimiser". */
-base_status train_state_save(const struct train_state *state, const char *dir, json_t *about,
-                             unsigned keep);
+/* Floats of a buffer of each group. */
+void train_state_sizes(const struct train_state *state, uint64_t size[TRAIN_GROUPS]);
+int train_state_buffers(const struct train_state *state, enum train_group group);
+struct train_version train_state_version(const struct train_state *state); /* the position's */
 
-/* Everything from an opened checkpoint; what is missing or has another shape is an error. The
- * slots are left at zero, with a warning, when the checkpoint's optimiser is another one. */
-base_status train_state_load(struct train_state *state, const struct store_checkpoint *checkpoint);
+/* New memory, zeros, for what `wanted` has of the weights or slots. What `state` points to is
+ * forgotten, not freed: it is in a copy of the struct that the caller has made, which is then the
+ * one to drop. On failure `state` is as it was. */
+base_status train_state_make_room(struct train_state *state, enum train_group group,
+                                  const struct train_holds *wanted);
+void train_state_drop(struct train_state *state, enum train_group group); /* frees it */
+/* Is its memory of that group what `wanted` asks for? */
+bool train_state_fits(const struct train_state *state, enum train_group group,
+                      const struct train_holds *wanted);
+
+/* Floats [from, from + count) of the model in a buffer of a group; NULL where they are not held as
+ * one piece. */
+float *train_state_at(const struct train_state *state, enum train_group group, int buffer,
+                      size_t from, size_t count);
+/* Copies floats [from, from + count) into a buffer, or out of it, as far as they are held. */
+void train_state_put(const struct train_state *state, enum train_group group, int buffer,
+                     size_t from, size_t count, const float *floats);
+void train_state_get(const struct train_state *state, enum train_group group, int buffer,
+                     size_t from, size_t count, float *floats);
+/* Everything but the position becomes zeros. */
+void train_state_clear(struct train_state *state);
+/* The same, then weights and statistics from the seed: any worker makes those that it holds. */
+base_status train_state_start(struct train_state *state, uint64_t seed);
+/* Does it have memory for everything? */
+bool train_state_is_whole(const struct train_state *state);
+/* What it can give to others: its claims, or all of its memory at the position. */
+void train_state_holds(const struct train_state *state, struct train_holds *holds_p);
+
+/* Writes DIR/step-N. `about` (borrowed) is completed with "position" and "optimiser". `carrier`
+ * brings weights (group TRAIN_WEIGHTS) and slots that are not in this worker's memory; NULL: all
+ * are. */
+base_status train_state_save(const struct train_state *state, const struct model_carrier *carrier,
+                             const char *dir, json_t *about, unsigned keep);
+
+/* The position of an opened checkpoint. */
+base_status train_state_load_position(struct train_state *state,
+                                      const struct store_checkpoint *checkpoint);
+/* All tensors of it, which `carrier` takes to where they are held; what is missing or has another
+ * shape is an error. The slots are left alone, with a warning, when the checkpoint's optimiser is
+ * another one. */
+base_status train_state_load(struct train_state *state, const struct model_carrier *carrier,
+                             const struct store_checkpoint *checkpoint);
 
 /* Weights and statistics only, from a safetensors file: model_weights_read. */
-base_status train_state_load_weights(struct train_state *state, const char *path, bool partial);
+base_status train_state_load_weights(struct train_state *state, const struct model_carrier *carrier,
+                                     const char *path, bool partial);
 
 /* The position as the object of a manifest, and back. */
 json_t *train_position_to_json(const struct train_position *position);
 base_status train_position_from_json(const json_t *object, struct train_position *position_p);
 
-/* Finite everywhere? A state that is not is never saved. */
+/* Are the weights finite wherever they are held? A state that is not is never saved. */
 bool train_state_finite(const struct train_state *state);
 
 #endif

@@ -56,6 +56,25 @@ out:
     return st;
 }
 
+void train_strategy_place(const struct train_strategy *strategy,
+                          const struct train_placing *placing, int rank, struct train_holds *wanted)
+{
+    *wanted = (struct train_holds){0};
+    if (strategy->place != NULL)
+        strategy->place(placing, rank, wanted);
+    for (uint32_t group = 0; group < TRAIN_GROUPS; group++)
+        if (strategy->place == NULL || group == TRAIN_STATISTICS)
+            wanted->at[wanted->count++] =
+                (struct train_hold){.group = group, .count = placing->floats[group]};
+}
+
+struct train_lends train_strategy_lends(const struct train_strategy *strategy, const void *options)
+{
+    const struct train_lends *lends = strategy->lends != NULL ? strategy->lends(options) : NULL;
+
+    return lends != NULL ? *lends : (struct train_lends){0};
+}
+
 /* A job's workers must agree before any of them knows the model, so this goes by their number
  * alone; where the choice does not fit into memory, the refusal names what does
  * (train/memory_check.c). */

@@ -3,8 +3,8 @@
  * What a file in train/strategies/ provides: `const struct train_strategy train_strategy_NAME`.
  * A strategy says how the workers of a view divide and combine the work. The loop (train/loop.c)
  * owns the meetings, at which all workers have the same model; the way from one meeting to the next
- * is the strategy's *leg*. Every worker holds the whole model: entering a view, saving and scoring
- * count on that.
+ * is the strategy's *leg*. Which worker holds which ranges of the state is the strategy's *place*;
+ * entering a view, saving, loading and comparing go by it.
  *
  * Synchronous strategies share a leg, train_parallel_leg (train/parallel.h): every worker computes
  * the gradients of its share of each batch, and all make the same update by their sum. Such a
@@ -26,9 +26,11 @@
 #include "coll/coll.h"
 #include "train/clock.h"
 #include "train/fault.h"
+#include "train/holds.h"
 
 struct train_memory;
 struct train_memory_question;
+struct nn_loan;
 struct train_session;
 struct train_update;
 
@@ -68,6 +70,23 @@ struct train_sum {
     base_status (*apply)(struct train_session *session, struct train_update *update);
 };
 
+/* What a network of the strategy does not have in memory as a whole, but borrows group by group
+ * (nn_lender of nn/net.h). All workers then make the same passes, if need be without samples. */
+struct train_lends {
+    bool weights, gradients;
+    base_status (*borrow)(struct train_session *session, struct nn_loan *loan);
+    /* complete: lent gradients are those of this worker's whole share, and may be summed. */
+    base_status (*give_back)(struct train_session *session, const struct nn_loan *loan,
+                             bool complete);
+};
+
+/* What a place follows from. */
+struct train_placing {
+    const void *options;           /* of the strategy */
+    int size;                      /* workers of the view */
+    uint64_t floats[TRAIN_GROUPS]; /* of a buffer of each group */
+};
+
 struct train_strategy {
     const char *name, *help;
     const char *commit_unit; /* the most that a lost worker can cost: "step" */
@@ -79,6 +98,19 @@ struct train_strategy {
     size_t options_size;
     const void *defaults;
     const char *const *examples; /* texts of options that tests run; NULL-ended; NULL: "" alone */
+
+    /* What worker `rank` of a view is to hold of weights and slots, ranges in ascending order that
+     * do not touch; pure arithmetic, the same on every worker. NULL: everything. Running statistics
+     * are everywhere and none of its business. `wanted` is empty before; versions do not matter. */
+    void (*place)(const struct train_placing *placing, int rank, struct train_holds *wanted);
+    /* The next view has been met, and `version` was found to be committed ({-1, -1}: none, all go
+     * back to a checkpoint). A worker whose last step was neither done nor undone, which its
+     * claims (train/state.h) tell, completes it or gives it up; its claims are then of that
+     * version alone. NULL: a failed leg leaves no such step. */
+    void (*settle)(struct train_session *session, struct train_version version);
+
+    /* NULL, or by its options: the network has everything. */
+    const struct train_lends *(*lends)(const void *options);
 
     /* `memory` comes as that of a worker which holds everything and has its gradients in the
      * exchange (train/memory.h): changes what is different here. NULL: nothing is. */
@@ -102,6 +134,14 @@ extern const size_t train_strategy_count;
 /* "NAME" or "NAME:option=value,…". *options_p: its struct, to be freed; NULL where it has none. */
 base_status train_strategy_find(const char *text, const struct train_strategy **strategy_p,
                                 void **options_p);
+
+/* The place of worker `rank`, running statistics included; versions are zeros. */
+void train_strategy_place(const struct train_strategy *strategy,
+                          const struct train_placing *placing, int rank,
+                          struct train_holds *wanted_p);
+
+/* What it lends; zeros: nothing. */
+struct train_lends train_strategy_lends(const struct train_strategy *strategy, const void *options);
 
 /* What `auto` stands for in a job of one worker and of several, and why. */
 #define TRAIN_AUTO "auto"

@@ -46,9 +46,9 @@ struct train_task {
     base_status (*open)(struct train_session *session);
     void (*close)(struct train_session *session); /* accepts half-opened */
 
-    /* Describes the model that `text` is (NULL: the one that the job names) and makes room for its
-     * state. `discard` gives that up, for a model that is described anew; accepts half-described.
-     */
+    /* Describes the model that `text` is (NULL: the one that the job names): session->state without
+     * memory for weights and slots. `discard` gives it up, for a model that is described anew;
+     * accepts half-described. */
     base_status (*describe)(struct train_session *session, const char *text);
     void (*discard)(struct train_session *session);
     const char *(*text)(const struct train_session *session);
@@ -57,7 +57,7 @@ struct train_task {
      * described; it may be asked before there is room for anything (train/memory.h). */
     base_status (*sizes)(const struct train_session *session, int workers, int64_t batch,
                          int64_t accumulate, struct train_sizes *sizes_p);
-    /* Starting values: from the seed, or from --init. */
+    /* Starting values from the seed, of what this worker holds. */
     base_status (*start)(struct train_session *session);
     /* Chooses session->kernels, once a job; `wished` is what a run began with, or --kernels. */
     base_status (*tune)(struct train_session *session, const char *wished);

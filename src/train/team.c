@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/team.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/stop.h"
+#include "comm/engine.h"
 #include "comm/transport.h"
 
 /* Seconds. CONNECT: with the members of a view. PATIENCE: of a collective, in which one worker may
  * time kernels or write a checkpoint while the others wait. */
 static const double CONNECT = 120, PATIENCE = 600;
-enum { MOST_TEXT = 64 << 20 };
+enum { MOST_TEXT = 64 << 20, PASS = 3 }; /* PASS: the tag of train_team_pass */
 
 static base_status connect_members(struct train_team *team)
 {
@@ -140,6 +142,60 @@ base_status train_team_broadcast(struct train_team *team, int root, void *bytes,
     return coll_broadcast(team->exchange.coll, root, bytes, count);
 }
 
+/* A group that has an engine is its engine's. */
+static base_status pass_by_engine(struct comm_engine *engine, const struct train_message *messages,
+                                  size_t count)
+{
+    base_status st = BASE_OK;
+    struct comm_task *tasks = base_calloc(count, sizeof *tasks);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct train_message *m = &messages[i];
+        size_t bytes = m->count * sizeof *m->at;
+
+        if (m->sends)
+            comm_engine_send(engine, m->peer, COMM_CALLS, PASS, m->at, bytes, &tasks[i]);
+        else
+            comm_engine_receive(engine, m->peer, COMM_CALLS, PASS, m->at, bytes, &tasks[i]);
+    }
+    for (size_t i = 0; i < count; i++) { /* all of them end before their memory goes */
+        base_status ended = comm_engine_wait(engine, &tasks[i], INFINITY);
+
+        st = st == BASE_OK ? ended : st;
+    }
+    base_free(tasks);
+    return st;
+}
+
+base_status train_team_pass(struct train_team *team, const struct train_message *messages,
+                            size_t count)
+{
+    base_status st = BASE_OK;
+    struct comm_request *requests = base_calloc(count, sizeof *requests);
+    struct comm_request **list = base_calloc(count, sizeof(void *));
+
+    if (count > 0 && comm_group_engine(team->group) != NULL) {
+        st = pass_by_engine(comm_group_engine(team->group), messages, count);
+        goto out;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct train_message *m = &messages[i];
+        size_t bytes = m->count * sizeof *m->at;
+
+        list[i] = &requests[i];
+        if (m->sends)
+            comm_send(team->group, m->peer, COMM_CALLS, PASS, m->at, bytes, list[i]);
+        else
+            comm_receive(team->group, m->peer, COMM_CALLS, PASS, m->at, bytes, list[i]);
+    }
+    if (count > 0)
+        st = comm_wait(team->group, list, (int)count, base_now() + PATIENCE);
+out:
+    base_free(list);
+    base_free(requests);
+    return st;
+}
+
 base_status train_team_mean(struct train_team *team, float *x, size_t count, int64_t weight)
 {
     base_status st = BASE_OK;
@@ -195,21 +251,5 @@ base_status train_team_tell(struct train_team *team, int root, json_t **object_p
         TRY(base_json_parse(text, length, object_p));
 out:
     base_free(text);
-    return st;
-}
-
-base_status train_team_compare(struct train_team *team, uint64_t number, const char *what)
-{
-    base_status st = BASE_OK;
-    uint64_t all[COMM_MAX_WORKERS];
-
-    TRY(train_team_gather(team, &number, sizeof number, all));
-    for (int i = 1; i < team->exchange.size; i++)
-        if (all[i] != all[0])
-            TRY(base_fail(BASE_ERR_INTERNAL,
-                          "%s differ between worker %u (%016llx) and %u (%016llx)", what,
-                          team->view.members[0].id, (unsigned long long)all[0],
-                          team->view.members[i].id, (unsigned long long)all[i]));
-out:
     return st;
 }

@@ -47,12 +47,20 @@ void train_team_sum(struct train_team *team, float *sums, size_t count);
 /* Collectives between steps. */
 base_status train_team_gather(struct train_team *team, const void *mine, size_t count, void *all);
 base_status train_team_broadcast(struct train_team *team, int root, void *bytes, size_t count);
+/* Floats to or from another worker. */
+struct train_message {
+    int peer;
+    bool sends;
+    float *at; /* not written to when `sends` */
+    size_t count;
+};
+/* All of these at once. Two workers list what goes between them in the same order. */
+base_status train_team_pass(struct train_team *team, const struct train_message *messages,
+                            size_t count);
 /* The weighted mean over workers, in place; where all weights are 0 they count as 1. */
 base_status train_team_mean(struct train_team *team, float *x, size_t count, int64_t weight);
 /* root's object becomes that of all workers: *object_p is untouched at root, a new reference
  * elsewhere. */
 base_status train_team_tell(struct train_team *team, int root, json_t **object_p);
-/* The same number on every worker? `what` names it, "the weights after step 7". */
-base_status train_team_compare(struct train_team *team, uint64_t number, const char *what);
 
 #endif

@@ -16,26 +16,31 @@ static struct train_range gradients_of(const struct train_range *range)
                                 range->sum + head};
 }
 
-static void clip(struct train_update *u, const struct train_range *ranges, int count)
+void train_update_clip_by(struct train_update *u, double squares)
+{
+    u->gradient_norm = sqrt(squares);
+    u->hyper.gradient_scale = u->gradient_norm > u->clip ? u->clip / u->gradient_norm : 1;
+}
+
+void train_update_clip(struct train_update *u, const struct train_range *ranges, int count)
 {
     double squares = 0;
 
+    u->hyper.gradient_scale = 1;
+    if (u->clip == 0)
+        return;
     for (int i = 0; i < count; i++) {
         struct train_range range = gradients_of(&ranges[i]);
 
         if (range.count > 0)
             squares += nn_simd()->square_sum(range.count, range.sum);
     }
-    u->gradient_norm = sqrt(squares);
-    if (u->gradient_norm > u->clip)
-        u->hyper.gradient_scale = u->clip / u->gradient_norm;
+    train_update_clip_by(u, squares);
 }
 
 void train_update_ranges(struct train_update *u, const struct train_range *ranges, int count)
 {
-    u->hyper.gradient_scale = 1;
-    if (u->clip > 0)
-        clip(u, ranges, count);
+    train_update_clip(u, ranges, count);
     for (int i = 0; i < count; i++) {
         struct train_range range = gradients_of(&ranges[i]);
         struct nn_update part = {

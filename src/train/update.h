@@ -17,6 +17,11 @@ struct train_update {
     double gradient_norm; /* out: before clipping; 0 when it was not needed */
 };
 
+/* The scale that clipping by the norm of all ranges asks for, into hyper; 1 without clipping. */
+void train_update_clip(struct train_update *update, const struct train_range *ranges, int count);
+/* The same where the sum of all squares is known. */
+void train_update_clip_by(struct train_update *update, double squares);
+/* Clips, then updates. */
 void train_update_ranges(struct train_update *update, const struct train_range *ranges, int count);
 
 #endif

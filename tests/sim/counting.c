@@ -131,7 +131,7 @@ static base_status counting_describe(struct train_session *s, const char *text)
 
     TRY(nn_graph_new(text != NULL ? text : own, "counting", input, CLASSES, &c->graph));
     TRY(nn_optimiser_find(s->job->optimiser, &optimiser));
-    TRY(train_state_init(&s->state, c->graph, optimiser));
+    TRY(train_state_describe(&s->state, c->graph, optimiser));
 out:
     base_free(own);
     return st;
@@ -144,7 +144,7 @@ static const char *counting_text(const struct train_session *s)
 
 static base_status counting_start(struct train_session *s)
 {
-    (void)s; /* zeros */
+    train_state_clear(&s->state);
     return BASE_OK;
 }
 

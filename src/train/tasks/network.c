@@ -15,6 +15,7 @@
 #include "nn/zoo.h"
 #include "train/closed.h"
 #include "train/evaluate.h"
+#include "train/pool.h"
 #include "train/samples.h"
 #include "train/session.h"
 
@@ -32,6 +33,13 @@ struct network {
     const float *weights; /* that the network computes with */
     float *accumulated;   /* gradients of the earlier pieces; NULL when --accumulate 1 */
     int ranges_ready;     /* of the backward under way */
+
+    /* For a strategy that lends. */
+    struct nn_group *groups;  /* what is lent at once */
+    struct train_lends lends; /* zeros: nothing is */
+    int loans;                /* of the step under way */
+    bool begins, ends;        /* the piece under way is the first, the last of its batch … */
+    uint32_t has;             /* … and has so many samples; it may have none */
 
     float *statistics_before; /* as they were before step `before`: … */
     int64_t *tracked_before;  /* … one that fails never was */
@@ -66,11 +74,13 @@ static void network_discard(struct train_session *s)
     base_free(n->statistics_before);
     base_free(n->tracked_before);
     base_free(n->accumulated);
+    base_free(n->groups);
     train_state_fini(&s->state);
     nn_graph_free(n->graph);
     n->net = NULL;
     n->statistics_before = n->accumulated = NULL;
     n->tracked_before = NULL;
+    n->groups = NULL;
     n->graph = NULL;
 }
 
@@ -136,6 +146,25 @@ static double network_largest(const struct nn_graph *graph)
     return (double)most * sizeof(float);
 }
 
+/* Room to lend groups of layers, in bytes: their gradients, or weights, too. */
+static double network_lent(const struct nn_graph *graph, bool weights)
+{
+    int count = 0;
+    struct nn_group *groups = nn_graph_groups(graph, 0, nn_graph_layers(graph), &count);
+    size_t *floats = base_calloc((size_t)count, sizeof *floats);
+    struct train_pool pool;
+    double bytes;
+
+    for (int i = 0; i < count; i++)
+        floats[i] = groups[i].weights.count;
+    train_pool_plan(&pool, floats, count, weights, true);
+    bytes = (double)pool.floats * sizeof(float);
+    train_pool_fini(&pool);
+    base_free(floats);
+    base_free(groups);
+    return bytes;
+}
+
 static base_status network_sizes(const struct train_session *s, int workers, int64_t batch,
                                  int64_t accumulate, struct train_sizes *sizes_p)
 {
@@ -162,6 +191,7 @@ static base_status network_sizes(const struct train_session *s, int workers, int
                        (double)nn_closed_memory(n->closed, n->graph, (int)whole),
         .batches = (double)batches + sizeof(uint32_t) * (double)s->count[DATA_TRAIN],
         .tensor = network_largest(n->graph),
+        .lent = {network_lent(n->graph, false), network_lent(n->graph, true)},
         .samples = samples,
     };
 out:
@@ -182,6 +212,11 @@ static base_status network_find_closed(struct train_session *s)
                          "%s tells classes apart, but the target '%s' is a number; mlp:0x0 is a "
                          "linear model of it",
                          zoo->name, n->info->class_names[0]);
+    if (s->closed && n->lends.borrow != NULL)
+        return base_fail(BASE_ERR_USAGE,
+                         "%s is computed in one step, for which a worker needs all of it; strategy "
+                         "%s divides it here, --strategy ddp does not",
+                         zoo->name, s->strategy->name);
     return s->closed ? n->closed->count(n->graph, &sums) : BASE_OK;
 }
 
@@ -191,21 +226,23 @@ static base_status network_describe(struct train_session *s, const char *text)
     struct network *n = s->work;
     const struct nn_optimiser *optimiser = NULL;
     char *zoo = NULL;
-    int layer = -1;
+    int layer = -1, groups;
 
     if (text == NULL)
         TRY(nn_model_text(s->job->model, &zoo));
     TRY(network_describe_graph(n, s->job, text != NULL ? text : zoo));
+    n->lends = train_strategy_lends(s->strategy, s->options);
     TRY(network_find_closed(s));
     TRY(nn_optimiser_find(s->job->optimiser, &optimiser));
     for (int i = 0; i < s->job->record.count; i++)
         TRY(base_prefix(nn_graph_find(n->graph, s->job->record.at[i], &layer), "--record"));
     network_cut_batch(s);
     TRY(train_memory_check(s));
-    TRY(train_state_init(&s->state, n->graph, optimiser));
+    TRY(train_state_describe(&s->state, n->graph, optimiser));
     TRY(base_tensor(nn_graph_stat_floats(n->graph), sizeof(float), "statistics",
                     &n->statistics_before));
     n->tracked_before = base_calloc(nn_graph_stats(n->graph), sizeof *n->tracked_before);
+    n->groups = nn_graph_groups(n->graph, 0, nn_graph_layers(n->graph), &groups);
 out:
     base_free(zoo);
     return st;
@@ -218,18 +255,48 @@ static const char *network_text(const struct train_session *s)
 
 static base_status network_start(struct train_session *s)
 {
-    const struct train_job *job = s->job;
-    const struct network *n = s->work;
-    base_status st = BASE_OK;
-    char *path = NULL;
+    return train_state_start(&s->state, (uint64_t)s->job->seed);
+}
 
-    nn_graph_start(n->graph, (uint64_t)job->seed, s->state.weights, s->state.statistics);
-    if (job->init == NULL)
-        goto out;
-    TRY(base_prefix(model_find_weights(job->init, job->runs_dir, &path), "--init %s", job->init));
-    TRY(train_state_load_weights(&s->state, path, true));
+/* ---- what the strategy lends ---- */
+
+static base_status network_borrow(void *context, struct nn_loan *loan)
+{
+    struct train_session *s = context;
+    struct network *n = s->work;
+
+    train_fault_nth(&s->fault, "borrow", ++n->loans, s->team.exchange.step);
+    return n->lends.borrow(s, loan);
+}
+
+/* Several pieces: their gradients are added as network_add_piece does, a group at a time. A piece
+ * without samples adds nothing, not even a zero that would change a sign. */
+static void network_add_lent(struct network *n, const struct nn_loan *loan)
+{
+    const struct nn_range *range = &n->groups[loan->group].weights;
+    float *accumulated = n->accumulated + range->from;
+
+    if (n->begins)
+        memcpy(accumulated, loan->gradients, range->count * sizeof(float));
+    else if (n->has > 0)
+        nn_simd()->add(range->count, accumulated, loan->gradients,
+                       n->ends ? loan->gradients : accumulated);
+    else if (n->ends)
+        memcpy(loan->gradients, accumulated, range->count * sizeof(float));
+}
+
+static base_status network_give_back(void *context, const struct nn_loan *loan)
+{
+    base_status st = BASE_OK;
+    struct train_session *s = context;
+    struct network *n = s->work;
+
+    if (loan->backward && n->lends.gradients && !(n->begins && n->ends))
+        network_add_lent(n, loan);
+    TRY(n->lends.give_back(s, loan, n->ends));
+    if (loan->backward)
+        train_fault_nth(&s->fault, "backward", ++n->ranges_ready, s->team.exchange.step);
 out:
-    base_free(path);
     return st;
 }
 
@@ -247,8 +314,13 @@ static struct nn_setup network_describe_net(struct train_session *s)
 
     return (struct nn_setup){.n_max = n->piece,
                              .training = true,
-                             .weights = s->state.weights,
+                             .weights = n->lends.weights ? NULL : s->state.weights,
                              .statistics = s->state.statistics,
+                             .lender = {.weights = n->lends.weights,
+                                        .gradients = n->lends.gradients,
+                                        .borrow = n->lends.borrow ? network_borrow : NULL,
+                                        .give_back = network_give_back,
+                                        .context = s},
                              .kernels = s->kernels,
                              .reduce = reduce,
                              .apart = s->job->record.count > 0};
@@ -269,9 +341,11 @@ static base_status network_fit_net(struct train_session *s)
     struct network *n = s->work;
     struct nn_setup setup = network_describe_net(s);
 
-    setup.gradients = s->team.exchange.mine + TRAIN_HEAD;
+    if (!n->lends.gradients)
+        setup.gradients = s->team.exchange.mine + TRAIN_HEAD;
     if (n->net != NULL && n->piece <= n->net_piece) {
-        nn_net_gradients_at(n->net, setup.gradients);
+        if (!n->lends.gradients)
+            nn_net_gradients_at(n->net, setup.gradients);
         return BASE_OK;
     }
     train_record_free(s->journal.record);
@@ -368,7 +442,7 @@ static void network_find_weights(struct train_session *s)
 {
     struct network *n = s->work;
 
-    if (n->weights != s->state.weights)
+    if (n->weights != s->state.weights && !n->lends.weights)
         nn_net_weights_at(n->net, s->state.weights);
     n->weights = s->state.weights;
 }
@@ -394,7 +468,7 @@ static base_status network_compute_piece(struct train_session *s, const struct d
 
     TRY(nn_net_forward(n->net, &piece, true, &o));
     train_fault_at(&s->fault, "forward", s->team.exchange.step);
-    for (size_t i = 0; i < nn_graph_stats(n->graph); i++)
+    for (size_t i = 0; i < nn_graph_stats(n->graph) && (count > 0 || s->job->sync_bn); i++)
         s->state.tracked[i]++; /* like PyTorch: each forward moves the running statistics */
     outcome->loss_sum += o.loss_sum;
     outcome->correct += o.correct;
@@ -403,29 +477,42 @@ out:
     return st;
 }
 
+/* Pieces of this worker's share. What is lent all workers gather and sum together, so that each
+ * makes as many passes as the one with the most samples. */
+static uint32_t network_pieces(const struct train_session *s, const struct data_batch *b)
+{
+    const struct network *n = s->work;
+    uint32_t most = (uint32_t)n->piece, samples = b->count;
+
+    if (n->lends.borrow != NULL)
+        samples = data_share_most(train_team_share(&s->team), b->whole);
+    if (samples == 0 && s->job->sync_bn) /* the others wait for this worker's sums */
+        return 1;
+    return samples / most + (samples % most != 0);
+}
+
 static base_status network_compute(struct train_session *s, const struct data_batch *b,
                                    struct train_outcome *outcome)
 {
     struct network *n = s->work;
-    uint32_t most = (uint32_t)n->piece;
+    uint32_t most = (uint32_t)n->piece, pieces = network_pieces(s, b), at = 0;
     /* With several pieces only their sum is a gradient that a strategy may use. */
     struct nn_ready ready =
-        b->count <= most ? (struct nn_ready){network_tell_strategy, s} : (struct nn_ready){0};
+        pieces <= 1 ? (struct nn_ready){network_tell_strategy, s} : (struct nn_ready){0};
     base_status st = BASE_OK;
 
     network_keep_statistics(s);
     network_find_weights(s);
-    n->ranges_ready = 0;
-    if (b->count == 0) { /* more workers than samples */
+    n->ranges_ready = n->loans = 0;
+    if (b->count == 0) /* more workers than samples */
         memset(s->team.exchange.mine, 0, s->team.exchange.floats * sizeof(float));
-        if (s->job->sync_bn) /* the others wait for this worker's sums */
-            TRY(network_compute_piece(s, b, 0, 0, ready, outcome));
-    }
-    for (uint32_t at = 0; at < b->count; at += most) {
-        uint32_t count = b->count - at < most ? b->count - at : most;
-
-        TRY(network_compute_piece(s, b, at, count, ready, outcome));
-        network_add_piece(s, at == 0, at + count == b->count);
+    for (uint32_t i = 0; i < pieces; i++, at += n->has) {
+        n->begins = i == 0;
+        n->ends = i == pieces - 1;
+        n->has = b->count - at < most ? b->count - at : most;
+        TRY(network_compute_piece(s, b, at, n->has, ready, outcome));
+        if (!n->lends.gradients)
+            network_add_piece(s, n->begins, n->ends);
     }
     TRY(s->team.failure);
     outcome->seen = b->count;
@@ -474,7 +561,8 @@ static base_status network_score(struct train_session *s, enum data_part part,
 
     network_find_weights(s);
     train_tally_init(&tally, n->info);
-    st = train_evaluate(n->net, n->samples.set, part, share, n->piece, &tally, &s->clock, NULL);
+    st = train_evaluate(n->net, n->samples.set, part, share, n->piece, n->lends.weights, &tally,
+                        &s->clock, NULL);
     s->data_failed = st == BASE_ERR_DATA || st == BASE_ERR_IO;
     train_tally_pack(&tally, score);
     train_tally_fini(&tally);

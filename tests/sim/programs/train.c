@@ -138,7 +138,7 @@ static void check_checkpoint(bool done)
                      (struct nn_shape){1, (int)sim_counting.count[DATA_TRAIN] / 8, 1}, 8, &graph));
     TRY(nn_optimiser_find("sgd", &sgd));
     TRY(train_state_init(&state, graph, sgd));
-    TRY(train_state_load(&state, &checkpoint));
+    TRY(train_state_load(&state, NULL, &checkpoint));
     sim_counting_check(&plan, &state.position, state.weights, false, checkpoint.path);
     sim_check(!done || state.position.epoch == plan.epochs || sim_faults_stopped(),
               "the last checkpoint is of epoch %lld", (long long)state.position.epoch);

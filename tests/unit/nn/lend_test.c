@@ -305,25 +305,29 @@ static void alone(void *context, float *sums, size_t count)
     sums[0] += 1; /* so that there are samples elsewhere */
 }
 
-/* A worker without samples gives back gradients of zero. */
-static void no_samples_are_no_gradients(void **state)
+/* A worker without samples gives back gradients of zero; unless others count on its sums, nothing
+ * else changes. */
+static void check_no_samples(const char *model, bool reduces)
 {
-    struct nn_graph *graph = support_zoo("mnist-cnn");
+    struct nn_graph *graph = support_zoo(model);
     size_t floats = nn_graph_weight_floats(graph);
     float *weights = base_calloc(floats, sizeof *weights);
     float *stats = base_calloc(nn_graph_stat_floats(graph), sizeof *stats);
-    struct nn_setup setup = {.n_max = N, .training = true, .reduce = {.sum = alone}};
+    float *before = base_calloc(nn_graph_stat_floats(graph), sizeof *before);
+    struct nn_setup setup = {
+        .n_max = N, .training = true, .reduce = {.sum = reduces ? alone : NULL}};
     int32_t label = 0;
     struct nn_batch batch = {.samples = {.labels = &label}};
     struct nn_outcome outcome;
     struct lending l;
     struct nn_net *net;
 
-    (void)state;
-    nn_graph_start(graph, 5, weights, stats);
+    nn_graph_start(graph, 5, weights, before);
     lending_init(&l, graph, 0, nn_graph_layers(graph), weights);
     l.bank.weights = l.bank.gradients = true;
     setup.lender = (struct nn_lender){true, true, bank_borrow, bank_give_back, &l};
+    setup.statistics = stats;
+    memcpy(stats, before, nn_graph_stat_floats(graph) * sizeof *stats);
     check(nn_net_new(graph, &setup, &net));
     check(nn_net_forward(net, &batch, true, &outcome));
     pass_begins(&l);
@@ -331,11 +335,22 @@ static void no_samples_are_no_gradients(void **state)
     for (size_t i = 0; i < floats; i++)
         assert_true(l.bank.collected[i] == 0);
     assert_int_equal(l.bank.borrowed[1], l.bank.count);
+    if (!reduces)
+        assert_memory_equal(stats, before, nn_graph_stat_floats(graph) * sizeof *stats);
     nn_net_free(net);
     lending_fini(&l);
     base_free(weights);
     base_free(stats);
+    base_free(before);
     nn_graph_free(graph);
+}
+
+static void no_samples_are_no_gradients(void **state)
+{
+    (void)state;
+    check_no_samples("mnist-cnn", true);
+    check_no_samples("mnist-cnn", false);
+    check_no_samples("resnet18", false);
 }
 
 int main(void)

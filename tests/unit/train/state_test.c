@@ -80,11 +80,11 @@ static void refuse_manifest(void change(json_t *manifest), const char *words)
 
     assert_int_equal(train_state_init(&state, graph, optimiser), BASE_OK);
     state.position = good;
-    assert_int_equal(train_state_save(&state, folder, about, 0), BASE_OK);
+    assert_int_equal(train_state_save(&state, NULL, folder, about, 0), BASE_OK);
     assert_int_equal(store_checkpoint_open(folder, false, &c), BASE_OK);
-    assert_int_equal(train_state_load(&state, &c), BASE_OK);
+    assert_int_equal(train_state_load(&state, NULL, &c), BASE_OK);
     change(c.manifest);
-    assert_int_equal(train_state_load(&state, &c), BASE_ERR_DATA);
+    assert_int_equal(train_state_load(&state, NULL, &c), BASE_ERR_DATA);
     if (strstr(base_message(), words) == NULL)
         fail_msg("no \"%s\" in: %s", words, base_message());
     store_checkpoint_close(&c);

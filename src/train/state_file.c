@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The state in checkpoints.
+ */
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "train/state.h"
+
+#define SLOTS_FILE "state.safetensors"
+
+/* The state's buffers as src/model sees them; they still belong to the state. */
+static struct model_weights weights_of(const struct train_state *state,
+                                       const struct model_carrier *carrier)
+{
+    return (struct model_weights){.graph = state->graph,
+                                  .carrier = carrier,
+                                  .floats = state->floats,
+                                  .weights = state->weights,
+                                  .statistics = state->statistics,
+                                  .tracked = state->tracked};
+}
+
+static struct model_slots slots_of(const struct train_state *state,
+                                   const struct model_carrier *carrier)
+{
+    return (struct model_slots){.graph = state->graph,
+                                .carrier = carrier,
+                                .count = state->optimiser->slots,
+                                .names = state->optimiser->slot_names,
+                                .at = state->slots};
+}
+
+json_t *train_position_to_json(const struct train_position *p)
+{
+    return json_pack(
+        "{s:I, s:I, s:I, s:f, s:I, s:I, s:f, s:f, s:f, s:I, s:I}", "step", (json_int_t)p->step,
+        "epoch", (json_int_t)p->epoch, "cursor", (json_int_t)p->cursor, "loss_sum", p->loss_sum,
+        "correct", (json_int_t)p->correct, "seen", (json_int_t)p->seen, "epoch_loss", p->epoch_loss,
+        "epoch_accuracy", p->epoch_accuracy, "best_validation", p->best_validation, "best_step",
+        (json_int_t)p->best_step, "stale_epochs", (json_int_t)p->stale_epochs);
+}
+
+base_status train_state_save(const struct train_state *state, const struct model_carrier *carrier,
+                             const char *dir, json_t *about, unsigned keep)
+{
+    base_status st = BASE_OK;
+    struct store_save *save = NULL;
+    struct model_weights weights = weights_of(state, carrier);
+    struct model_slots slots = slots_of(state, carrier);
+
+    TRY(store_save_begin(dir, (uint64_t)state->position.step, &save));
+    TRY(model_weights_write(&weights, store_save_path(save, MODEL_WEIGHTS_FILE)));
+    TRY(model_slots_write(&slots, store_save_path(save, SLOTS_FILE)));
+    json_object_set_new(about, "position", train_position_to_json(&state->position));
+    json_object_set_new(about, "optimiser", json_string(state->optimiser->name));
+    st = store_save_commit(save, about, keep);
+    save = NULL;
+out:
+    store_save_abandon(save);
+    return st;
+}
+
+/* A training cannot have got anywhere else: every epoch has a step, and counts are of what was. */
+static base_status check_position(const struct train_position *p)
+{
+    static const int64_t MOST = (int64_t)1 << 53; /* far from overflow, and exact in a double */
+    const struct {
+        const char *name;
+        int64_t value, most;
+    } fields[] = {
+        {"step", p->step, MOST},
+        {"epoch", p->epoch, p->step},
+        {"cursor", p->cursor, MOST},
+        {"seen", p->seen, MOST},
+        {"correct", p->correct, p->seen},
+        {"best_step", p->best_step, p->step},
+        {"stale_epochs", p->stale_epochs, p->epoch},
+    };
+
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        if (fields[i].value < 0 || fields[i].value > fields[i].most)
+            return base_fail(BASE_ERR_DATA, "\"%s\" is %lld, 0 to %lld expected", fields[i].name,
+                             (long long)fields[i].value, (long long)fields[i].most);
+    return BASE_OK;
+}
+
+base_status train_position_from_json(const json_t *object, struct train_position *p)
+{
+    base_status st = BASE_OK;
+
+    TRY(base_json_integer(object, "step", &p->step));
+    TRY(base_json_integer(object, "epoch", &p->epoch));
+    TRY(base_json_integer(object, "cursor", &p->cursor));
+    TRY(base_json_real(object, "loss_sum", &p->loss_sum));
+    TRY(base_json_integer(object, "correct", &p->correct));
+    TRY(base_json_integer(object, "seen", &p->seen));
+    TRY(base_json_real(object, "epoch_loss", &p->epoch_loss));
+    TRY(base_json_real(object, "epoch_accuracy", &p->epoch_accuracy));
+    TRY(base_json_real(object, "best_validation", &p->best_validation));
+    TRY(base_json_integer(object, "best_step", &p->best_step));
+    TRY(base_json_integer(object, "stale_epochs", &p->stale_epochs));
+    TRY(check_position(p));
+out:
+    return st;
+}
+
+base_status train_state_load_weights(struct train_state *state, const struct model_carrier *carrier,
+                                     const char *path, bool partial)
+{
+    struct model_weights weights = weights_of(state, carrier);
+
+    return model_weights_read(&weights, path, partial);
+}
+
+/* The slots mean nothing to another optimiser. */
+static base_status load_slots(struct train_state *state, const struct model_carrier *carrier,
+                              const struct store_checkpoint *checkpoint)
+{
+    struct model_slots slots = slots_of(state, carrier);
+    const char *optimiser = NULL;
+    base_status st = BASE_OK;
+    char *path = NULL;
+
+    TRY(base_json_string(checkpoint->manifest, "optimiser", &optimiser));
+    if (strcmp(optimiser, state->optimiser->name) != 0) {
+        base_warn("%s was trained with %s: the state of %s starts new", checkpoint->path, optimiser,
+                  state->optimiser->name);
+        goto out;
+    }
+    TRY(store_checkpoint_file(checkpoint, SLOTS_FILE, &path));
+    TRY(model_slots_read(&slots, path));
+out:
+    base_free(path);
+    return st;
+}
+
+base_status train_state_load_position(struct train_state *state,
+                                      const struct store_checkpoint *checkpoint)
+{
+    base_status st = BASE_OK;
+    json_t *position = NULL;
+
+    TRY(base_json_object(checkpoint->manifest, "position", &position));
+    TRY(base_prefix(train_position_from_json(position, &state->position), "\"position\""));
+    if ((uint64_t)state->position.step != checkpoint->step)
+        TRY(base_fail(BASE_ERR_DATA, "\"position\" is of step %lld, the checkpoint of step %llu",
+                      (long long)state->position.step, (unsigned long long)checkpoint->step));
+out:
+    return base_prefix(st, "%s/manifest.json", checkpoint->path);
+}
+
+base_status train_state_load(struct train_state *state, const struct model_carrier *carrier,
+                             const struct store_checkpoint *checkpoint)
+{
+    base_status st = BASE_OK;
+    char *path = NULL;
+
+    TRY(store_checkpoint_file(checkpoint, MODEL_WEIGHTS_FILE, &path));
+    TRY(train_state_load_weights(state, carrier, path, false));
+    TRY(train_state_load_position(state, checkpoint));
+    TRY(load_slots(state, carrier, checkpoint));
+out:
+    base_free(path);
+    return st;
+}
