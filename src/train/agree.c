@@ -10,7 +10,7 @@ struct note { /* what a member says of itself */
     uint64_t size[TRAIN_GROUPS]; /* of the state that it has some of */
     int64_t saved_step;
     uint32_t has_run; /* knows the run */
-    uint32_t begun;   /* has trained the model, or was about to */
+    uint32_t begun;   /* knows from where the state can begin again */
     uint32_t founds;  /* was there from the beginning and may make a state */
     uint32_t reserved;
     char digest[BASE_SHA256_HEX];
@@ -120,8 +120,7 @@ base_status train_agree(struct train_session *s, struct train_agreed *a)
     a->fresh = a->version.step < 0 && !a->back;
     TRY(check_data(s, all, a->source));
     if (a->fresh && !all[a->source].founds)
-        TRY(base_fail(BASE_ERR_DATA, "no worker is left that knows the state of the training; go "
-                                     "on from its last checkpoint with --resume"));
+        TRY(base_fail(BASE_ERR_DATA, "%s", TRAIN_STATE_UNKNOWN));
 out:
     base_free(mine);
     base_free(all);

@@ -56,15 +56,15 @@ out:
 
 /* ---- back to a checkpoint ---- */
 
-enum { NO_RUN = -2, NO_CHECKPOINT = -1 };
+enum { NO_STATE = -2, NO_CHECKPOINT = -1 };
 
 /* The step of the newest checkpoint that this worker can read, which it opens. */
 static int64_t open_newest(struct train_session *s)
 {
     store_checkpoint_close(&s->origin);
     if (!s->begun)
-        return NO_RUN;
-    if (!store_has_checkpoint(s->run.checkpoints))
+        return NO_STATE;
+    if (s->run.path == NULL || !store_has_checkpoint(s->run.checkpoints))
         return NO_CHECKPOINT;
     if (store_checkpoint_open(s->run.checkpoints, false, &s->origin) == BASE_OK)
         return (int64_t)s->origin.step;

@@ -153,6 +153,8 @@ static void accept(struct train_session *s, struct refill *r)
         base_free(r->before.tracked);
     s->state.claims.count = 0;
     s->whole = true;
+    /* What began at the seed can begin there again, whether this worker knows the run or not. */
+    s->begun |= s->job->resume == NULL;
 }
 
 /* A worker was lost half-way: what was, is. */
@@ -291,16 +293,19 @@ static void tell_loss(struct train_session *s, const struct train_agreed *a)
 {
     int64_t lost = a->newest.step - s->state.position.step;
 
-    s->lost_steps += lost > 0 ? lost : 0;
     s->lost_samples =
         s->samples - (s->saved_samples_step == s->state.position.step ? s->saved_samples : 0);
+    train_session_forget_epochs(s);
+    if (lost <= 0)
+        return;
+    s->lost_steps += lost;
     if (train_team_leads(&s->team))
         base_warn("a lost worker had the only copy of a part of the state after step %" PRId64
                   "; all go back to %s of step %" PRId64,
-                  a->newest.step, s->saved_step >= 0 ? "the checkpoint" : "the beginning, weights",
+                  a->newest.step,
+                  s->saved_step >= 0 ? "the checkpoint" : "the beginning, the weights",
                   s->state.position.step);
     train_journal_back(&s->journal, a->newest.step, s->state.position.step);
-    train_session_forget_epochs(s);
 }
 
 /* In the view that was met: one state, one run. */

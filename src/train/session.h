@@ -33,6 +33,11 @@ struct train_verdict {
     bool renew; /* take the next view */
 };
 
+/* Says a worker that would have to make a state where there was one. */
+#define TRAIN_STATE_UNKNOWN                                                                        \
+    "no worker is left that knows the state of the training; go on from its last checkpoint with " \
+    "--resume"
+
 struct train_rank;
 
 struct train_session {
@@ -61,7 +66,7 @@ struct train_session {
     struct train_state state;
     bool closed; /* its weights are computed in one step, by task->solve */
     bool whole;  /* what it holds of it is complete; a worker that joins has none yet */
-    bool begun;  /* it has had a state in a view that knew the run */
+    bool begun;  /* it has had a state, and knows from where that can begin again */
     struct store_checkpoint origin; /* what the state is loaded from, until it is */
     int64_t united_step;            /* at which all of it was the same on every worker; -1: never */
     int64_t samples;                /* computed by this worker; once in the weights, but for … */

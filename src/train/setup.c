@@ -99,6 +99,17 @@ static base_status check_unfinished(struct train_session *s)
     return BASE_OK;
 }
 
+/* In a later view the run of this name is the job's own, of workers that this one knows nothing of.
+ */
+static base_status check_name(const struct train_session *s)
+{
+    base_status st = train_run_check(s->job->runs_dir, s->job->run);
+
+    if (st == BASE_OK || s->team.worker == NULL || s->team.view.number <= 1)
+        return st;
+    return base_fail(BASE_ERR_DATA, "%s", TRAIN_STATE_UNKNOWN);
+}
+
 struct train_holds *train_session_places(const struct train_session *s)
 {
     int size = s->team.exchange.size;
@@ -140,7 +151,7 @@ base_status train_session_create(struct train_session *s)
         TRY(open_resumed(s, &resumed));
     } else {
         if (job->run != NULL)
-            TRY(train_run_check(job->runs_dir, job->run));
+            TRY(check_name(s));
         TRY(s->task->describe(s, NULL));
     }
     TRY(plan_steps(s));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A copy of a worker's whole state, to go back to: of the last round of local-sgd, and of a worker
- * that takes another one's state while it enters a view.
+ * A copy of a worker's whole state, to go back to: of the last round of local-sgd.
  */
 #ifndef TRAIN_SNAPSHOT_H
 #define TRAIN_SNAPSHOT_H

@@ -67,7 +67,7 @@ lose() { # OPTIONS ID PHASE STEP LOW HIGH
 # Each slice twice: the step. In and after the meeting the others have all that it takes to complete it.
 for id in 1 2; do
     for phase in data forward backward-2 combine; do lose stage=1,replicas=2 $id $phase 7 6 6; done
-    lose stage=1,replicas=2 $id update 7 6 6
+    lose stage=1,replicas=2 $id update 7 6 7
     lose stage=1,replicas=2 $id meet 7 6 7
     for phase in slice gather; do lose stage=1,replicas=2 $id $phase 7 7 7; done
     lose stage=1,replicas=2 $id checkpoint 8 8 8

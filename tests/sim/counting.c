@@ -43,6 +43,8 @@ void sim_counting_check(const struct train_job *job, const struct train_position
     for (uint32_t i = 0; i < count; i++) {
         float times = (float)(position->epoch + (i < position->cursor));
 
+        if (isnan(weights[order[i]]))
+            continue;
         sim_check(fabsf(weights[order[i]] - times) <= most,
                   "%s: at step %" PRId64 " (epoch %" PRId64 ", cursor %" PRId64
                   ") sample %u is %g times in the weights and not %g",
@@ -52,11 +54,29 @@ void sim_counting_check(const struct train_job *job, const struct train_position
     base_free(order);
 }
 
-/* Between the rounds of a strategy without a `sum` each worker has weights of its own. */
+/* Between the rounds of local-sgd each worker has weights of its own. */
+static bool is_exact(const struct train_session *s)
+{
+    return strcmp(s->strategy->name, "local-sgd") != 0;
+}
+
+/* The weights that this worker holds, NAN for the others; base_free. */
+static float *own_weights(const struct train_session *s)
+{
+    float *weights = base_calloc(s->state.floats, sizeof *weights);
+
+    for (size_t i = 0; i < s->state.floats; i++)
+        weights[i] = NAN;
+    train_state_get(&s->state, TRAIN_WEIGHTS, 0, 0, s->state.floats, weights);
+    return weights;
+}
+
 static void check_state(const struct train_session *s, const char *where)
 {
-    sim_counting_check(s->job, &s->state.position, s->state.weights, s->strategy->sum != NULL,
-                       where);
+    float *weights = own_weights(s);
+
+    sim_counting_check(s->job, &s->state.position, weights, is_exact(s), where);
+    base_free(weights);
 }
 
 /* ---- data and model ---- */
@@ -90,8 +110,9 @@ static void keep_notes(const struct train_session *s)
 {
     struct sim_worker *me = sim_worker_self();
     struct train_state *notes;
+    float *weights;
 
-    if (!s->whole || s->state.weights == NULL)
+    if (!s->whole)
         return;
     if (me->notes == NULL) {
         me->notes = notes = base_calloc(1, sizeof *notes);
@@ -99,7 +120,9 @@ static void keep_notes(const struct train_session *s)
     }
     notes = me->notes;
     notes->position = s->state.position;
-    memcpy(notes->weights, s->state.weights, s->count[DATA_TRAIN] * sizeof(float));
+    weights = own_weights(s);
+    memcpy(notes->weights, weights, s->count[DATA_TRAIN] * sizeof(float));
+    base_free(weights);
 }
 
 static void counting_discard(struct train_session *s)
@@ -171,7 +194,7 @@ static base_status counting_next(struct train_session *s, struct data_batch *bat
     uint32_t first, count;
 
     sim_worker_self()->knows = true;
-    if (s->strategy->sum != NULL)
+    if (is_exact(s))
         check_state(s, "the next batch");
     if (c->epoch != p->epoch)
         make_order(s->job->seed, p->epoch, s->count[DATA_TRAIN], c->order);
@@ -222,8 +245,12 @@ static void counting_undo(struct train_session *s)
     uint32_t first, count;
 
     data_share_of(train_team_share(&s->team), (uint32_t)s->plan.batch, &first, &count);
-    for (uint32_t i = 0; sim_network.bug == SIM_DOUBLE_COUNT && i < count; i++)
-        s->state.weights[c->ids[i]] += 1;
+    for (uint32_t i = 0; sim_network.bug == SIM_DOUBLE_COUNT && i < count; i++) {
+        float *weight = train_state_at(&s->state, TRAIN_WEIGHTS, 0, c->ids[i], 1);
+
+        if (weight != NULL)
+            *weight += 1;
+    }
 }
 
 static base_status counting_unite(struct train_session *s)

@@ -18,7 +18,8 @@ struct sim_counting {
 extern struct sim_counting sim_counting; /* of this history; set it before the job begins */
 
 /* Are these the weights of that position? Samples before the cursor of its epoch's order are in
- * them once more than the others. `exact` false: but for rounding. */
+ * them once more than the others. `exact` false: but for rounding. NAN: a weight that another
+ * worker holds. */
 void sim_counting_check(const struct train_job *job, const struct train_position *position,
                         const float *weights, bool exact, const char *where);
 

@@ -29,6 +29,16 @@ static json_t *options_of(const struct train_strategy *strategy)
     return list;
 }
 
+/* Texts of options that are worth a try; tests run all of them. */
+static json_t *examples_of(const struct train_strategy *strategy)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; strategy->examples != NULL && strategy->examples[i] != NULL; i++)
+        json_array_append_new(list, json_string(strategy->examples[i]));
+    return list;
+}
+
 static json_t *choice_json(bool several)
 {
     struct train_choice choice = train_strategy_auto(several);
@@ -44,9 +54,10 @@ static base_status print_json(void)
     for (size_t i = 0; i < train_strategy_count; i++) {
         const struct train_strategy *s = train_strategy_registry[i];
 
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:o}", "name", s->name, "help",
-                                              s->help, "commit_unit", s->commit_unit, "alone",
-                                              s->alone, "options", options_of(s)));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:s, s:b, s:o, s:o}", "name", s->name, "help",
+                                        s->help, "commit_unit", s->commit_unit, "alone", s->alone,
+                                        "options", options_of(s), "examples", examples_of(s)));
     }
     object = json_pack("{s:i, s:o, s:{s:o, s:o}}", "schema", 1, "strategies", list, TRAIN_AUTO,
                        "one", choice_json(false), "several", choice_json(true));

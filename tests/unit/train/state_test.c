@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The state in a checkpoint: the same after a round trip. A position that no training can have, and
- * a file that the manifest does not list, are refused in a sentence that names them.
+ * The state in memory, whole and in parts; and in a checkpoint: the same after a round trip. A
+ * position that no training can have, and a file that the manifest does not list, are refused in a
+ * sentence that names them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -117,12 +118,168 @@ static void test_manifest(void **state)
     refuse_manifest(move_position, "\"position\" is of step 10, the checkpoint of step 9");
 }
 
+/* ---- parts ---- */
+
+static const char wide[] = "input 1x8x8\nclasses 5\nflatten\ndense 40\nrelu\ndense 5 name=head\n";
+
+static struct train_holds ranges(const uint64_t (*of)[3], uint32_t count)
+{
+    struct train_holds holds = {.count = count};
+
+    for (uint32_t i = 0; i < count; i++)
+        holds.at[i] =
+            (struct train_hold){.group = (uint32_t)of[i][0], .from = of[i][1], .count = of[i][2]};
+    return holds;
+}
+
+/* What any worker makes of the seed is what one that has everything makes. */
+static void test_parts(void **state)
+{
+    static const uint64_t of[][3] = {
+        {TRAIN_WEIGHTS, 0, 48}, {TRAIN_WEIGHTS, 1000, 777}, {TRAIN_SLOTS, 16, 32}};
+    struct train_holds wanted = ranges(of, 3), held;
+    const struct nn_optimiser *adam = NULL;
+    struct nn_graph *graph = support_graph(wide);
+    struct train_state whole, parts, copy;
+    float out[100];
+
+    (void)state;
+    assert_int_equal(nn_optimiser_find("adam", &adam), BASE_OK);
+    assert_int_equal(train_state_init(&whole, graph, adam), BASE_OK);
+    assert_int_equal(train_state_describe(&parts, graph, adam), BASE_OK);
+    assert_false(train_state_fits(&parts, TRAIN_WEIGHTS, &wanted));
+    assert_int_equal(train_state_make_room(&parts, TRAIN_WEIGHTS, &wanted), BASE_OK);
+    assert_int_equal(train_state_make_room(&parts, TRAIN_SLOTS, &wanted), BASE_OK);
+    assert_true(train_state_fits(&parts, TRAIN_WEIGHTS, &wanted));
+    assert_true(train_state_fits(&parts, TRAIN_SLOTS, &wanted));
+    assert_false(train_state_fits(&whole, TRAIN_SLOTS, &wanted));
+    assert_true(train_state_is_whole(&whole) && !train_state_is_whole(&parts));
+
+    assert_int_equal(train_state_start(&whole, 7), BASE_OK);
+    assert_int_equal(train_state_start(&parts, 7), BASE_OK);
+    assert_null(parts.weights);
+    assert_memory_equal(train_state_at(&parts, TRAIN_WEIGHTS, 0, 0, 48), whole.weights,
+                        48 * sizeof(float));
+    assert_memory_equal(train_state_at(&parts, TRAIN_WEIGHTS, 0, 1000, 777), whole.weights + 1000,
+                        777 * sizeof(float));
+    assert_null(train_state_at(&parts, TRAIN_WEIGHTS, 0, 40, 9)); /* past the part's end */
+    assert_null(train_state_at(&parts, TRAIN_SLOTS, 1, 15, 2));
+    assert_ptr_equal(train_state_at(&whole, TRAIN_SLOTS, 1, 15, 2), whole.slots[1] + 15);
+
+    /* Copies touch what is held and nothing else. */
+    for (int i = 0; i < 100; i++)
+        out[i] = (float)i;
+    train_state_put(&parts, TRAIN_SLOTS, 1, 0, 100, out);
+    assert_true(train_state_at(&parts, TRAIN_SLOTS, 1, 16, 32)[0] == 16);
+    assert_true(train_state_at(&parts, TRAIN_SLOTS, 0, 16, 32)[0] == 0);
+    for (int i = 0; i < 100; i++)
+        out[i] = -1;
+    train_state_get(&parts, TRAIN_SLOTS, 1, 10, 100, out);
+    assert_true(out[5] == -1 && out[6] == 16 && out[37] == 47 && out[38] == -1);
+
+    /* Its memory at the position, or what it claims. */
+    parts.position.step = 3;
+    train_state_holds(&parts, &held);
+    assert_int_equal(held.count, 4);
+    assert_int_equal(held.at[1].from, 1000);
+    assert_int_equal(held.at[2].version.step, 3);
+    assert_int_equal(held.at[3].group, TRAIN_STATISTICS);
+    parts.claims = ranges(of, 1);
+    train_state_holds(&parts, &held);
+    assert_int_equal(held.count, 1);
+
+    /* New memory beside the old. */
+    copy = parts;
+    assert_int_equal(train_state_make_room(&parts, TRAIN_WEIGHTS, NULL), BASE_OK);
+    assert_non_null(parts.weights);
+    assert_int_equal(parts.parts[TRAIN_WEIGHTS].count, 0);
+    assert_true(train_state_at(&copy, TRAIN_WEIGHTS, 0, 1000, 1)[0] == whole.weights[1000]);
+    train_state_drop(&copy, TRAIN_WEIGHTS);
+    train_state_fini(&parts);
+    train_state_fini(&whole);
+    nn_graph_free(graph);
+}
+
+/* A checkpoint written by way of a carrier, whose tensors come from elsewhere and go elsewhere. */
+struct elsewhere {
+    struct train_state *state;
+    int calls;
+};
+
+static base_status bring(void *context, int slot, const struct nn_tensor *t, const float **memory_p)
+{
+    struct elsewhere *e = context;
+
+    e->calls++;
+    *memory_p = train_state_at(e->state, slot < 0 ? TRAIN_WEIGHTS : TRAIN_SLOTS,
+                               slot < 0 ? 0 : slot, t->offset, t->floats);
+    return BASE_OK;
+}
+
+static base_status take(void *context, int slot, const struct nn_tensor *t, const float *memory)
+{
+    struct elsewhere *e = context;
+
+    e->calls++;
+    train_state_put(e->state, slot < 0 ? TRAIN_WEIGHTS : TRAIN_SLOTS, slot < 0 ? 0 : slot,
+                    t->offset, t->floats, memory);
+    return BASE_OK;
+}
+
+static base_status refuse_tensor(void *context, int slot, const struct nn_tensor *t,
+                                 const float *memory)
+{
+    (void)context;
+    (void)slot;
+    (void)memory;
+    return base_fail(BASE_ERR_PEER_LOST, "no worker has %s", t->name);
+}
+
+static void test_carrier(void **state)
+{
+    const struct nn_optimiser *adam = NULL;
+    struct nn_graph *graph = support_graph(wide);
+    struct train_state whole, bare, again;
+    struct elsewhere from = {&whole, 0}, to = {&again, 0};
+    struct model_carrier carrier = {bring, take, &from};
+    char *folder = support_scratch();
+    struct store_checkpoint c;
+    json_t *about = json_object();
+
+    (void)state;
+    assert_int_equal(nn_optimiser_find("adam", &adam), BASE_OK);
+    assert_int_equal(train_state_init(&whole, graph, adam), BASE_OK);
+    assert_int_equal(train_state_init(&again, graph, adam), BASE_OK);
+    assert_int_equal(train_state_describe(&bare, graph, adam), BASE_OK);
+    assert_int_equal(train_state_start(&whole, 7), BASE_OK);
+    for (size_t i = 0; i < whole.floats; i++)
+        whole.slots[1][i] = whole.weights[i] * 2; /* padding stays zero */
+    bare.position = good;
+    assert_int_equal(train_state_save(&bare, &carrier, folder, about, 0), BASE_OK);
+    assert_int_equal(from.calls, 3 * 4); /* two layers; weights and two slots */
+    assert_int_equal(store_checkpoint_open(folder, false, &c), BASE_OK);
+    carrier.context = &to;
+    assert_int_equal(train_state_load(&bare, &carrier, &c), BASE_OK);
+    assert_int_equal(to.calls, 3 * 4);
+    assert_memory_equal(again.weights, whole.weights, whole.floats * sizeof(float));
+    assert_memory_equal(again.slots[1], whole.slots[1], whole.floats * sizeof(float));
+    carrier.take = refuse_tensor;
+    assert_int_equal(train_state_load(&bare, &carrier, &c), BASE_ERR_PEER_LOST);
+    store_checkpoint_close(&c);
+    train_state_fini(&whole);
+    train_state_fini(&again);
+    train_state_fini(&bare);
+    json_decref(about);
+    nn_graph_free(graph);
+    support_scratch_free(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_absurd_positions),
-        cmocka_unit_test(test_manifest),
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_absurd_positions),
+        cmocka_unit_test(test_manifest),   cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_carrier),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,10 +38,86 @@ static void test_every_strategy_is_complete(void **state)
     }
 }
 
+/* Ranges in ascending order that do not touch; together the workers hold everything. */
+static void check_place(const struct train_strategy *strategy, const void *options, int size,
+                        uint64_t floats)
+{
+    struct train_placing placing = {
+        .options = options, .size = size, .floats = {floats, floats, 8}};
+    struct train_holds *held = base_calloc((size_t)size, sizeof *held);
+    struct train_version version;
+
+    for (int rank = 0; rank < size; rank++) {
+        train_strategy_place(strategy, &placing, rank, &held[rank]);
+        assert_true(train_holds_valid(&held[rank], placing.floats));
+        for (uint32_t i = 1; i < held[rank].count; i++) {
+            const struct train_hold *a = &held[rank].at[i - 1], *b = &held[rank].at[i];
+
+            assert_true(a->group < b->group ||
+                        (a->group == b->group && a->from + a->count < b->from));
+        }
+    }
+    assert_true(train_holds_committed(held, size, placing.floats, &version));
+    base_free(held);
+}
+
+static void test_places_cover_everything(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < train_strategy_count; i++) {
+        const struct train_strategy *strategy = train_strategy_registry[i], *found = NULL;
+
+        for (size_t j = 0; strategy->examples != NULL && strategy->examples[j] != NULL; j++) {
+            char *text = base_format("%s:%s", strategy->name, strategy->examples[j]);
+            void *options = NULL;
+
+            assert_int_equal(train_strategy_find(text, &found, &options), BASE_OK);
+            for (int size = 1; size <= 9; size++)
+                for (uint64_t floats = 16; floats < 100000; floats = floats * 3 + 16)
+                    check_place(strategy, options, size, floats);
+            base_free(options);
+            base_free(text);
+        }
+    }
+}
+
+/* Two copies of each slice: any one worker may be lost. One: none may. */
+static void test_replicas_of_zero(void **state)
+{
+    static const char *const texts[] = {"zero:replicas=2", "zero:replicas=1"};
+
+    (void)state;
+    for (int t = 0; t < 2; t++)
+        for (int size = 2; size <= 6; size++) {
+            const struct train_strategy *zero = NULL;
+            struct train_placing placing = {.size = size, .floats = {4096, 4096, 8}};
+            struct train_holds *held = base_calloc((size_t)size, sizeof *held);
+            struct train_version version;
+            void *options = NULL;
+
+            assert_int_equal(train_strategy_find(texts[t], &zero, &options), BASE_OK);
+            placing.options = options;
+            for (int lost = 0; lost < size; lost++) {
+                for (int rank = 0; rank < size; rank++)
+                    train_strategy_place(zero, &placing, rank, &held[rank]);
+                held[lost].count = 0;
+                assert_int_equal(train_holds_committed(held, size, placing.floats, &version),
+                                 t == 0);
+            }
+            base_free(options);
+            base_free(held);
+        }
+}
+
 static void test_wrong_texts_are_refused(void **state)
 {
-    static const char *const wrong[] = {"alreduce", "", "allreduce:colour=red", "allreduce:wire",
-                                        "single:wire=fp32"};
+    static const char *const wrong[] = {"alreduce",
+                                        "",
+                                        "allreduce:colour=red",
+                                        "allreduce:wire",
+                                        "single:wire=fp32",
+                                        "zero:stage=0",
+                                        "zero:replicas=0"};
 
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -119,6 +195,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_strategy_is_complete),
+        cmocka_unit_test(test_places_cover_everything),
+        cmocka_unit_test(test_replicas_of_zero),
         cmocka_unit_test(test_wrong_texts_are_refused),
         cmocka_unit_test(test_messages),
         cmocka_unit_test(test_update_by_ranges),
