@@ -19,27 +19,50 @@ static const char *const kind_names[TRAIN_MEMORY_KINDS] = {
     [TRAIN_MEMORY_PROGRAM] = "program",
 };
 
-/* The exchange's space: in memory that the workers of a host share there is room for the gradients
- * of each, and for the sums (coll_space_open). */
-static void count_exchange(const struct train_memory_question *q, struct train_memory *m)
+/* A space (coll_space_open): in memory that the workers of a host share there is room for what each
+ * has in it, and for the sums. */
+static void count_space(const struct train_seat *seat, double bytes, struct train_memory *m)
+{
+    if (seat->shares && seat->locals > 1) {
+        m->of[TRAIN_MEMORY_GRADIENTS].shared += seat->locals * bytes;
+        m->of[TRAIN_MEMORY_COMMUNICATION].shared += bytes;
+    } else {
+        m->of[TRAIN_MEMORY_GRADIENTS].own += bytes;
+    }
+}
+
+/* What workers talk with, and their gradients: all of them in the exchange, or a few at a time. */
+static void count_exchange(const struct train_memory_question *q, struct train_lends lends,
+                           struct train_memory *m)
 {
     const struct train_seat *seat = &q->seat;
-    struct train_bytes *gradients = &m->of[TRAIN_MEMORY_GRADIENTS];
-    struct train_bytes *communication = &m->of[TRAIN_MEMORY_COMMUNICATION];
-    int sharing = seat->shares ? seat->locals : 1;
-    double space = q->sizes->weights + TRAIN_HEAD * sizeof(float);
     uint64_t own, shared;
 
-    coll_memory(seat->workers, sharing, &own, &shared);
-    *communication = (struct train_bytes){(double)own, (double)shared};
-    if (sharing > 1) {
-        gradients->shared = sharing * space;
-        communication->shared += space;
-    } else {
-        gradients->own = space;
-    }
+    coll_memory(seat->workers, seat->shares ? seat->locals : 1, &own, &shared);
+    m->of[TRAIN_MEMORY_COMMUNICATION] = (struct train_bytes){(double)own, (double)shared};
+    count_space(seat, TRAIN_HEAD * sizeof(float) + (lends.gradients ? 0 : q->sizes->weights), m);
+    if (lends.gradients && seat->workers > 1)
+        count_space(seat, q->sizes->lent[lends.weights], m);
     if (q->accumulates)
-        gradients->own += q->sizes->weights;
+        m->of[TRAIN_MEMORY_GRADIENTS].own += q->sizes->weights;
+}
+
+/* Bytes of the ranges of a group that a worker holds. */
+static double held(const struct train_strategy *strategy, const struct train_memory_question *q,
+                   enum train_group group)
+{
+    uint64_t floats = (uint64_t)(q->sizes->weights / sizeof(float));
+    const struct train_placing placing = {
+        .options = q->options,
+        .size = q->seat.workers,
+        .floats = {[TRAIN_WEIGHTS] = floats, [TRAIN_SLOTS] = floats}};
+    struct train_holds holds;
+    double sum = 0;
+
+    train_strategy_place(strategy, &placing, q->seat.rank, &holds);
+    for (uint32_t i = 0; i < holds.count; i++)
+        sum += holds.at[i].group == group ? (double)holds.at[i].count * sizeof(float) : 0;
+    return sum;
 }
 
 void train_memory_count(const struct train_strategy *strategy,
@@ -47,17 +70,19 @@ void train_memory_count(const struct train_strategy *strategy,
 {
     const struct train_sizes *sizes = q->sizes;
     struct train_memory m = {0};
+    double weights = held(strategy, q, TRAIN_WEIGHTS), slot = held(strategy, q, TRAIN_SLOTS);
+    bool whole = weights >= sizes->weights && slot >= sizes->weights;
 
-    m.of[TRAIN_MEMORY_WEIGHTS].own = sizes->weights + sizes->statistics;
-    m.of[TRAIN_MEMORY_SLOTS].own = sizes->slots * sizes->weights;
+    m.of[TRAIN_MEMORY_WEIGHTS].own = weights + sizes->statistics;
+    m.of[TRAIN_MEMORY_SLOTS].own = sizes->slots * slot;
     m.of[TRAIN_MEMORY_SPARE].own = sizes->statistics; /* as they were before a step */
     m.of[TRAIN_MEMORY_ACTIVATIONS].own = sizes->activations;
     m.of[TRAIN_MEMORY_DATA].own = q->data + sizes->batches;
-    if (q->saves && q->seat.rank == 0)
-        m.of[TRAIN_MEMORY_DATA].own += sizes->tensor;
+    if (q->saves && q->seat.rank == 0) /* a tensor in the file's order; one that others bring */
+        m.of[TRAIN_MEMORY_DATA].own += (whole ? 1 : 2) * sizes->tensor;
     m.of[TRAIN_MEMORY_PROGRAM].own = q->program + PROCESS;
     m.files = q->files;
-    count_exchange(q, &m);
+    count_exchange(q, train_strategy_lends(strategy, q->options), &m);
     if (strategy->memory != NULL)
         strategy->memory(q, &m);
     *memory_p = m;

@@ -49,6 +49,7 @@ struct train_sizes {
     double activations; /* of the samples that are computed at once; with working memory */
     double batches;     /* made ready by the loaders */
     double tensor;      /* the largest: what saving needs room for */
+    double lent[2];     /* room to lend gradients alone, or [1] weights, too (train/pool.h) */
     int samples;        /* computed at once */
 };
 

@@ -111,6 +111,7 @@ struct train_strategy {
 
     /* NULL, or by its options: the network has everything. */
     const struct train_lends *(*lends)(const void *options);
+
     /* `memory` comes as that of a worker which holds everything and has its gradients in the
      * exchange (train/memory.h): changes what is different here. NULL: nothing is. */
     void (*memory)(const struct train_memory_question *question, struct train_memory *memory);
@@ -141,6 +142,7 @@ void train_strategy_place(const struct train_strategy *strategy,
 
 /* What it lends; zeros: nothing. */
 struct train_lends train_strategy_lends(const struct train_strategy *strategy, const void *options);
+
 /* What `auto` stands for in a job of one worker and of several, and why. */
 #define TRAIN_AUTO "auto"
 struct train_choice {

@@ -97,6 +97,18 @@ static void zero_place(const struct train_placing *p, int rank, struct train_hol
                 (struct train_hold){.group = g, .from = slices[i].from, .count = slices[i].count};
 }
 
+/* From stage 2 on, sums of the slices that a worker keeps. */
+static void zero_memory(const struct train_memory_question *q, struct train_memory *m)
+{
+    const struct options *options = q->options;
+    struct zero_slice slices[MAX_SLICES];
+    int count = zero_slices((size_t)(q->sizes->weights / sizeof(float)), q->seat.rank,
+                            q->seat.workers, options->replicas, slices);
+
+    for (int i = 0; options->stage > 1 && i < count; i++)
+        m->of[TRAIN_MEMORY_GRADIENTS].own += (double)slices[i].count * sizeof(float);
+}
+
 /* All that this worker's memory has of a group. */
 static void zero_claim_all(struct train_session *s, enum train_group group,
                            struct train_version version)
@@ -429,6 +441,7 @@ const struct train_strategy train_strategy_zero = {
     .place = zero_place,
     .settle = zero_settle,
     .lends = zero_lends,
+    .memory = zero_memory,
     .open = zero_open,
     .close = zero_close,
     .leg = zero_leg,

@@ -15,6 +15,7 @@
 #include "nn/zoo.h"
 #include "train/closed.h"
 #include "train/evaluate.h"
+#include "train/pool.h"
 #include "train/samples.h"
 #include "train/session.h"
 
@@ -145,6 +146,25 @@ static double network_largest(const struct nn_graph *graph)
     return (double)most * sizeof(float);
 }
 
+/* Room to lend groups of layers, in bytes: their gradients, or weights, too. */
+static double network_lent(const struct nn_graph *graph, bool weights)
+{
+    int count = 0;
+    struct nn_group *groups = nn_graph_groups(graph, 0, nn_graph_layers(graph), &count);
+    size_t *floats = base_calloc((size_t)count, sizeof *floats);
+    struct train_pool pool;
+    double bytes;
+
+    for (int i = 0; i < count; i++)
+        floats[i] = groups[i].weights.count;
+    train_pool_plan(&pool, floats, count, weights, true);
+    bytes = (double)pool.floats * sizeof(float);
+    train_pool_fini(&pool);
+    base_free(floats);
+    base_free(groups);
+    return bytes;
+}
+
 static base_status network_sizes(const struct train_session *s, int workers, int64_t batch,
                                  int64_t accumulate, struct train_sizes *sizes_p)
 {
@@ -171,6 +191,7 @@ static base_status network_sizes(const struct train_session *s, int workers, int
                        (double)nn_closed_memory(n->closed, n->graph, (int)whole),
         .batches = (double)batches + sizeof(uint32_t) * (double)s->count[DATA_TRAIN],
         .tensor = network_largest(n->graph),
+        .lent = {network_lent(n->graph, false), network_lent(n->graph, true)},
         .samples = samples,
     };
 out:

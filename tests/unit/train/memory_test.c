@@ -26,6 +26,7 @@ static struct train_sizes sizes = {.weights = 4e6,
                                    .activations = 7e6,
                                    .batches = 3e5,
                                    .tensor = 1e6,
+                                   .lent = {8e5, 9e5},
                                    .samples = 8};
 
 /* `change`: what else is asked, without sizes and seat. */
@@ -139,6 +140,32 @@ static void test_what_strategies_keep(void **state)
     is(&m, TRAIN_MEMORY_SPARE, 4 * W + 2 * STATISTICS, 0);
 }
 
+/* A million floats between four workers: 250,000 each of what is divided. */
+static void test_parts_of_zero(void **state)
+{
+    struct train_memory_question saves = {.saves = true};
+    struct train_seat seat = {.workers = 4, .rank = 0, .locals = 1};
+    struct train_memory m = count("zero:stage=1", seat, saves);
+
+    (void)state;
+    is(&m, TRAIN_MEMORY_WEIGHTS, W + STATISTICS, 0);
+    is(&m, TRAIN_MEMORY_SLOTS, 2 * W / 4, 0);
+    is(&m, TRAIN_MEMORY_GRADIENTS, G, 0);
+    is(&m, TRAIN_MEMORY_DATA, 3e5 + 2e6, 0);
+    m = count("zero:stage=2", seat, saves);
+    is(&m, TRAIN_MEMORY_WEIGHTS, W + STATISTICS, 0);
+    is(&m, TRAIN_MEMORY_GRADIENTS, G - W + sizes.lent[0] + W / 4, 0);
+    m = count("zero:stage=3", seat, saves);
+    is(&m, TRAIN_MEMORY_WEIGHTS, W / 4 + STATISTICS, 0);
+    is(&m, TRAIN_MEMORY_GRADIENTS, G - W + sizes.lent[1] + W / 4, 0);
+    m = count("zero:stage=3,replicas=2", seat, saves);
+    is(&m, TRAIN_MEMORY_WEIGHTS, W / 2 + STATISTICS, 0);
+    is(&m, TRAIN_MEMORY_SLOTS, 2 * W / 2, 0);
+    m = count("zero:stage=3", alone, saves); /* nothing to divide, nothing to lend */
+    is(&m, TRAIN_MEMORY_WEIGHTS, W + STATISTICS, 0);
+    is(&m, TRAIN_MEMORY_GRADIENTS, G, 0);
+}
+
 /* Whatever strategy: something for each worker, and its share of the batch is among it. */
 static void test_every_strategy(void **state)
 {
@@ -203,6 +230,7 @@ int main(void)
         cmocka_unit_test(test_copies_of_ddp),
         cmocka_unit_test(test_what_strategies_keep),
         cmocka_unit_test(test_every_strategy),
+        cmocka_unit_test(test_parts_of_zero),
         cmocka_unit_test(test_more_than_can_be_counted),
         cmocka_unit_test(test_what_is_told),
     };
