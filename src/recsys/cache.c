@@ -259,7 +259,7 @@ static bool ids_are_good(const struct recsys_ids *ids, uint64_t text_bytes)
                 return false;
         return true;
     }
-    if (!starts_rise(ids->text_start, ids->count, text_bytes, 2))
+    if (ids->text_start == NULL || !starts_rise(ids->text_start, ids->count, text_bytes, 2))
         return false;
     for (uint32_t i = 0; i < ids->count; i++)
         if (ids->text[ids->text_start[i + 1] - 1] != '\0')

@@ -133,7 +133,7 @@ bool recsys_real(struct recsys_field field, float *value_p)
     if (field.length == 0 || field.length >= sizeof text)
         return false;
     for (size_t i = 0; i < field.length; i++) /* strtod would take hexadecimal and names, too */
-        if (!is_digit(field.at[i]) && memchr("+-.eE", field.at[i], 5) == NULL)
+        if (!is_digit(field.at[i]) && (field.at[i] == '\0' || strchr("+-.eE", field.at[i]) == NULL))
             return false;
     memcpy(text, field.at, field.length);
     text[field.length] = '\0';

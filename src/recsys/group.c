@@ -540,7 +540,7 @@ static base_status write_sections(struct grouping *g, struct base_team *team)
     struct base_str examples = {0};
 
     place_sections(g, ids, 0);
-    for (; g->begin < g->count; g->begin += g->text->threads) {
+    for (g->begin = 0; g->begin < g->count; g->begin += g->text->threads) {
         int left = g->count - g->begin;
 
         TRY(run_wave(g, team, left < g->text->threads ? left : g->text->threads));

@@ -204,7 +204,7 @@ static base_status write_pieces(struct making *m, struct base_team *team, const 
     int most = 4 * base_team_threads(team);
 
     TRY(recsys_write_at(m->fd, m->path, 0, m->form->titles, at));
-    for (; m->begin < m->count; m->begin += most) {
+    for (m->begin = 0; m->begin < m->count; m->begin += most) {
         int left = m->count - m->begin;
 
         base_progress(false, "making %s: %d %%", m->path, 100 * m->begin / m->count);

@@ -3,6 +3,7 @@
  * Any lines of fields, whose columns a person names: "user,item,rating,time", with a name that is
  * none of these for a column to leave out.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "recsys/recsys_private.h"
@@ -49,7 +50,7 @@ static base_status find_separator(const char *columns, const char *text, size_t 
     struct recsys_field line = recsys_first_line(text, count);
 
     for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++) {
-        strcpy(layout->separator, usual[i]);
+        snprintf(layout->separator, sizeof layout->separator, "%s", usual[i]);
         if (recsys_count_fields(usual[i], line.at, line.length) == layout->columns)
             return BASE_OK;
     }
@@ -74,7 +75,7 @@ base_status recsys_columns(const char *columns, const char *separator, const cha
                       "and line ends",
                       RECSYS_MAX_SEPARATOR));
     if (separator != NULL)
-        strcpy(layout->separator, separator);
+        snprintf(layout->separator, sizeof layout->separator, "%s", separator);
     else
         TRY(find_separator(columns, text, count, layout));
     titled = *layout;
