@@ -92,6 +92,13 @@ says 'step 6 is not saved: no worker has all of it; go on from step 4 with: pace
 expect 0 "$paceline" train --resume few --workers 2 --quiet
 
 # A worker comes back: the slices are divided anew.
-PACELINE_FAULT=2:forward:7 expect 0 "$paceline" train "${job[@]}" --workers 3 --strategy zero:replicas=2 --restart-workers \
-    --epochs 40 --run again --no-quiet
+rm err
+PACELINE_FAULT=2:forward:7 "$paceline" train "${job[@]}" --workers 3 --strategy zero:replicas=2 --restart-workers \
+    --epochs 100000 --log-every 0 --no-test --run again --no-quiet >out 2>err &
+agent=$!
+for _ in $(seq 1500); do grep -qs 'view 3: workers 1,3,4' err && break; sleep 0.02; done
+kill -INT $agent
+wait $agent
+[ $? = 130 ] || fail "it does not stop as asked: $(tail -n 3 err)"
+says 'view 2: workers 1,3 go on after step 6'
 says 'view 3: workers 1,3,4 go on'
