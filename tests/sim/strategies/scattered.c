@@ -27,9 +27,11 @@ static void scattered_hold(struct train_holds *wanted, uint32_t group, uint64_t 
 {
     struct train_hold *last = wanted->count > 0 ? &wanted->at[wanted->count - 1] : NULL;
 
+    if (end <= from)
+        return;
     if (last != NULL && last->group == group && last->from + last->count == from)
         last->count += end - from;
-    else if (end > from)
+    else
         wanted->at[wanted->count++] =
             (struct train_hold){.group = group, .from = from, .count = end - from};
 }
