@@ -91,8 +91,8 @@ static void check_job(const struct sim_end *end)
         if (!sim_process_is_alive(w[i].process))
             continue;
         sim_check(w[i].ended, "worker %u has not ended", w[i].id);
-        sim_check(is_right(w[i].st, known && !sim_faults_excuse()), "worker %u ended with %s: %s", w[i].id,
-                  base_code_name(w[i].st), w[i].words);
+        sim_check(is_right(w[i].st, known && !sim_faults_excuse()), "worker %u ended with %s: %s",
+                  w[i].id, base_code_name(w[i].st), w[i].words);
     }
     if (!sim_faults_excuse() && !sim_faults_stopped() && (known || end->code != BASE_ERR_DATA))
         sim_check(end->over && end->code == BASE_OK, "the job ended with %s without a reason: %s",
