@@ -418,7 +418,7 @@ static void zero_close(struct train_session *s)
 /* clang-format off */
 static const struct base_option table[] = {
     {.name = "stage", .argument = "N", .kind = BASE_INT, .offset = AT(stage), .min = 1,
-     .max = sizeof zero_stages / sizeof zero_stages[0] - 1,
+     .max = 3,
      .help = "what is divided: 1 the optimiser's state, 2 gradients too, 3 weights too"},
     {.name = "replicas", .argument = "R", .kind = BASE_INT, .offset = AT(replicas), .min = 1,
      .max = COMM_MAX_WORKERS, .help = "workers that keep each slice; from 2 on a lost worker costs "
