@@ -36,6 +36,22 @@ static void point(struct nn_net *net, const struct nn_group *group)
         nn_net_point_gradients(net->piece, first, last, loan->gradients, group->weights.from);
 }
 
+/* Floats between the tensors of a group, which no kernel writes and a sum over workers adds up. */
+static void clear_gaps(const struct nn_graph *graph, struct nn_range range, float *gradients)
+{
+    size_t at = range.from, end = range.from + range.count;
+
+    for (size_t i = 0; i < nn_graph_params(graph); i++) {
+        const struct nn_tensor *t = nn_graph_param(graph, i);
+
+        if (t->offset < range.from || t->offset >= end)
+            continue;
+        memset(gradients + (at - range.from), 0, (t->offset - at) * sizeof(float));
+        at = t->offset + t->floats;
+    }
+    memset(gradients + (at - range.from), 0, (end - at) * sizeof(float));
+}
+
 base_status nn_lend_before(struct nn_net *net, int j, bool backward)
 {
     base_status st = BASE_OK;
@@ -50,6 +66,8 @@ base_status nn_lend_before(struct nn_net *net, int j, bool backward)
     TRY(lender->borrow(lender->context, &net->loan));
     if (backward && lender->gradients && net->piece->n == 0) /* most layers will not run */
         memset(net->loan.gradients, 0, net->groups[group].weights.count * sizeof(float));
+    else if (backward && lender->gradients)
+        clear_gaps(net->graph, net->groups[group].weights, net->loan.gradients);
     point(net, &net->groups[group]);
 out:
     return st;

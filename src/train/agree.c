@@ -9,9 +9,10 @@ struct note { /* what a member says of itself */
     struct train_holds holds;
     uint64_t size[TRAIN_GROUPS]; /* of the state that it has some of */
     int64_t saved_step;
-    uint32_t has_run; /* knows the run */
-    uint32_t begun;   /* knows from where the state can begin again */
-    uint32_t founds;  /* was there from the beginning and may make a state */
+    int64_t back_from; /* it was about to go back from this step; -1: it was not */
+    uint32_t has_run;  /* knows the run */
+    uint32_t begun;    /* knows from where the state can begin again */
+    uint32_t founds;   /* was there from the beginning and may make a state */
     uint32_t reserved;
     char digest[BASE_SHA256_HEX];
 };
@@ -21,6 +22,7 @@ static struct note *note_of(const struct train_session *s)
     struct note *n = base_calloc(1, sizeof *n);
 
     n->saved_step = s->saved_step;
+    n->back_from = s->back_from;
     n->has_run = s->run.path != NULL;
     n->begun = s->begun;
     n->founds = train_team_since(&s->team) <= 1;
@@ -75,6 +77,8 @@ static base_status find_committed(const struct note *all, int size, struct train
 
     a->version = a->newest = (struct train_version){-1, -1};
     for (int rank = 0; rank < size; rank++) {
+        if (all[rank].back_from > a->newest.step)
+            a->newest = (struct train_version){.step = all[rank].back_from};
         if (a->held[rank].count > 0 && !train_holds_valid(&a->held[rank], all[holder].size))
             return base_fail(BASE_ERR_DATA, "a worker holds what the model does not have");
         for (uint32_t i = 0; i < a->held[rank].count; i++)

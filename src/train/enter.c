@@ -198,6 +198,8 @@ static base_status share_state(struct train_session *s, struct train_agreed *a)
 
     TRY(share_description(s, a, &file));
     TRY(fill(s, a, file, &r));
+    if (s->team.exchange.coll != NULL) /* none drops what it had before all have what they lack */
+        TRY(coll_barrier(s->team.exchange.coll));
     accept(s, &r);
 out:
     if (st != BASE_OK)
@@ -288,10 +290,11 @@ static void tell_view(struct train_session *s, double began)
 }
 
 /* Some workers had more than what the others can complete it to. */
-static void tell_loss(struct train_session *s, const struct train_agreed *a)
+static void tell_loss(struct train_session *s)
 {
-    int64_t lost = a->newest.step - s->state.position.step;
+    int64_t from = s->back_from, lost = from - s->state.position.step;
 
+    s->back_from = -1;
     s->lost_samples =
         s->samples - (s->saved_samples_step == s->state.position.step ? s->saved_samples : 0);
     train_session_forget_epochs(s);
@@ -301,10 +304,9 @@ static void tell_loss(struct train_session *s, const struct train_agreed *a)
     if (train_team_leads(&s->team))
         base_warn("a lost worker had the only copy of a part of the state after step %" PRId64
                   "; all go back to %s of step %" PRId64,
-                  a->newest.step,
-                  s->saved_step >= 0 ? "the checkpoint" : "the beginning, the weights",
+                  from, s->saved_step >= 0 ? "the checkpoint" : "the beginning, the weights",
                   s->state.position.step);
-    train_journal_back(&s->journal, a->newest.step, s->state.position.step);
+    train_journal_back(&s->journal, from, s->state.position.step);
 }
 
 /* In the view that was met: one state, one run. */
@@ -318,13 +320,19 @@ static base_status agree_on_state(struct train_session *s)
     TRY(train_agree(s, &a));
     if (s->strategy->settle != NULL && s->whole)
         s->strategy->settle(s, a.version);
+    if (a.fresh) { /* what is written over is no state to return to */
+        s->whole = false;
+        s->state.claims.count = 0;
+    }
     if (a.fresh && s->team.exchange.rank == a.source) {
         train_session_discard(s);
         TRY(train_session_create(s));
         s->leader = first;
     }
-    if (a.back)
+    if (a.back) {
+        s->back_from = a.newest.step;
         TRY(train_session_go_back(s, first, &a.source));
+    }
     TRY(share_state(s, &a));
     moved = s->leader != first;
     if (!a.fresh && !a.back && !moved)
@@ -332,8 +340,8 @@ static base_status agree_on_state(struct train_session *s)
     TRY(train_session_compare(s));
     TRY(open_strategy(s));
     TRY(share_run(s, &a));
-    if (a.back)
-        tell_loss(s, &a);
+    if (s->back_from >= 0)
+        tell_loss(s);
     s->begun = true;
     /* Whether a save that was due has been made only the former rank 0 knows; after an epoch's
      * end there may have been one because the epoch was the best. */

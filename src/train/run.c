@@ -146,6 +146,18 @@ out:
     return st;
 }
 
+bool train_run_is_here(const struct train_run *run)
+{
+    char *file = base_format("%s/run.json", run->path);
+    json_t *here = NULL;
+    bool same = base_exists(file) && base_json_load(file, RUN_JSON_LIMIT, &here) == BASE_OK &&
+                json_equal(json_object_get(here, "created"), json_object_get(run->json, "created"));
+
+    json_decref(here);
+    base_free(file);
+    return same;
+}
+
 base_status train_run_about(const struct train_run *run, struct model_about *about_p)
 {
     json_t *about = NULL;

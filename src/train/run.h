@@ -28,6 +28,8 @@ base_status train_run_create(const char *runs_dir, const char *name, const char 
 /* An existing run by name below runs_dir, or by path. */
 base_status train_run_open(const char *runs_dir, const char *name, struct train_run *run_p);
 /* What run.json says about its model, data and settings; model_about_fini. */
+/* Is the run at that path of this host the same, and not another one of its name? */
+bool train_run_is_here(const struct train_run *run);
 base_status train_run_about(const struct train_run *run, struct model_about *about_p);
 /* A run that another process has the folder of: its path and run.json, as that one knows them. */
 void train_run_follow(struct train_run *run_p, const char *path, json_t *json);

@@ -98,7 +98,7 @@ base_status train_session_save(struct train_session *s)
     TRY(write_together(s));
     train_fault_at(&s->fault, "saved", s->state.position.step);
     s->saved_step = s->saved_samples_step = s->state.position.step;
-    s->saved_samples = s->samples;
+    s->saved_samples = s->samples - s->lost_samples;
 out:
     train_clock_enter(&s->clock, was);
     return st;
@@ -175,6 +175,8 @@ base_status train_session_save_alone(struct train_session *s)
 
     if (!s->whole || !s->job->checkpoint || s->run.path == NULL)
         goto out;
+    if (s->strategy->settle != NULL) /* a step that waits for the next view never was */
+        s->strategy->settle(s, (struct train_version){-1, -1});
     if (!train_state_is_whole(&s->state)) {
         tell_newest(s);
         goto out;

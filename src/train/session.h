@@ -70,7 +70,8 @@ struct train_session {
     struct store_checkpoint origin; /* what the state is loaded from, until it is */
     int64_t united_step;            /* at which all of it was the same on every worker; -1: never */
     int64_t samples;                /* computed by this worker; once in the weights, but for … */
-    int64_t lost_samples, lost_steps;          /* … those before a return to a checkpoint */
+    int64_t lost_samples, lost_steps; /* … those before a return to a checkpoint */
+    int64_t back_from; /* step before a return that is not told yet; -1: there is none */
     int64_t saved_samples, saved_samples_step; /* as of the newest save */
     double first_loss;                         /* divergence is judged against it; 0: no step yet */
     char *kernels;                             /* the kernel plan */

@@ -38,6 +38,7 @@ for stage in 2 3; do
     bits vgg 3 1 stage=$stage "${vgg[@]}"
     bits sync-bn 2 1 stage=$stage "${vgg[@]}" --sync-bn
     bits adamw 3 1 stage=$stage "${cnn[@]}" --optimiser adamw --clip 0.5
+    bits gaps 3 1 stage=$stage "${mlp[@]}" --clip 0.5 # its tensors have gaps between them, which are no gradients
     bits pieces 3 1 stage=$stage "${cnn[@]}" --accumulate 3 # the last batch has shares of 1 and 2 samples
     bits empty 4 1 stage=$stage "${mlp[@]}" --batch 3
     bits tcp 2 1 stage=$stage "${cnn[@]}" --transport tcp

@@ -73,16 +73,10 @@ static base_status bank_borrow(void *context, struct nn_loan *loan)
     return BASE_OK;
 }
 
-/* Gaps between tensors are no gradients: they stay what they were. */
-static void collect(struct bank *bank, const struct nn_graph *graph, struct nn_range range)
+/* Of gaps between tensors, too: they are zeros, as without a lender. */
+static void collect(struct bank *bank, struct nn_range range)
 {
-    for (size_t i = 0; i < nn_graph_params(graph); i++) {
-        const struct nn_tensor *t = nn_graph_param(graph, i);
-
-        if (t->offset >= range.from && t->offset < range.from + range.count)
-            memcpy(bank->collected + t->offset, bank->written + (t->offset - range.from),
-                   t->floats * sizeof(float));
-    }
+    memcpy(bank->collected + range.from, bank->written, range.count * sizeof(float));
 }
 
 struct lending {
@@ -100,7 +94,7 @@ static base_status bank_give_back(void *context, const struct nn_loan *loan)
     if (bank->weights)
         assert_ptr_equal(loan->weights, bank->lent);
     if (loan->backward && bank->gradients)
-        collect(bank, l->graph, range);
+        collect(bank, range);
     spoil(bank->lent, range.count);
     base_free(bank->lent);
     base_free(bank->written);
@@ -228,7 +222,7 @@ static void check_lending(const char *model, bool weights, bool gradients)
 
 static void lent_weights_give_the_same_bits(void **state)
 {
-    static const char *const models[] = {"mnist-cnn", "resnet18", "mlp:90x4"};
+    static const char *const models[] = {"mnist-cnn", "resnet18", "mlp:200x4"};
 
     (void)state;
     for (size_t i = 0; i < sizeof models / sizeof *models; i++)
