@@ -70,7 +70,7 @@ says 'lda-wine is done: lda is computed in one step'
 expect 0 "$paceline" model show lda --input 1x60x60 --json
 json "o['training_bytes'] > 8 * 3600 * 3601 / 2"
 expect 0 "$paceline" train --model lda --data synthetic:classes=4,shape=1x40x40,train=90,test=10 --batch 30 --log-every 2
-says 'about 1[0-9]\.. MB'
+says 'memory 1[0-9]\.. MB a worker'
 says '^summed over 60 of 90 samples$'
 says '^solving'
 cp wine/train.csv wine.csv
