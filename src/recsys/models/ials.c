@@ -54,6 +54,10 @@ static base_status ials_open(struct recsys_fit *fit)
 
     if (k % 8 != 0 || k < 8)
         TRY(base_fail(BASE_ERR_USAGE, "model ials: k is a multiple of 8, not %zu", k));
+    if (fit->scale->lowest < 0)
+        TRY(base_fail(BASE_ERR_DATA,
+                      "model ials: ratings are how sure a preference is, from 0 on, not %g",
+                      (double)fit->scale->lowest));
     m->k = (int)k;
     m->threads = base_team_threads(fit->team);
     fit->sweeps = o->sweeps;
