@@ -132,6 +132,22 @@ static void test_too_many(void **state)
     fit_close(&f);
 }
 
+/* As many items as 16 blocks cannot quite number. */
+static void test_many_items(void **state)
+{
+    enum { MANY = 16 * (UINT16_MAX - 1) + 6 };
+    struct rated_one two[] = {{0, 0, 0, 3}, {0, MANY - 1, 0, 4}};
+    const struct rated kept = rated;
+    struct fitted f;
+
+    (void)state;
+    rated_init(&rated, 1, MANY, two, 2, NULL);
+    fit_open(&f, "mf:k=8");
+    fit_close(&f);
+    rated_fini(&rated);
+    rated = kept;
+}
+
 /* ---- an epoch ---- */
 
 struct plain {
@@ -333,11 +349,9 @@ static int free_ratings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cells),
-        cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_epoch),
-        cmocka_unit_test(test_absolute),
-        cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_cells),      cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_many_items), cmocka_unit_test(test_epoch),
+        cmocka_unit_test(test_absolute),   cmocka_unit_test(test_scales),
     };
 
     return cmocka_run_group_tests(tests, make_ratings, free_ratings);

@@ -266,8 +266,8 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_share), cmocka_unit_test(test_stays), cmocka_unit_test(test_mixed), cmocka_unit_test(test_folds),
-        cmocka_unit_test(test_times), cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_share), cmocka_unit_test(test_stays), cmocka_unit_test(test_mixed),
+        cmocka_unit_test(test_folds), cmocka_unit_test(test_times), cmocka_unit_test(test_bad),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
