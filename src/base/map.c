@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -37,6 +38,7 @@ static void catch_bus_errors(void)
 base_status base_map_open(const char *path, struct base_map *map_p)
 {
     base_status st = BASE_OK;
+    struct stat info;
     size_t size = 0;
     void *bytes;
     int fd = -1;
@@ -44,12 +46,18 @@ base_status base_map_open(const char *path, struct base_map *map_p)
     *map_p = (struct base_map){0};
     catch_bus_errors();
     TRY(base_open_regular(path, &fd, &size));
+    if (fstat(fd, &info) != 0)
+        TRY(base_fail(BASE_ERR_IO, "cannot look at %s: %m", path));
+    map_p->owner = info.st_uid;
+    map_p->mode = info.st_mode;
     if (size == 0)
         goto out;
     bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (bytes == MAP_FAILED)
         TRY(base_fail(BASE_ERR_IO, "cannot map %s: %m", path));
-    *map_p = (struct base_map){bytes, size, base_strdup(path)};
+    map_p->bytes = bytes;
+    map_p->count = size;
+    map_p->path = base_strdup(path);
 out:
     if (fd >= 0)
         close(fd);

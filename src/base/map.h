@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/status.h"
 
@@ -16,6 +17,8 @@ struct base_map {
     const uint8_t *bytes; /* NULL: the file is empty */
     size_t count;
     char *path;
+    uid_t owner; /* of the file, and what others may do with it */
+    mode_t mode;
 };
 
 base_status base_map_open(const char *path, struct base_map *map_p);

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "cli/ratings_info.h"
 #include "nn/threads.h"
 #include "recsys/model.h"
 #include "recsys/split.h"
@@ -48,10 +49,12 @@ static base_status bench_init(struct bench *t, const struct cli_bench_ratings *b
     base_status st = BASE_OK;
     struct recsys_setup setup = {.seed = (uint64_t)b->seed};
     double began = base_now();
+    char *path = NULL;
 
     *t = (struct bench){.threads = nn_threads_set(b->threads)};
     TRY(recsys_model_find(b->model, &setup.model, &t->options));
-    TRY(recsys_ratings_open(b->data, &(struct recsys_options){.threads = t->threads}, &t->ratings));
+    TRY(cli_ratings_path(b->data, &path));
+    TRY(recsys_ratings_open(path, &(struct recsys_options){.threads = t->threads}, &t->ratings));
     recsys_warn(t->ratings);
     TRY(divide(t, b));
     t->load_seconds = base_now() - began;
@@ -65,6 +68,7 @@ static base_status bench_init(struct bench *t, const struct cli_bench_ratings *b
     TRY(recsys_fit_new(&setup, &t->fit));
     t->setup_seconds = base_now() - began;
 out:
+    base_free(path);
     return st;
 }
 
@@ -105,6 +109,8 @@ static base_status report(const struct bench *t, const struct cli_bench_ratings 
     TRY(recsys_score(t->fit, &t->test, 0, t->test.rows, &score));
     mae = score.absolute / score.count;
     rmse = sqrt(score.squared / score.count);
+    if (!isfinite(rmse))
+        TRY(base_fail(BASE_ERR_DIVERGED, "%s diverged: its guesses are not numbers", b->model));
     json = json_pack(
         "{s:i, s:s, s:i, s:I, s:I, s:I, s:f, s:f, s:{s:f, s:f}, s:f, s:{s:f, s:f}, s:I}", "schema",
         1, "model", b->model, "threads", t->threads, "train", (json_int_t)t->by_user.count, "tests",

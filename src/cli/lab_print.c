@@ -177,6 +177,25 @@ base_status cli_lab_csv(const struct lab *lab, const struct lab_results *results
 
 /* ---- what would be done ---- */
 
+/* As a shell reads it as one word. */
+static void add_quoted(struct base_str *line, const char *text)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-+=:,./@%^";
+
+    if (text[strspn(text, plain)] == '\0') {
+        base_str_add(line, "%s", text);
+        return;
+    }
+    base_str_add(line, "'");
+    for (const char *at = text; *at != '\0'; at++)
+        if (*at == '\'')
+            base_str_add(line, "'\\''");
+        else
+            base_str_add(line, "%c", *at);
+    base_str_add(line, "'");
+}
+
 static char *command_of(const struct lab_point *point)
 {
     struct base_str line = {0};
@@ -188,7 +207,8 @@ static char *command_of(const struct lab_point *point)
     {
         char *text = lab_value_text(value);
 
-        base_str_add(&line, " --%s=%s", key, text);
+        base_str_add(&line, " --%s=", key);
+        add_quoted(&line, text);
         base_free(text);
     }
     return base_str_take(&line);

@@ -36,6 +36,15 @@ out:
     return base_prefix(st, "%s cannot be gone on with (--fresh forgets it)", r->path);
 }
 
+static base_status save(const struct lab_results *r)
+{
+    char *text = json_dumps(r->json, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    base_status st = base_file_replace(r->path, text, strlen(text));
+
+    free(text);
+    return st;
+}
+
 base_status lab_results_open(const char *folder, const char *lab, bool fresh, bool reads,
                              struct lab_results *results_p)
 {
@@ -59,6 +68,8 @@ base_status lab_results_open(const char *folder, const char *lab, bool fresh, bo
         r->json = json_pack("{s:i, s:s, s:s, s:{}}", "schema", 1, "lab", lab, "version",
                             PACELINE_VERSION, "runs");
         r->runs = json_object_get(r->json, "runs");
+        if (fresh && !reads) /* forgotten at once, not with the first run that is done */
+            TRY(save(r));
     }
 out:
     return st;
@@ -88,13 +99,9 @@ const json_t *lab_results_get(const struct lab_results *results, const struct la
 base_status lab_results_add(struct lab_results *results, const struct lab_point *point,
                             int64_t seed, json_t *record)
 {
-    char id[LAB_ID], *text;
-    base_status st;
+    char id[LAB_ID];
 
     lab_run_id(point, seed, id);
     json_object_set_new(results->runs, id, record);
-    text = json_dumps(results->json, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-    st = base_file_replace(results->path, text, strlen(text));
-    free(text);
-    return st;
+    return save(results);
 }

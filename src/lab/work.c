@@ -314,9 +314,9 @@ base_status lab_work(struct lab_work *work)
     }
     if (crew->asked && work->done < work->total)
         TRY(base_fail(BASE_ERR_INTERRUPTED,
-                      "interrupted after %zu of %zu runs; the same command "
+                      "interrupted after %zu of %zu runs; the same command%s "
                       "goes on with the others",
-                      work->done, work->total));
+                      work->done, work->total, work->fresh ? " without --fresh" : ""));
 out:
     base_progress_clear();
     for (int i = 0; i < crew->count; i++)

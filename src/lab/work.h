@@ -11,7 +11,8 @@
 struct lab_work {
     const struct lab *lab;
     struct lab_results *results;
-    int cores; /* of this machine */
+    int cores;  /* of this machine */
+    bool fresh; /* the command has --fresh */
     /* What came of it: */
     size_t total, done; /* runs that were asked for, and have a record now */
     json_t *failures;   /* objects: case, seed, message; json_decref */

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/crc32c.h"
 #include "base/map.h"
@@ -332,15 +334,27 @@ static void point_into(const uint8_t *bytes, const struct recsys_header *h,
     memcpy(r->digest, h->digest, sizeof r->digest);
 }
 
-base_status recsys_cache_open(const char *path, const char *identity, struct base_team *team,
-                              struct recsys_ratings *r)
+/* Checks are worth nothing where another user writes after them. */
+static base_status check_writers(const struct base_map *map, const struct recsys_source *source)
+{
+    if (map->owner != geteuid() && map->owner != 0 && map->owner != source->owner)
+        return base_fail(BASE_ERR_IO, "it belongs to another user");
+    if ((map->mode & (S_IWGRP | S_IWOTH)) != 0)
+        return base_fail(BASE_ERR_IO, "other users may write to it");
+    return BASE_OK;
+}
+
+base_status recsys_cache_open(const char *path, const struct recsys_source *source,
+                              struct base_team *team, struct recsys_ratings *r)
 {
     base_status st = BASE_OK;
     struct recsys_header *h = base_calloc(1, sizeof *h);
     struct base_map *map = base_calloc(1, sizeof *map);
 
     TRY(base_map_open(path, map));
-    TRY(check_header(map, identity, h));
+    if (source != NULL)
+        TRY(check_writers(map, source));
+    TRY(check_header(map, source != NULL ? source->identity : NULL, h));
     TRY(check_sums(map, team, h));
     point_into(map->bytes, h, r);
     TRY(check_contents(r, h, team));

@@ -47,24 +47,28 @@ static void deal_items(struct recsys_cells *c, const struct recsys_fit *fit)
 
 /* ---- codes ---- */
 
-enum { CODES = 255 };
+enum { CODES = 255, WIDE = 5, WIDTH = 4 };
 
-/* Codes 1 … are steps of the scale, or of the finest even one where it has none or too many. */
+/* Codes 1 … are steps of the scale, or of the finest even one where it has none or too many. Steps
+ * of gradient descent are as long as ratings are large: wide scales are brought to that of stars,
+ * for which rates of learning are meant. */
 static void choose_codes(struct recsys_cells *c, const struct recsys_fit *fit)
 {
     const struct recsys_scale *scale = fit->scale;
-    const float range = scale->highest - scale->lowest;
-    const bool steps = scale->step > 0 && range / scale->step < CODES - 0.5f;
+    const double lowest = (double)scale->lowest, range = (double)scale->highest - lowest;
+    const bool steps = scale->step > 0 && range / (double)scale->step < CODES - 0.5;
+    const double step = steps ? (double)scale->step : range > 0 ? range / (CODES - 1) : 1;
 
-    c->scale = steps ? scale->step : range > 0 ? range / (CODES - 1) : 1;
-    c->offset = scale->lowest - c->scale - fit->mean;
+    c->unit = range <= WIDE ? 1 : (float)(range / WIDTH);
+    c->scale = (float)(step / (double)c->unit);
+    c->offset = (float)((lowest - step - (double)fit->mean) / (double)c->unit);
 }
 
 static uint8_t code_of(const struct recsys_cells *c, const struct recsys_fit *fit, uint64_t k)
 {
-    const float value = recsys_value(fit->scale, fit->by_user, k) - fit->mean;
+    const double value = (double)recsys_value(fit->scale, fit->by_user, k) - (double)fit->mean;
 
-    return (uint8_t)lrintf((value - c->offset) / c->scale);
+    return (uint8_t)lrint((value / (double)c->unit - (double)c->offset) / (double)c->scale);
 }
 
 /* ---- users ---- */

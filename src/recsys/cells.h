@@ -19,7 +19,8 @@ struct recsys_cells {
     float *item_counts;       /* (blocks * (group_rows + 1)) ratings of each */
     struct recsys_cell *cell; /* (rotations, blocks, blocks): rotation, stripe, group */
     float *share;             /* (rotations, blocks): of all ratings */
-    float scale, offset;      /* a rating less the mean is code * scale + offset */
+    float unit;               /* of what is learned; 1 for scales about as wide as 1 … 5 */
+    float scale, offset;      /* a rating less the mean is (code * scale + offset) * unit */
     uint32_t longest;         /* most ratings of a user in a cell */
     void *runs, *items, *codes;
 };

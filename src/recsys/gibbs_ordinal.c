@@ -160,17 +160,13 @@ static void latent_range(const void *context, uint32_t from, uint32_t to, int th
     for (uint32_t u = from; u < to; u++) {
         struct recsys_draws draws =
             recsys_draws_of(c->fit->seed, GIBBS_DRAW_LATENT, (uint32_t)c->fit->sweep, u);
-        const struct gibbs *g = gibbs_of(c->fit);
-        const double noise =
-            g->user_noise >= 0 ? 1 / sqrt((double)*recsys_at(c->fit, g->user_noise, u)) : 1;
 
         for (uint64_t e = rows->start[u]; e < rows->start[u + 1]; e++) {
             const double x = (double)guess_latent(c->fit, u, e);
             const double low = cut(c->cuts, levels, rows->code[e]) - x;
             const double high = cut(c->cuts, levels, rows->code[e] + 1u) - x;
 
-            g->latent[e] =
-                (float)(x + noise * between(low / noise, high / noise, recsys_draw_unit(&draws)));
+            gibbs_of(c->fit)->latent[e] = (float)(x + between(low, high, recsys_draw_unit(&draws)));
         }
     }
 }

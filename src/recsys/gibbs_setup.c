@@ -288,6 +288,8 @@ base_status gibbs_open(struct recsys_fit *fit)
     choose_sizes(fit);
     if (g->k % 8 != 0 || g->k < 8)
         TRY(base_fail(BASE_ERR_USAGE, "model bmf: k is a multiple of 8, not %d", g->k));
+    if (o->time > 0 && o->time < 1)
+        TRY(base_fail(BASE_ERR_USAGE, "model bmf: time is 0 or at least 1 day, not %g", o->time));
     g->days = o->time;
     g->sides = o->time > 0 ? GIBBS_SIDES : GIBBS_TIMES;
     user_and_item_sides(fit);
@@ -298,7 +300,9 @@ base_status gibbs_open(struct recsys_fit *fit)
     for (int i = 0; i < g->sides; i++)
         TRY(side_memory(fit, i, effects && i != GIBBS_TIMES));
     g->state = recsys_add_buffer(fit, "state", 1, GIBBS_STATE);
-    g->user_noise = o->noise ? recsys_add_buffer(fit, "user_noise", fit->users, 1) : -1;
+    g->user_noise = -1;
+    if (o->noise && g->latent == NULL) /* latents have unit noise: cut points say how wide it is */
+        g->user_noise = recsys_add_buffer(fit, "user_noise", fit->users, 1);
     kept_buffers(fit, effects);
     TRY(scratch_memory(fit));
     add_phases(fit);

@@ -219,7 +219,7 @@ static uint32_t take_item(struct recsys_parser *p, struct recsys_field id)
         return take_id(p, p->items, p->item_texts, RECSYS_NEEDS_ITEM_TEXTS, id);
     if (is_headless(p)) {
         p->block->headless++;
-        return 0;
+        return NO_ITEM; /* until the blocks before this one are known: no heading is equal to it */
     }
     recsys_census_number(p->items, p->in_force);
     return p->in_force;

@@ -5,11 +5,13 @@
  * either it is a file in memory, and the next start reads the text again.
  *
  * Processes that open one text at once: the first has a lock on it while it reads, the others wait
- * and then find the cache. Where there are no locks each writes a cache of its own, and the last to
- * finish replaces those of the others; a map of a replaced file stays whole.
+ * and then find the cache. Where there are no locks, or the first takes too long, each writes a
+ * cache of its own, and the last to finish replaces those of the others; a map of a replaced file
+ * stays whole.
  */
 #include "recsys/ratings.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -17,6 +19,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -24,6 +27,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "recsys/recsys_private.h"
 
 int recsys_threads(int wanted, uint64_t ratings)
@@ -52,15 +56,23 @@ static void find_places(const struct recsys_source *source, char *places[PLACES]
     base_free(folder);
 }
 
-static bool open_cached(char *const places[PLACES], const char *identity, struct base_team *team,
-                        struct recsys_ratings *r)
+/* `tells`: of a cache that is there and is of no use. One that is damaged or old will be replaced.
+ */
+static bool open_cached(char *const places[PLACES], const struct recsys_source *source, bool tells,
+                        struct base_team *team, struct recsys_ratings *r)
 {
-    for (int i = 0; i < PLACES; i++)
-        if (places[i] != NULL && base_exists(places[i]) &&
-            recsys_cache_open(places[i], identity, team, r) == BASE_OK) {
+    for (int i = 0; i < PLACES; i++) {
+        base_status st = places[i] != NULL && base_exists(places[i])
+                             ? recsys_cache_open(places[i], source, team, r)
+                             : BASE_ERR_DATA;
+
+        if (st == BASE_OK) {
             r->cache = base_strdup(places[i]);
             return true;
         }
+        if (st == BASE_ERR_IO && tells)
+            base_info("a cache is passed over: %s", base_message());
+    }
     return false;
 }
 
@@ -95,6 +107,8 @@ static base_status build_at(const struct recsys_source *source, int threads, str
 
     TRY(base_make_dirs(folder));
     TRY(base_replace_begin(place, &r));
+    if (fchmod(r.fd, 0644) != 0) /* whatever the umask: one that others may write to is not used */
+        TRY(base_write_failed(place));
     TRY(build(source, threads, team, r.fd, r.temporary));
     TRY(base_replace_commit(&r));
 out:
@@ -148,7 +162,7 @@ static base_status build_somewhere(const struct recsys_source *source, char *con
         st = build_at(source, threads, team, places[i]);
         if (st == BASE_OK) {
             r->cache = base_strdup(places[i]);
-            return recsys_cache_open(places[i], source->identity, team, r);
+            return recsys_cache_open(places[i], source, team, r);
         }
         if (st != BASE_ERR_IO)
             return st;
@@ -160,13 +174,27 @@ static base_status build_somewhere(const struct recsys_source *source, char *con
 
 /* ---- opening ---- */
 
-/* Waits for other processes that read the text; -1: there are no locks here. */
+static const double PATIENCE = 60, GLANCE = 0.05; /* seconds */
+
+/* Waits for another process that reads the text, but not for ever: any that may read it can lock
+ * it. -1: there are no locks here. */
 static int lock_source(const struct recsys_source *source)
 {
-    int fd = open(source->files[0].path, O_RDONLY | O_CLOEXEC);
+    const char *path = source->files[0].path;
+    const double until = base_now() + PATIENCE;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool told = false;
 
-    if (fd >= 0)
-        base_ignore(flock(fd, LOCK_EX) == 0 ? BASE_OK : BASE_ERR_IO);
+    while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        if (!told)
+            base_info("waiting for another process that reads %s", path);
+        told = true;
+        if (base_now() > until) {
+            base_info("it takes its time; %s is read here, too", path);
+            break;
+        }
+        base_sleep_until(base_now() + GLANCE);
+    }
     return fd;
 }
 
@@ -186,10 +214,11 @@ static base_status open_source(const char *path, const struct recsys_options *op
     TRY(base_team_new(threads, &team));
     if (!options->no_cache)
         find_places(source, places);
-    if ((r->cached = open_cached(places, source->identity, team, r)))
+    if ((r->cached = open_cached(places, source, false, team, r)))
         goto out;
-    lock = lock_source(source);
-    if ((r->cached = open_cached(places, source->identity, team, r)))
+    if (!options->no_cache)
+        lock = lock_source(source);
+    if ((r->cached = open_cached(places, source, true, team, r)))
         goto out;
     TRY(build_somewhere(source, places, threads, team, r));
     TRY(check_unchanged(path, options, source));

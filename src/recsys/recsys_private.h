@@ -14,6 +14,7 @@
 #define RECSYS_PRIVATE_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/str.h"
 #include "base/team.h"
@@ -56,6 +57,7 @@ struct recsys_source {
     char identity[BASE_SHA256_HEX]; /* of names, sizes, times of change and the layout */
     char *beside;                   /* the cache's place beside it */
     char *place;                    /* absolute path of what was opened */
+    uid_t owner;                    /* of the first file */
 };
 
 base_status recsys_source_open(const char *path, const struct recsys_options *options,
@@ -209,9 +211,10 @@ base_status recsys_write_at(int fd, const char *path, uint64_t at, const void *b
 /* Writes checksums and header behind and before the sections, which are in the file. */
 base_status recsys_cache_seal(int fd, const char *path, struct base_team *team,
                               struct recsys_header *header);
-/* Maps a cache and checks every byte of it. */
-base_status recsys_cache_open(const char *path, const char *identity, struct base_team *team,
-                              struct recsys_ratings *ratings);
+/* Maps a cache and checks every byte of it. `source`: it must be of that, and no user may be able
+ * to change it who could not change the text; BASE_ERR_IO otherwise. NULL: it is our own. */
+base_status recsys_cache_open(const char *path, const struct recsys_source *source,
+                              struct base_team *team, struct recsys_ratings *ratings);
 
 /* 0: one a core, and no more than make sense for so many ratings. */
 int recsys_threads(int wanted, uint64_t ratings);

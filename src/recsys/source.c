@@ -86,6 +86,8 @@ static base_status add_file(const char *path, struct recsys_source *s, struct ba
         TRY(base_fail(BASE_ERR_IO, "cannot open %s: %m", path));
     if (!S_ISREG(about.st_mode))
         TRY(base_fail(BASE_ERR_IO, "%s is not a file", path));
+    if (s->file_count == 0)
+        s->owner = about.st_uid;
     s->files = base_realloc(s->files, s->file_count + 1, sizeof *s->files);
     s->files[s->file_count++] = (struct recsys_file){base_strdup(path), (uint64_t)about.st_size};
     base_str_add(identity, "%s %lld %lld.%09ld\n", slash != NULL ? slash + 1 : path,

@@ -70,13 +70,13 @@ base_status recsys_split_parse(const char *text, uint64_t seed, struct recsys_sp
 
 /* ---- parts ---- */
 
+/* Of the id's text: ids are numbers until one comes that is none, and it must not deal anew. */
 static uint64_t key_of(const struct recsys_ids *ids, uint32_t number, uint64_t seed)
 {
+    struct recsys_id text;
     uint64_t key = seed;
 
-    if (ids->number != NULL)
-        return base_rng_mix(base_rng_mix(seed) + ids->number[number]);
-    for (const char *at = ids->text + ids->text_start[number]; *at != '\0'; at++)
+    for (const char *at = recsys_id_text(ids, number, &text); *at != '\0'; at++)
         key = base_rng_mix(key ^ (unsigned char)*at);
     return base_rng_mix(key);
 }

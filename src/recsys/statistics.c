@@ -33,7 +33,8 @@ static struct recsys_degrees degrees_of(uint64_t *degree, uint32_t count, uint64
 
 static void count_values(const struct recsys_ratings *r, struct recsys_statistics *s)
 {
-    float width = (r->scale.highest - r->scale.lowest) / RECSYS_VALUE_BINS;
+    const double lowest = (double)r->scale.lowest;
+    const double width = ((double)r->scale.highest - lowest) / RECSYS_VALUE_BINS;
     double sum = 0;
 
     s->counts = r->scale.levels > 0 ? (int)r->scale.levels : RECSYS_VALUE_BINS;
@@ -42,7 +43,7 @@ static void count_values(const struct recsys_ratings *r, struct recsys_statistic
     for (uint32_t i = 0; i < r->scale.levels; i++)
         sum += (double)r->scale.level[i] * (double)s->count[i];
     for (uint64_t k = 0; k < r->count && r->by_user.value != NULL; k++) {
-        int bin = width > 0 ? (int)((r->by_user.value[k] - r->scale.lowest) / width) : 0;
+        int bin = width > 0 ? (int)(((double)r->by_user.value[k] - lowest) / width) : 0;
 
         s->count[bin < RECSYS_VALUE_BINS ? bin : RECSYS_VALUE_BINS - 1]++;
         sum += (double)r->by_user.value[k];

@@ -18,6 +18,32 @@ done
 expect 0 "$paceline" bench ratings ratings.csv --model bias-als --split fold:1/5
 grep -q 'test RMSE' out || fail "no RMSE in: $(cat out)"
 
+# Ratings of any scale; what diverges is an error and no figures.
+awk -F, 'NR > 1 { $3 *= 10 } { print $1 "," $2 "," $3 }' ratings.csv >tens.csv
+expect 0 "$paceline" bench ratings tens.csv --json
+json "5 < o['test']['mae'] < o['test']['rmse'] < 15"
+expect 1 "$paceline" bench ratings ratings.csv --model mf:rate=1,k=64
+says 'mf:rate=1,k=64 diverged: its guesses are not numbers'
+expect 1 "$paceline" bench ratings ratings.csv --model mf:rate=1,k=64 --json
+json "o['error']['code'] == 'diverged'"
+expect 2 "$paceline" bench ratings ratings.csv --model mf:rate=1,lambda=1
+says 'lambda times rate is 1, not below 1'
+expect 2 "$paceline" bench ratings ratings.csv --model bmf:time=0.001
+says 'time is 0 or at least 1 day, not 0.001'
+awk -F, 'NR > 1 { $3 -= 3 } { print $1 "," $2 "," $3 }' ratings.csv >signed.csv
+expect 1 "$paceline" bench ratings signed.csv --model ials
+says 'from 0 on, not -2'
+
+# Sets that `data get` knows, by their names.
+export PACELINE_DATA=$work/sets
+expect 1 "$paceline" bench ratings ml-latest-small
+says 'ml-latest-small is not here; get it with: paceline data get ml-latest-small'
+mkdir -p sets/ml-latest-small
+touch sets/ml-latest-small/{movies,links,tags}.csv sets/ml-latest-small/README.txt
+cp ratings.csv sets/ml-latest-small
+expect 0 "$paceline" bench ratings ml-latest-small --model bias-als --json
+json "o['train'] + o['tests'] == 6000"
+
 expect 2 "$paceline" bench ratings ratings.csv --model bmff
 grep -q "did you mean 'bmf'" err || fail "no help for a misspelt model: $(cat err)"
 expect 2 "$paceline" bench ratings ratings.csv --model mf:rank=3

@@ -33,6 +33,8 @@ grep -q 'paceline train --model=mlp:16x1 .* --strategy=local-sgd:k=2 --workers=2
 tail -n 1 out | grep -qx '5 cases, 10 runs, 10 to go' || fail "the count is wrong: $(cat out)"
 expect 0 "$paceline" lab tiny.json --dry-run --json --quick --only ddp
 json "o['runs'] == 2 and o['done'] == 0 and [c['case'] for c in o['cases']] == ['ddp workers=1', 'ddp workers=2']"
+expect 0 "$paceline" lab tiny.json --dry-run --only one --set "data=it's a b.csv"
+grep -qF -- "--data='it'\\''s a b.csv' " out || fail "a shell cannot read it: $(cat out)"
 [ ! -e labs-out ] || fail "--dry-run left something behind"
 
 expect 0 "$paceline" lab tiny.json --csv runs.csv
@@ -117,6 +119,9 @@ grep -q '"status": "interrupted"' labs-out/long/runs/long-*/run.json || fail "th
 code=$(rm -rf labs-out/long/runs/long-* && interrupt TERM "$paceline" lab long.json)
 [ "$code" = 143 ] || fail "SIGTERM ended with $code: $(cat err)"
 grep -q 'short, seed' err && fail "the short run was done twice: $(cat err)"
+code=$(rm -rf labs-out/long/runs/long-* && interrupt INT "$paceline" lab long.json --fresh)
+[ "$code" = 130 ] || fail "SIGINT ended with $code: $(cat err)"
+says 'interrupted after 1 of 2 runs; the same command without --fresh goes on with the others'
 sed -i 's/100000/2/' long.json
 expect 0 "$paceline" lab long.json
 says '^long, seed 1 in .*; 2 of 2 runs'
@@ -149,6 +154,18 @@ says '^paceline: 1 of 2 runs failed; the same command tries them again$'
 grep -qE '^lr=1000000 +0 +- ' out || fail "no row for what failed: $(cat out)"
 expect 1 "$paceline" lab wild.json --json
 json "o['error']['message'].startswith('1 of 2 runs failed') and o['failures'][0]['case'] == 'lr=1000000' and o['done'] == 1"
+
+# Data of cases that --only leaves out is not fetched.
+cat >far.json <<'JSON'
+{
+  "schema": 1,
+  "about": "data that is not here",
+  "train": {"model": "mlp:16x1", "epochs": 1},
+  "cases": [{"name": "near", "train": {"data": "synthetic:train=256,test=64"}}, {"name": "far", "train": {"data": "cifar10"}}]
+}
+JSON
+expect 0 env PACELINE_DATA="$work/nowhere" PACELINE_MIRROR=http://127.0.0.1:9 "$paceline" lab far.json --only near
+[ ! -e nowhere ] || fail "data of a case that was left out is fetched: $(ls nowhere)"
 
 # Wrong files: a sentence with the place, no folder left.
 wrong() { # CODE TEXT PATTERN

@@ -75,6 +75,45 @@ printf x | dd of=bad.csv.paceline bs=1 seek=4100 conv=notrunc 2>/dev/null
 expect 0 "$paceline" data info bad.csv --json
 json "not o['cached'] and o['users'] == 4"
 
+# A cache that others may write to, or that is another user's, is passed over and written anew, whatever the umask.
+printf 'user,item,rating\n1,1,5\n2,1,4\n' >open.csv
+(umask 0 && "$paceline" data info open.csv >/dev/null 2>&1) || fail 'no info with umask 0'
+[ "$(stat -c %a open.csv.paceline)" = 644 ] || fail "the cache has mode $(stat -c %a open.csv.paceline)"
+distrusted() { # WHY
+    expect 0 "$paceline" data info open.csv --json
+    json "not o['cached']"
+    says "a cache is passed over: .*/open.csv.paceline: $1"
+    [ "$(grep -c 'passed over' err)" = 1 ] || fail "it says so twice: $(cat err)"
+    expect 0 "$paceline" data info open.csv --json
+    json "o['cached']"
+}
+chmod 664 open.csv.paceline
+distrusted 'other users may write to it'
+if [ "$(id -u)" = 0 ]; then
+    chown 4242 open.csv.paceline
+    distrusted 'it belongs to another user'
+    chown 4242 open.csv open.csv.paceline
+    expect 0 "$paceline" data info open.csv --json
+    json "o['cached']" # the text's owner is free to change both
+    chown 0 open.csv
+fi
+
+# Of processes that read one text at once, one waits for the other and says so; without a cache there is nothing to wait for.
+printf 'user,item,rating\n1,1,5\n2,1,4\n' >locked.csv
+mkfifo release
+flock locked.csv cat release >/dev/null &
+while flock -n locked.csv true; do sleep 0.01; done
+expect 0 timeout 100 "$paceline" data info locked.csv --no-cache
+"$paceline" data info locked.csv >waited 2>waiting &
+pid=$!
+for _ in $(seq 3000); do
+    grep -q 'waiting for another process that reads locked.csv' waiting && break
+    sleep 0.01
+done
+grep -q 'waiting for another process' waiting || fail "it does not say that it waits: $(cat waiting)"
+echo >release
+wait $pid || fail "it does not go on: $(cat waiting)"
+
 # Columns that a person names, and what is not ratings.
 printf 'ann 3 1\nbob 4 2\n' >plain.txt
 expect 1 "$paceline" data info plain.txt

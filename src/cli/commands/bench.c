@@ -253,7 +253,8 @@ static base_status cmd_bench(void *args, const struct cli_positional *positional
     if (strcmp(verb, "ratings") == 0)
         return positional->count == 2
                    ? cmd_bench_ratings(a, positional->at[1])
-                   : base_fail(BASE_ERR_USAGE, "bench ratings takes one file or folder of ratings");
+                   : base_fail(BASE_ERR_USAGE,
+                               "bench ratings takes one file, folder or known set of ratings");
     if (positional->count != 2)
         return base_fail(BASE_ERR_USAGE, "bench %s takes one model", verb);
     if (strcmp(verb, "kernels") == 0)

@@ -152,12 +152,8 @@ static base_status info_known_ratings(const struct args *args, const char *name)
 {
     base_status st = BASE_OK;
     char *path = NULL;
-    bool present = false;
 
-    TRY(data_get_folder(name, &present, &path));
-    if (!present)
-        TRY(base_fail(BASE_ERR_DATA, "%s is not here; get it with: paceline data get %s", name,
-                      name));
+    TRY(cli_ratings_path(name, &path));
     TRY(info_ratings(args, name, path));
 out:
     base_free(path);
@@ -415,9 +411,9 @@ static const struct base_option options[] = {
     {.name = "threads", .argument = "N", .kind = BASE_INT, .offset = AT(threads), .min = 0, .max = 1024, .local = true,
      .help = "of ratings: threads that read or make them; 0: one a core"},
     {.name = "users", .argument = "N", .kind = BASE_INT, .offset = AT(users), .min = 1, .max = 1e8, .local = true,
-     .help = "make ratings: by so many users"},
+     .help = "make ratings: by at most so many users"},
     {.name = "items", .argument = "N", .kind = BASE_INT, .offset = AT(items), .min = 1, .max = 1e8, .local = true,
-     .help = "make ratings: of so many items"},
+     .help = "make ratings: of at most so many items"},
     {.name = "ratings", .argument = "N", .kind = BASE_INT, .offset = AT(ratings), .min = 1, .max = 1e10, .local = true,
      .help = "make ratings: so many"},
     {.name = "seed", .argument = "N", .kind = BASE_INT, .offset = AT(seed), .min = 0, .max = 1e15, .local = true,

@@ -68,8 +68,9 @@ static base_status check_points(struct lab *lab, int cores, bool fetches)
     base_status st = BASE_OK;
 
     for (size_t i = 0; i < lab->point_count; i++)
-        TRY(base_prefix(check_point(&lab->points[i], lab->seeds[0], cores, fetches),
-                        "lab %s: case '%s'", lab->name, lab->points[i].name));
+        TRY(base_prefix(
+            check_point(&lab->points[i], lab->seeds[0], cores, fetches && lab->points[i].selected),
+            "lab %s: case '%s'", lab->name, lab->points[i].name));
 out:
     return st;
 }
@@ -109,8 +110,8 @@ static base_status conclude(const struct args *a, const struct lab_work *work, b
     else
         st = base_fail(st, "%s", message);
     if (st == BASE_OK && failed > 0)
-        st = base_fail(BASE_ERR_DATA, "%zu of %zu runs failed; the same command tries them again",
-                       failed, work->total);
+        st = base_fail(BASE_ERR_DATA, "%zu of %zu runs failed; the same command%s tries them again",
+                       failed, work->total, work->fresh ? " without --fresh" : "");
     if (a->json) {
         object = object_of(work, plots, st);
         if (base_json_print(object) == BASE_OK && st != BASE_OK) {
@@ -135,7 +136,8 @@ static base_status run_lab(const struct args *a, struct lab *lab, const char *fo
 {
     base_status st = BASE_OK;
     struct lab_results results = {.lock = -1};
-    struct lab_work work = {.lab = lab, .results = &results, .cores = base_cpus(cluster_cores())};
+    struct lab_work work = {
+        .lab = lab, .results = &results, .cores = base_cpus(cluster_cores()), .fresh = a->fresh};
 
     TRY(lab_select(lab, &a->only));
     TRY(check_points(lab, work.cores, !a->dry_run));
@@ -229,7 +231,7 @@ const struct cli_command cli_command_lab = {
                 "  paceline lab s4 --dry-run                        # what would be run\n"
                 "  paceline lab s4 --csv s4.csv                     # again after Ctrl-C: goes on\n"
                 "  paceline lab s3 --quick --set data=synthetic:shape=3x32x32,classes=10\n"
-                "  paceline lab s4 --only local-sgd --seeds 5\n"
+                "  paceline lab s4 --only local --seeds 5\n"
                 "  paceline lab s4 --print > mine.json && paceline lab mine.json\n",
     .completes = "LAB",
     .options = options,

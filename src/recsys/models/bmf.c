@@ -93,9 +93,9 @@ static const struct base_option options[] = {
      .help = "what priors know: implicit, what a user rated and who rated an item"},
     {.name = "likelihood", .kind = BASE_ENUM, .names = likelihoods, .argument = "WHAT",
      .offset = AT(likelihood), .help = "ordinal: levels and cut points, for few levels"},
-    {.name = "noise", .kind = BASE_FLAG, .offset = AT(noise), .help = "of its own for each user"},
+    {.name = "noise", .kind = BASE_FLAG, .offset = AT(noise), .help = "of its own for each user, of likelihood=normal"},
     {.name = "time", .argument = "DAYS", .kind = BASE_REAL, .min = 0, .max = 36500,
-     .offset = AT(time), .help = "factors of periods of so many days; 0: none"},
+     .offset = AT(time), .help = "factors of periods of so many days, at least 1; 0: none"},
     {.name = "spread", .argument = "X", .kind = BASE_REAL, .min = 1e-3, .max = 1e3,
      .offset = AT(spread), .help = "starting precision of the effects of side=implicit"},
     {0}};

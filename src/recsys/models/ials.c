@@ -42,6 +42,16 @@ struct ials {
     int threads;
 };
 
+/* Below 0 the equations have no solution that means anything. */
+static base_status check_rating(float value)
+{
+    return value >= 0
+               ? BASE_OK
+               : base_fail(BASE_ERR_DATA,
+                           "model ials: ratings are how sure a preference is, from 0 on, not %g",
+                           (double)value);
+}
+
 static base_status ials_open(struct recsys_fit *fit)
 {
     base_status st = BASE_OK;
@@ -54,6 +64,7 @@ static base_status ials_open(struct recsys_fit *fit)
 
     if (k % 8 != 0 || k < 8)
         TRY(base_fail(BASE_ERR_USAGE, "model ials: k is a multiple of 8, not %zu", k));
+    TRY(check_rating(fit->scale->lowest));
     m->k = (int)k;
     m->threads = base_team_threads(fit->team);
     fit->sweeps = o->sweeps;
@@ -316,11 +327,13 @@ static struct recsys_guess ials_guess(const struct recsys_fit *fit, const float 
 static base_status ials_fold(const struct recsys_fit *fit, const struct recsys_rating *ratings,
                              uint32_t count, float *row)
 {
+    base_status st = BASE_OK;
     const struct ials_options *o = fit->options;
     const int k = (int)o->k;
     double *a = base_calloc((size_t)k * (size_t)k, sizeof *a), b[RECSYS_MAX_K] = {0};
-    bool solved;
 
+    for (uint32_t j = 0; j < count; j++)
+        TRY(check_rating(ratings[j].value));
     for (uint32_t i = 0; i < fit->items; i++) {
         const float *y = recsys_at(fit, ITEMS, i);
 
@@ -340,16 +353,15 @@ static base_status ials_fold(const struct recsys_fit *fit, const struct recsys_r
     }
     for (int f = 0; f < k; f++)
         a[f * k + f] += o->lambda;
-    solved = recsys_cholesky(a, k);
-    if (solved) {
-        recsys_forward(a, k, b);
-        recsys_backward(a, k, b);
-    }
+    if (!recsys_cholesky(a, k))
+        TRY(base_fail(BASE_ERR_DIVERGED, "the items' rows are not numbers"));
+    recsys_forward(a, k, b);
+    recsys_backward(a, k, b);
     for (int f = 0; f < k; f++)
         row[f] = (float)b[f];
+out:
     base_free(a);
-    return solved ? BASE_OK
-                  : base_fail(BASE_ERR_DATA, "a new user's values must not be negative for ials");
+    return st;
 }
 
 /* clang-format off */

@@ -2,7 +2,8 @@
  *
  * Biased matrix factorisation by stochastic gradient descent: r = mean + b_u + b_i + <p,q>, squared
  * or absolute loss, L2 in proportion to a row's ratings. A user's row is (p, 1, b_u), an item's
- * (q, b_i, 1). Biases begin at their exact solution, factors small and random.
+ * (q, b_i, 1), in the unit of the cells. Biases begin at their exact solution, factors small and
+ * random.
  *
  * An epoch goes over the cells (recsys/cells.h) in sub-epochs of cells that share no row, one for
  * each stripe of users. So the result depends on the number of blocks, not on that of threads.
@@ -44,12 +45,12 @@ static uint32_t mf_blocks(const struct recsys_fit *fit, int k)
 {
     const uint64_t bytes = (uint64_t)fit->items * (uint64_t)k * sizeof(float);
     const uint64_t blocks = (bytes + GROUP_BYTES - 1) / GROUP_BYTES;
+    const uint32_t least = fit->items / (UINT16_MAX - 1) + 1; /* a row has a number of two bytes */
 
-    return blocks < LEAST_BLOCKS ? LEAST_BLOCKS
-           : blocks > MOST_BLOCKS
-               ? (fit->items / UINT16_MAX + 1 > MOST_BLOCKS ? fit->items / UINT16_MAX + 1
-                                                            : MOST_BLOCKS)
-               : (uint32_t)blocks;
+    return blocks < LEAST_BLOCKS  ? LEAST_BLOCKS
+           : blocks < MOST_BLOCKS ? (uint32_t)blocks
+           : least < MOST_BLOCKS  ? MOST_BLOCKS
+                                  : least;
 }
 
 /* 0.1 is best for 100 k ratings, 0.02 for 100 M; in between, by the logarithm. */
@@ -58,6 +59,15 @@ static double mf_lambda(uint64_t ratings)
     const double tens = fmin(fmax(log10((double)ratings), 5), 8);
 
     return 0.1 * pow(0.2, (tens - 5) / 3);
+}
+
+/* A step that takes more than all of a row has no use. */
+static base_status mf_check_decay(const char *name, double lambda, double rate)
+{
+    return lambda * rate < 1
+               ? BASE_OK
+               : base_fail(BASE_ERR_USAGE, "model mf: %s times rate is %g, not below 1", name,
+                           lambda * rate);
 }
 
 static base_status mf_open(struct recsys_fit *fit)
@@ -72,6 +82,8 @@ static base_status mf_open(struct recsys_fit *fit)
     m->k = (int)o->k;
     m->lambda = o->lambda > 0 ? o->lambda : mf_lambda(fit->by_user->count);
     m->bias_lambda = o->bias_lambda > 0 ? o->bias_lambda : m->lambda / 4;
+    TRY(mf_check_decay("lambda", m->lambda, o->rate));
+    TRY(mf_check_decay("bias-lambda", m->bias_lambda, o->rate));
     fit->sweeps = o->sweeps;
     recsys_add_buffer(fit, "users", fit->users, (uint32_t)m->k);
     recsys_add_buffer(fit, "items", fit->items, (uint32_t)m->k);
@@ -111,7 +123,8 @@ struct starting {
 static void mf_start_range(const void *context, uint32_t from, uint32_t to, int thread)
 {
     const struct starting *s = context;
-    const int k = ((const struct mf *)s->fit->own)->k;
+    const struct mf *m = s->fit->own;
+    const int k = m->k;
     const int own = s->side == USERS ? k - 1 : k - 2, one = s->side == USERS ? k - 2 : k - 1;
 
     (void)thread;
@@ -127,7 +140,7 @@ static void mf_start_range(const void *context, uint32_t from, uint32_t to, int 
             for (int i = 0; i < 4; i++)
                 row[f + i] = 0.2f * base_rng_unit(words[i]) - 0.1f;
         }
-        row[own] = s->biases[r];
+        row[own] = s->biases[r] / m->cells.unit;
         row[one] = 1;
     }
 }
@@ -257,7 +270,7 @@ static struct recsys_guess mf_guess(const struct recsys_fit *fit, const float *u
         x = user[m->k - 1];
     else if (row != NULL)
         x = row[m->k - 2];
-    return (struct recsys_guess){fit->mean + x, NAN};
+    return (struct recsys_guess){fit->mean + m->cells.unit * x, NAN};
 }
 
 /* The least squares of the new user's row, with the penalty that its ratings would have had. */
@@ -271,7 +284,8 @@ static base_status mf_fold(const struct recsys_fit *fit, const struct recsys_rat
 
     for (uint32_t j = 0; j < count; j++) {
         const float *q = recsys_at(fit, ITEMS, ratings[j].item);
-        const double y = (double)ratings[j].value - (double)fit->mean - (double)q[k - 2];
+        const double y = ((double)ratings[j].value - (double)fit->mean) / (double)m->cells.unit -
+                         (double)q[k - 2];
 
         for (int f = 0; f < k; f++) {
             const double x = f == k - 2 ? 0 : (double)q[f];

@@ -91,6 +91,10 @@ static void test_results(void **state)
     assert_null(lab_results_get(&r, &p->lab.points[0], 1));
     lab_results_close(&r);
     lab_results_close(&r);
+    /* It is forgotten, not passed over once. */
+    assert_int_equal(lab_results_open(p->folder, "mine", false, true, &r), BASE_OK);
+    assert_null(lab_results_get(&r, &p->lab.points[0], 1));
+    lab_results_close(&r);
 }
 
 static void test_bad_results(void **state)

@@ -286,6 +286,8 @@ static void test_latents(void **state)
 
     (void)state;
     fit_open(&f, "bmf:k=16,likelihood=ordinal");
+    for (int b = 0; b < f.fit->buffer_count; b++)
+        assert_string_not_equal(f.fit->buffers[b].name, "user_noise"); /* it is 1 */
     sweeps(&f, 8);
     assert_int_equal(gibbs_latents(f.fit), BASE_OK);
     cuts = recsys_at(f.fit, f.g->state, 0) + GIBBS_CUTS;

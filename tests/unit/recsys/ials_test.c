@@ -159,6 +159,19 @@ static void test_long_rows(void **state)
     against_plain("ials:k=16,cg=0,alpha=2,lambda=0.3", 1e-3);
 }
 
+static void test_negative(void **state)
+{
+    const struct recsys_rating one = {.item = 3, .value = -0.01f};
+    struct fitted f;
+    float row[K];
+
+    (void)state;
+    fit_open(&f, "ials:k=16");
+    assert_int_equal(recsys_fold(f.fit, &one, 1, row), BASE_ERR_DATA);
+    assert_non_null(strstr(base_message(), "from 0 on, not -0.01"));
+    fit_close(&f);
+}
+
 static int make_ratings(void **state)
 {
     (void)state;
@@ -176,8 +189,8 @@ static int free_ratings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exact), cmocka_unit_test(test_many_steps),
-        cmocka_unit_test(test_few_steps),
+        cmocka_unit_test(test_exact),     cmocka_unit_test(test_many_steps),
+        cmocka_unit_test(test_few_steps), cmocka_unit_test(test_negative),
         cmocka_unit_test(test_long_rows), /* the last one: it makes other ratings */
     };
 

@@ -132,6 +132,22 @@ static void test_too_many(void **state)
     fit_close(&f);
 }
 
+/* As many items as 16 blocks cannot quite number. */
+static void test_many_items(void **state)
+{
+    enum { MANY = 16 * (UINT16_MAX - 1) + 6 };
+    struct rated_one two[] = {{0, 0, 0, 3}, {0, MANY - 1, 0, 4}};
+    const struct rated kept = rated;
+    struct fitted f;
+
+    (void)state;
+    rated_init(&rated, 1, MANY, two, 2, NULL);
+    fit_open(&f, "mf:k=8");
+    fit_close(&f);
+    rated_fini(&rated);
+    rated = kept;
+}
+
 /* ---- an epoch ---- */
 
 struct plain {
@@ -240,6 +256,82 @@ static void test_absolute(void **state)
               true);
 }
 
+/* ---- scales ---- */
+
+static void stretch(float factor)
+{
+    struct recsys_scale *s = &rated.scale;
+
+    s->lowest *= factor;
+    s->highest *= factor;
+    s->step *= factor;
+    for (uint32_t l = 0; l < s->levels; l++)
+        s->level[l] *= factor;
+}
+
+static double squared(const struct recsys_fit *fit, const float *row, uint32_t user)
+{
+    const struct recsys_rows *rows = &rated.by_user;
+    double sum = 0;
+
+    for (uint64_t k = rows->start[user]; k < rows->start[user + 1]; k++) {
+        const float guess =
+            row != NULL ? recsys_predict_row(fit, row, rows->column[k], 0).value : fit->mean;
+
+        sum += pow((double)(guess - recsys_value(&rated.scale, rows, k)), 2);
+    }
+    return sum;
+}
+
+/* A new user with the ratings of a known one is understood better than by the mean. */
+static void folds(const struct recsys_fit *fit, uint32_t user)
+{
+    const struct recsys_rows *rows = &rated.by_user;
+    const uint32_t count = (uint32_t)recsys_row_count(rows, user);
+    struct recsys_rating *mine = base_calloc(count, sizeof *mine);
+    float row[RECSYS_MAX_K];
+
+    for (uint32_t j = 0; j < count; j++)
+        mine[j] = (struct recsys_rating){
+            .item = rows->column[rows->start[user] + j],
+            .value = recsys_value(&rated.scale, rows, rows->start[user] + j)};
+    assert_int_equal(recsys_fold(fit, mine, count, row), BASE_OK);
+    assert_true(squared(fit, row, user) < 0.8 * squared(fit, NULL, user));
+    base_free(mine);
+}
+
+static double rmse(void)
+{
+    struct fitted f;
+    struct recsys_score score = {0};
+
+    fit_open(&f, "mf");
+    for (int64_t s = 0; s < f.fit->sweeps; s++)
+        assert_int_equal(recsys_sweep(f.fit), BASE_OK);
+    assert_int_equal(recsys_score(f.fit, &rated.test, 0, USERS, &score), BASE_OK);
+    for (uint32_t user = 0; user < 5; user++)
+        folds(f.fit, user);
+    fit_close(&f);
+    return sqrt(score.squared / score.count);
+}
+
+/* The defaults serve every scale: ten times the ratings have ten times the error. */
+static void test_scales(void **state)
+{
+    const double usual = rmse();
+
+    (void)state;
+    for (int factor = 10; factor <= 1000; factor *= 10) {
+        double found;
+
+        stretch((float)factor);
+        found = rmse();
+        stretch(1 / (float)factor);
+        if (!(fabs(found - factor * usual) < 0.1 * factor * usual))
+            fail_msg("the error is %g for a scale of %d times that with %g", found, factor, usual);
+    }
+}
+
 static int make_ratings(void **state)
 {
     (void)state;
@@ -257,10 +349,9 @@ static int free_ratings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cells),
-        cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_epoch),
-        cmocka_unit_test(test_absolute),
+        cmocka_unit_test(test_cells),      cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_many_items), cmocka_unit_test(test_epoch),
+        cmocka_unit_test(test_absolute),   cmocka_unit_test(test_scales),
     };
 
     return cmocka_run_group_tests(tests, make_ratings, free_ratings);

@@ -402,6 +402,12 @@ static void test_bad_data(void **state)
     refuse_fit("bmf:k=12", &rated.by_user, BASE_ERR_USAGE, "multiple of 8");
     refuse_fit("mf:k=12", &rated.by_user, BASE_ERR_USAGE, "multiple of 8");
     refuse_fit("ials:k=12", &rated.by_user, BASE_ERR_USAGE, "multiple of 8");
+    refuse_fit("bmf:time=0.5", &rated.by_user, BASE_ERR_USAGE, "time is 0 or at least 1 day");
+    refuse_fit("mf:rate=0.5,lambda=2", &rated.by_user, BASE_ERR_USAGE, "lambda times rate is 1,");
+    refuse_fit("mf:rate=1,bias-lambda=3", &rated.by_user, BASE_ERR_USAGE, "rate is 3, not below");
+    rated.scale.lowest = -2;
+    refuse_fit("ials", &rated.by_user, BASE_ERR_DATA, "not -2");
+    rated.scale.lowest = 0.5f;
 }
 
 static void test_without_levels(void **state)

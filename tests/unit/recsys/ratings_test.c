@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "recsys/recsys_private.h"
+#include "recsys/statistics.h"
 #include "support/datafiles.h"
 
 static char *folder;
@@ -219,6 +220,27 @@ static void test_scales(void **state)
     base_str_fini(&text);
 }
 
+/* More values than codes, as far apart as floats can be. */
+static void test_far_apart(void **state)
+{
+    struct base_str text = {0};
+    struct recsys_statistics s;
+    struct recsys_ratings *r;
+
+    (void)state;
+    base_str_add(&text, "user,item,rating\n1,1,-3.4e38\n1,2,3.4e38\n");
+    for (int i = 0; i < 300; i++)
+        base_str_add(&text, "%d,%d,%d\n", 2 + i % 7, i, i);
+    r = open_text(text.text);
+    assert_int_equal(recsys_statistics(r, &s), BASE_OK);
+    assert_int_equal(s.counts, RECSYS_VALUE_BINS);
+    assert_int_equal(s.count[0], 1);
+    assert_int_equal(s.count[RECSYS_VALUE_BINS / 2], 300);
+    assert_int_equal(s.count[RECSYS_VALUE_BINS - 1], 1);
+    recsys_ratings_close(r);
+    base_str_fini(&text);
+}
+
 /* ---- faults ---- */
 
 static void test_faults(void **state)
@@ -325,6 +347,28 @@ static void test_threads(void **state)
     (void)state;
     same_for_threads(false);
     same_for_threads(true);
+}
+
+/* A block that begins with ratings of the block before it may go on with any item, also 0. */
+static void test_item_zero(void **state)
+{
+    struct base_str s = {0};
+    struct recsys_ratings *r;
+    uint32_t zero, five;
+
+    (void)state;
+    base_str_add(&s, "5:\n");
+    for (int u = 0; u < 90000; u++)
+        base_str_add(&s, "%d,3,2005-01-01\n", u);
+    base_str_add(&s, "0:\n7,3,2005-01-01\n8,3,2005-01-01\n");
+    assert_true(s.length > 3 << 19); /* a block and a half */
+    r = open_text(s.text);
+    assert_int_equal(r->items, 2);
+    assert_true(recsys_id_find(&r->item_ids, "0", &zero) && zero == 0);
+    assert_true(recsys_id_find(&r->item_ids, "5", &five) && five == 1);
+    assert_int_equal(r->count, 90002);
+    recsys_ratings_close(r);
+    base_str_fini(&s);
 }
 
 /* The last rating of a pair counts, wherever its lines are: checked against a plain table. */
@@ -561,6 +605,7 @@ int main(void)
         cmocka_unit_test(test_long_lines), cmocka_unit_test(test_rows),
         cmocka_unit_test(test_cache),      cmocka_unit_test(test_damage),
         cmocka_unit_test(test_processes),  cmocka_unit_test(test_no_place),
+        cmocka_unit_test(test_far_apart),  cmocka_unit_test(test_item_zero),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

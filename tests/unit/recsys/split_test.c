@@ -113,6 +113,40 @@ static void test_stays(void **state)
     }
 }
 
+/* An id that is no number leaves the others where they are. */
+static void test_mixed(void **state)
+{
+    static const char *const lines = "1,1,5\n1,2,4\n2,1,3\n2,2,5\n2,3,4\n3,1,2\n3,3,1\n4,2,4\n"
+                                     "4,3,5\n5,1,1\n5,2,2\n5,3,3\n10,1,3\n10,2,3\n10,3,3\n";
+    char *plain = base_format("user,item,rating\n%s", lines);
+    char *more = base_format("user,item,rating\n%sann,1,5\n1,novel,4\n", lines);
+    struct recsys_ratings *a = open_text(plain), *b = open_text(more);
+    struct recsys_parts *of_a = split_by(a, "0.5", 3), *of_b = split_by(b, "0.5", 3);
+
+    (void)state;
+    assert_non_null(a->user_ids.number);
+    assert_null(b->user_ids.number);
+    for (uint32_t u = 0; u < a->users; u++)
+        for (uint64_t k = a->by_user.start[u]; k < a->by_user.start[u + 1]; k++) {
+            struct recsys_id user, item;
+            uint32_t v, i;
+            uint64_t there;
+
+            assert_true(recsys_id_find(&b->user_ids, recsys_id_text(&a->user_ids, u, &user), &v));
+            assert_true(recsys_id_find(
+                &b->item_ids, recsys_id_text(&a->item_ids, a->by_user.column[k], &item), &i));
+            for (there = b->by_user.start[v]; b->by_user.column[there] != i;)
+                there++;
+            assert_int_equal(recsys_is_test(of_a, u, k), recsys_is_test(of_b, v, there));
+        }
+    recsys_parts_free(of_a);
+    recsys_parts_free(of_b);
+    recsys_ratings_close(a);
+    recsys_ratings_close(b);
+    base_free(plain);
+    base_free(more);
+}
+
 static void test_folds(void **state)
 {
     struct recsys_ratings *r = open_grid(2, "");
@@ -232,8 +266,8 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_share), cmocka_unit_test(test_stays), cmocka_unit_test(test_folds),
-        cmocka_unit_test(test_times), cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_share), cmocka_unit_test(test_stays), cmocka_unit_test(test_mixed),
+        cmocka_unit_test(test_folds), cmocka_unit_test(test_times), cmocka_unit_test(test_bad),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
