@@ -10,6 +10,7 @@
  * result beside it.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
@@ -418,9 +419,10 @@ static void bad_examples(const struct recsys_text *t, struct base_str *text)
              k < t->blocks[i].bad_lines - t->blocks[i].dropped;
              k++, told++) {
             const struct recsys_bad *bad = &t->blocks[i].bad[k];
+            uint64_t line = recsys_first_line_of(t, i) + bad->line;
 
-            base_str_add(text, "%s, line %llu: ", t->source->files[t->blocks[i].file].path,
-                         (unsigned long long)(recsys_first_line_of(t, i) + bad->line));
+            base_str_add(text, "%s, line %" PRIu64 ": ", t->source->files[t->blocks[i].file].path,
+                         line);
             recsys_fault_text(&t->source->layout, bad, text);
             base_str_add(text, "\n");
         }
