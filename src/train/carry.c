@@ -235,10 +235,11 @@ base_status train_carry_serve_save(struct train_carry *c)
 {
     base_status st = BASE_OK;
     const struct nn_graph *graph = c->state->graph;
+    const float *memory; /* the leader's alone */
 
     for (int slot = -1; slot < c->state->optimiser->slots; slot++)
         for (size_t i = 0; i < nn_graph_params(graph); i++)
-            TRY(carry_bring(c, slot, nn_graph_param(graph, i), NULL));
+            TRY(carry_bring(c, slot, nn_graph_param(graph, i), &memory));
 out:
     return st;
 }
