@@ -224,7 +224,7 @@ static void copy(const struct train_state *state, enum train_group group, int bu
 
         if (shared > 0 && in != NULL)
             memcpy(held, in + (begin - from), shared * sizeof(float));
-        else if (shared > 0)
+        else if (shared > 0 && out != NULL)
             memcpy(out + (begin - from), held, shared * sizeof(float));
     }
 }
