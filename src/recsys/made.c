@@ -58,7 +58,7 @@ static base_status deal_ratings(struct recsys_maker *m, uint64_t ratings)
         m->start[u + 1] = count < m->items ? count : m->items;
         total += m->start[u + 1];
     }
-    for (uint32_t u = 0; total < ratings; u = (u + 1) % m->users)
+    for (uint32_t u = 0; total < ratings; u = u + 1 < m->users ? u + 1 : 0)
         if (m->start[u + 1] < m->items) {
             m->start[u + 1]++;
             total++;
