@@ -88,7 +88,6 @@ static base_status share_best(struct train_session *s, const struct train_holds 
         if (st != BASE_OK)
             base_warn("the report is of the last weights, not the best: %s", base_message());
         *there_p = st == BASE_OK;
-        st = BASE_OK;
     }
     TRY(train_carry_loaded(&carry, there_p));
 out:
