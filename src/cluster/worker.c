@@ -408,8 +408,6 @@ void cluster_worker_leave(struct cluster_worker *w, struct comm_group *group)
     m.id = w->order.id;
     m.view = comm_group_view(group)->number;
     m.peer = comm_group_lost(group);
-    if (m.peer == 0)
-        m.peer = comm_endpoint_last_lost(w->endpoint, m.view);
     if (m.peer != 0)
         send_message(w, &m);
     comm_group_close(group);

@@ -176,9 +176,12 @@ uint32_t comm_group_newest(const struct comm_group *group)
     return newest > group->view.number ? newest : group->view.number;
 }
 
+/* What failed need not have been a wait: an agent that is in a later view gives no memory to this
+ * one. */
 uint32_t comm_group_lost(const struct comm_group *group)
 {
-    return group->lost;
+    return group->lost != 0 ? group->lost
+                            : comm_endpoint_last_lost(group->endpoint, group->view.number);
 }
 
 unsigned comm_group_can(const struct comm_group *group, int rank)

@@ -242,6 +242,9 @@ static void alone(void **state)
     assert_int_equal(comm_wait(group, NULL, 0, soon()), BASE_OK);
     assert_int_equal(comm_wait_any(group, NULL, 0, soon()), BASE_OK);
     assert_int_equal(comm_group_bytes_sent(group), 0);
+    assert_int_equal(comm_group_lost(group), 0);
+    comm_endpoint_lost(endpoint, view.number, 9); /* is known without a wait */
+    assert_int_equal(comm_group_lost(group), 9);
     comm_group_close(group);
     comm_endpoint_close(endpoint);
     comm_group_close(NULL);
