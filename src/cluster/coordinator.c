@@ -148,12 +148,27 @@ static void hear_exit(struct cluster_coordinator *c, struct worker *w,
         cluster_coordinator_warn(c, &own, replace ? c->last_id : 0);
 }
 
+/* Has that worker of the view given its result? */
+static bool has_finished(const struct cluster_coordinator *c, uint32_t id)
+{
+    int rank = comm_view_rank(&c->view, id);
+
+    return rank >= 0 && (c->done >> rank & 1) != 0;
+}
+
 static void hear_suspicion(struct cluster_coordinator *c, struct worker *w,
                            const struct cluster_message *m, double now)
 {
     struct worker *peer = cluster_coordinator_find(c, m->peer);
     char why[96];
 
+    /* No view follows in which it could get what that worker's last message had. */
+    if (m->view == c->view.number && w->member && w->state == WORKER_READY &&
+        has_finished(c, m->peer)) {
+        snprintf(why, sizeof why, "does not reach worker %u, which has finished", m->peer);
+        cluster_coordinator_evict(c, w, why, now);
+        return;
+    }
     if (m->view != c->view.number || peer == NULL || peer == w || !w->member || !peer->member ||
         w->state == WORKER_LEAVING || peer->state == WORKER_LEAVING)
         return; /* about an older view, or decided already */

@@ -56,7 +56,7 @@ out:
 
 /* ---- back to a checkpoint ---- */
 
-enum { NO_STATE = -2, NO_CHECKPOINT = -1 };
+enum { NO_STATE = -3, NO_RUN = -2, NO_CHECKPOINT = -1 };
 
 /* The step of the newest checkpoint that this worker can read, which it opens. */
 static int64_t open_newest(struct train_session *s)
@@ -64,8 +64,9 @@ static int64_t open_newest(struct train_session *s)
     store_checkpoint_close(&s->origin);
     if (!s->begun)
         return NO_STATE;
-    if (s->run.path == NULL || !train_run_is_here(&s->run) ||
-        !store_has_checkpoint(s->run.checkpoints))
+    if (s->run.path == NULL || !train_run_is_here(&s->run))
+        return NO_RUN;
+    if (!store_has_checkpoint(s->run.checkpoints))
         return NO_CHECKPOINT;
     if (store_checkpoint_open(s->run.checkpoints, false, &s->origin) == BASE_OK)
         return (int64_t)s->origin.step;
@@ -84,7 +85,7 @@ base_status train_session_go_back(struct train_session *s, uint32_t leader, int 
     for (int i = 0; i < s->team.exchange.size; i++)
         if (all[i] > all[*source_p])
             *source_p = i;
-    if (all[*source_p] == NO_CHECKPOINT && s->begun && s->saved_step >= 0) /* on a lost host */
+    if (all[*source_p] == NO_RUN && s->begun && s->saved_step >= 0) /* it was on a lost host */
         TRY(base_fail(BASE_ERR_DATA, "%s", TRAIN_STATE_UNKNOWN));
     if (s->team.exchange.rank != *source_p) {
         store_checkpoint_close(&s->origin);
