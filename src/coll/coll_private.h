@@ -195,7 +195,8 @@ void coll_blocks_of(const struct coll_call *call, const struct coll_team *team,
  * order around the ring, its own last. GATHER: everybody's own block goes to all. */
 base_status coll_ring(struct coll *c, const struct coll_call *call, const struct coll_team *team,
                       const struct coll_blocks *blocks, unsigned phases);
-/* The same with everybody talking to everybody; sums in the order of the team, or call->order. */
+/* The same with every member talking to every other; sums in the order of the team, or
+ * call->order. */
 base_status coll_direct(struct coll *c, const struct coll_call *call, const struct coll_team *team,
                         const struct coll_blocks *blocks, unsigned phases);
 /* Bytes that come from `parent` (-1: they are here) go on to `children`. */

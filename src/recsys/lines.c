@@ -351,7 +351,7 @@ static inline const char *quick_time(const char *at, uint32_t *time_p)
     return number <= UINT32_MAX ? end : NULL;
 }
 
-/* What lies behind the line, or NULL: nothing was done. */
+/* Returns where the next line begins, or NULL: nothing was done. */
 static inline const char *read_quickly(struct recsys_parser *p, const char *at)
 {
     bool headings = p->layout->headings;

@@ -170,7 +170,7 @@ base_status recsys_line_of(struct recsys_text *text, size_t block, uint32_t inde
                            uint64_t *line_p);
 uint64_t recsys_first_line_of(const struct recsys_text *text, size_t block);
 
-enum { RECSYS_SLACK = 16 }; /* zeros behind a text that is parsed */
+enum { RECSYS_SLACK = 16 }; /* zeros that follow a text which is parsed */
 
 /* ---- the cache ---- */
 
@@ -208,7 +208,7 @@ struct recsys_header {
 base_status recsys_group(struct recsys_text *text, struct base_team *team, int fd, const char *path,
                          struct recsys_header *header);
 base_status recsys_write_at(int fd, const char *path, uint64_t at, const void *bytes, size_t count);
-/* Writes checksums and header behind and before the sections, which are in the file. */
+/* The sections are in the file: writes the checksums after them and the header before them. */
 base_status recsys_cache_seal(int fd, const char *path, struct base_team *team,
                               struct recsys_header *header);
 /* Maps a cache and checks every byte of it. `source`: it must be of that, and no user may be able

@@ -41,13 +41,13 @@ static base_status open_text(const char *text, const struct lab_changes *changes
 
 static void assert_words(const struct lab_point *point, int64_t seed, const char *wanted)
 {
-    char **words = lab_words(point, seed), line[512] = "";
+    char **words = lab_words(point, seed);
+    struct base_str line = {0};
 
-    for (size_t i = 0; words[i] != NULL; i++) {
-        strcat(line, words[i]);
-        strcat(line, " ");
-    }
-    assert_string_equal(line, wanted);
+    for (size_t i = 0; words[i] != NULL; i++)
+        base_str_add(&line, "%s ", words[i]);
+    assert_string_equal(line.text, wanted);
+    base_str_fini(&line);
     lab_words_free(words);
 }
 
