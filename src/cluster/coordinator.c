@@ -50,6 +50,7 @@ void cluster_coordinator_free(struct cluster_coordinator *c)
     json_decref(c->result);
     json_decref(c->events);
     json_decref(c->state);
+    cluster_settings_fini(&c->settings);
     base_free(c->program);
     base_free(c->transport);
     base_free(c->folder);
@@ -306,6 +307,9 @@ static base_status hear_worker(struct cluster_coordinator *c, int host,
     case CLUSTER_EXITED:
         hear_exit(c, w, m, now);
         break;
+    case CLUSTER_APPLIED:
+        cluster_coordinator_hear_applied(c, m);
+        break;
     case CLUSTER_FOLDER:
         if (host == c->own && c->folder == NULL) /* other hosts' folders are on other disks */
             c->folder = base_strdup(m->text);
@@ -380,6 +384,8 @@ base_status cluster_coordinator_hear(struct cluster_coordinator *c, int link,
         st = base_fail(BASE_ERR_DATA, "host %d joins twice", host);
     else if (m->type == CLUSTER_STOP)
         hear_stop(c, m, now);
+    else if (m->type == CLUSTER_SETTINGS)
+        cluster_coordinator_hear_settings(c, m);
     else if (m->type == CLUSTER_HEARTBEAT && m->id == 0)
         hear_heartbeat(c, host, NULL, m, now);
     else if (m->type != CLUSTER_VOTE) /* a vote may come late */

@@ -293,6 +293,7 @@ void cluster_coordinator_order(struct cluster_coordinator *c, int index, int wor
                        c->program, "job", c->job, "transport", c->transport, "silence",
                        c->setup.silence, "launch", "workers", c->of_each, "hosts", c->setup.hosts);
     cluster_coordinator_say(c, h->link, &m);
+    cluster_coordinator_say_settings(c, index);
 }
 
 /* Starts the job once all its hosts are there. Guests that are there, too, may leave again: the job

@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "train/agree.h"
 #include "train/carry.h"
+#include "train/settings.h"
 
 /* ---- the state ---- */
 
@@ -317,6 +318,7 @@ static base_status agree_on_state(struct train_session *s)
     uint32_t first = s->team.worker != NULL ? s->team.view.members[0].id : 0;
     bool moved;
 
+    TRY(train_settings_agree(s));
     TRY(train_agree(s, &a));
     if (s->strategy->settle != NULL && s->whole)
         s->strategy->settle(s, a.version);
@@ -343,6 +345,7 @@ static base_status agree_on_state(struct train_session *s)
     if (s->back_from >= 0)
         tell_loss(s);
     s->begun = true;
+    train_settings_tell(s);
     /* Whether a save that was due has been made only the former rank 0 knows; after an epoch's
      * end there may have been one because the epoch was the best. */
     if (moved && (train_session_save_is_due(s) || s->state.position.cursor == 0)) {
@@ -363,7 +366,8 @@ void train_session_leave(struct train_session *s)
     s->opened = false;
     train_team_leave(&s->team);
     /* What a member of that view had decided with others need not have reached all of them. */
-    s->verdict.stop = s->verdict.renew = s->tested = false;
+    s->verdict = (struct train_verdict){0};
+    s->tested = false;
     s->united_step = -1;
 }
 

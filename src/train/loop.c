@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/stop.h"
 #include "train/session.h"
+#include "train/settings.h"
 
 bool train_session_stopped(const struct train_session *s)
 {
@@ -19,7 +20,7 @@ bool train_session_stopped(const struct train_session *s)
 
 bool train_session_halts(const struct train_session *s)
 {
-    return train_session_stopped(s) || s->verdict.renew;
+    return train_session_stopped(s) || s->verdict.renew || s->verdict.news;
 }
 
 bool train_session_stale(const struct train_session *s)
@@ -160,6 +161,8 @@ static base_status run_view(struct train_session *s)
     while ((s->state.position.step < s->plan.last_step || epoch_is_over(s)) &&
            !train_session_stale(s) && !train_session_halts(s)) {
         TRY(s->closed ? s->task->solve(s) : s->strategy->leg(s, next_meeting(s)));
+        if (s->verdict.news)
+            TRY(train_settings_take(s));
         TRY(meet(s));
     }
     if (s->verdict.renew)

@@ -31,6 +31,7 @@ struct train_plan {
 struct train_verdict {
     bool stop;  /* a person asked to */
     bool renew; /* take the next view */
+    bool news;  /* a person has changed settings: the leg ends, and they are taken */
 };
 
 /* Says a worker that would have to make a state where there was one. */
@@ -52,8 +53,10 @@ struct train_session {
     const char *data_path;      /* … and where they are; NULL: in no place */
     bool data_failed;           /* a sample cannot be read, and the session ends */
     const struct train_strategy *strategy;
-    void *options;        /* of the strategy, as the job has them */
-    void *strategy_state; /* its own, across views */
+    void *options;                    /* of the strategy, as they hold now */
+    void *strategy_state;             /* its own, across views */
+    void *first_options;              /* of the strategy, as the job has them */
+    struct cluster_settings settings; /* changed since by a person; `options` follows them */
     struct train_fault fault;
     struct train_clock clock;
     struct train_journal journal;

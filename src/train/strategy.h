@@ -97,6 +97,9 @@ struct train_strategy {
     const struct base_option *options;
     size_t options_size;
     const void *defaults;
+    /* Options that make no sense together; NULL: all do. Rows of the table that are `live` may
+     * change while the job runs, and then it is asked again. */
+    base_status (*check)(const void *options);
     const char *const *examples; /* texts of options that tests run; NULL-ended; NULL: "" alone */
 
     /* What worker `rank` of a view is to hold of weights and slots, ranges in ascending order that
@@ -126,6 +129,11 @@ struct train_strategy {
      * it was at the last commit. */
     base_status (*leg)(struct train_session *session, int64_t goal);
     const struct train_sum *sum; /* of train_parallel_leg */
+
+    /* A live option has another value from now on: session->options has it, `former` is the struct
+     * as it was. Called between two legs, at the same step on every worker; before `open` options
+     * change without a call. NULL: a leg looks at its options whenever it needs them. */
+    base_status (*changed)(struct train_session *session, const void *former);
 };
 
 extern const struct train_strategy *const train_strategy_registry[];

@@ -5,7 +5,6 @@
  */
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,18 +15,6 @@
 #include "cluster/monitor.h"
 #include "cluster/status.h"
 #include "train/run.h"
-
-/* `name` is a run's name or folder, or the socket itself. */
-static char *cmd_status_find_socket(const char *runs_dir, const char *name)
-{
-    struct stat file;
-
-    if (stat(name, &file) == 0 && S_ISSOCK(file.st_mode))
-        return base_strdup(name);
-    if (base_is_dir(name))
-        return base_format("%s/status", name);
-    return base_format("%s/%s/status", runs_dir, name);
-}
 
 static double cmd_status_number(const json_t *object, const char *key)
 {
@@ -159,11 +146,11 @@ static base_status cmd_status(void *args, const struct cli_positional *positiona
 {
     base_status st = BASE_OK;
     const struct cli_runs_args *a = args;
-    char *path = cmd_status_find_socket(a->runs_dir, positional->at[0]);
-    json_t *status = NULL;
+    char *path = cli_run_socket(a->runs_dir, positional->at[0]);
+    json_t *request = json_pack("{s:s}", "ask", "status"), *status = NULL;
 
     if (base_exists(path))
-        TRY(cluster_status_ask(path, base_now() + 5, &status));
+        TRY(cluster_status_ask(path, request, base_now() + 5, &status));
     else
         TRY(cmd_status_ask_folder(a->runs_dir, positional->at[0], &status));
     if (a->json)
@@ -172,6 +159,7 @@ static base_status cmd_status(void *args, const struct cli_positional *positiona
         cmd_status_print_table(status);
 out:
     json_decref(status);
+    json_decref(request);
     base_free(path);
     return st;
 }

@@ -186,7 +186,7 @@ out:
 /* clang-format off */
 static const struct base_option table[] = {
     {.name = "k", .argument = "N", .kind = BASE_INT, .offset = AT(k), .min = 1, .max = 1e6,
-     .help = "steps between averages"},
+     .live = true, .help = "steps between averages"},
     {.name = "warmup", .argument = "N", .kind = BASE_INT, .offset = AT(warmup), .max = 1e12,
      .help = "steps at the beginning that are averaged each"},
     {.name = "slots", .kind = BASE_FLAG, .offset = AT(slots),
