@@ -46,6 +46,8 @@ void cluster_coordinator_free(struct cluster_coordinator *c)
         return;
     while (cluster_coordinator_next(c, &link, &message))
         cluster_message_fini(&message);
+    for_each_worker(c, w)
+        json_decref(w->figures);
     json_decref(c->job);
     json_decref(c->result);
     json_decref(c->events);
@@ -197,8 +199,10 @@ static void hear_heartbeat(struct cluster_coordinator *c, int host, struct worke
 {
     double *told = w != NULL ? &w->told : &c->hosts[host].told;
 
-    if (w != NULL)
+    if (w != NULL) {
         w->view = m->view;
+        w->roles = m->roles;
+    }
     *(w != NULL ? &w->load : &c->hosts[host].load) = m->load;
     if (now - *told < 1.0)
         return;
@@ -306,6 +310,10 @@ static base_status hear_worker(struct cluster_coordinator *c, int host,
         return hear_failure(w, m);
     case CLUSTER_EXITED:
         hear_exit(c, w, m, now);
+        break;
+    case CLUSTER_FIGURES:
+        json_decref(w->figures);
+        w->figures = json_incref(m->body);
         break;
     case CLUSTER_APPLIED:
         cluster_coordinator_hear_applied(c, m);

@@ -175,6 +175,7 @@ void cluster_coordinator_evict(struct cluster_coordinator *c, struct worker *w, 
 void cluster_coordinator_forget(struct cluster_coordinator *c, struct worker *w)
 {
     c->gaps |= w->member && w->state == WORKER_LEAVING; /* a worker that is done leaves no gap */
+    json_decref(w->figures);
     *w = (struct worker){0};
 }
 

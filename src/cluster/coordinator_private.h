@@ -47,6 +47,8 @@ struct worker {
     int64_t pid;
     double since; /* when it was ordered */
     struct cluster_load load;
+    uint32_t roles;   /* bits of enum cluster_role; 0: it has not told yet */
+    json_t *figures;  /* that its program counts; NULL: none */
     double told;      /* when its last heartbeat became an event */
     uint64_t accuses; /* bits: the accused, as entries of the worker table */
     double suspected; /* when it was first accused; 0: it is not */

@@ -33,6 +33,7 @@ enum has { /* what a type has beside the numbers of `fields` */
            STATE_TERM = 1 << 19,
            SERIAL = 1 << 20,
            STEP = 1 << 21,
+           ROLES = 1 << 22,
 };
 
 static const struct {
@@ -40,10 +41,11 @@ static const struct {
     unsigned has;
 } types[CLUSTER_TYPES] = {
     [CLUSTER_READY] = {"ready", ID | PORT | SLOT | PID},
-    [CLUSTER_HEARTBEAT] = {"heartbeat", ID | VIEW | LOAD},
+    [CLUSTER_HEARTBEAT] = {"heartbeat", ID | VIEW | ROLES | LOAD},
     [CLUSTER_SUSPECT] = {"suspect", ID | PEER | VIEW},
     [CLUSTER_RESULT] = {"result", ID | VIEW | BODY},
     [CLUSTER_FAILED] = {"failed", ID | CODE | TEXT},
+    [CLUSTER_FIGURES] = {"figures", ID | BODY},
     [CLUSTER_FOLDER] = {"folder", ID | TEXT},
     [CLUSTER_REGION] = {"region", KEY | BYTES | CODE | TEXT},
     [CLUSTER_EXITED] = {"exited", ID | PID | CODE | SIGNAL | TEXT},
@@ -86,6 +88,7 @@ static const struct number {
     {"slot", SLOT, AT(slot), U16, 0, COMM_MAX_WORKERS - 1},
     {"pid", PID, AT(pid), I64, 0, INT32_MAX},
     {"step", STEP, AT(step), I64, 0, INT64_MAX},
+    {"roles", ROLES, AT(roles), U32, 0, CLUSTER_ALL_ROLES},
     {"code", CODE, AT(code), I32, 0, 255},
     {"signal", SIGNAL, AT(signal), I32, 0, 128},
     {"workers", WORKERS, AT(workers), I32, 1, COMM_MAX_WORKERS},

@@ -9,6 +9,7 @@
 #define CLUSTER_MESSAGE_H
 
 #include "base/json.h"
+#include "cluster/roles.h"
 #include "comm/mailbox.h"
 #include "comm/view.h"
 
@@ -28,6 +29,7 @@ enum cluster_type {
     CLUSTER_SUSPECT,   /* worker: `peer` does not answer on this link */
     CLUSTER_RESULT,    /* worker: its work is done, in `view`; `body` is the result */
     CLUSTER_FAILED,    /* worker: gives up by itself: `code` (base_code), `text` */
+    CLUSTER_FIGURES,   /* worker: what its program counts; `body`, for people who look */
     CLUSTER_FOLDER,    /* worker: the job's files are in the folder `text` */
     CLUSTER_REGION,    /* worker → agent and back: shared memory by key */
     CLUSTER_EXITED,    /* agent: worker was reaped: exit code or signal, last lines of its log */
@@ -73,7 +75,8 @@ struct cluster_message {
     uint32_t serial;     /* ASK: the same; SETTINGS, APPLIED: number of the newest change */
     uint16_t port, slot;
     int64_t pid;
-    int64_t step; /* APPLIED */
+    int64_t step;   /* APPLIED */
+    uint32_t roles; /* HEARTBEAT: bits of enum cluster_role */
     int code, signal;
     int workers; /* JOIN, JOB */
     struct cluster_load load;

@@ -267,6 +267,7 @@ base_status cluster_steward_hear_worker(struct cluster_steward *s, int slot,
     case CLUSTER_HEARTBEAT: /* the agent's next heartbeat passes it on */
         w->view = m->view;
         w->step = m->load.step;
+        w->roles = m->roles;
         forget_regions(s);
         return BASE_OK;
     case CLUSTER_REGION:
@@ -293,6 +294,7 @@ base_status cluster_steward_hear_worker(struct cluster_steward *s, int slot,
         break;
     case CLUSTER_SUSPECT:
     case CLUSTER_APPLIED:
+    case CLUSTER_FIGURES:
         break;
     default:
         return base_fail(BASE_ERR_DATA, "a worker does not say '%s'", cluster_type_name(m->type));
@@ -447,11 +449,12 @@ static void send_heartbeats(struct cluster_steward *s, double now)
     {
         m.id = w->id;
         m.view = w->view;
+        m.roles = w->roles;
         m.load = (struct cluster_load){.step = w->step};
         if (s->hands->measure(s->agent, slot_of(s, w), now, &m.load))
             say(s, &m);
     }
-    m.id = 0;
+    m.id = m.roles = 0;
     m.view = s->view.number;
     m.load = (struct cluster_load){.step = -1};
     (void)s->hands->measure(s->agent, -1, now, &m.load);

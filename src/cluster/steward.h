@@ -46,6 +46,7 @@ struct cluster_ward { /* a worker of this host */
     uint32_t view;    /* the view it works in */
     double heard;     /* last sign of life */
     int64_t step, pid;
+    uint32_t roles;
     uint16_t port;
     bool ready; /* can be in a view */
     bool lost;  /* the coordinator was told that the worker is lost */

@@ -113,6 +113,7 @@ void cluster_worker_heartbeat(const struct cluster_worker *w, struct cluster_mes
     *m_p = (struct cluster_message){.type = CLUSTER_HEARTBEAT,
                                     .id = w->order.id,
                                     .view = atomic_load(&w->working),
+                                    .roles = atomic_load(&w->roles),
                                     .load.step = atomic_load(&w->step)};
 }
 
@@ -416,6 +417,20 @@ void cluster_worker_leave(struct cluster_worker *w, struct comm_group *group)
     if (m.peer != 0)
         send_message(w, &m);
     comm_group_close(group);
+}
+
+void cluster_worker_roles(struct cluster_worker *w, unsigned roles)
+{
+    atomic_store(&w->roles, roles);
+}
+
+void cluster_worker_figures(struct cluster_worker *w, json_t *figures)
+{
+    struct cluster_message m = {
+        .type = CLUSTER_FIGURES, .id = w->order.id, .body = json_incref(figures)};
+
+    send_message(w, &m);
+    cluster_message_fini(&m);
 }
 
 uint32_t cluster_worker_settings(struct cluster_worker *w, json_t **values_p)

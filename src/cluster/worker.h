@@ -7,6 +7,7 @@
 #ifndef CLUSTER_WORKER_H
 #define CLUSTER_WORKER_H
 
+#include "cluster/roles.h"
 #include "cluster/settings.h"
 #include "comm/group.h"
 
@@ -72,6 +73,11 @@ void cluster_worker_leave(struct cluster_worker *worker, struct comm_group *grou
 
 /* Notes, for heartbeats, that this worker has done `step`. It costs a relaxed store. */
 void cluster_worker_step(struct cluster_worker *worker, int64_t step);
+
+/* Tells, with heartbeats, what this process is there for: bits of enum cluster_role. */
+void cluster_worker_roles(struct cluster_worker *worker, unsigned roles);
+/* Tells what the program counts, an object, for `paceline status`. */
+void cluster_worker_figures(struct cluster_worker *worker, json_t *figures);
 
 /* Settings that a person has changed while the job runs (`paceline set`), all of them, as far as
  * this worker has heard. Other workers may hear of a change earlier or later, so the program's

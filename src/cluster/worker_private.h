@@ -48,6 +48,7 @@ struct cluster_worker {
     _Atomic uint32_t setting;         /* number of the newest settings */
     _Atomic bool stopping, cancelled;
     _Atomic int64_t step;
+    _Atomic uint32_t roles;
 };
 
 void cluster_worker_init(struct cluster_worker *worker); /* from zeros and an outlet */

@@ -216,6 +216,8 @@ static base_status open_strategy(struct train_session *s)
     x->options = s->options;
     x->state = s->strategy_state;
     s->opened = true;
+    if (s->team.worker != NULL)
+        cluster_worker_roles(s->team.worker, train_strategy_roles(s, x->rank));
     return s->strategy->open != NULL ? s->strategy->open(s) : BASE_OK;
 }
 
@@ -276,17 +278,25 @@ static void keep_log(struct train_session *s)
 static void tell_view(struct train_session *s, double began)
 {
     struct base_str ids = {0};
+    json_t *list;
+    char *roles;
 
     if (s->team.worker == NULL)
         return;
-    for (uint32_t i = 0; i < s->team.view.size; i++)
+    list = json_array();
+    for (uint32_t i = 0; i < s->team.view.size; i++) {
         base_str_add(&ids, "%s%u", i > 0 ? "," : "", s->team.view.members[i].id);
+        json_array_append_new(list, cluster_roles_json(train_strategy_roles(s, (int)i)));
+    }
+    roles = json_dumps(list, JSON_COMPACT);
     base_event(s->journal.events,
-               "{\"event\":\"view\",\"view\":%u,\"members\":[%s],\"step\":%" PRId64
+               "{\"event\":\"view\",\"view\":%u,\"members\":[%s],\"roles\":%s,\"step\":%" PRId64
                ",\"seconds\":%.6f}",
-               s->team.view.number, ids.text, s->state.position.step, base_now() - began);
+               s->team.view.number, ids.text, roles, s->state.position.step, base_now() - began);
     base_info("view %u: workers %s go on after step %" PRId64, s->team.view.number, ids.text,
               s->state.position.step);
+    json_decref(list);
+    base_free(roles);
     base_str_fini(&ids);
 }
 

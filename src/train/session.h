@@ -84,10 +84,12 @@ struct train_session {
 
     /* The run: rank 0 has its folder, the others know it. */
     struct train_run run;
-    bool run_started;   /* this worker has begun to write run.json, and records how the job ends */
-    int64_t saved_step; /* of the newest checkpoint, -1: none */
-    bool logged;        /* this worker's lines go into the folder, too */
-    uint32_t leader;    /* id of the worker that had the folder last */
+    bool run_started;    /* this worker has begun to write run.json, and records how the job ends */
+    int64_t saved_step;  /* of the newest checkpoint, -1: none */
+    bool logged;         /* this worker's lines go into the folder, too */
+    uint32_t leader;     /* id of the worker that had the folder last */
+    json_t *figures;     /* the strategy's own, of all workers, when they last met; or NULL */
+    double next_figures; /* when this worker's are told next */
     struct train_rank *ranks; /* of the last view, once it is done; NULL before */
     json_t *result;           /* the same */
 
@@ -200,6 +202,7 @@ struct train_rank {
     struct train_times times;
     int64_t samples;
     uint64_t bytes_sent, peak_memory;
+    uint32_t roles; /* bits of enum cluster_role */
 };
 
 /* What all workers say of themselves, into session->ranks. */

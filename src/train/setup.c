@@ -265,6 +265,7 @@ void train_session_close(struct train_session *s)
     base_free(s->strategy_state);
     base_free(s->first_options);
     cluster_settings_fini(&s->settings);
+    json_decref(s->figures);
     base_free(s->test);
     base_free(s->ranks);
     json_decref(s->result);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "train/figures.h"
 #include "train/settings.h"
 
 /* A loss this many times the first one is divergence even while it is a number. */
@@ -114,6 +115,7 @@ void train_step_tell(struct train_session *s, const struct train_step *step)
     train_journal_step(&s->journal, p, &entry);
     if (s->team.worker != NULL)
         cluster_worker_step(s->team.worker, p->step);
+    train_figures_tell(s, step->began);
 }
 
 void train_step_undo(struct train_session *s, const struct train_step *step, base_status st)

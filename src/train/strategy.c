@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/registry.h"
 #include "base/str.h"
+#include "train/session.h"
 
 /* One "option=value". */
 static base_status set_option(const struct train_strategy *strategy, char *text, void *options)
@@ -56,6 +57,11 @@ out:
     base_free(options);
     base_free(name);
     return st;
+}
+
+unsigned train_strategy_roles(const struct train_session *s, int rank)
+{
+    return s->strategy->roles != NULL ? s->strategy->roles(s, rank) : CLUSTER_ROLE_WORKER;
 }
 
 void train_strategy_place(const struct train_strategy *strategy,

@@ -2,8 +2,8 @@
  *
  * What the workers of `paceline train` do: train/train.h.
  */
-#include "train/settings.h"
 #include "train/train.h"
+#include "train/settings.h"
 
 static base_status train_program_run(struct cluster_worker *worker, const json_t *description,
                                      json_t **result_p)
