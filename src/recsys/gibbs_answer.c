@@ -73,12 +73,13 @@ void gibbs_keep(struct recsys_fit *fit)
     state[GIBBS_KEPT] = fit->sweep < g->burn ? 0 : (float)(slot + 1);
 }
 
-/* Samples that answers are made of. */
+/* Samples that answers are made of; of a file, it may say anything. */
 static int samples(const struct recsys_fit *fit)
 {
-    const int kept = (int)recsys_at(fit, gibbs_of(fit)->state, 0)[GIBBS_KEPT];
+    const struct gibbs *g = gibbs_of(fit);
+    const float kept = recsys_at(fit, g->state, 0)[GIBBS_KEPT];
 
-    return kept > 0 ? kept : 1;
+    return kept >= 1 && kept <= (float)g->keep ? (int)kept : 1;
 }
 
 /* ---- guesses ---- */
@@ -121,7 +122,7 @@ struct recsys_guess gibbs_guess(const struct recsys_fit *fit, const float *user,
         const size_t at = (size_t)s * (size_t)g->k;
         double x = sample_says(g, p + at, q + at, d != NULL ? d + at : NULL), own = 0;
 
-        if (g->latent != NULL)
+        if (g->ordinal)
             x = gibbs_ordinal_mean(
                 fit->scale, recsys_at(fit, g->kept_prior, (size_t)s) + GIBBS_PRIOR_CUTS(g->k), x,
                 &own);
@@ -130,8 +131,8 @@ struct recsys_guess gibbs_guess(const struct recsys_fit *fit, const float *user,
         noise += own;
     }
     sum /= count;
-    noise = g->latent != NULL ? noise / count : (double)p[g->keep * g->k];
-    return (struct recsys_guess){(float)(sum + (g->latent != NULL ? 0 : (double)fit->mean)),
+    noise = g->ordinal ? noise / count : (double)p[g->keep * g->k];
+    return (struct recsys_guess){(float)(sum + (g->ordinal ? 0 : (double)fit->mean)),
                                  (float)sqrt(fmax(0, squares / count - sum * sum) + noise)};
 }
 
@@ -154,7 +155,7 @@ static double equation(const struct folding *c, uint32_t j, double *x)
     const float *d = time_row(c->fit, c->ratings[j].time);
     double y = -(double)q[k - 1];
 
-    if (g->latent == NULL)
+    if (!g->ordinal)
         y += (double)c->ratings[j].value - (double)c->fit->mean;
     for (int f = 0; f < k - 2; f++) {
         x[f] = (double)q[f] + (d != NULL ? (double)d[c->at + (size_t)f] : 0);
@@ -203,7 +204,7 @@ enum { ORDINAL_STEPS = 8 }; /* of expectation and maximisation */
 static base_status fold_sample(const struct folding *c, double *a, float *row)
 {
     const struct gibbs *g = gibbs_of(c->fit);
-    const int k = g->k, steps = g->latent != NULL ? ORDINAL_STEPS : 1;
+    const int k = g->k, steps = g->ordinal ? ORDINAL_STEPS : 1;
     const double alpha = (double)c->prior[GIBBS_PRIOR_ALPHA(k)];
     double prior[RECSYS_MAX_K], b[RECSYS_MAX_K] = {0}, x[RECSYS_MAX_K];
 
@@ -227,7 +228,7 @@ static base_status fold_sample(const struct folding *c, double *a, float *row)
 
             for (int f = 0; f < k; f++)
                 says += b[f] * x[f];
-            if (g->latent != NULL) /* all but the user's own part is in -y */
+            if (g->ordinal) /* all but the user's own part is in -y */
                 y += gibbs_ordinal_latent(c->fit->scale, c->prior + GIBBS_PRIOR_CUTS(k), says - y,
                                           level_of(c->fit->scale, c->ratings[j].value));
             for (int f = 0; f < k; f++)
