@@ -217,15 +217,31 @@ uint32_t recsys_row_floats(const struct recsys_fit *fit)
     return fit->buffers[fit->answers].width;
 }
 
-base_status recsys_fold(const struct recsys_fit *fit, const struct recsys_rating *ratings,
-                        uint32_t count, float *row)
+static base_status check_ratings(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                                 uint32_t count)
 {
     for (uint32_t j = 0; j < count; j++)
         if (ratings[j].item >= fit->items || !isfinite(ratings[j].value))
             return base_fail(BASE_ERR_DATA, "rating %u of a new user: %s", j + 1,
                              ratings[j].item >= fit->items ? "the item is not known"
                                                            : "the value is not a number");
-    return fit->model->fold(fit, ratings, count, row);
+    return BASE_OK;
+}
+
+base_status recsys_fold(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                        uint32_t count, float *row)
+{
+    base_status st = check_ratings(fit, ratings, count);
+
+    return st == BASE_OK ? fit->model->fold(fit, ratings, count, row) : st;
+}
+
+base_status recsys_explain(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                           uint32_t count, uint32_t item, float *parts, float *rest_p)
+{
+    base_status st = check_ratings(fit, ratings, count);
+
+    return st == BASE_OK ? fit->model->explain(fit, ratings, count, item, parts, rest_p) : st;
 }
 
 /* ---- scores ---- */
