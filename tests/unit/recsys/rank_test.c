@@ -198,7 +198,7 @@ static void test_twins(void **state)
         for (uint32_t i = 0; i < 20; i++) {
             const float value = 1 + (float)((u * 5 + i * 3 + u * i) % 7) / 2;
 
-            if ((u * u * 31 + i * i * 17 + u * i * 7) % 11 >= 6)
+            if ((u * u * 31 + i * i * 17 + u * i * 7) % 29 >= 15)
                 continue;
             all[count++] = (struct rated_one){u, i, 86400, value};
             if (i == 4) /* 20 is the twin of 4 */
