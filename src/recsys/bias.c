@@ -25,6 +25,12 @@ void recsys_bias_open(struct recsys_fit *fit)
     fit->sweeps = ((const struct recsys_bias_options *)fit->options)->sweeps;
 }
 
+base_status recsys_bias_reopen(struct recsys_fit *fit)
+{
+    recsys_bias_open(fit);
+    return BASE_OK;
+}
+
 /* Four sums by turns, so that additions need not wait for each other. */
 enum { SUMS = 4 };
 

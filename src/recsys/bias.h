@@ -21,6 +21,7 @@ extern const struct base_option recsys_bias_dampings[];
 
 /* Declares both buffers. */
 void recsys_bias_open(struct recsys_fit *fit);
+base_status recsys_bias_reopen(struct recsys_fit *fit);
 
 /* (Σ r - mean - other[column]) of a row; other NULL: zeros. Summed in a fixed order. */
 double recsys_bias_rest(const struct recsys_fit *fit, const struct recsys_rows *rows, uint32_t row,

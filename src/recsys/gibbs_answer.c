@@ -73,11 +73,13 @@ void gibbs_keep(struct recsys_fit *fit)
     state[GIBBS_KEPT] = fit->sweep < g->burn ? 0 : (float)(slot + 1);
 }
 
+/* Of a saved model, the number may be anything. */
 int gibbs_samples(const struct recsys_fit *fit)
 {
-    const int kept = (int)recsys_at(fit, gibbs_of(fit)->state, 0)[GIBBS_KEPT];
+    const struct gibbs *g = gibbs_of(fit);
+    const float kept = recsys_at(fit, g->state, 0)[GIBBS_KEPT];
 
-    return kept > 0 ? kept : 1;
+    return kept >= 1 && kept <= (float)g->keep ? (int)kept : 1;
 }
 
 /* ---- guesses ---- */
@@ -119,7 +121,7 @@ struct recsys_guess gibbs_guess(const struct recsys_fit *fit, const float *user,
         const size_t at = (size_t)s * (size_t)g->k;
         double x = gibbs_says(g, p + at, q + at, d != NULL ? d + at : NULL), own = 0;
 
-        if (g->latent != NULL)
+        if (g->ordinal)
             x = gibbs_ordinal_mean(
                 fit->scale, recsys_at(fit, g->kept_prior, (size_t)s) + GIBBS_PRIOR_CUTS(g->k), x,
                 &own);
@@ -128,8 +130,8 @@ struct recsys_guess gibbs_guess(const struct recsys_fit *fit, const float *user,
         noise += own;
     }
     sum /= count;
-    noise = g->latent != NULL ? noise / count : (double)p[g->keep * g->k];
-    return (struct recsys_guess){(float)(sum + (g->latent != NULL ? 0 : (double)fit->mean)),
+    noise = g->ordinal ? noise / count : (double)p[g->keep * g->k];
+    return (struct recsys_guess){(float)(sum + (g->ordinal ? 0 : (double)fit->mean)),
                                  (float)sqrt(fmax(0, squares / count - sum * sum) + noise)};
 }
 
@@ -146,7 +148,7 @@ void gibbs_scores(const struct recsys_fit *fit, const float *user, uint32_t from
         const float *q = recsys_at(fit, g->kept[GIBBS_ITEMS], i);
         double sum = 0;
 
-        if (g->latent != NULL) {
+        if (g->ordinal) {
             values[i - from] = gibbs_guess(fit, user, i, 0).value;
             continue;
         }

@@ -92,7 +92,7 @@ static void residuals(const struct folding *c, const double *row)
         const double rest = equation_of(c, j, x);
         const float value = c->ratings[j].value;
 
-        if (g->latent == NULL)
+        if (!g->ordinal)
             c->y[j] = (double)value - (double)c->fit->mean - rest;
         else
             c->y[j] = gibbs_ordinal_latent(c->fit->scale, cuts, recsys_product(row, x, g->k) + rest,
@@ -127,7 +127,7 @@ static base_status fold_sample(const struct folding *c, double *b)
 {
     base_status st = BASE_OK;
     const struct gibbs *g = gibbs_of(c->fit);
-    const int k = g->k, steps = g->latent != NULL ? ORDINAL_STEPS : 1;
+    const int k = g->k, steps = g->ordinal ? ORDINAL_STEPS : 1;
     const double alpha = (double)c->prior[GIBBS_PRIOR_ALPHA(k)];
     double prior[RECSYS_MAX_K], effect[RECSYS_MAX_K] = {0};
 
@@ -235,7 +235,7 @@ static base_status explain_sample(const struct folding *c, uint32_t item, int sa
         term[j] = alpha * c->y[j] * recsys_product(x, z, k) + recsys_product(effect, lambda_z, k);
         without -= term[j];
     }
-    if (g->latent != NULL) {
+    if (g->ordinal) {
         const double apart = says - without;
         double variance;
 
@@ -257,7 +257,7 @@ base_status gibbs_explain(const struct recsys_fit *fit, const struct recsys_rati
     base_status st = BASE_OK;
     struct folding c = folding_of(fit, ratings, count);
     const int samples = gibbs_samples(fit);
-    double rest = gibbs_of(fit)->latent != NULL ? 0 : (double)fit->mean;
+    double rest = gibbs_of(fit)->ordinal ? 0 : (double)fit->mean;
 
     memset(parts, 0, count * sizeof *parts);
     for (int s = 0; s < samples; s++) {

@@ -27,6 +27,7 @@
 #include "recsys/ratings.h"
 
 enum { RECSYS_MAX_BUFFERS = 24, RECSYS_MAX_PHASES = 8, RECSYS_MAX_WRITES = 3 };
+enum { RECSYS_MAX_FACTS = 8 };
 
 /* In place of a user or an item: one that the model does not know. */
 #define RECSYS_UNKNOWN UINT32_MAX
@@ -35,6 +36,8 @@ struct recsys_buffer {
     const char *name;     /* "users"; of a saved tensor, too */
     uint32_t rows, width; /* floats of a row */
     bool passing;         /* made anew in every sweep: no part of a saved model */
+    bool late;            /* `finish` alone writes it, and no phase reads it */
+    size_t offset;        /* in the flat memory of the fit, in floats; of a passing one: none */
     float *at;            /* zeros at first */
 };
 
@@ -84,6 +87,8 @@ struct recsys_fit {
 
     struct recsys_buffer buffers[RECSYS_MAX_BUFFERS];
     int buffer_count;
+    size_t floats;       /* of the flat memory that has all buffers but the passing ones … */
+    size_t early_floats; /* … of which the late ones are the end */
     struct recsys_phase phases[RECSYS_MAX_PHASES];
     int phase_count;
     int answers; /* index of the buffer whose rows are what guesses know about a user */
@@ -91,7 +96,11 @@ struct recsys_fit {
     int64_t sweep;      /* that is under way, or that comes next; from 0 */
     int64_t sweeps;     /* planned: the options', or what the model thinks right for the data */
     const char *reason; /* why this size, where the options left it open; for a log */
-    void *own;          /* the model's */
+    /* What guesses and folds need besides the buffers, set by `open`; `reopen` finds it there. */
+    double facts[RECSYS_MAX_FACTS];
+    int fact_count;
+    void *own;     /* the model's */
+    float *memory; /* flat, of recsys_fit_new */
 };
 
 struct recsys_model {
@@ -108,6 +117,10 @@ struct recsys_model {
     /* Declares buffers and phases (recsys_add_buffer, recsys_add_phase), sets `sweeps`. */
     base_status (*open)(struct recsys_fit *fit);
     void (*close)(struct recsys_fit *fit); /* accepts half-opened; or NULL */
+    /* For a fit of a saved model, which has no ratings: declares the buffers that guesses and folds
+     * read, by the options, the numbers of users and items and the facts, which are from a file:
+     * fails where they are impossible. */
+    base_status (*reopen)(struct recsys_fit *fit);
     /* Starting values. The buffers have memory now. */
     base_status (*start)(struct recsys_fit *fit);
     base_status (*prepare)(struct recsys_fit *fit, int phase); /* or NULL */
@@ -149,6 +162,13 @@ struct recsys_setup {
 /* With starting values. Fails without ratings, and where memory lacks. */
 base_status recsys_fit_new(const struct recsys_setup *setup, struct recsys_fit **fit_p);
 void recsys_fit_free(struct recsys_fit *fit); /* accepts NULL */
+
+/* The same in steps, for memory that is the caller's: described without it; `floats` of it, in
+ * which buffers lie at their offsets, given or taken anew (NULL: taken away); starting values into
+ * that. */
+base_status recsys_fit_open(const struct recsys_setup *setup, struct recsys_fit **fit_p);
+void recsys_fit_place(struct recsys_fit *fit, float *memory);
+base_status recsys_fit_start(struct recsys_fit *fit);
 
 base_status recsys_prepare(struct recsys_fit *fit, int phase);
 void recsys_run(struct recsys_fit *fit, int phase, uint32_t from, uint32_t to);

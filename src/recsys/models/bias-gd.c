@@ -96,6 +96,7 @@ const struct recsys_model recsys_model_bias_gd = {
     .defaults = &(const struct recsys_bias_options){5, 3, 60, 0.5},
     .examples = (const char *const[]){"", "rate=0.3,sweeps=10", NULL},
     .open = bias_gd_open,
+    .reopen = recsys_bias_reopen,
     .start = recsys_bias_start,
     .run = bias_gd_run,
     .finish = bias_gd_finish,

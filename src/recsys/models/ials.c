@@ -52,6 +52,21 @@ static base_status check_rating(float value)
                            (double)value);
 }
 
+static base_status ials_reopen(struct recsys_fit *fit)
+{
+    const struct ials_options *o = fit->options;
+
+    if (o->k % 8 != 0 || o->k < 8)
+        return base_fail(BASE_ERR_USAGE, "model ials: k is a multiple of 8, not %d", (int)o->k);
+    ((struct ials *)fit->own)->k = (int)o->k;
+    fit->sweeps = o->sweeps;
+    recsys_add_buffer(fit, "users", fit->users, (uint32_t)o->k);
+    recsys_add_buffer(fit, "items", fit->items, (uint32_t)o->k);
+    fit->answers = USERS;
+    fit->traits = (struct recsys_traits){ITEMS, (uint32_t)o->k, (uint32_t)o->k, (uint32_t)o->k};
+    return BASE_OK;
+}
+
 static base_status ials_open(struct recsys_fit *fit)
 {
     base_status st = BASE_OK;
@@ -62,18 +77,11 @@ static base_status ials_open(struct recsys_fit *fit)
     const size_t lower = recsys_lower_floats((int)k),
                  own = panel + 2 * LONGEST + exact + lower + 8 * k;
 
-    if (k % 8 != 0 || k < 8)
-        TRY(base_fail(BASE_ERR_USAGE, "model ials: k is a multiple of 8, not %zu", k));
+    TRY(ials_reopen(fit));
     TRY(check_rating(fit->scale->lowest));
-    m->k = (int)k;
     m->threads = base_team_threads(fit->team);
-    fit->sweeps = o->sweeps;
-    recsys_add_buffer(fit, "users", fit->users, (uint32_t)k);
-    recsys_add_buffer(fit, "items", fit->items, (uint32_t)k);
     recsys_add_phase(fit, "users", fit->users, fit->by_user->start, USERS);
     recsys_add_phase(fit, "items", fit->items, fit->by_item->start, ITEMS);
-    fit->answers = USERS;
-    fit->traits = (struct recsys_traits){ITEMS, (uint32_t)k, (uint32_t)k, (uint32_t)k};
     TRY(base_tensor(k * k + (size_t)m->threads * own, sizeof(float), "scratch", &m->memory));
     m->gram = m->memory;
     m->scratch = base_calloc((size_t)m->threads, sizeof *m->scratch);
@@ -451,6 +459,7 @@ const struct recsys_model recsys_model_ials = {
     .examples = (const char *const[]){"k=16,sweeps=3", "k=24,sweeps=3,cg=0", NULL},
     .own_size = sizeof(struct ials),
     .open = ials_open,
+    .reopen = ials_reopen,
     .close = ials_close,
     .start = ials_start,
     .prepare = ials_prepare,

@@ -70,6 +70,36 @@ static base_status mf_check_decay(const char *name, double lambda, double rate)
                            lambda * rate);
 }
 
+enum { UNIT, LAMBDA, BIAS_LAMBDA, FACTS }; /* of the fit */
+
+static base_status mf_declare(struct recsys_fit *fit)
+{
+    const struct mf_options *o = fit->options;
+
+    if (o->k % 8 != 0)
+        return base_fail(BASE_ERR_USAGE, "model mf: k is a multiple of 8, not %d", (int)o->k);
+    ((struct mf *)fit->own)->k = (int)o->k;
+    fit->sweeps = o->sweeps;
+    recsys_add_buffer(fit, "users", fit->users, (uint32_t)o->k);
+    recsys_add_buffer(fit, "items", fit->items, (uint32_t)o->k);
+    fit->answers = USERS;
+    fit->traits = (struct recsys_traits){ITEMS, (uint32_t)o->k, (uint32_t)o->k, (uint32_t)o->k - 2};
+    return BASE_OK;
+}
+
+static base_status mf_reopen(struct recsys_fit *fit)
+{
+    struct mf *m = fit->own;
+
+    if (fit->fact_count != FACTS || !(fit->facts[UNIT] > 0) || !(fit->facts[LAMBDA] >= 0) ||
+        !(fit->facts[BIAS_LAMBDA] >= 0))
+        return base_fail(BASE_ERR_DATA, "the facts of a model mf are its unit and two penalties");
+    m->cells.unit = (float)fit->facts[UNIT];
+    m->lambda = fit->facts[LAMBDA];
+    m->bias_lambda = fit->facts[BIAS_LAMBDA];
+    return mf_declare(fit);
+}
+
 static base_status mf_open(struct recsys_fit *fit)
 {
     base_status st = BASE_OK;
@@ -77,18 +107,11 @@ static base_status mf_open(struct recsys_fit *fit)
     struct mf *m = fit->own;
     const uint32_t blocks = o->blocks > 0 ? (uint32_t)o->blocks : mf_blocks(fit, (int)o->k);
 
-    if (o->k % 8 != 0)
-        TRY(base_fail(BASE_ERR_USAGE, "model mf: k is a multiple of 8, not %d", (int)o->k));
-    m->k = (int)o->k;
+    TRY(mf_declare(fit));
     m->lambda = o->lambda > 0 ? o->lambda : mf_lambda(fit->by_user->count);
     m->bias_lambda = o->bias_lambda > 0 ? o->bias_lambda : m->lambda / 4;
     TRY(mf_check_decay("lambda", m->lambda, o->rate));
     TRY(mf_check_decay("bias-lambda", m->bias_lambda, o->rate));
-    fit->sweeps = o->sweeps;
-    recsys_add_buffer(fit, "users", fit->users, (uint32_t)m->k);
-    recsys_add_buffer(fit, "items", fit->items, (uint32_t)m->k);
-    fit->answers = USERS;
-    fit->traits = (struct recsys_traits){ITEMS, (uint32_t)m->k, (uint32_t)m->k, (uint32_t)m->k - 2};
     recsys_add_phase(fit, "epoch", 1, NULL, USERS);
     fit->phases[0].write_count = 0; /* a unit that is not divided */
     TRY(recsys_cells_init(&m->cells, fit, blocks, (uint32_t)o->rotations));
@@ -96,6 +119,10 @@ static base_status mf_open(struct recsys_fit *fit)
                     "groups of items", &m->groups));
     TRY(base_tensor(m->cells.longest + 1, sizeof(float), "decays", &m->decay));
     TRY(base_tensor(m->cells.longest + 1, sizeof(float), "decays", &m->bias_decay));
+    fit->facts[UNIT] = (double)m->cells.unit;
+    fit->facts[LAMBDA] = m->lambda;
+    fit->facts[BIAS_LAMBDA] = m->bias_lambda;
+    fit->fact_count = FACTS;
 out:
     return st;
 }
@@ -406,6 +433,7 @@ const struct recsys_model recsys_model_mf = {
                                       "k=32,sweeps=3,blocks=2,rotations=1", NULL},
     .own_size = sizeof(struct mf),
     .open = mf_open,
+    .reopen = mf_reopen,
     .close = mf_close,
     .start = mf_start,
     .run = mf_run,
