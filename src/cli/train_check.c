@@ -21,6 +21,7 @@ base_status cli_train_check(const struct train_job *job, int workers, int *least
     TRY(train_strategy_find(train_job_strategy(job, true), &strategy, &options));
     TRY(train_strategy_serves(strategy, workers));
     TRY(train_strategy_trains(strategy, task));
+    TRY(train_strategy_aggregates(strategy, job->aggregate));
     TRY(nn_kernelplan_check(job->kernels));
     if (job->resume == NULL) /* a run has its model with it */
         TRY(task->takes != NULL ? recsys_model_find(job->model, &rating_model, &rating_options)

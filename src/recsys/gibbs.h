@@ -157,7 +157,19 @@ double gibbs_ordinal_latent(const struct recsys_scale *scale, const float *cuts,
 void gibbs_keep(struct recsys_fit *fit);
 struct recsys_guess gibbs_guess(const struct recsys_fit *fit, const float *user, uint32_t item,
                                 uint32_t time);
+void gibbs_scores(const struct recsys_fit *fit, const float *user, uint32_t from, uint32_t to,
+                  float *values);
+int gibbs_samples(const struct recsys_fit *fit); /* that answers are made of */
+/* What a user's row p and an item's row q of one sample say, without the mean of all ratings; d: of
+ * a time bin, or NULL. */
+double gibbs_says(const struct gibbs *g, const float *p, const float *q, const float *d);
+const float *gibbs_time_row(const struct recsys_fit *fit, uint32_t time); /* NULL: no times */
+
+/* ---- gibbs_fold.c ---- */
+
 base_status gibbs_fold(const struct recsys_fit *fit, const struct recsys_rating *ratings,
                        uint32_t count, float *row);
+base_status gibbs_explain(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                          uint32_t count, uint32_t item, float *parts, float *rest_p);
 
 #endif

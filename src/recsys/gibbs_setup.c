@@ -217,6 +217,8 @@ static void kept_buffers(struct recsys_fit *fit, bool effects)
         g->kept[i] = recsys_add_buffer(fit, g->side[i].names->kept, g->side[i].count,
                                        floats + (i == GIBBS_USERS ? 8 : 0));
     fit->answers = g->kept[GIBBS_USERS];
+    fit->traits = (struct recsys_traits){g->kept[GIBBS_ITEMS], (uint32_t)(g->keep * g->k),
+                                         (uint32_t)g->k, (uint32_t)g->k - 2};
     g->kept_sites = effects ? recsys_add_buffer(fit, "kept_sites", fit->items, floats) : -1;
     g->kept_prior =
         recsys_add_buffer(fit, "kept_prior", (uint32_t)g->keep, (uint32_t)GIBBS_PRIOR(g->k));

@@ -66,6 +66,13 @@ struct recsys_score {
     double count, absolute, squared;
 };
 
+/* Where the factors of items are, which tell items that are liked by the same users: of a row of
+ * the buffer, up to float `end`, the first `factors` of every `period`. */
+struct recsys_traits {
+    int buffer;
+    uint32_t end, period, factors; /* no factors: 0 */
+};
+
 struct recsys_model;
 
 struct recsys_fit {
@@ -84,7 +91,8 @@ struct recsys_fit {
     size_t early_floats; /* … of which the late ones are the end */
     struct recsys_phase phases[RECSYS_MAX_PHASES];
     int phase_count;
-    int answers;        /* index of the buffer whose rows are what guesses know about a user */
+    int answers; /* index of the buffer whose rows are what guesses know about a user */
+    struct recsys_traits traits;
     int64_t sweep;      /* that is under way, or that comes next; from 0 */
     int64_t sweeps;     /* planned: the options', or what the model thinks right for the data */
     const char *reason; /* why this size, where the options left it open; for a log */
@@ -122,9 +130,16 @@ struct recsys_model {
     /* `user`: a row of the buffer `answers`, or of fold; NULL: an unknown user. */
     struct recsys_guess (*guess)(const struct recsys_fit *fit, const float *user, uint32_t item,
                                  uint32_t time);
+    /* The values of guesses for items from … to-1 and time 0; NULL: `guess` is asked for each. */
+    void (*scores)(const struct recsys_fit *fit, const float *user, uint32_t from, uint32_t to,
+                   float *values);
     /* A row for a user of these ratings, all else being as it is. */
     base_status (*fold)(const struct recsys_fit *fit, const struct recsys_rating *ratings,
                         uint32_t count, float *row);
+    /* What each rating adds to the guess for an item, not clipped, of the user that `fold` makes of
+     * them: parts (count). *rest_p: what the guess would be without them all. */
+    base_status (*explain)(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                           uint32_t count, uint32_t item, float *parts, float *rest_p);
 };
 
 extern const struct recsys_model *const recsys_model_registry[];
@@ -169,6 +184,8 @@ struct recsys_guess recsys_predict_row(const struct recsys_fit *fit, const float
 uint32_t recsys_row_floats(const struct recsys_fit *fit); /* of a folded user's row */
 base_status recsys_fold(const struct recsys_fit *fit, const struct recsys_rating *ratings,
                         uint32_t count, float *row);
+base_status recsys_explain(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                           uint32_t count, uint32_t item, float *parts, float *rest_p);
 
 /* Adds the errors on ratings of the same users and items, rows from … to-1. Same bits for any
  * number of threads. */

@@ -7,6 +7,7 @@
 #include "nn/conv/conv.h"
 #include "nn/optimiser.h"
 #include "nn/schedule.h"
+#include "train/aggregator.h"
 #include "train/strategy.h"
 #include "train/task.h"
 
@@ -133,6 +134,9 @@ const struct base_option train_job_options[] = {
      .names = (const char *const[]){TRAIN_AUTO, NULL}, .registry = train_strategy_registry,
      .help = "how the work is divided, NAME or NAME:option=value,… "
              "(auto: single; of several workers ddp; of rating models rows)"},
+    {.name = "aggregate", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(aggregate),
+     .registry = train_aggregator_registry,
+     .help = "how updates of workers become one (downpour), NAME or NAME:option=value,… [average]"},
     {.name = "sync-bn", .kind = BASE_FLAG, .offset = AT(sync_bn),
      .help = "batch-norm over the samples of all workers, so that they equal one"},
     {.name = "kernels", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(kernels),

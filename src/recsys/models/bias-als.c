@@ -48,5 +48,7 @@ const struct recsys_model recsys_model_bias_als = {
     .start = recsys_bias_start,
     .run = bias_als_run,
     .guess = recsys_bias_guess,
+    .scores = recsys_bias_scores,
     .fold = recsys_bias_fold,
+    .explain = recsys_bias_explain,
 };

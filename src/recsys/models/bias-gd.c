@@ -101,5 +101,7 @@ const struct recsys_model recsys_model_bias_gd = {
     .run = bias_gd_run,
     .finish = bias_gd_finish,
     .guess = recsys_bias_guess,
+    .scores = recsys_bias_scores,
     .fold = recsys_bias_fold,
+    .explain = recsys_bias_explain,
 };

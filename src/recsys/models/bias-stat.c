@@ -42,5 +42,7 @@ const struct recsys_model recsys_model_bias_stat = {
     .start = recsys_bias_start,
     .run = bias_stat_run,
     .guess = recsys_bias_guess,
+    .scores = recsys_bias_scores,
     .fold = recsys_bias_fold,
+    .explain = recsys_bias_explain,
 };

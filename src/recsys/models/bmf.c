@@ -120,5 +120,7 @@ const struct recsys_model recsys_model_bmf = {
     .run = bmf_run,
     .finish = bmf_finish,
     .guess = gibbs_guess,
+    .scores = gibbs_scores,
     .fold = gibbs_fold,
+    .explain = gibbs_explain,
 };
