@@ -14,46 +14,21 @@
 
 /* ---- from text ---- */
 
-/* One "option=value". */
-static base_status set_option(const struct recsys_model *model, char *text, void *options)
-{
-    char *value = strchr(text, '=');
-    struct base_option row;
-
-    if (value != NULL)
-        *value++ = '\0';
-    if (base_option_find(model->options, text, strlen(text), &row) < 0)
-        return base_fail(BASE_ERR_USAGE, "model %s has no option '%s'", model->name, text);
-    if (value == NULL && row.kind != BASE_FLAG)
-        return base_fail(BASE_ERR_USAGE, "model %s: %s takes a value, %s=%s", model->name, text,
-                         text, row.argument);
-    return base_prefix(base_option_set(&row, "", value != NULL ? value : "on", options), "model %s",
-                       model->name);
-}
-
 base_status recsys_model_find(const char *text, const struct recsys_model **model_p,
                               void **options_p)
 {
     base_status st = BASE_OK;
-    const size_t length = strcspn(text, ":");
-    char *name = base_strndup(text, length), *copy = base_strdup(text), *rest = NULL;
-    void *options = NULL;
+    const struct recsys_model *model = NULL;
+    char *name = base_strndup(text, strcspn(text, ":"));
 
     *model_p = NULL;
     *options_p = NULL;
     TRY(base_registry_find("rating model", name, recsys_model_registry, recsys_model_count,
-                           model_p));
-    options = base_calloc(1, (*model_p)->options_size);
-    memcpy(options, (*model_p)->defaults, (*model_p)->options_size);
-    if (text[length] == ':')
-        for (char *at = strtok_r(copy + length + 1, ",", &rest); at != NULL;
-             at = strtok_r(NULL, ",", &rest))
-            TRY(set_option(*model_p, at, options));
-    *options_p = options;
-    options = NULL;
+                           &model));
+    TRY(base_options_parse(model->options, "model", name, model->defaults, model->options_size,
+                           text, options_p));
+    *model_p = model;
 out:
-    base_free(options);
-    base_free(copy);
     base_free(name);
     return st;
 }

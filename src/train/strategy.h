@@ -91,6 +91,7 @@ struct train_strategy {
     const char *name, *help;
     const char *commit_unit; /* the most that a lost worker can cost: "step" */
     bool alone;              /* serves one worker only */
+    bool aggregates;         /* --aggregate says how it makes one update of several */
     int least;               /* fewer workers than this cannot go on */
 
     /* What may follow the name, "ddp:bucket=2M": a table over a struct; NULL: nothing. */
@@ -152,6 +153,10 @@ struct train_choice train_strategy_auto(bool several);
 
 /* An error where the strategy is for one worker and there are more. */
 base_status train_strategy_serves(const struct train_strategy *strategy, int workers);
+
+/* An error where the job asks for an aggregator that is unknown, or that the strategy has no use
+ * for. */
+base_status train_strategy_aggregates(const struct train_strategy *strategy, const char *aggregate);
 
 /* For combine: sums the head. A worker that comes early waits for the others here. */
 base_status train_exchange_head(struct train_exchange *x);
