@@ -54,18 +54,11 @@ base_status cli_rating_run_open(const char *name, const struct cli_rating_args *
                                 struct cli_rating_run *run)
 {
     base_status st = BASE_OK;
-    char *place = model_place(name, args->runs_dir);
 
     *run = (struct cli_rating_run){0};
     if (args->quiet)
         base_log_level(BASE_WARN);
-    if (!base_exists(place))
-        TRY(base_fail(
-            BASE_ERR_USAGE,
-            "there is no run or checkpoint '%s', here or in %s; 'paceline runs' lists the "
-            "runs",
-            name, args->runs_dir));
-    TRY(store_checkpoint_open(place, args->best, &run->checkpoint));
+    TRY(model_find(name, args->runs_dir, args->best, &run->checkpoint));
     if (!recsys_saved_is(run->checkpoint.manifest))
         TRY(base_fail(BASE_ERR_USAGE,
                       "%s is no rating model but a network, which 'paceline predict' asks", name));
@@ -74,7 +67,6 @@ base_status cli_rating_run_open(const char *name, const struct cli_rating_args *
 out:
     if (st != BASE_OK)
         cli_rating_run_close(run);
-    base_free(place);
     return st;
 }
 
