@@ -7,6 +7,7 @@
 #include "base/registry.h"
 #include "base/str.h"
 #include "train/aggregator.h"
+#include "train/session.h"
 
 base_status train_strategy_find(const char *text, const struct train_strategy **strategy_p,
                                 void **options_p)
@@ -21,10 +22,21 @@ base_status train_strategy_find(const char *text, const struct train_strategy **
                            &strategy));
     TRY(base_options_parse(strategy->options, "strategy", name, strategy->defaults,
                            strategy->options_size, text, options_p));
+    if (strategy->check != NULL)
+        TRY(base_prefix(strategy->check(*options_p), "strategy %s", name));
     *strategy_p = strategy;
 out:
+    if (st != BASE_OK) {
+        base_free(*options_p);
+        *options_p = NULL;
+    }
     base_free(name);
     return st;
+}
+
+unsigned train_strategy_roles(const struct train_session *s, int rank)
+{
+    return s->strategy->roles != NULL ? s->strategy->roles(s, rank) : CLUSTER_ROLE_WORKER;
 }
 
 void train_strategy_place(const struct train_strategy *strategy,
