@@ -237,7 +237,7 @@ base_status train_carry_serve_save(struct train_carry *c)
     const struct nn_graph *graph = c->state->graph;
     const float *memory; /* the leader's alone */
 
-    for (int slot = -1; slot < c->state->optimiser->slots; slot++)
+    for (int slot = -1; slot < train_state_buffers(c->state, TRAIN_SLOTS); slot++)
         for (size_t i = 0; i < nn_graph_params(graph); i++)
             TRY(carry_bring(c, slot, nn_graph_param(graph, i), &memory));
 out:

@@ -48,6 +48,8 @@ base_status train_strategy_find(const char *text, const struct train_strategy **
         for (char *at = strtok_r(copy + length + 1, ",", &rest); at != NULL;
              at = strtok_r(NULL, ",", &rest))
             TRY(set_option(*strategy_p, at, options));
+    if ((*strategy_p)->check != NULL)
+        TRY(base_prefix((*strategy_p)->check(options), "strategy %s", (*strategy_p)->name));
     *options_p = options;
     options = NULL;
 out:

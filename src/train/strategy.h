@@ -98,6 +98,8 @@ struct train_strategy {
     size_t options_size;
     const void *defaults;
     const char *const *examples; /* texts of options that tests run; NULL-ended; NULL: "" alone */
+    /* What the table cannot say about the options, and what follows from them; or NULL. */
+    base_status (*check)(void *options);
 
     /* What worker `rank` of a view is to hold of weights and slots, ranges in ascending order that
      * do not touch; pure arithmetic, the same on every worker. NULL: everything. Running statistics
@@ -108,6 +110,12 @@ struct train_strategy {
      * claims (train/state.h) tell, completes it or gives it up; its claims are then of that
      * version alone. NULL: a failed leg leaves no such step. */
     void (*settle)(struct train_session *session, struct train_version version);
+
+    /* Names, NULL-ended, of buffers of the weights' layout that the strategy keeps in the state,
+     * after the optimiser's slots (train/state.h): zeros at first, handed to a worker that lacks
+     * the state, saved under these names, which begin with "strategy.". NULL, or by its options:
+     * none. */
+    const char *const *(*extras)(const void *options);
 
     /* NULL, or by its options: the network has everything. */
     const struct train_lends *(*lends)(const void *options);
