@@ -15,7 +15,7 @@
 
 enum base_kind {
     BASE_FLAG,  /* bool; --name sets it, --no-name clears it; also on, off, true, false */
-    BASE_INT,   /* int64_t, min … max */
+    BASE_INT,   /* int64_t, min … max; the row's first name, if it has one, stands for 0 */
     BASE_SIZE,  /* int64_t of bytes, min … max; "2M": K, M and G are powers of 1024 */
     BASE_REAL,  /* double, min … max */
     BASE_ENUM,  /* int or an enum: which of the row's names it is */
@@ -41,10 +41,11 @@ struct base_option {
     enum base_kind kind;
     size_t offset;            /* of the field in the settings struct */
     double min, max;          /* of BASE_INT, BASE_SIZE and BASE_REAL; both 0: any */
-    const char *const *names; /* of BASE_ENUM and BASE_NAME, NULL-ended */
+    const char *const *names; /* of BASE_ENUM, BASE_NAME and BASE_INT, NULL-ended */
     const void *registry;     /* (base/registry.h) of BASE_NAME; of BASE_TEXT for --help alone */
     const char *help;         /* one line; --help adds names and default */
     bool local;               /* about this call, not about the job: never in run.json */
+    bool live;                /* of a strategy: may change while the job runs (`paceline set`) */
     const struct base_option *table;
 };
 
@@ -67,6 +68,14 @@ const char *base_option_choice(const struct base_option *row, size_t index);
 base_status base_option_set(const struct base_option *row, const char *mark, const char *text,
                             void *settings);
 void base_option_copy(const struct base_option *row, const void *from, void *to);
+
+/* Settings of a plug-in that a person names with its options, "NAME" or "NAME:option=value,…": a
+ * new struct of `size` bytes, `defaults` (NULL: zeros) changed by what follows the colon of `text`.
+ * Texts among them live as long as the struct; base_free. `kind` and `name` are for messages:
+ * "strategy", "ddp". */
+base_status base_options_parse(const struct base_option *options, const char *kind,
+                               const char *name, const void *defaults, size_t size,
+                               const char *text, void **settings_p);
 
 /* The value as a person would write it, or NULL when there is none; base_free. */
 char *base_option_text(const struct base_option *row, const void *settings);

@@ -96,7 +96,7 @@ for strategy in local-sgd:k=5,wire=topk/share=0.02,outer-lr=0.9,outer-momentum=0
 done
 
 # What is wrong is refused before a worker is started.
-for case in "wire=int9|unknown wire 'int9'" "wire=topk/bits=1|bits" "wire=topk/part=2|no option 'part'" "k=0|k takes" \
+for case in "wire=int9|unknown wire 'int9'" "wire=topk/bits=1|bits" "wire=topk/part=2|no option 'part'" "k=-1|k takes" \
     "k=some|k takes" "k=auto,base=0|base"; do
     expect 2 "$paceline" train "${plain[@]}" --workers 2 --strategy "local-sgd:${case%|*}"
     says "${case#*|}"

@@ -20,12 +20,11 @@
 #include "train/step.h"
 
 struct options {
-    const char *k, *wire; /* wire NULL: weights are averaged as they are */
-    int64_t period;       /* of k; 0: auto */
+    int64_t k; /* 0: auto */
     int64_t base, warmup;
     double alpha, outer_lr, outer_momentum;
+    const char *wire; /* NULL: weights are averaged as they are */
     bool slots;
-    bool lossy; /* the wire leaves residuals */
 };
 
 struct local_sgd {
@@ -34,7 +33,8 @@ struct local_sgd {
     int64_t due;                  /* k=auto: the step that ends the round */
     struct train_wiring wiring;
     struct train_mean mean;
-    float *velocity; /* of the outer step; NULL: there is none */
+    float *velocity;       /* of the outer step; NULL: there is none */
+    int64_t steps, rounds; /* that this worker has done */
 };
 
 static const int64_t MOST_STEPS = 1000000; /* of a round */
@@ -44,6 +44,17 @@ static const int64_t MOST_STEPS = 1000000; /* of a round */
 #define VELOCITY "strategy.outer_velocity"
 #define RESIDUAL "strategy.residual"
 
+/* Does the wire leave residuals? */
+static bool local_sgd_is_lossy(const struct options *o)
+{
+    struct train_wiring wiring = {0};
+    bool lossy =
+        o->wire != NULL && train_wire_find(o->wire, &wiring) == BASE_OK && !wiring.wire->exact;
+
+    train_wiring_fini(&wiring);
+    return lossy;
+}
+
 static const char *const *local_sgd_extras(const void *options)
 {
     static const char *const velocity[] = {VELOCITY, NULL}, *const residual[] = {RESIDUAL, NULL};
@@ -51,30 +62,16 @@ static const char *const *local_sgd_extras(const void *options)
     const struct options *o = options;
 
     if (o->outer_lr > 0)
-        return o->lossy ? both : velocity;
-    return o->lossy ? residual : NULL;
+        return local_sgd_is_lossy(o) ? both : velocity;
+    return local_sgd_is_lossy(o) ? residual : NULL;
 }
 
-static base_status local_sgd_check(void *options)
+static base_status local_sgd_check(const void *options)
 {
-    static const struct base_option period = {.name = "k",
-                                              .argument = "N",
-                                              .kind = BASE_INT,
-                                              .offset = offsetof(struct options, period),
-                                              .min = 1,
-                                              .max = 1e6};
-    base_status st = BASE_OK;
-    struct options *o = options;
+    const struct options *o = options;
     struct train_wiring wiring = {0};
+    base_status st = o->wire != NULL ? train_wire_find(o->wire, &wiring) : BASE_OK;
 
-    o->period = 0;
-    if (strcmp(o->k, "auto") != 0)
-        TRY(base_option_set(&period, "", o->k, o));
-    if (o->wire != NULL) {
-        TRY(train_wire_find(o->wire, &wiring));
-        o->lossy = !wiring.wire->exact;
-    }
-out:
     train_wiring_fini(&wiring);
     return st;
 }
@@ -82,7 +79,7 @@ out:
 static void local_sgd_memory(const struct train_memory_question *q, struct train_memory *m)
 {
     const struct options *options = q->options;
-    int extras = (options->outer_lr > 0) + options->lossy;
+    int extras = (options->outer_lr > 0) + local_sgd_is_lossy(options);
     struct train_wiring wiring = {0};
 
     m->of[TRAIN_MEMORY_SLOTS].own += extras * q->sizes->weights;
@@ -219,7 +216,7 @@ static base_status local_sgd_begin_round(struct train_session *s)
     struct local_sgd *state = s->strategy_state;
 
     state->outcome = (struct train_outcome){0};
-    if (options->period == 0)
+    if (options->k == 0)
         state->due = s->state.position.step + local_sgd_period(s);
     return train_snapshot_take(&state->round, &s->state);
 }
@@ -239,6 +236,7 @@ static base_status local_sgd_end_round(struct train_session *s)
     train_clock_enter(&s->clock, TRAIN_COMPUTE);
     train_step_count(s, &all, state->outcome.seen);
     s->united_step = s->state.position.step;
+    state->rounds++;
 out:
     return st;
 }
@@ -261,6 +259,7 @@ static base_status local_sgd_step_alone(struct train_session *s, struct train_st
     TRY(train_step_judge(s, step));
     train_update_ranges(&step->update, &all, 1);
     train_step_advance(s, step);
+    state->steps++;
     state->outcome.loss_sum += step->outcome.loss_sum;
     state->outcome.correct += step->outcome.correct;
     state->outcome.seen += step->outcome.seen;
@@ -276,7 +275,7 @@ static bool local_sgd_round_is_due(const struct train_session *s)
 
     if (step <= options->warmup)
         return true;
-    return options->period > 0 ? step % options->period == 0 : step >= state->due;
+    return options->k > 0 ? step % options->k == 0 : step >= state->due;
 }
 
 static base_status local_sgd_leg(struct train_session *s, int64_t goal)
@@ -304,12 +303,22 @@ out:
     return st;
 }
 
+static json_t *local_sgd_figures(const struct train_session *s)
+{
+    const struct local_sgd *state = s->strategy_state;
+
+    return json_pack("{s:I, s:I}", "local_steps", (json_int_t)state->steps, "most_rounds",
+                     (json_int_t)state->rounds);
+}
+
 #define AT(field) offsetof(struct options, field)
+
+static const char *const automatic[] = {"auto", NULL};
 
 /* clang-format off */
 static const struct base_option table[] = {
-    {.name = "k", .argument = "N|auto", .kind = BASE_TEXT, .offset = AT(k),
-     .help = "steps between averages; auto: more as the learning rate falls"},
+    {.name = "k", .argument = "N", .kind = BASE_INT, .offset = AT(k), .max = 1e6, .names = automatic,
+     .live = true, .help = "steps between averages; more as the learning rate falls"},
     {.name = "base", .argument = "N", .kind = BASE_INT, .offset = AT(base), .min = 1, .max = 1e6,
      .help = "k=auto: the fewest steps between averages"},
     {.name = "alpha", .argument = "X", .kind = BASE_REAL, .offset = AT(alpha), .max = 1e3,
@@ -335,13 +344,14 @@ const struct train_strategy train_strategy_local_sgd = {
     .least = 1,
     .options = table,
     .options_size = sizeof(struct options),
-    .defaults = &(const struct options){.k = "8", .base = 8, .outer_momentum = 0.9},
+    .defaults = &(const struct options){.k = 8, .base = 8, .outer_momentum = 0.9},
     .examples =
         (const char *const[]){"k=1", "k=4,warmup=2,slots", "k=4,outer-lr=0.7", "k=4,wire=int8",
                               "k=auto,base=2,outer-lr=0.7,wire=topk/share=0.1", NULL},
     .check = local_sgd_check,
     .extras = local_sgd_extras,
     .memory = local_sgd_memory,
+    .figures = local_sgd_figures,
     .state_size = sizeof(struct local_sgd),
     .open = local_sgd_open,
     .close = local_sgd_close,

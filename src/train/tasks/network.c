@@ -381,6 +381,11 @@ out:
 
 /* ---- a batch ---- */
 
+static base_status network_take(struct train_session *s, const struct train_block *block)
+{
+    return train_samples_take(&((struct network *)s->work)->samples, block);
+}
+
 static base_status network_next(struct train_session *s, struct data_batch *batch_p)
 {
     struct network *n = s->work;
@@ -462,7 +467,7 @@ static base_status network_compute_piece(struct train_session *s, const struct d
         .samples = {.labels = b->numbers == NULL ? b->labels + at : NULL,
                     .targets = b->numbers != NULL ? b->numbers + at : NULL,
                     .ids = b->ids + at,
-                    .epoch = (uint32_t)s->state.position.epoch,
+                    .epoch = b->epoch,
                     .seed = (uint64_t)s->job->seed},
     };
 
@@ -650,6 +655,7 @@ const struct train_task train_task_network = {
     .start = network_start,
     .tune = network_tune,
     .fit = network_fit,
+    .take = network_take,
     .next = network_next,
     .compute = network_compute,
     .undo = network_undo,
