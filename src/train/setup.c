@@ -260,6 +260,8 @@ void train_session_close(struct train_session *s)
     }
     base_free(s->work);
     base_free(s->options);
+    if (s->strategy_state != NULL && s->strategy->fini != NULL)
+        s->strategy->fini(s->strategy_state);
     base_free(s->strategy_state);
     base_free(s->test);
     base_free(s->ranks);

@@ -117,7 +117,8 @@ struct train_strategy {
      * exchange (train/memory.h): changes what is different here. NULL: nothing is. */
     void (*memory)(const struct train_memory_question *question, struct train_memory *memory);
 
-    size_t state_size;                                  /* of x->state */
+    size_t state_size;         /* of x->state */
+    void (*fini)(void *state); /* frees what it has kept across views; or NULL */
     base_status (*open)(struct train_session *session); /* a view begins; or NULL */
     void (*close)(struct train_session *session);       /* it ends; accepts half-opened; or NULL */
 
