@@ -7,14 +7,15 @@
 
 #include "base/mem.h"
 
-/* A block is late when it takes this many times as long as the median of its peers. */
-static const double LATE = 2;
+/* A block is late when it takes this many times as long as the median of its peers. What is less
+ * than NOISE seconds beyond the median is no delay: processes of a busy machine wait that long. */
+static const double LATE = 2, NOISE = 0.2;
 enum {
     REFUSALS = 3, /* of one block; then it is not the worker that is wrong */
     MOST_LATE = 1024,
 };
 
-static void forget_results(struct train_ledger *l)
+void train_ledger_forget(struct train_ledger *l)
 {
     for (uint32_t b = 0; l->blocks != NULL && b < l->round.blocks; b++)
         base_free(l->blocks[b].values);
@@ -26,7 +27,7 @@ static void forget_results(struct train_ledger *l)
 
 void train_ledger_fini(struct train_ledger *l)
 {
-    forget_results(l);
+    train_ledger_forget(l);
     for (size_t i = 0; i < l->late_count; i++)
         base_free(l->late[i].values);
     base_free(l->late);
@@ -47,15 +48,17 @@ void train_ledger_begin(struct train_ledger *l, const struct train_round *round,
         recall(l);
         return;
     }
-    forget_results(l);
+    train_ledger_forget(l);
     l->round = *round;
     l->blocks = base_calloc(round->blocks, sizeof *l->blocks);
     l->paces = base_calloc(round->blocks, sizeof *l->paces);
     l->filled = l->in = l->pace_count = 0;
+    l->samples = 0;
     l->quorum_since = -1;
     for (uint32_t b = 0; b < round->blocks; b++) {
         l->blocks[b].samples = counts[b];
         l->filled += counts[b] > 0;
+        l->samples += counts[b];
     }
 }
 
@@ -68,12 +71,12 @@ static bool is_free(const struct train_ledger *l, uint32_t block)
     return b->samples > 0 && !b->in && b->holders == 0;
 }
 
-/* How much longer it takes than the median of those that came, as a factor; 0: not known. */
+/* How long it takes, as a multiple of the median of those that came; 0: not known. */
 static double delay(const struct train_ledger *l, const struct train_ledger_block *b, double now)
 {
-    double pace = l->pace_count > 0 ? l->paces[(l->pace_count - 1) / 2] : 0;
+    double usual = l->pace_count > 0 ? l->paces[(l->pace_count - 1) / 2] * b->samples : 0;
 
-    return pace > 0 ? (now - b->since) / (pace * b->samples) : 0;
+    return usual > 0 && now - b->since > usual + NOISE ? (now - b->since) / usual : 0;
 }
 
 /* The block that is out and latest; two workers at most have the same one. */
@@ -113,9 +116,22 @@ static void give_out(struct train_ledger *l, uint32_t block, uint32_t worker, do
 
     if (b->holders == 0)
         b->since = now;
-    b->issued = true;
     b->holders++;
     b->worker = worker;
+}
+
+void train_ledger_claim(struct train_ledger *l, uint32_t block)
+{
+    l->counts.reissued += l->blocks[block].issued;
+    l->blocks[block].issued = true;
+}
+
+bool train_ledger_reserve(struct train_ledger *l, uint32_t worker, uint32_t block, double now)
+{
+    if (block >= l->round.blocks || !is_free(l, block))
+        return false;
+    give_out(l, block, worker, now);
+    return true;
 }
 
 int64_t train_ledger_issue(struct train_ledger *l, uint32_t worker, bool alone, uint32_t favourite,
@@ -123,12 +139,12 @@ int64_t train_ledger_issue(struct train_ledger *l, uint32_t worker, bool alone, 
 {
     int64_t found = find_free(l, worker, alone, favourite);
 
-    if (found < 0)
+    if (found < 0 && !l->once)
         found = latest(l, worker, now);
     if (found < 0)
         return -1;
-    l->counts.reissued += l->blocks[found].issued;
     give_out(l, (uint32_t)found, worker, now);
+    train_ledger_claim(l, (uint32_t)found);
     return found;
 }
 
@@ -139,6 +155,7 @@ bool train_ledger_resume(struct train_ledger *l, uint32_t worker, const struct t
         !is_free(l, call->block))
         return false;
     give_out(l, call->block, worker, now);
+    l->blocks[call->block].issued = true;
     return true;
 }
 
@@ -159,6 +176,15 @@ static base_status check_values(const float *values, size_t floats, size_t got)
     for (size_t i = 0; i < floats; i++)
         finite &= isfinite(values[i]) != 0;
     return finite ? BASE_OK : base_fail(BASE_ERR_DATA, "a result that is not finite");
+}
+
+static base_status check_block(const struct train_ledger *l, const struct train_call *call)
+{
+    if (train_round_same(&call->round, &l->round) && call->block < l->round.blocks)
+        return BASE_OK;
+    return base_fail(BASE_ERR_DATA,
+                     "a result of epoch %" PRId64 ", block %u, which it was not given",
+                     call->round.epoch + 1, call->block);
 }
 
 static base_status check_outcome(const struct train_outcome *o, uint32_t samples)
@@ -224,14 +250,28 @@ static enum train_receipt receive_late(struct train_ledger *l, uint32_t worker,
     return TRAIN_RECEIPT_COUNTS;
 }
 
-static enum train_receipt refuse(struct train_ledger *l, uint32_t worker, uint32_t block)
+static enum train_receipt refuse(struct train_ledger *l)
 {
     l->counts.refused++;
-    if (block < l->round.blocks) {
-        l->blocks[block].refusals++;
-        l->blocks[block].worker = worker;
-    }
     return TRAIN_RECEIPT_REFUSED;
+}
+
+void train_ledger_blame(struct train_ledger *l, uint32_t block, uint32_t worker)
+{
+    l->blocks[block].refusals++;
+    l->blocks[block].worker = worker;
+}
+
+base_status train_ledger_check(struct train_ledger *l, const struct train_call *call,
+                               const float *values, size_t floats, size_t got)
+{
+    base_status st = BASE_OK;
+
+    TRY(check_block(l, call));
+    TRY(check_values(values, floats, got));
+out:
+    l->counts.refused += st != BASE_OK;
+    return st;
 }
 
 enum train_receipt train_ledger_receive(struct train_ledger *l, uint32_t worker,
@@ -242,13 +282,8 @@ enum train_receipt train_ledger_receive(struct train_ledger *l, uint32_t worker,
 
     if (!train_round_same(&call->round, &l->round) && call->round.number < l->round.number)
         return receive_late(l, worker, call, values_p, floats, got);
-    if (!train_round_same(&call->round, &l->round) || call->block >= l->round.blocks) {
-        base_ignore(base_fail(BASE_ERR_DATA,
-                              "a result of epoch %" PRId64 ", block %" PRId64
-                              ", which it was not given",
-                              call->round.epoch + 1, (int64_t)call->block));
-        return refuse(l, worker, UINT32_MAX);
-    }
+    if (check_block(l, call) != BASE_OK)
+        return refuse(l);
     b = &l->blocks[call->block];
     if (b->in) {
         l->counts.surplus++;
@@ -256,7 +291,7 @@ enum train_receipt train_ledger_receive(struct train_ledger *l, uint32_t worker,
     }
     if (check_outcome(&call->outcome, b->samples) != BASE_OK ||
         check_values(*values_p, floats, got) != BASE_OK)
-        return refuse(l, worker, call->block);
+        return refuse(l);
     if (b->holders > 0 && b->samples > 0)
         add_pace(l, (now - b->since) / b->samples);
     b->in = true;
@@ -402,5 +437,5 @@ void train_ledger_commit(struct train_ledger *l, bool late)
             add_late(l, b);
     }
     l->counts.rounds++;
-    forget_results(l);
+    train_ledger_forget(l);
 }

@@ -50,6 +50,8 @@ struct train_ledger { /* zeros: of no round */
     struct train_round round;
     struct train_ledger_block *blocks;
     uint32_t filled, in; /* blocks with samples; those of them that are in */
+    uint64_t samples;    /* of all blocks */
+    bool once;           /* no block is with two workers at once */
     double *paces;       /* (in) seconds per sample of those that came, ascending */
     uint32_t pace_count;
     double quorum_since; /* when the quorum was there; negative: it is not */
@@ -65,18 +67,29 @@ void train_ledger_fini(struct train_ledger *ledger); /* accepts zeros */
 void train_ledger_begin(struct train_ledger *ledger, const struct train_round *round,
                         const uint32_t *counts);
 
+/* What came of the round so far is void. */
+void train_ledger_forget(struct train_ledger *ledger);
+
 /* A block for the worker of that id, which is out from now on; -1: there is none now. `favourite`
  * is taken first if it is free. A block whose result was refused goes to another worker, unless
  * there is none (`alone`). One that is out with others is given out once more when it is late by
  * the median of those that came. */
 int64_t train_ledger_issue(struct train_ledger *ledger, uint32_t worker, bool alone,
                            uint32_t favourite, double now);
+/* The round begins: the block is kept for the worker, which has not asked yet, if it is free. From
+ * now on it may be late. It is then issued by train_ledger_claim, or released. */
+bool train_ledger_reserve(struct train_ledger *ledger, uint32_t worker, uint32_t block, double now);
+void train_ledger_claim(struct train_ledger *ledger, uint32_t block);
 /* The worker has a part of `call->block` done, in this or a former view: the block is out with it
  * from now on, if it is free. */
 bool train_ledger_resume(struct train_ledger *ledger, uint32_t worker,
                          const struct train_call *call, double now);
 /* The worker that had it does not any more: it was lost, or is given another one. */
 void train_ledger_release(struct train_ledger *ledger, uint32_t block);
+
+/* Is it a result of a block of this round, or a part of one that is to be added? */
+base_status train_ledger_check(struct train_ledger *ledger, const struct train_call *call,
+                               const float *values, size_t floats, size_t got);
 
 enum train_receipt {
     TRAIN_RECEIPT_COUNTS,
@@ -88,6 +101,10 @@ enum train_receipt {
 enum train_receipt train_ledger_receive(struct train_ledger *ledger, uint32_t worker,
                                         const struct train_call *call, float **values_p,
                                         size_t floats, size_t got, double now);
+
+/* What a worker sent for a block that it was given was refused: another one gets it, and after
+ * several the round is hopeless. */
+void train_ledger_blame(struct train_ledger *ledger, uint32_t block, uint32_t worker);
 
 /* Are `share` of the blocks in, and then `grace` seconds over, or all? */
 bool train_ledger_complete(struct train_ledger *ledger, double share, double grace, double now);

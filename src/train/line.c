@@ -45,8 +45,6 @@ static base_status hear(struct train_line *line, struct train_answer *answer_p)
         line->listens = false;
         TRY(train_answer_decode(line->answer, sizeof line->answer, answer_p));
     } while (answer_p->kind == TRAIN_ANSWER_WAIT);
-    if (answer_p->kind != TRAIN_ANSWER_CLOSE)
-        listen(line);
 out:
     return st;
 }
@@ -55,7 +53,7 @@ base_status train_line_call(struct train_line *line, const struct train_call *ca
                             const float *values, size_t floats, struct train_answer *answer_p)
 {
     base_status st = BASE_OK;
-    bool result = call->kind == TRAIN_CALL_RESULT;
+    bool result = call->kind == TRAIN_CALL_RESULT || call->kind == TRAIN_CALL_PUSH;
 
     train_call_encode(call, line->call);
     comm_engine_send(engine_of(line), 0, COMM_CALLS, TRAIN_TAG_CALL, line->call, sizeof line->call,
@@ -70,6 +68,13 @@ base_status train_line_call(struct train_line *line, const struct train_call *ca
         TRY(hear(line, answer_p));
 out:
     return st;
+}
+
+base_status train_line_fetch(struct train_line *line, float *values, size_t floats)
+{
+    comm_engine_receive(engine_of(line), 0, COMM_CALLS, TRAIN_TAG_WEIGHTS, values,
+                        floats * sizeof *values, &line->values);
+    return wait_for(line, &line->values);
 }
 
 base_status train_line_look(struct train_line *line, bool *over_p, struct train_answer *answer_p)

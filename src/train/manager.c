@@ -16,6 +16,8 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "comm/engine.h"
+#include "comm/region.h"
+#include "comm/transport.h"
 
 /* Seconds between looks at what no message tells: a grace that is over, a block that is late, a
  * newer view. */
@@ -30,7 +32,8 @@ struct said {
 
 struct desk {
     enum { DESK_SILENT, DESK_WAITS, DESK_COMPUTES, DESK_GONE } state;
-    bool holds; /* `block` is out with this worker */
+    bool holds;    /* `block` is out with this worker … */
+    bool reserved; /* … which does not know it yet */
     uint32_t block;
     bool told;     /* that the round is over */
     double waited; /* since this moment without a word from the manager */
@@ -39,6 +42,8 @@ struct desk {
     uint8_t bytes[TRAIN_CALL_BYTES];
     struct train_call call; /* whose values are on their way */
     float *values;          /* room for them */
+    float *fetched;         /* a copy of the centre, on its way */
+    struct comm_task fetch;
     bool values_come;
     struct comm_task heard;
     struct said said[ANSWERS];
@@ -50,6 +55,9 @@ struct train_manager {
     struct train_rules rules;
     size_t floats;
     struct comm_engine *engine; /* NULL: there is no other worker */
+    float *centre;
+    struct comm_region *region; /* of the centre; NULL: no worker of this host reads it */
+    uint64_t version;
     struct desk desks[COMM_MAX_WORKERS];
     int size, workers; /* of the view; those that compute */
 
@@ -143,6 +151,17 @@ static void give_block(struct train_manager *m, int rank, double now)
     }
 }
 
+/* The block that is kept for this worker since the round's beginning. */
+static void give_reserved(struct train_manager *m, int rank)
+{
+    struct desk *d = &m->desks[rank];
+
+    d->reserved = false;
+    d->state = DESK_COMPUTES;
+    train_ledger_claim(m->ledger, d->block);
+    answer(m, rank, &(struct train_answer){.kind = TRAIN_ANSWER_BLOCK, .block = d->block});
+}
+
 static void serve(struct train_manager *m, double now)
 {
     for (int rank = 0; rank < m->size; rank++) {
@@ -184,20 +203,81 @@ static void look_around(struct train_manager *m, double now)
 
 /* ---- calls ---- */
 
+static void note_refusal(struct train_manager *m, int rank)
+{
+    base_free(m->refusal);
+    m->refusal = base_format("worker %u sent %s", id_of(m, rank), base_message());
+    base_warn("%s; it does not count", m->refusal);
+}
+
+static void publish(struct train_manager *m)
+{
+    if (m->region != NULL)
+        base_ignore(
+            comm_region_publish(m->region, ++m->version, m->centre)); /* one writer: it can */
+}
+
+/* A change is in the centre at once, by its block's share of the round's samples. */
+static void add_change(struct train_manager *m, const struct train_call *call, const float *values)
+{
+    const struct train_ledger *l = m->ledger;
+    float *centre = m->centre,
+          share = (float)((double)l->blocks[call->block].samples / (double)l->samples);
+
+    for (size_t i = 0; i < m->floats; i++)
+        centre[i] += share * values[i];
+    publish(m);
+}
+
 static void book_result(struct train_manager *m, int rank, const struct train_call *call,
                         float **values_p, size_t got, double now)
 {
     const struct desk *d = &m->desks[rank];
     struct train_call booked = *call;
 
-    if (d->holds && booked.block != d->block && booked.round.number == m->ledger->round.number)
-        booked.block = UINT32_MAX; /* it was given another one */
-    if (train_ledger_receive(m->ledger, id_of(m, rank), &booked, values_p, m->floats, got, now) !=
-        TRAIN_RECEIPT_REFUSED)
+    if (d->holds && !d->reserved && booked.block != d->block &&
+        booked.round.number == m->ledger->round.number)
+        booked.round.blocks = 0; /* it was given another one: this is of no round */
+    switch (
+        train_ledger_receive(m->ledger, id_of(m, rank), &booked, values_p, m->floats, got, now)) {
+    case TRAIN_RECEIPT_REFUSED:
+        note_refusal(m, rank);
+        if (d->holds && !d->reserved)
+            train_ledger_blame(m->ledger, d->block, id_of(m, rank));
+        break;
+    case TRAIN_RECEIPT_COUNTS:
+        if (m->centre != NULL)
+            add_change(m, &booked, m->ledger->blocks[booked.block].values);
+        break;
+    case TRAIN_RECEIPT_SURPLUS:
+        break;
+    }
+}
+
+static void book_push(struct train_manager *m, int rank, const struct train_call *call,
+                      const float *values, size_t got)
+{
+    const struct desk *d = &m->desks[rank];
+
+    if (d->holds && call->block == d->block &&
+        train_ledger_check(m->ledger, call, values, m->floats, got) == BASE_OK)
+        add_change(m, call, values);
+    else
+        note_refusal(m, rank);
+    if (!m->over)
+        answer(m, rank, &(struct train_answer){.kind = TRAIN_ANSWER_GO_ON});
+}
+
+static void book_fetch(struct train_manager *m, int rank)
+{
+    struct desk *d = &m->desks[rank];
+    size_t bytes = m->floats * sizeof(float);
+
+    if (m->over || rank == 0)
         return;
-    base_free(m->refusal);
-    m->refusal = base_format("worker %u sent %s", id_of(m, rank), base_message());
-    base_warn("%s; its block is given out again", m->refusal);
+    answer(m, rank, &(struct train_answer){.kind = TRAIN_ANSWER_GO_ON});
+    memcpy(d->fetched, m->centre, bytes);
+    comm_engine_send(m->engine, rank, COMM_CALLS, TRAIN_TAG_WEIGHTS, d->fetched, bytes, &d->fetch);
 }
 
 /* A worker has a part of a block done, and gets it if it is free. */
@@ -219,13 +299,19 @@ static void book(struct train_manager *m, int rank, const struct train_call *cal
 {
     struct desk *d = &m->desks[rank];
 
+    d->waited = now;
+    if (call->kind == TRAIN_CALL_PUSH)
+        return book_push(m, rank, call, *values_p, got);
+    if (call->kind == TRAIN_CALL_FETCH)
+        return book_fetch(m, rank);
     if (call->kind == TRAIN_CALL_RESULT)
         book_result(m, rank, call, values_p, got, now);
+    if (call->kind == TRAIN_CALL_ASK && d->reserved && !m->over)
+        return give_reserved(m, rank);
     if (d->holds)
         train_ledger_release(m->ledger, d->block);
-    d->holds = false;
+    d->holds = d->reserved = false;
     d->state = call->kind == TRAIN_CALL_BYE ? DESK_GONE : DESK_WAITS;
-    d->waited = now;
     if (call->kind == TRAIN_CALL_CONTINUE && !m->over)
         book_continue(m, rank, call, now);
     look_around(m, now);
@@ -273,7 +359,7 @@ static base_status hear(struct train_manager *m, int rank, double now)
                  : base_fail(BASE_ERR_DATA, "a message of %zu bytes with tag %u", message->count,
                              message->tag);
         TRY(base_prefix(st, "worker %u", id_of(m, rank)));
-        if (d->call.kind == TRAIN_CALL_RESULT) {
+        if (d->call.kind == TRAIN_CALL_RESULT || d->call.kind == TRAIN_CALL_PUSH) {
             TRY(expect_values(m, rank));
             goto out;
         }
@@ -348,6 +434,10 @@ base_status train_manager_call(struct train_manager *m, const struct train_call 
     base_mutex_lock(&m->lock);
     m->answered = m->answered && m->local.kind == TRAIN_ANSWER_CLOSE;
     book(m, 0, call, values_p, m->floats, base_now());
+    if (call->kind == TRAIN_CALL_FETCH && !m->answered) {
+        memcpy(*values_p, m->centre, m->floats * sizeof(float));
+        answer(m, 0, &(struct train_answer){.kind = TRAIN_ANSWER_GO_ON});
+    }
     while (!m->answered && m->failure == BASE_OK && call->kind != TRAIN_CALL_BYE) {
         base_signal_wait(&m->moved, &m->lock, base_now() + TICK);
         look_around(m, base_now());
@@ -375,30 +465,59 @@ base_status train_manager_look(struct train_manager *m, bool *over_p, struct tra
 
 /* ---- life ---- */
 
+/* The centre, and room for copies of it to workers of other hosts. */
+static base_status open_centre(struct train_manager *m)
+{
+    base_status st = BASE_OK;
+    size_t bytes = m->floats * sizeof(float);
+
+    TRY(base_tensor(m->floats, sizeof(float), "the centre of all workers", &m->centre));
+    for (int rank = 1; rank < m->size; rank++)
+        if ((comm_group_can(m->team->group, rank) & COMM_CAN_SHARE) == 0)
+            TRY(base_tensor(m->floats, sizeof(float), "a copy of the centre",
+                            &m->desks[rank].fetched));
+        else if (m->region == NULL)
+            TRY(comm_region_open(m->team->group, TRAIN_MANAGER_REGION, bytes, &m->region));
+out:
+    return st;
+}
+
+float *train_manager_centre(struct train_manager *m)
+{
+    return m->centre;
+}
+
 base_status train_manager_open(struct train_team *team, struct train_ledger *ledger,
                                const struct train_rules *rules, size_t floats,
                                struct train_manager **manager_p)
 {
+    base_status st = BASE_OK;
     struct train_manager *m = base_calloc(1, sizeof *m);
 
+    *manager_p = m; /* the caller closes what is half open, too */
     m->team = team;
     m->ledger = ledger;
     m->rules = *rules;
     m->floats = floats;
     m->size = team->exchange.size;
-    m->engine = m->size > 1 ? comm_group_engine(team->group) : NULL;
     base_mutex_init(&m->lock);
     base_signal_init(&m->moved);
-    *manager_p = m;
-    return BASE_OK;
+    if (rules->adds)
+        TRY(open_centre(m));
+out:
+    return st;
 }
 
 void train_manager_close(struct train_manager *m)
 {
     if (m == NULL)
         return;
-    for (int rank = 0; rank < m->size; rank++)
+    for (int rank = 0; rank < m->size; rank++) {
         base_free(m->desks[rank].values);
+        base_free(m->desks[rank].fetched);
+    }
+    comm_region_close(m->region);
+    base_free(m->centre);
     base_signal_fini(&m->moved);
     base_mutex_fini(&m->lock);
     base_free(m->message);
@@ -411,12 +530,19 @@ base_status train_manager_begin(struct train_manager *m, bool computes)
     base_status st = BASE_OK;
 
     m->over = m->answered = m->abandoned = false;
+    m->local = (struct train_answer){0};
     m->workers = m->size - !computes;
+    m->engine = m->size > 1 ? comm_group_engine(m->team->group) : NULL;
+    publish(m);
     for (int rank = 0; rank < m->size; rank++) {
         struct desk *d = &m->desks[rank];
 
         d->state = rank == 0 && !computes ? DESK_GONE : DESK_SILENT;
-        d->told = d->holds = d->values_come = false;
+        d->told = d->values_come = false;
+        d->block = (uint32_t)rank % m->ledger->round.blocks;
+        d->holds = d->reserved =
+            d->state != DESK_GONE &&
+            train_ledger_reserve(m->ledger, id_of(m, rank), d->block, base_now());
         if (rank > 0)
             listen(m, rank);
     }

@@ -9,13 +9,18 @@
 
 /* ---- life ---- */
 
-void train_solo_open(struct train_solo *solo, const struct train_session *s)
+base_status train_solo_open(struct train_solo *solo, const struct train_session *s, bool pushes)
 {
+    base_status st = BASE_OK;
     uint32_t samples = s->count[DATA_TRAIN];
 
     solo->order = base_calloc(samples, sizeof *solo->order);
     solo->ids = base_calloc(samples, sizeof *solo->ids);
     solo->classes = base_calloc(samples, sizeof *solo->classes);
+    if (pushes)
+        TRY(base_tensor(train_solo_floats(s), sizeof(float), "the pushed weights", &solo->pushed));
+out:
+    return st;
 }
 
 void train_solo_close(struct train_solo *solo)
@@ -23,7 +28,9 @@ void train_solo_close(struct train_solo *solo)
     base_free(solo->order);
     base_free(solo->ids);
     base_free(solo->classes);
+    base_free(solo->pushed);
     train_snapshot_fini(&solo->base);
+    solo->pushed = NULL;
     solo->order = solo->ids = NULL;
     solo->classes = NULL;
 }
@@ -88,22 +95,47 @@ void train_solo_divide(struct train_solo *solo, struct train_session *s)
 
 /* ---- changes since the round's beginning ---- */
 
-static base_status measure(struct train_solo *solo, const struct train_session *s)
+static void subtract(size_t count, const float *x, const float *from, float *y)
+{
+    for (size_t i = 0; i < count; i++)
+        y[i] = x[i] - from[i];
+}
+
+base_status train_solo_measure(struct train_solo *solo, const struct train_session *s)
 {
     base_status st = BASE_OK;
-    size_t floats = s->state.floats, statistics = nn_graph_stat_floats(s->state.graph);
-    float *values;
+    size_t floats = s->state.floats;
+    const float *weights = solo->base.weights, *statistics = solo->base.statistics;
 
     if (solo->own.values == NULL)
         TRY(base_tensor(train_solo_floats(s), sizeof(float), "this worker's result",
                         &solo->own.values));
-    values = solo->own.values;
-    for (size_t i = 0; i < floats; i++)
-        values[i] = s->state.weights[i] - solo->base.weights[i];
-    for (size_t i = 0; i < statistics; i++)
-        values[floats + i] = s->state.statistics[i] - solo->base.statistics[i];
+    if (solo->pushed != NULL) {
+        weights = solo->pushed;
+        statistics = solo->pushed + floats;
+    }
+    subtract(floats, s->state.weights, weights, solo->own.values);
+    subtract(nn_graph_stat_floats(s->state.graph), s->state.statistics, statistics,
+             solo->own.values + floats);
 out:
     return st;
+}
+
+static void fetch_part(size_t count, const float *fetched, float *pushed, float *x)
+{
+    for (size_t i = 0; i < count; i++) {
+        x[i] = fetched[i] + (x[i] - pushed[i]);
+        pushed[i] = fetched[i];
+    }
+}
+
+void train_solo_fetch(struct train_solo *solo, struct train_session *s, const float *fetched)
+{
+    size_t floats = s->state.floats;
+
+    fetch_part(floats, fetched, solo->pushed, s->state.weights);
+    fetch_part(nn_graph_stat_floats(s->state.graph), fetched + floats, solo->pushed + floats,
+               s->state.statistics);
 }
 
 static void add(size_t count, const float *base, const float *change, float *y)
@@ -224,7 +256,8 @@ base_status train_solo_train(struct train_solo *solo, struct train_session *s,
     struct train_step step = {0};
 
     *over_p = false;
-    train_solo_rebase(solo, s, own->done > 0 ? own->values : NULL);
+    if (solo->pushed == NULL)
+        train_solo_rebase(solo, s, own->done > 0 ? own->values : NULL);
     TRY(take_up(solo, s));
     while (own->done < own->samples && !*over_p) {
         TRY(step_alone(solo, s, &step));
@@ -232,13 +265,13 @@ base_status train_solo_train(struct train_solo *solo, struct train_session *s,
         TRY(look(s, context, over_p));
     }
     own->complete = own->done == own->samples;
-    TRY(measure(solo, s));
+    TRY(train_solo_measure(solo, s));
     own->valid = true;
 out:
     if (st != BASE_OK)
         train_step_undo(s, &step, st);
     if (st == BASE_ERR_PEER_LOST && own->done > 0)
-        own->valid = measure(solo, s) == BASE_OK;
+        own->valid = train_solo_measure(solo, s) == BASE_OK;
     base_ignore(s->task->take(s, NULL)); /* `next` serves shares again */
     return st;
 }

@@ -38,12 +38,16 @@ struct train_solo { /* zeros: nothing is open */
 
     /* Of a round. */
     struct train_snapshot base; /* its beginning */
+    float *pushed; /* where changes are added as they come: weights and statistics whose change is
+                    * not on its way yet is counted from here; otherwise NULL */
     struct train_round round;
     struct train_division division;
     uint32_t counts[COMM_MAX_WORKERS]; /* samples of each block */
 };
 
-void train_solo_open(struct train_solo *solo, const struct train_session *session);
+/* `pushes`: changes are added as they come. */
+base_status train_solo_open(struct train_solo *solo, const struct train_session *session,
+                            bool pushes);
 void train_solo_close(struct train_solo *solo); /* a view ends; `own` stays */
 void train_solo_fini(struct train_solo *solo);  /* all of it goes */
 
@@ -66,6 +70,12 @@ typedef base_status train_solo_look(struct train_session *session, void *context
  * worker, too, `own` has what was done. */
 base_status train_solo_train(struct train_solo *solo, struct train_session *session,
                              train_solo_look *look, void *context, bool *over_p);
+
+/* How weights and statistics have changed since the round's beginning, or since `pushed`, into
+ * own.values. */
+base_status train_solo_measure(struct train_solo *solo, const struct train_session *session);
+/* Weights and statistics become `fetched`, plus what is not on its way yet. */
+void train_solo_fetch(struct train_solo *solo, struct train_session *session, const float *fetched);
 
 /* Weights and statistics become those of the round's beginning, changed by `values`; NULL: not
  * changed. Slots stay as they are. */

@@ -16,9 +16,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "comm/engine.h"
+#include "comm/region.h"
+#include "comm/transport.h"
 #include "train/line.h"
 #include "train/manager.h"
 #include "train/memory.h"
@@ -26,6 +29,7 @@
 
 struct options {
     enum train_split split;
+    int64_t push_every, fetch_every;
     double quorum, grace;
     bool apart;
 };
@@ -41,6 +45,9 @@ struct downpour {
     void *aggregator_options;
     struct train_manager *manager; /* rank 0's */
     struct train_line line;        /* the others' */
+    struct comm_region *region;    /* that this worker reads the centre from; or NULL */
+    float *fetched;                /* the centre, where changes are added as they come */
+    int64_t steps;                 /* of this worker in the round */
 };
 
 /* What rank 0 tells all at the end of a round. */
@@ -63,18 +70,26 @@ static bool downpour_computes(const struct train_session *s)
 
 static void downpour_memory(const struct train_memory_question *q, struct train_memory *m)
 {
+    const struct options *options = q->options;
     const struct train_sizes *sizes = q->sizes;
     double row = sizes->weights + sizes->statistics;
 
     /* The round's beginning, and this worker's result; at the manager those of all workers, and
      * room for each to come. */
     m->of[TRAIN_MEMORY_SPARE].own += row + sizes->slots * sizes->weights + row;
+    if (options->push_every > 0)
+        m->of[TRAIN_MEMORY_SPARE].own += 2 * row;
+    if (options->push_every > 0 && q->seat.rank == 0) {
+        m->of[TRAIN_MEMORY_SPARE].own += row;
+        m->of[TRAIN_MEMORY_COMMUNICATION].shared += 2 * row;
+    }
     if (q->seat.rank == 0)
         m->of[TRAIN_MEMORY_COMMUNICATION].own += (2 * q->seat.workers - 1) * row;
 }
 
 static base_status downpour_check(const struct train_session *s)
 {
+    const struct options *options = s->options;
     const struct downpour *d = s->strategy_state;
 
     if (s->task->take == NULL || s->task->order == NULL)
@@ -85,6 +100,13 @@ static base_status downpour_check(const struct train_session *s)
     if (s->job->sync_bn)
         return base_fail(BASE_ERR_USAGE, "--sync-bn normalises over the samples of all workers, "
                                          "but downpour's train alone; leave one out");
+    if (options->push_every > 0 && (s->job->aggregate != NULL || options->quorum < 1))
+        return base_fail(BASE_ERR_USAGE,
+                         "downpour:push-every adds changes as they come: it has no use for "
+                         "--aggregate and quorum");
+    if (options->fetch_every > 0 && options->push_every == 0)
+        return base_fail(BASE_ERR_USAGE, "downpour:fetch-every is for push-every alone: without it "
+                                         "workers get the weights at the end of a round");
     if (d->aggregator->judges && s->count[DATA_VALIDATION] == 0)
         return base_fail(BASE_ERR_USAGE,
                          "--aggregate %s judges updates by samples that no worker trains on: add "
@@ -93,25 +115,42 @@ static base_status downpour_check(const struct train_session *s)
     return BASE_OK;
 }
 
+/* Changes are added as they come: this worker reads their sum from shared memory, or is sent it. */
+static base_status downpour_open_centre(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    struct downpour *d = s->strategy_state;
+    size_t floats = train_solo_floats(s);
+
+    TRY(base_tensor(floats, sizeof(float), "the fetched weights", &d->fetched));
+    if (d->manager == NULL && (comm_group_can(s->team.group, 0) & COMM_CAN_SHARE) != 0)
+        TRY(comm_region_open(s->team.group, TRAIN_MANAGER_REGION, floats * sizeof(float),
+                             &d->region));
+out:
+    return st;
+}
+
 static base_status downpour_open(struct train_session *s)
 {
     base_status st = BASE_OK;
     const struct options *options = s->options;
     struct downpour *d = s->strategy_state;
     const struct train_exchange *x = &s->team.exchange;
-    struct train_rules rules = {options->quorum, options->grace};
+    struct train_rules rules = {options->quorum, options->grace, options->push_every > 0};
     const char *name = s->job->aggregate != NULL ? s->job->aggregate : TRAIN_AGGREGATOR;
 
     TRY(train_aggregator_find(name, &d->aggregator, &d->aggregator_options));
     TRY(downpour_check(s));
-    if (x->size > 1)
-        TRY(comm_engine_begin(coll_group(x->coll)));
     if (x->rank == 0)
         TRY(train_manager_open(&s->team, &d->ledger, &rules, train_solo_floats(s), &d->manager));
     else
         train_line_open(&d->line, &s->team);
+    if (rules.adds)
+        TRY(downpour_open_centre(s));
+    if (x->size > 1)
+        TRY(comm_engine_begin(coll_group(x->coll)));
     d->solo.split = options->split;
-    train_solo_open(&d->solo, s);
+    TRY(train_solo_open(&d->solo, s, rules.adds));
 out:
     return st;
 }
@@ -124,6 +163,10 @@ static void downpour_close(struct train_session *s)
         base_ignore(comm_engine_end(s->team.group)); /* says what ended the group: known */
     train_manager_close(d->manager);
     base_free(d->aggregator_options);
+    comm_region_close(d->region);
+    base_free(d->fetched);
+    d->region = NULL;
+    d->fetched = NULL;
     train_solo_close(&d->solo);
     d->manager = NULL;
     d->aggregator_options = NULL;
@@ -176,16 +219,34 @@ out:
     return st;
 }
 
+/* Weights and statistics into one row. */
+static void downpour_fill(const struct train_session *s, float *row)
+{
+    size_t floats = s->state.floats;
+
+    memcpy(row, s->state.weights, floats * sizeof *row);
+    memcpy(row + floats, s->state.statistics, nn_graph_stat_floats(s->state.graph) * sizeof *row);
+}
+
 static base_status downpour_begin_round(struct train_session *s, int64_t goal)
 {
     base_status st = BASE_OK;
+    const struct options *options = s->options;
     struct downpour *d = s->strategy_state;
 
     TRY(train_solo_begin(&d->solo, s, goal));
+    if (options->push_every > 0) { /* what was added in a former view is lost with it */
+        d->solo.own.valid = false;
+        train_ledger_forget(&d->ledger);
+        d->ledger.once = true;
+        downpour_fill(s, d->solo.pushed);
+    }
     TRY(downpour_agree(s));
     train_solo_divide(&d->solo, s);
     if (d->manager != NULL) {
         train_ledger_begin(&d->ledger, &d->solo.round, d->solo.counts);
+        if (options->push_every > 0)
+            downpour_fill(s, train_manager_centre(d->manager));
         TRY(train_manager_begin(d->manager, downpour_computes(s)));
     }
 out:
@@ -193,15 +254,6 @@ out:
 }
 
 /* ---- the talk ---- */
-
-/* Has the manager said that the round is over? Its answer is then in `context`. */
-static base_status downpour_look(struct train_session *s, void *context, bool *over_p)
-{
-    struct downpour *d = s->strategy_state;
-
-    return d->manager != NULL ? train_manager_look(d->manager, over_p, context)
-                              : train_line_look(&d->line, over_p, context);
-}
 
 /* For tests: what a worker that is wrong would send. */
 static size_t downpour_spoil(struct train_session *s, struct train_call *call)
@@ -230,19 +282,79 @@ static base_status downpour_call(struct train_session *s, enum train_call_kind k
     struct train_call call = {
         .kind = kind,
         .block = own->block,
-        .round = own->valid ? own->round : d->solo.round,
+        .round = kind == TRAIN_CALL_ASK || kind == TRAIN_CALL_BYE ? d->solo.round : own->round,
         .outcome = own->outcome,
     };
     enum train_category was = train_clock_enter(&s->clock, TRAIN_WAIT);
-    size_t floats = result ? downpour_spoil(s, &call) : 0;
+    float **values = kind == TRAIN_CALL_FETCH ? &d->fetched : &own->values;
+    size_t floats = result ? downpour_spoil(s, &call) : train_solo_floats(s);
 
     if (d->manager != NULL)
-        TRY(train_manager_call(d->manager, &call, result ? &own->values : NULL, answer_p));
+        TRY(train_manager_call(d->manager, &call, values, answer_p));
     else
         TRY(train_line_call(&d->line, &call, own->values, floats, answer_p));
     if (result && own->values == NULL) /* the ledger has it */
         own->valid = false;
     train_clock_enter(&s->clock, was);
+out:
+    return st;
+}
+
+/* Changes are added as they come: this worker's goes to the manager. */
+static base_status downpour_push(struct train_session *s, struct train_answer *answer_p)
+{
+    base_status st = BASE_OK;
+    struct downpour *d = s->strategy_state;
+
+    TRY(train_solo_measure(&d->solo, s));
+    TRY(downpour_call(s, TRAIN_CALL_PUSH, answer_p));
+    downpour_fill(s, d->solo.pushed);
+out:
+    return st;
+}
+
+/* … and what all have made of the weights comes back. */
+static base_status downpour_fetch(struct train_session *s, struct train_answer *answer_p)
+{
+    base_status st = BASE_OK;
+    struct downpour *d = s->strategy_state;
+    size_t floats = train_solo_floats(s);
+    uint64_t version = 0;
+
+    if (d->region != NULL) {
+        TRY(comm_region_read(d->region, 0, floats * sizeof(float), d->fetched,
+                             base_now() + TRAIN_MANAGER_PATIENCE, &version));
+    } else {
+        TRY(downpour_call(s, TRAIN_CALL_FETCH, answer_p));
+        if (answer_p->kind == TRAIN_ANSWER_CLOSE)
+            goto out;
+        if (d->manager == NULL)
+            TRY(train_line_fetch(&d->line, d->fetched, floats));
+    }
+    train_solo_fetch(&d->solo, s, d->fetched);
+out:
+    return st;
+}
+
+/* After a step. Has the manager said that the round is over? Its answer is then in `context`. */
+static base_status downpour_look(struct train_session *s, void *context, bool *over_p)
+{
+    base_status st = BASE_OK;
+    const struct options *options = s->options;
+    struct downpour *d = s->strategy_state;
+    struct train_answer *answer = context;
+    int64_t fetch = options->fetch_every > 0 ? options->fetch_every : options->push_every;
+
+    TRY(d->manager != NULL ? train_manager_look(d->manager, over_p, context)
+                           : train_line_look(&d->line, over_p, context));
+    d->steps++;
+    if (options->push_every == 0 || *over_p || d->solo.own.done == d->solo.own.samples)
+        goto out; /* the last change goes with the result */
+    if (d->steps % options->push_every == 0)
+        TRY(downpour_push(s, answer));
+    if (answer->kind != TRAIN_ANSWER_CLOSE && d->steps % fetch == 0)
+        TRY(downpour_fetch(s, answer));
+    *over_p = answer->kind == TRAIN_ANSWER_CLOSE;
 out:
     return st;
 }
@@ -285,12 +397,18 @@ static base_status downpour_work(struct train_session *s, struct train_answer *a
             TRY(base_fail(BASE_ERR_DATA, "the manager gave block %u of %u", answer_p->block,
                           d->solo.round.blocks));
         train_solo_accept(&d->solo, answer_p->block);
+        if (d->fetched != NULL)
+            TRY(downpour_fetch(s, answer_p));
+        if (answer_p->kind == TRAIN_ANSWER_CLOSE)
+            break;
         train_fault_at(&s->fault, "block-issued", d->solo.round.step + 1);
         TRY(train_solo_train(&d->solo, s, downpour_look, answer_p, &over));
         if (over)
             break;
         train_fault_at(&s->fault, "block-done", d->solo.round.step + 1);
         TRY(downpour_call(s, TRAIN_CALL_RESULT, answer_p));
+        if (d->fetched != NULL) /* all of it is on its way */
+            downpour_fill(s, d->solo.pushed);
         over = answer_p->kind == TRAIN_ANSWER_CLOSE;
     }
 out:
@@ -347,6 +465,19 @@ out:
     base_free(update);
     base_free(rows);
     return st;
+}
+
+/* Rank 0: what all changes have made of the weights, into the state. */
+static void downpour_take_centre(struct train_session *s)
+{
+    struct downpour *d = s->strategy_state;
+    const float *centre = train_manager_centre(d->manager);
+    size_t floats = s->state.floats;
+
+    train_fault_at(&s->fault, "aggregate", d->solo.round.step + 1);
+    memcpy(s->state.weights, centre, floats * sizeof *centre);
+    memcpy(s->state.statistics, centre + floats,
+           nn_graph_stat_floats(s->state.graph) * sizeof *centre);
 }
 
 /* The position after the round, the same on every worker. */
@@ -406,7 +537,9 @@ static base_status downpour_commit(struct train_session *s, const struct ending 
     struct downpour *d = s->strategy_state;
     size_t statistics = nn_graph_stat_floats(s->state.graph);
 
-    if (d->manager != NULL)
+    if (d->manager != NULL && d->fetched != NULL)
+        downpour_take_centre(s);
+    else if (d->manager != NULL)
         TRY(downpour_aggregate(s));
     train_clock_enter(&s->clock, TRAIN_COMMUNICATE);
     TRY(train_team_broadcast(&s->team, 0, s->state.weights, s->state.floats * sizeof(float)));
@@ -480,6 +613,10 @@ out:
 static const struct base_option table[] = {
     {.name = "split", .argument = "HOW", .kind = BASE_ENUM, .offset = AT(split),
      .names = train_split_names, .help = "how samples are dealt to blocks"},
+    {.name = "push-every", .argument = "K", .kind = BASE_INT, .offset = AT(push_every), .max = 1e9,
+     .help = "steps after which a worker's change is added, at once; 0: one update a round"},
+    {.name = "fetch-every", .argument = "K", .kind = BASE_INT, .offset = AT(fetch_every),
+     .max = 1e9, .help = "steps after which it gets the weights; 0: as often as it pushes"},
     {.name = "quorum", .argument = "X", .kind = BASE_REAL, .offset = AT(quorum), .min = 0.01,
      .max = 1, .help = "share of the blocks that ends a round; others count in a later one"},
     {.name = "grace", .argument = "S", .kind = BASE_REAL, .offset = AT(grace), .max = 1e6,
@@ -499,8 +636,8 @@ const struct train_strategy train_strategy_downpour = {
     .options = table,
     .options_size = sizeof(struct options),
     .defaults = &(const struct options){.quorum = 1},
-    .examples = (const char *const[]){"split=random", "split=equal", "apart",
-                                      "quorum=0.6,grace=0.05", NULL},
+    .examples = (const char *const[]){"split=equal", "apart", "quorum=0.6,grace=0.05",
+                                      "push-every=2,fetch-every=3", NULL},
     .memory = downpour_memory,
     .state_size = sizeof(struct downpour),
     .fini = downpour_fini,

@@ -97,14 +97,17 @@ static void test_rubbish_is_refused_and_the_block_goes_to_another_worker(void **
     assert_int_equal(train_ledger_issue(&ledger, 7, false, 1, 0), 1);
     assert_int_equal(deliver(7, &call, NAN, FLOATS, 1), TRAIN_RECEIPT_REFUSED);
     assert_non_null(strstr(base_message(), "not finite"));
+    train_ledger_blame(&ledger, 1, 7);
     train_ledger_release(&ledger, 1);
     assert_int_equal(deliver(7, &call, 1, FLOATS - 1, 1), TRAIN_RECEIPT_REFUSED);
+    train_ledger_blame(&ledger, 1, 7);
     assert_int_equal(train_ledger_issue(&ledger, 7, false, 1, 0), 2); /* anything but that */
     assert_int_equal(train_ledger_issue(&ledger, 8, false, 1, 0), 1);
     assert_int_equal(ledger.counts.reissued, 1);
     assert_false(train_ledger_hopeless(&ledger));
     call.outcome.seen--;
     assert_int_equal(deliver(8, &call, 1, FLOATS, 1), TRAIN_RECEIPT_REFUSED);
+    train_ledger_blame(&ledger, 1, 8);
     assert_true(train_ledger_hopeless(&ledger));
     assert_int_equal(ledger.counts.refused, 3);
 }
@@ -159,6 +162,24 @@ static void test_a_round_goes_on_in_the_next_view(void **state)
     assert_true(train_ledger_resume(&ledger, 3, &part, 2));
     assert_false(train_ledger_resume(&ledger, 2, &part, 2));
     assert_int_equal(train_ledger_issue(&ledger, 2, false, 2, 2), 1);
+    assert_int_equal(ledger.counts.reissued, 1);
+}
+
+static void test_a_block_is_kept_for_a_worker_that_has_not_asked(void **state)
+{
+    struct train_call call = result_of(0);
+
+    (void)state;
+    assert_true(train_ledger_reserve(&ledger, 2, 1, 0));
+    assert_false(train_ledger_reserve(&ledger, 3, 1, 0));
+    assert_int_equal(train_ledger_issue(&ledger, 1, false, 0, 0), 0);
+    assert_int_equal(deliver(1, &call, 1, FLOATS, 5), TRAIN_RECEIPT_COUNTS); /* 0.5 s a sample */
+    assert_int_equal(train_ledger_issue(&ledger, 1, false, 0, 5), 2);
+    call = result_of(2);
+    assert_int_equal(deliver(1, &call, 1, FLOATS, 10), TRAIN_RECEIPT_COUNTS);
+    assert_int_equal(train_ledger_issue(&ledger, 4, false, 0, 14), -1);
+    assert_int_equal(train_ledger_issue(&ledger, 4, false, 0, 21), 1); /* it never asked */
+    train_ledger_claim(&ledger, 1);                                    /* now it does */
     assert_int_equal(ledger.counts.reissued, 1);
 }
 
@@ -264,6 +285,7 @@ int main(void)
         LEDGER_TEST(test_what_is_not_of_this_round_is_refused),
         LEDGER_TEST(test_late_is_against_the_median_of_the_others),
         LEDGER_TEST(test_a_round_goes_on_in_the_next_view),
+        LEDGER_TEST(test_a_block_is_kept_for_a_worker_that_has_not_asked),
         LEDGER_TEST(test_another_round_forgets),
         LEDGER_TEST(test_empty_blocks_are_not_waited_for),
         LEDGER_TEST(test_a_quorum_and_what_comes_late),
