@@ -45,6 +45,7 @@ struct base_option {
     const void *registry;     /* (base/registry.h) of BASE_NAME; of BASE_TEXT for --help alone */
     const char *help;         /* one line; --help adds names and default */
     bool local;               /* about this call, not about the job: never in run.json */
+    bool live;                /* of a strategy: may change while the job runs (`paceline set`) */
     const struct base_option *table;
 };
 

@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "train/agree.h"
 #include "train/carry.h"
+#include "train/settings.h"
 
 /* ---- the state ---- */
 
@@ -25,7 +26,7 @@ static json_t *describe(const struct train_session *s)
 {
     json_t *tracked = json_array();
 
-    for (size_t i = 0; i < nn_graph_stats(s->state.graph); i++)
+    for (size_t i = 0; i < s->state.stats; i++)
         json_array_append_new(tracked, json_integer(s->state.tracked[i]));
     return json_pack("{s:s, s:s, s:I, s:o, s:o, s:f, s:I, s:I, s:b}", "model", s->task->text(s),
                      "kernels", s->kernels, "batch", (json_int_t)s->plan.batch, "position",
@@ -38,7 +39,7 @@ static json_t *describe(const struct train_session *s)
  * is of the same model. */
 static base_status take_model(struct train_session *s, const char *model, const char *kernels)
 {
-    if (s->whole || (s->state.graph != NULL && s->kernels != NULL &&
+    if (s->whole || (s->state.optimiser != NULL && s->kernels != NULL &&
                      strcmp(s->task->text(s), model) == 0 && strcmp(s->kernels, kernels) == 0))
         return BASE_OK;
     train_session_discard(s);
@@ -61,7 +62,7 @@ static base_status take_description(struct train_session *s, const json_t *d)
         TRY(base_fail(BASE_ERR_DATA, "a batch of %" PRId64 " samples", s->plan.batch));
     TRY(take_model(s, model, kernels));
     TRY(train_position_from_json(position, &s->state.position));
-    norms = nn_graph_stats(s->state.graph);
+    norms = s->state.stats;
     if (s->whole) /* the former counts may be needed again */
         s->state.tracked = base_calloc(norms, sizeof *s->state.tracked);
     for (size_t i = 0; i < norms; i++)
@@ -133,8 +134,8 @@ static base_status make_room(struct train_session *s, const struct train_agreed 
         r->made[g] = true;
     }
     if (!anew && lacks(s, a, TRAIN_STATISTICS))
-        TRY(base_tensor(nn_graph_stat_floats(s->state.graph), sizeof(float),
-                        "the statistics of another worker", &r->statistics));
+        TRY(base_tensor(s->state.stat_floats, sizeof(float), "the statistics of another worker",
+                        &r->statistics));
 out:
     return st;
 }
@@ -143,8 +144,7 @@ out:
 static void accept(struct train_session *s, struct refill *r)
 {
     if (r->statistics != NULL)
-        memcpy(s->state.statistics, r->statistics,
-               nn_graph_stat_floats(s->state.graph) * sizeof(float));
+        memcpy(s->state.statistics, r->statistics, s->state.stat_floats * sizeof(float));
     for (enum train_group g = TRAIN_WEIGHTS; r->kept && g <= TRAIN_SLOTS; g++)
         if (r->made[g])
             train_state_drop(&r->before, g);
@@ -174,9 +174,9 @@ static base_status fill(struct train_session *s, struct train_agreed *a, bool fi
                         struct refill *r)
 {
     base_status st = BASE_OK;
-    bool lent = train_strategy_lends(s->strategy, s->options).gradients;
+    bool none = train_strategy_lends(s->strategy, s->options).gradients || s->task->sweeps != NULL;
 
-    TRY(train_team_begin(&s->team, lent ? 0 : s->state.floats)); /* lent ones have another place */
+    TRY(train_team_begin(&s->team, none ? 0 : s->state.floats)); /* lent ones have another place */
     train_agree_places(s, a);
     TRY(make_room(s, a, r));
     TRY(s->task->fit(s));
@@ -215,6 +215,8 @@ static base_status open_strategy(struct train_session *s)
     x->options = s->options;
     x->state = s->strategy_state;
     s->opened = true;
+    if (s->team.worker != NULL)
+        cluster_worker_roles(s->team.worker, train_strategy_roles(s, x->rank));
     return s->strategy->open != NULL ? s->strategy->open(s) : BASE_OK;
 }
 
@@ -275,17 +277,25 @@ static void keep_log(struct train_session *s)
 static void tell_view(struct train_session *s, double began)
 {
     struct base_str ids = {0};
+    json_t *list;
+    char *roles;
 
     if (s->team.worker == NULL)
         return;
-    for (uint32_t i = 0; i < s->team.view.size; i++)
+    list = json_array();
+    for (uint32_t i = 0; i < s->team.view.size; i++) {
         base_str_add(&ids, "%s%u", i > 0 ? "," : "", s->team.view.members[i].id);
+        json_array_append_new(list, cluster_roles_json(train_strategy_roles(s, (int)i)));
+    }
+    roles = json_dumps(list, JSON_COMPACT);
     base_event(s->journal.events,
-               "{\"event\":\"view\",\"view\":%u,\"members\":[%s],\"step\":%" PRId64
+               "{\"event\":\"view\",\"view\":%u,\"members\":[%s],\"roles\":%s,\"step\":%" PRId64
                ",\"seconds\":%.6f}",
-               s->team.view.number, ids.text, s->state.position.step, base_now() - began);
+               s->team.view.number, ids.text, roles, s->state.position.step, base_now() - began);
     base_info("view %u: workers %s go on after step %" PRId64, s->team.view.number, ids.text,
               s->state.position.step);
+    json_decref(list);
+    base_free(roles);
     base_str_fini(&ids);
 }
 
@@ -317,6 +327,7 @@ static base_status agree_on_state(struct train_session *s)
     uint32_t first = s->team.worker != NULL ? s->team.view.members[0].id : 0;
     bool moved;
 
+    TRY(train_settings_agree(s));
     TRY(train_agree(s, &a));
     if (s->strategy->settle != NULL && s->whole)
         s->strategy->settle(s, a.version);
@@ -343,6 +354,7 @@ static base_status agree_on_state(struct train_session *s)
     if (s->back_from >= 0)
         tell_loss(s);
     s->begun = true;
+    train_settings_tell(s);
     /* Whether a save that was due has been made only the former rank 0 knows; after an epoch's
      * end there may have been one because the epoch was the best. */
     if (moved && (train_session_save_is_due(s) || s->state.position.cursor == 0)) {
@@ -363,7 +375,8 @@ void train_session_leave(struct train_session *s)
     s->opened = false;
     train_team_leave(&s->team);
     /* What a member of that view had decided with others need not have reached all of them. */
-    s->verdict.stop = s->verdict.renew = s->tested = false;
+    s->verdict = (struct train_verdict){0};
+    s->tested = false;
     s->united_step = -1;
 }
 

@@ -10,7 +10,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/stop.h"
-#include "train/session.h"
+#include "train/figures.h"
+#include "train/settings.h"
 
 bool train_session_stopped(const struct train_session *s)
 {
@@ -19,7 +20,7 @@ bool train_session_stopped(const struct train_session *s)
 
 bool train_session_halts(const struct train_session *s)
 {
-    return train_session_stopped(s) || s->verdict.renew;
+    return train_session_stopped(s) || s->verdict.renew || s->verdict.news;
 }
 
 bool train_session_stale(const struct train_session *s)
@@ -38,7 +39,7 @@ static bool epoch_is_over(const struct train_session *s)
 static int64_t next_meeting(const struct train_session *s)
 {
     const struct train_position *p = &s->state.position;
-    int64_t left = s->count[DATA_TRAIN] - p->cursor, every = s->job->checkpoint_every;
+    int64_t left = s->count[DATA_TRAIN] - p->cursor, every = s->plan.save_every;
     int64_t meeting = p->step + (left + s->plan.batch - 1) / s->plan.batch;
     int64_t save = every > 0 ? (p->step / every + 1) * every : meeting;
 
@@ -56,7 +57,7 @@ static bool test_is_due(const struct train_session *s)
 
     return job->test && s->count[DATA_TEST] > 0 &&
            (s->state.position.step >= s->plan.last_step ||
-            (job->eval_every > 0 && epoch % job->eval_every == 0));
+            (s->plan.eval_every > 0 && epoch % s->plan.eval_every == 0));
 }
 
 /* Validation decides what is best and when to give up; true: this epoch is the best. */
@@ -92,12 +93,21 @@ static struct train_scored scored(const struct train_session *s, const double *s
                                  s->task->graded(s, score)};
 }
 
+/* An epoch of many that are short is told with others. */
+static bool is_told(const struct train_session *s)
+{
+    const struct train_position *p = &s->state.position;
+
+    return s->tested || p->epoch % s->plan.tell_every == 0 || p->step >= s->plan.last_step;
+}
+
 /* Into the journal and, so that a resumed run's report has all epochs, into run.json. */
 static base_status record_epoch(struct train_session *s, const double *validation)
 {
     json_t *epoch = train_journal_epoch(&s->journal, &s->state.position, scored(s, validation),
                                         scored(s, s->tested ? s->test : NULL));
 
+    train_journal_figures(&s->journal, &s->state.position, s->figures);
     json_array_append_new(json_object_get(s->run.json, "epochs"), epoch);
     return train_team_leads(&s->team) ? train_run_save(&s->run, "running") : BASE_OK;
 }
@@ -121,10 +131,12 @@ static base_status end_epoch(struct train_session *s)
     if (tested != BASE_ERR_INTERRUPTED)
         TRY(tested);
     TRY(train_session_unite(s));
+    TRY(train_figures_gather(s));
     TRY(train_session_compare(s));
     better = validation != NULL && judge(s, validation);
     close_epoch(&s->state.position);
-    TRY(record_epoch(s, validation)); /* first: a resumed run takes out what its checkpoint lacks */
+    if (is_told(s))
+        TRY(record_epoch(s, validation)); /* first: resuming takes out what a checkpoint lacks */
     if (saved_open)
         s->saved_step = -1;
     if (train_session_save_is_due(s) || better || saved_open)
@@ -160,6 +172,8 @@ static base_status run_view(struct train_session *s)
     while ((s->state.position.step < s->plan.last_step || epoch_is_over(s)) &&
            !train_session_stale(s) && !train_session_halts(s)) {
         TRY(s->closed ? s->task->solve(s) : s->strategy->leg(s, next_meeting(s)));
+        if (s->verdict.news)
+            TRY(train_settings_take(s));
         TRY(meet(s));
     }
     if (s->verdict.renew)

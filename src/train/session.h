@@ -21,8 +21,11 @@
 
 /* How far the job goes and by which learning rates; the same on every worker. */
 struct train_plan {
-    int64_t batch;     /* samples of a step, of all workers together */
-    int64_t last_step; /* the run ends when position.step reaches it */
+    int64_t batch;      /* samples of a step, of all workers together */
+    int64_t last_step;  /* the run ends when position.step reaches it */
+    int64_t save_every; /* steps between checkpoints; 0: at each epoch's end */
+    int64_t eval_every; /* epochs between tests; 0: only at the end */
+    int64_t tell_every; /* epochs between lines and entries of run.json */
     const struct nn_schedule *schedule;
     struct nn_schedule_setup schedule_setup;
 };
@@ -31,6 +34,7 @@ struct train_plan {
 struct train_verdict {
     bool stop;  /* a person asked to */
     bool renew; /* take the next view */
+    bool news;  /* a person has changed settings: the leg ends, and they are taken */
 };
 
 /* Says a worker that would have to make a state where there was one. */
@@ -52,8 +56,10 @@ struct train_session {
     const char *data_path;      /* … and where they are; NULL: in no place */
     bool data_failed;           /* a sample cannot be read, and the session ends */
     const struct train_strategy *strategy;
-    void *options;        /* of the strategy, as the job has them */
-    void *strategy_state; /* its own, across views */
+    void *options;                    /* of the strategy, as they hold now */
+    void *strategy_state;             /* its own, across views */
+    void *first_options;              /* of the strategy, as the job has them */
+    struct cluster_settings settings; /* changed since by a person; `options` follows them */
     struct train_fault fault;
     struct train_clock clock;
     struct train_journal journal;
@@ -81,10 +87,12 @@ struct train_session {
 
     /* The run: rank 0 has its folder, the others know it. */
     struct train_run run;
-    bool run_started;   /* this worker has begun to write run.json, and records how the job ends */
-    int64_t saved_step; /* of the newest checkpoint, -1: none */
-    bool logged;        /* this worker's lines go into the folder, too */
-    uint32_t leader;    /* id of the worker that had the folder last */
+    bool run_started;    /* this worker has begun to write run.json, and records how the job ends */
+    int64_t saved_step;  /* of the newest checkpoint, -1: none */
+    bool logged;         /* this worker's lines go into the folder, too */
+    uint32_t leader;     /* id of the worker that had the folder last */
+    json_t *figures;     /* the strategy's own, of all workers, when they last met; or NULL */
+    double next_figures; /* when this worker's are told next */
     struct train_rank *ranks; /* of the last view, once it is done; NULL before */
     json_t *result;           /* the same */
 
@@ -197,6 +205,7 @@ struct train_rank {
     struct train_times times;
     int64_t samples;
     uint64_t bytes_sent, peak_memory;
+    uint32_t roles; /* bits of enum cluster_role */
 };
 
 /* What all workers say of themselves, into session->ranks. */

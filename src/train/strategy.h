@@ -23,10 +23,12 @@
 
 #include "base/option.h"
 #include "base/status.h"
+#include "cluster/roles.h"
 #include "coll/coll.h"
 #include "train/clock.h"
 #include "train/fault.h"
 #include "train/holds.h"
+#include "train/task.h"
 
 struct nn_loan;
 struct train_memory;
@@ -91,6 +93,7 @@ struct train_strategy {
     const char *name, *help;
     const char *commit_unit; /* the most that a lost worker can cost: "step" */
     bool alone;              /* serves one worker only */
+    bool sweeps;             /* serves tasks that go by sweeps (train/task.h), and no others */
     bool aggregates;         /* --aggregate says how it makes one update of several */
     int least;               /* fewer workers than this cannot go on */
 
@@ -98,6 +101,9 @@ struct train_strategy {
     const struct base_option *options;
     size_t options_size;
     const void *defaults;
+    /* Options that make no sense together; NULL: all do. Rows of the table that are `live` may
+     * change while the job runs, and then it is asked again. */
+    base_status (*check)(const void *options);
     const char *const *examples; /* texts of options that tests run; NULL-ended; NULL: "" alone */
 
     /* What worker `rank` of a view is to hold of weights and slots, ranges in ascending order that
@@ -117,6 +123,13 @@ struct train_strategy {
      * exchange (train/memory.h): changes what is different here. NULL: nothing is. */
     void (*memory)(const struct train_memory_question *question, struct train_memory *memory);
 
+    /* What the worker of that rank of the view does: bits of enum cluster_role. Pure arithmetic of
+     * options, rank and size. NULL: all compute. */
+    unsigned (*roles)(const struct train_session *session, int rank);
+    /* What this worker has counted so far (train/figures.h); a new reference. It is called between
+     * steps, about once a second. NULL: there is nothing to tell. */
+    json_t *(*figures)(const struct train_session *session);
+
     size_t state_size;         /* of x->state */
     void (*fini)(void *state); /* frees what it has kept across views; or NULL */
     base_status (*open)(struct train_session *session); /* a view begins; or NULL */
@@ -128,6 +141,11 @@ struct train_strategy {
      * it was at the last commit. */
     base_status (*leg)(struct train_session *session, int64_t goal);
     const struct train_sum *sum; /* of train_parallel_leg */
+
+    /* A live option has another value from now on: session->options has it, `former` is the struct
+     * as it was. Called between two legs, at the same step on every worker; before `open` options
+     * change without a call. NULL: a leg looks at its options whenever it needs them. */
+    base_status (*changed)(struct train_session *session, const void *former);
 };
 
 extern const struct train_strategy *const train_strategy_registry[];
@@ -137,6 +155,9 @@ extern const size_t train_strategy_count;
 base_status train_strategy_find(const char *text, const struct train_strategy **strategy_p,
                                 void **options_p);
 
+/* Bits of enum cluster_role. */
+unsigned train_strategy_roles(const struct train_session *session, int rank);
+
 /* The place of worker `rank`, running statistics included; versions are zeros. */
 void train_strategy_place(const struct train_strategy *strategy,
                           const struct train_placing *placing, int rank,
@@ -145,15 +166,15 @@ void train_strategy_place(const struct train_strategy *strategy,
 /* What it lends; zeros: nothing. */
 struct train_lends train_strategy_lends(const struct train_strategy *strategy, const void *options);
 
-/* What `auto` stands for in a job of one worker and of several, and why. */
+/* What `auto` stands for in a job of one worker and of several, and why; `task` may choose. */
 #define TRAIN_AUTO "auto"
-struct train_choice {
-    const char *strategy, *why;
-};
-struct train_choice train_strategy_auto(bool several);
+struct train_choice train_strategy_auto(const struct train_task *task, bool several);
 
 /* An error where the strategy is for one worker and there are more. */
 base_status train_strategy_serves(const struct train_strategy *strategy, int workers);
+/* An error where it does not serve the task, with those that do. */
+base_status train_strategy_trains(const struct train_strategy *strategy,
+                                  const struct train_task *task);
 
 /* An error where the job asks for an aggregator that is unknown, or that the strategy has no use
  * for. */
