@@ -394,6 +394,14 @@ int64_t train_ledger_samples_of(const struct train_ledger *l, uint32_t worker)
     return sum;
 }
 
+static void count_age(struct train_ledger *l, int64_t age)
+{
+    int64_t last = TRAIN_LEDGER_AGES;
+
+    l->counts.late++;
+    l->counts.late_by_age[(age < last ? age : last) - 1]++;
+}
+
 /* Those that came are in the update; the others may still come. */
 static void drop_late(struct train_ledger *l)
 {
@@ -406,8 +414,7 @@ static void drop_late(struct train_ledger *l)
             l->late[kept++] = *late;
             continue;
         }
-        l->counts.late++;
-        l->counts.late_ages += l->round.number - late->number;
+        count_age(l, l->round.number - late->number);
         base_free(late->values);
     }
     l->late_count = kept;

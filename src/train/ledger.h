@@ -15,16 +15,18 @@
 #include "train/aggregator.h"
 #include "train/call.h"
 
+enum { TRAIN_LEDGER_AGES = 8 };
+
 /* What has happened, of all rounds so far. */
 struct train_ledger_counts {
-    int64_t rounds;    /* that were committed */
-    int64_t results;   /* that count */
-    int64_t reissued;  /* blocks given out once more: their worker was lost, late or wrong */
-    int64_t refused;   /* results that are none */
-    int64_t surplus;   /* results of a block that another worker had delivered before */
-    int64_t late;      /* results that count for a later round … */
-    int64_t late_ages; /* … and the sum of their ages, in rounds */
-    int64_t left_out;  /* blocks that a quorum went without */
+    int64_t rounds;   /* that were committed */
+    int64_t results;  /* that count */
+    int64_t reissued; /* blocks given out once more: their worker was lost, late or wrong */
+    int64_t refused;  /* results that are none */
+    int64_t surplus;  /* results of a block that another worker had delivered before */
+    int64_t late;     /* results that count for a later round … */
+    int64_t late_by_age[TRAIN_LEDGER_AGES]; /* … by rounds: one, two, …, so many or more */
+    int64_t left_out;                       /* blocks that a quorum went without */
 };
 
 struct train_ledger_block {

@@ -554,6 +554,16 @@ out:
     return st;
 }
 
+struct train_ledger_counts train_manager_counts(struct train_manager *m)
+{
+    struct train_ledger_counts counts;
+
+    base_mutex_lock(&m->lock);
+    counts = m->ledger->counts;
+    base_mutex_unlock(&m->lock);
+    return counts;
+}
+
 enum train_ending train_manager_ending(const struct train_manager *m)
 {
     return m->ending;

@@ -51,6 +51,8 @@ base_status train_manager_begin(struct train_manager *manager, bool computes);
 /* All workers have said good-bye; or, with `failed`, it does not matter any more. */
 base_status train_manager_end(struct train_manager *manager, bool failed);
 
+/* What has happened so far; any thread. */
+struct train_ledger_counts train_manager_counts(struct train_manager *manager);
 /* How the round ended, once it has. */
 enum train_ending train_manager_ending(const struct train_manager *manager);
 

@@ -21,6 +21,7 @@ once="[e['samples'] for e in r] == [960] * 3 and o['steps'] == 60 and o['epochs'
 # Every form, and each aggregator; the loss falls as in a training of one worker.
 for form in downpour downpour:split=equal downpour:split=class downpour:apart downpour:push-every=4,fetch-every=2; do
     expect 0 "$paceline" train "${job[@]}" --strategy $form --run form --json
+    json "o['figures']['rounds'] == 3 and o['ranks'][0]['roles'][-1] == 'manager' and o['ranks'][1]['roles'] == ['worker']"
     json "0 < o['train']['loss'] < 2.3 and sum(s['samples'] for s in o['ranks']) == 3 * 960"
     rounds form "$once and all(e['refused'] == e['late'] == e['left_out'] == 0 for e in r)"
     [ $form != downpour:apart ] || rounds form "o['ranks'][0]['samples'] == 0 and r[0]['blocks'] == 2"

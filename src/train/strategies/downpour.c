@@ -505,12 +505,36 @@ static void downpour_tell(const struct train_session *s, const struct ending *e)
 
     base_event(s->journal.events,
                "{\"event\":\"round\",\"step\":%" PRId64 ",\"epoch\":%" PRId64
-               ",\"blocks\":%u,\"results\":%" PRId64 ",\"samples\":%" PRId64
+               ",\"blocks\":%u,\"samples\":%" PRId64 ",\"results\":%" PRId64
                ",\"reissued\":%" PRId64 ",\"refused\":%" PRId64 ",\"surplus\":%" PRId64
-               ",\"late\":%" PRId64 ",\"late_ages\":%" PRId64 ",\"left_out\":%" PRId64 "}",
-               d->solo.round.goal, d->solo.round.epoch + 1, d->solo.round.blocks, c->results,
-               e->outcome.seen, c->reissued, c->refused, c->surplus, c->late, c->late_ages,
-               c->left_out);
+               ",\"late\":%" PRId64 ",\"left_out\":%" PRId64 "}",
+               d->solo.round.goal, d->solo.round.epoch + 1, d->solo.round.blocks, e->outcome.seen,
+               c->results, c->reissued, c->refused, c->surplus, c->late, c->left_out);
+}
+
+static unsigned downpour_roles(const struct train_session *s, int rank)
+{
+    const struct options *options = s->options;
+    unsigned works = options->apart && s->team.exchange.size > 1 ? 0 : CLUSTER_ROLE_WORKER;
+
+    return rank == 0 ? CLUSTER_ROLE_MANAGER | works : CLUSTER_ROLE_WORKER;
+}
+
+/* The manager's; the other workers have counted nothing. */
+static json_t *downpour_figures(const struct train_session *s)
+{
+    const struct downpour *d = s->strategy_state;
+    struct train_ledger_counts c = {0};
+    json_t *ages = json_array();
+
+    if (d->manager != NULL)
+        c = train_manager_counts(d->manager);
+    for (int i = 0; i < TRAIN_LEDGER_AGES; i++)
+        json_array_append_new(ages, json_integer(c.late_by_age[i]));
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "rounds", (json_int_t)c.rounds,
+                     "results", (json_int_t)c.results, "reissued", (json_int_t)c.reissued,
+                     "refused", (json_int_t)c.refused, "surplus", (json_int_t)c.surplus, "late",
+                     (json_int_t)c.late, "left_out", (json_int_t)c.left_out, "late_by_age", ages);
 }
 
 static void downpour_describe_ending(struct train_session *s, enum train_ending how,
@@ -639,6 +663,8 @@ const struct train_strategy train_strategy_downpour = {
     .examples = (const char *const[]){"split=equal", "apart", "quorum=0.6,grace=0.05",
                                       "push-every=2,fetch-every=3", NULL},
     .memory = downpour_memory,
+    .roles = downpour_roles,
+    .figures = downpour_figures,
     .state_size = sizeof(struct downpour),
     .fini = downpour_fini,
     .open = downpour_open,

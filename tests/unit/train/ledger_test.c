@@ -242,7 +242,7 @@ static void test_a_quorum_and_what_comes_late(void **state)
     assert_int_equal(train_ledger_samples_of(&ledger, 2), 20);
     train_ledger_commit(&ledger, false);
     assert_int_equal(ledger.counts.late, 1);
-    assert_int_equal(ledger.counts.late_ages, 1);
+    assert_int_equal(ledger.counts.late_by_age[0], 1);
     assert_int_equal(ledger.counts.left_out, 4);
 }
 
