@@ -296,6 +296,8 @@ void train_session_close(struct train_session *s)
     }
     base_free(s->work);
     base_free(s->options);
+    if (s->strategy_state != NULL && s->strategy->fini != NULL)
+        s->strategy->fini(s->strategy_state);
     base_free(s->strategy_state);
     base_free(s->first_options);
     cluster_settings_fini(&s->settings);

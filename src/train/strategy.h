@@ -136,7 +136,8 @@ struct train_strategy {
      * steps, about once a second. NULL: there is nothing to tell. */
     json_t *(*figures)(const struct train_session *session);
 
-    size_t state_size;                                  /* of x->state */
+    size_t state_size;         /* of x->state */
+    void (*fini)(void *state); /* frees what it has kept across views; or NULL */
     base_status (*open)(struct train_session *session); /* a view begins; or NULL */
     void (*close)(struct train_session *session);       /* it ends; accepts half-opened; or NULL */
 
