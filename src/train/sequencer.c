@@ -59,18 +59,6 @@ void train_sequencer_push(struct train_sequencer *q, int worker)
     q->of[worker].work = TRAIN_ASKS;
 }
 
-void train_sequencer_change(struct train_sequencer *q, struct train_rules rules)
-{
-    q->next = rules;
-}
-
-/* A round is not cut short: the others' shares would be missing. */
-static void take_rules(struct train_sequencer *q)
-{
-    if (!q->begun)
-        q->rules = q->next;
-}
-
 void train_sequencer_end(struct train_sequencer *q)
 {
     int64_t top = train_ledger_top(&q->ledger), steps;
@@ -140,7 +128,6 @@ static int make_round(struct train_sequencer *q, int workers[COMM_MAX_WORKERS])
 
 int train_sequencer_entry(struct train_sequencer *q, int workers[COMM_MAX_WORKERS])
 {
-    take_rules(q);
     if (q->rules.consistency == TRAIN_BSP)
         return make_round(q, workers);
     for (int i = 0; i < q->workers; i++)
@@ -175,7 +162,7 @@ static bool may_go_on(const struct train_sequencer *q, int worker)
     return true;
 }
 
-/* A round begins. After a change from asp, or a loss, there may be holes: then it is of blocks. */
+/* A round begins. After a loss there may be holes: then it is of blocks. */
 static void begin_round(struct train_sequencer *q)
 {
     const struct train_ledger *l = &q->ledger;
@@ -216,7 +203,6 @@ static bool issue(struct train_sequencer *q, int worker)
 
 enum train_grant train_sequencer_grant(struct train_sequencer *q, int *worker_p)
 {
-    take_rules(q);
     for (int i = 0; i < q->workers; i++) {
         if (!may_go_on(q, i))
             continue;

@@ -29,8 +29,7 @@ struct train_rules {
 };
 
 struct train_sequencer {
-    struct train_rules rules; /* that hold now … */
-    struct train_rules next;  /* … and from the next round or entry on */
+    struct train_rules rules;
     int workers;
     int64_t batch;    /* samples of a step */
     int64_t first;    /* sample with which the leg begins; a multiple of the batch */
@@ -52,7 +51,7 @@ struct train_sequencer {
     } of[COMM_MAX_WORKERS];
 };
 
-/* Fill in rules, next and workers before. `done`: spans above `first` that are in the weights
+/* Fill in rules and workers before. `done`: spans above `first` that are in the weights
  * already. */
 void train_sequencer_init(struct train_sequencer *sequencer, int64_t batch, int64_t first,
                           int64_t end, const struct train_span *done, int done_count);
@@ -60,8 +59,6 @@ void train_sequencer_init(struct train_sequencer *sequencer, int64_t batch, int6
 void train_sequencer_ask(struct train_sequencer *sequencer, int worker);
 /* Its block is computed, and its push is everywhere it has to be. */
 void train_sequencer_push(struct train_sequencer *sequencer, int worker);
-/* Other rules hold once a round that is under way has ended. */
-void train_sequencer_change(struct train_sequencer *sequencer, struct train_rules rules);
 /* No step is begun any more: what is issued is finished, up to the end of a step. */
 void train_sequencer_end(struct train_sequencer *sequencer);
 

@@ -249,6 +249,7 @@ static void answer(struct train_server *v, int rank, bool over)
                                    .shared = q->of[rank].shared,
                                    .stop = v->stop,
                                    .renew = v->renew,
+                                   .news = v->news,
                                    .diverged = v->diverged,
                                    .block = q->of[rank].block,
                                    .whole = q->whole,
@@ -277,10 +278,10 @@ static void answer(struct train_server *v, int rank, bool over)
 
 static void count_staleness(struct train_server *v, const struct train_log_entry *e)
 {
-    for (int64_t i = 0; v->staleness != NULL && i < e->count; i++) {
+    for (int64_t i = 0; i < e->count; i++) {
         uint64_t age = e->number - 1 - e->of[i].read;
 
-        v->staleness->pushes[age < TRAIN_STALENESS ? age : TRAIN_STALENESS - 1]++;
+        v->staleness.pushes[age < TRAIN_STALENESS ? age : TRAIN_STALENESS - 1]++;
     }
 }
 
@@ -365,10 +366,11 @@ void train_server_take_got(struct train_server *v, int rank)
     v->got[rank] = 0;
     v->stop |= o->stop != 0;
     v->renew |= o->renew != 0;
+    v->news |= o->news != 0;
     train_sequencer_push(&v->sequencer, rank);
-    if (v->sequencer.of[rank].work == TRAIN_ASKS && v->staleness != NULL)
-        v->staleness->reissued++;
-    if (v->stop || v->renew)
+    if (v->sequencer.of[rank].work == TRAIN_ASKS)
+        v->staleness.reissued++;
+    if (v->stop || v->renew || v->news)
         train_sequencer_end(&v->sequencer);
     go_on(v);
 }
@@ -461,7 +463,8 @@ base_status train_server_read(struct train_server *v, uint64_t number, float *we
     return st;
 }
 
-int train_server_take_told(struct train_server *v, struct train_finished **told_p)
+int train_server_take_told(struct train_server *v, struct train_finished **told_p,
+                           struct train_staleness *staleness)
 {
     struct train_position at;
     int count = 0;
@@ -474,6 +477,10 @@ int train_server_take_told(struct train_server *v, struct train_finished **told_
     memcpy(*told_p, v->told, (size_t)count * sizeof **told_p);
     v->told_count -= count;
     memmove(v->told, v->told + count, (size_t)v->told_count * sizeof *v->told);
+    for (int i = 0; i < TRAIN_STALENESS; i++)
+        staleness->pushes[i] += v->staleness.pushes[i];
+    staleness->reissued += v->staleness.reissued;
+    v->staleness = (struct train_staleness){0};
     base_mutex_unlock(&v->lock);
     return count;
 }
@@ -505,7 +512,7 @@ base_status train_server_open(struct train_server *v, struct train_session *s, i
                                .view = s->team.view.number,
                                .applied = number,
                                .progress = {.began = *p, .batch = s->plan.batch},
-                               .sequencer = {.rules = rules, .next = rules, .workers = x->size}};
+                               .sequencer = {.rules = rules, .workers = x->size}};
     base_mutex_init(&v->lock);
     base_signal_init(&v->changed);
     train_ledger_init(&v->progress.ledger, p->cursor, end);

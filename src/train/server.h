@@ -52,7 +52,7 @@ struct train_outline { /* of a push */
     struct train_span block;
     double loss_sum;
     int64_t correct, seen;
-    int32_t stop, renew;
+    int32_t stop, renew, news, reserved;
 };
 
 struct train_log_entry {
@@ -65,7 +65,7 @@ struct train_log_entry {
 
 struct train_call_body { /* ask, got, have, pull, bye, answer; the head of weights */
     int32_t rank, over;  /* over: the leg is */
-    int32_t shared, stop, renew, diverged;
+    int32_t shared, stop, renew, news, diverged, reserved;
     int64_t clock; /* of the worker's pushes: those before it are in the log, or never will be */
     struct train_span block, whole; /* over: block.from is the cursor */
     uint64_t number;                /* of an entry: what to read at least, what was read */
@@ -122,9 +122,9 @@ struct train_server {
 
     /* Server 0. */
     struct train_sequencer sequencer;
-    int got[COMM_MAX_WORKERS];         /* servers that have the worker's push */
-    struct train_staleness *staleness; /* of the strategy, across views */
-    bool stop, renew;
+    int got[COMM_MAX_WORKERS]; /* servers that have the worker's push */
+    struct train_staleness staleness;
+    bool stop, renew, news;
     struct train_outcome entered[COMM_MAX_WORKERS]; /* of the entry with the worker's last push */
 
     /* Messages. */
@@ -164,8 +164,9 @@ base_status train_server_wait_answer(struct train_server *server, struct train_c
 /* Its own slice, once entry `number` is in it; *number_p: the newest that is. */
 base_status train_server_read(struct train_server *server, uint64_t number, float *weights,
                               uint64_t *number_p);
-/* Moves finished steps out; base_free. */
-int train_server_take_told(struct train_server *server, struct train_finished **told_p);
+/* Moves finished steps out (base_free), and adds what was counted since the last call. */
+int train_server_take_told(struct train_server *server, struct train_finished **told_p,
+                           struct train_staleness *staleness);
 
 /* After the thread's end: entries that other servers know of. Applies what follows on; the same
  * entries may come several times. */

@@ -23,6 +23,7 @@
 
 #include "base/option.h"
 #include "base/status.h"
+#include "cluster/roles.h"
 #include "coll/coll.h"
 #include "train/clock.h"
 #include "train/fault.h"
@@ -91,12 +92,16 @@ struct train_strategy {
     const char *name, *help;
     const char *commit_unit; /* the most that a lost worker can cost: "step" */
     bool alone;              /* serves one worker only */
+    bool aggregates;         /* --aggregate says how it makes one update of several */
     int least;               /* fewer workers than this cannot go on */
 
     /* What may follow the name, "ddp:bucket=2M": a table over a struct; NULL: nothing. */
     const struct base_option *options;
     size_t options_size;
     const void *defaults;
+    /* Options that make no sense together; NULL: all do. Rows of the table that are `live` may
+     * change while the job runs, and then it is asked again. */
+    base_status (*check)(const void *options);
     const char *const *examples; /* texts of options that tests run; NULL-ended; NULL: "" alone */
 
     /* What worker `rank` of a view is to hold of weights and slots, ranges in ascending order that
@@ -120,6 +125,13 @@ struct train_strategy {
      * exchange (train/memory.h): changes what is different here. NULL: nothing is. */
     void (*memory)(const struct train_memory_question *question, struct train_memory *memory);
 
+    /* What the worker of that rank of the view does: bits of enum cluster_role. Pure arithmetic of
+     * options, rank and size. NULL: all compute. */
+    unsigned (*roles)(const struct train_session *session, int rank);
+    /* What this worker has counted so far (train/figures.h); a new reference. It is called between
+     * steps, about once a second. NULL: there is nothing to tell. */
+    json_t *(*figures)(const struct train_session *session);
+
     size_t state_size;                                  /* of x->state */
     base_status (*open)(struct train_session *session); /* a view begins; or NULL */
     void (*close)(struct train_session *session);       /* it ends; accepts half-opened; or NULL */
@@ -130,6 +142,11 @@ struct train_strategy {
      * it was at the last commit. */
     base_status (*leg)(struct train_session *session, int64_t goal);
     const struct train_sum *sum; /* of train_parallel_leg */
+
+    /* A live option has another value from now on: session->options has it, `former` is the struct
+     * as it was. Called between two legs, at the same step on every worker; before `open` options
+     * change without a call. NULL: a leg looks at its options whenever it needs them. */
+    base_status (*changed)(struct train_session *session, const void *former);
 };
 
 extern const struct train_strategy *const train_strategy_registry[];
@@ -138,6 +155,9 @@ extern const size_t train_strategy_count;
 /* "NAME" or "NAME:option=value,…". *options_p: its struct, to be freed; NULL where it has none. */
 base_status train_strategy_find(const char *text, const struct train_strategy **strategy_p,
                                 void **options_p);
+
+/* Bits of enum cluster_role. */
+unsigned train_strategy_roles(const struct train_session *session, int rank);
 
 /* The place of worker `rank`, running statistics included; versions are zeros. */
 void train_strategy_place(const struct train_strategy *strategy,
@@ -156,6 +176,10 @@ struct train_choice train_strategy_auto(bool several);
 
 /* An error where the strategy is for one worker and there are more. */
 base_status train_strategy_serves(const struct train_strategy *strategy, int workers);
+
+/* An error where the job asks for an aggregator that is unknown, or that the strategy has no use
+ * for. */
+base_status train_strategy_aggregates(const struct train_strategy *strategy, const char *aggregate);
 
 /* For combine: sums the head. A worker that comes early waits for the others here. */
 base_status train_exchange_head(struct train_exchange *x);

@@ -19,6 +19,7 @@
 #include "nn/simd/simd.h"
 #include "train/memory.h"
 #include "train/server.h"
+#include "train/settings.h"
 #include "train/step.h"
 
 enum { MAX_TASKS = 4 * COMM_MAX_WORKERS };
@@ -269,7 +270,8 @@ static base_status ps_compute(struct train_session *s)
                                         .correct = step->outcome.correct,
                                         .seen = step->outcome.seen,
                                         .stop = train_team_stopping(&s->team),
-                                        .renew = train_team_outdated(&s->team)};
+                                        .renew = train_team_outdated(&s->team),
+                                        .news = train_settings_are_news(s)};
 out:
     return st;
 }
@@ -304,7 +306,7 @@ static void ps_tell(struct train_session *s)
 {
     struct ps *p = s->strategy_state;
     struct train_finished *told = NULL;
-    int count = p->serves ? train_server_take_told(&p->server, &told) : 0;
+    int count = p->serves ? train_server_take_told(&p->server, &told, &p->staleness) : 0;
 
     for (int i = 0; i < count; i++) {
         struct train_step step = {.began = p->told,
@@ -399,7 +401,6 @@ static base_status ps_begin(struct train_session *s, int64_t goal)
     p->serves = true;
     TRY(train_server_open(&p->server, s, p->servers, p->number, rules, end, p->left,
                           p->left_count));
-    p->server.staleness = &p->staleness;
     TRY(train_server_start(&p->server));
 out:
     return st;
@@ -437,6 +438,7 @@ static void ps_arrive(struct train_session *s)
     at->seen = a->seen;
     s->verdict.stop = a->stop;
     s->verdict.renew = a->renew;
+    s->verdict.news = a->news;
     p->number = a->number;
     p->left_count = 0;
     s->state.ahead = 0;
@@ -660,18 +662,52 @@ static base_status ps_open(struct train_session *s)
     return BASE_OK;
 }
 
+static base_status ps_check(const void *struct_of)
+{
+    const struct options *options = struct_of;
+
+    if (options->rules.backup > 0 && options->rules.consistency != TRAIN_BSP)
+        return base_fail(BASE_ERR_USAGE,
+                         "backup is for consistency=bsp: under %s no worker waits "
+                         "for the slowest",
+                         train_consistency_names[options->rules.consistency]);
+    return BASE_OK;
+}
+
+static unsigned ps_roles(const struct train_session *s, int rank)
+{
+    bool serves = rank < ps_servers(s->options, s->team.exchange.size);
+
+    return CLUSTER_ROLE_WORKER | (serves ? CLUSTER_ROLE_SERVER : 0);
+}
+
+static json_t *ps_figures(const struct train_session *s)
+{
+    const struct ps *p = s->strategy_state;
+    json_t *ages = json_array();
+    int last = TRAIN_STALENESS;
+
+    while (last > 1 && p->staleness.pushes[last - 1] == 0)
+        last--;
+    for (int i = 0; i < last; i++)
+        json_array_append_new(ages, json_integer(p->staleness.pushes[i]));
+    return json_pack("{s:o, s:I}", "staleness", ages, "reissued",
+                     (json_int_t)p->staleness.reissued);
+}
+
 #define AT(field) offsetof(struct options, field)
 
 /* clang-format off */
 static const struct base_option table[] = {
     {.name = "servers", .argument = "K", .kind = BASE_INT, .offset = AT(servers), .max = COMM_MAX_WORKERS,
      .help = "processes that serve, too; 0: 2 of three processes and more, otherwise 1"},
-    {.name = "consistency", .argument = "NAME", .kind = BASE_ENUM, .offset = AT(rules.consistency),
+    {.name = "consistency", .argument = "NAME", .kind = BASE_ENUM, .offset = AT(rules.consistency), .live = true,
      .names = train_consistency_names,
      .help = "bsp: all workers in step; asp: each at its own pace; ssp: not too far apart"},
-    {.name = "staleness", .argument = "S", .kind = BASE_INT, .offset = AT(rules.staleness), .max = 1e6,
+    {.name = "staleness", .argument = "S", .kind = BASE_INT, .offset = AT(rules.staleness), .max = 1e6, .live = true,
      .help = "ssp: blocks that a worker may be ahead of the slowest one"},
     {.name = "backup", .argument = "B", .kind = BASE_INT, .offset = AT(rules.backup), .max = COMM_MAX_WORKERS,
+     .live = true,
      .help = "bsp: a step does not wait for the slowest B workers"},
     {0},
 };
@@ -685,12 +721,15 @@ const struct train_strategy train_strategy_ps = {
     .options = table,
     .options_size = sizeof(struct options),
     .defaults = &(const struct options){.rules = {.consistency = TRAIN_BSP, .staleness = 3}},
+    .check = ps_check,
     .examples = (const char *const[]){"", "servers=1", "servers=3", "consistency=asp",
                                       "consistency=ssp,staleness=1,servers=2", "backup=1", NULL},
     .place = ps_place,
     .reconcile = ps_reconcile,
     .settle = ps_settle,
     .memory = ps_memory,
+    .roles = ps_roles,
+    .figures = ps_figures,
     .state_size = sizeof(struct ps),
     .open = ps_open,
     .leg = ps_leg,
