@@ -145,12 +145,64 @@ static double rate_of(const struct train_server *v, int64_t samples, bool shared
     return shared ? lr : lr * (double)samples / (double)p->batch;
 }
 
+/* The step that is told of next, and its samples. */
+static struct train_finished *add_told(struct train_server *v, int64_t step)
+{
+    const struct train_progress *p = &v->progress;
+    int64_t left = p->ledger.end - p->began.cursor - (step - p->began.step - 1) * p->batch;
+    struct train_finished told = {.step = step, .samples = left < p->batch ? left : p->batch};
+
+    v->told = base_realloc(v->told, (size_t)v->told_count + 1, sizeof *v->told);
+    v->told[v->told_count++] = told;
+    return &v->told[v->told_count - 1];
+}
+
+/* A step that ended with the one before it: what that had more than its own samples is the new
+ * one's, at the same mean. */
+static void divide(struct train_server *v, int64_t step)
+{
+    struct train_finished *next = add_told(v, step), *former = next - 1;
+    int64_t more = former->outcome.seen - former->samples;
+    double part = more > 0 ? (double)more / (double)former->outcome.seen : 0;
+
+    next->lr = former->lr;
+    next->outcome = (struct train_outcome){former->outcome.loss_sum * part,
+                                           (int64_t)((double)former->outcome.correct * part),
+                                           more > 0 ? more : 0};
+    former->outcome.loss_sum -= next->outcome.loss_sum;
+    former->outcome.correct -= next->outcome.correct;
+    former->outcome.seen -= next->outcome.seen;
+}
+
 /* The journal is told of a step when its last sample is in the weights; its figures are those of
- * the entries since the step before. */
+ * the entries since the step before. An entry that fills a hole may end several steps. */
+static void tell(struct train_server *v, const struct train_log_entry *e, int64_t before,
+                 int64_t after)
+{
+    struct train_finished *last;
+
+    if (v->told_count == 0 || v->told[v->told_count - 1].step <= before)
+        add_told(v, before + 1);
+    last = &v->told[v->told_count - 1];
+    last->lr = rate_of(v, 0, true);
+    for (int64_t i = 0; i < e->count; i++) {
+        last->outcome.loss_sum += e->of[i].loss_sum;
+        last->outcome.correct += e->of[i].correct;
+        last->outcome.seen += e->of[i].seen;
+    }
+    for (int64_t step = before + 2; step <= after; step++)
+        divide(v, step);
+}
+
+void train_server_count(struct train_server *v, const struct train_outcome *outcome)
+{
+    if (outcome->seen > 0)
+        add_told(v, v->progress.began.step + 1)->outcome = *outcome;
+}
+
 static void count_entry(struct train_server *v, const struct train_log_entry *e)
 {
     struct train_progress *p = &v->progress;
-    struct train_finished *last;
     struct train_position before, after;
 
     train_progress_position(p, &before);
@@ -164,24 +216,7 @@ static void count_entry(struct train_server *v, const struct train_log_entry *e)
         p->pushes[o->rank] = o->clock + 1;
     }
     train_progress_position(p, &after);
-    if (v->told_count == 0 || v->told[v->told_count - 1].step <= before.step) {
-        v->told = base_realloc(v->told, (size_t)v->told_count + 1, sizeof *v->told);
-        v->told[v->told_count++] = (struct train_finished){.step = before.step + 1};
-    }
-    last = &v->told[v->told_count - 1];
-    last->lr = rate_of(v, 0, true);
-    for (int64_t i = 0; i < e->count; i++) {
-        last->outcome.loss_sum += e->of[i].loss_sum;
-        last->outcome.correct += e->of[i].correct;
-        last->outcome.seen += e->of[i].seen;
-    }
-    for (int64_t step = before.step + 2; step <= after.step; step++) {
-        struct train_finished copy = v->told[v->told_count - 1];
-
-        copy.step = step;
-        v->told = base_realloc(v->told, (size_t)v->told_count + 1, sizeof *v->told);
-        v->told[v->told_count++] = copy;
-    }
+    tell(v, e, before.step, after.step);
 }
 
 static bool has_pushes(const struct train_server *v, const struct train_log_entry *e)

@@ -85,8 +85,8 @@ struct train_progress {
 
 /* A step's samples are all in the weights. */
 struct train_finished {
-    int64_t step;
-    struct train_outcome outcome;
+    int64_t step, samples;
+    struct train_outcome outcome; /* of the entries since the step before it */
     double lr;
 };
 
@@ -148,6 +148,8 @@ int train_server_slices(size_t floats, int rank, int servers, struct train_slice
 base_status train_server_open(struct train_server *server, struct train_session *session,
                               int servers, uint64_t number, struct train_rules rules, int64_t end,
                               const struct train_span *done, int done_count);
+/* Before the start: samples that count for the journal's next step already. */
+void train_server_count(struct train_server *server, const struct train_outcome *outcome);
 /* Takes messages until every worker has said goodbye. */
 base_status train_server_start(struct train_server *server);
 /* Waits for that; then all that it had to send is sent. */

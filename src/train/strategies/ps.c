@@ -42,8 +42,7 @@ struct ps {
     struct train_call_body heads[COMM_MAX_WORKERS], pull, bye;
     struct train_slice slices[COMM_MAX_WORKERS][2]; /* that each server keeps */
     int servers;
-    int64_t clock; /* of this worker's pushes in this view; `entered` of them have an answer */
-    int64_t entered;
+    int64_t clock;   /* of this worker's pushes in this view */
     uint64_t number; /* of the view's newest entry, at a meeting */
     bool blocks;     /* the task serves blocks now */
 
@@ -52,10 +51,12 @@ struct ps {
     uint32_t view;
     int rank;
     struct train_step step;
-    bool computing;
+    int64_t step_number;    /* of that block, as the task knows it */
+    bool computing, pushed; /* the block under way has no answer; it was pushed */
 
     struct train_span left[TRAIN_MAX_SPANS + 1]; /* samples above the cursor that are done */
     int left_count;
+    struct train_outcome unfinished; /* of the step after the position, from before a loss */
     struct train_staleness staleness;
     double told;                   /* when the journal was told of a step … */
     struct train_clock told_clock; /* … and the clock then */
@@ -166,9 +167,8 @@ static base_status ps_take_answer(struct train_session *s)
                             sizeof p->answer, ps_task(p));
     TRY(ps_wait(s)); /* for the push, too: its gradients are written anew */
     train_fault_at(&s->fault, "answer", p->answer.step + 1);
-    if (p->answer.clock > p->entered)
+    if (p->computing && p->answer.clock == p->clock)
         s->samples += p->outline.block.count;
-    p->entered = p->clock;
     train_clock_enter(&s->clock, was);
 out:
     return st;
@@ -256,7 +256,9 @@ static base_status ps_compute(struct train_session *s)
 
     TRY(ps_prepare(s));
     p->computing = true;
+    p->pushed = false;
     TRY(train_step_compute(s, step));
+    p->step_number = s->team.exchange.step;
     if (step->batch.count != a->block.count)
         TRY(base_fail(BASE_ERR_INTERNAL, "%u samples of a block of %lld", step->batch.count,
                       (long long)a->block.count));
@@ -284,6 +286,7 @@ static void ps_push(struct train_session *s)
     int copies = p->servers > 1 ? 2 : 1;
 
     train_fault_at(&s->fault, "combine", step);
+    p->pushed = true;
     for (int i = 0; i < p->servers; i++) {
         if (i != s->team.exchange.rank) {
             ps_send(s, i, TRAIN_CALL_PUSH, &p->outline, sizeof p->outline);
@@ -311,7 +314,7 @@ static void ps_tell(struct train_session *s)
     for (int i = 0; i < count; i++) {
         struct train_step step = {.began = p->told,
                                   .before = p->told_clock,
-                                  .batch = {.whole = (uint32_t)told[i].outcome.seen},
+                                  .batch = {.whole = (uint32_t)told[i].samples},
                                   .outcome = told[i].outcome,
                                   .update = {.hyper = {.lr = told[i].lr}}};
 
@@ -401,6 +404,8 @@ static base_status ps_begin(struct train_session *s, int64_t goal)
     p->serves = true;
     TRY(train_server_open(&p->server, s, p->servers, p->number, rules, end, p->left,
                           p->left_count));
+    train_server_count(&p->server, &p->unfinished);
+    p->unfinished = (struct train_outcome){0};
     TRY(train_server_start(&p->server));
 out:
     return st;
@@ -446,6 +451,7 @@ static void ps_arrive(struct train_session *s)
 }
 
 static void ps_claim(struct train_session *s, bool current);
+static void ps_resolve(struct train_session *s, const struct train_progress *progress);
 
 static void ps_close_server(struct ps *p)
 {
@@ -464,19 +470,21 @@ static void ps_fail(struct train_session *s, base_status st)
         train_server_abandon(&p->server);
     if (!alone)
         base_ignore(comm_engine_end(s->team.group)); /* why it failed is known */
-    if (p->computing)
-        train_step_undo(s, &p->step, st);
-    else if (st == BASE_ERR_PEER_LOST)
+    if (st == BASE_ERR_PEER_LOST)
         train_clock_lost(&s->clock, &p->told_clock);
     else
         train_clock_enter(&s->clock, TRAIN_COMPUTE);
-    p->computing = false;
+    if (p->computing && !p->pushed) {
+        s->task->undo(s);
+        p->computing = false;
+    }
     if (p->serves)
         train_server_land(&p->server);
     if (!alone) {
         ps_claim(s, true);
         return;
     }
+    ps_resolve(s, &p->server.progress);
     p->dirty = false;
     ps_close_server(p);
 }
@@ -528,6 +536,22 @@ static void ps_claim(struct train_session *s, bool current)
     for (int i = 0; p->serves && current && i < p->server.slice_count; i++)
         for (enum train_group g = TRAIN_WEIGHTS; g <= TRAIN_SLOTS; g++)
             ps_add_claim(s, g, p->server.slices[i].from, p->server.slices[i].count);
+}
+
+/* Whether the push that has no answer is in the log is known now. */
+static void ps_resolve(struct train_session *s, const struct train_progress *progress)
+{
+    struct ps *p = s->strategy_state;
+
+    if (!p->computing)
+        return;
+    p->computing = false;
+    if (progress->pushes[p->rank] == p->clock) {
+        s->samples += p->outline.block.count;
+        return;
+    }
+    s->team.exchange.step = p->step_number;
+    s->task->undo(s);
 }
 
 struct ps_note {
@@ -583,9 +607,7 @@ static base_status ps_share_progress(struct train_session *s, int source)
     s->state.ahead = 0;
     for (int i = 0; i < p->left_count; i++)
         s->state.ahead += p->left[i].count;
-    if (progress->pushes[p->rank] > p->entered)
-        s->samples += p->outline.block.count;
-    p->entered = p->clock;
+    ps_resolve(s, progress);
 out:
     base_free(progress);
     return st;
@@ -639,12 +661,20 @@ static void ps_settle(struct train_session *s, struct train_version version)
 
     if (!p->dirty)
         return;
+    if (p->serves)
+        ps_resolve(s, &p->server.progress);
+    p->unfinished = (struct train_outcome){0};
+    if (version.step >= 0) {
+        ps_tell(s); /* steps that were completed after the loss */
+        if (p->serves && p->server.told_count > 0)
+            p->unfinished = p->server.told[0].outcome;
+    }
     if (version.step < 0 && p->serves && p->server.servers <= 2 &&
         train_progress_spans(&p->server.progress, p->left) == 0) {
         s->state.claims.count = 0;
         s->state.ahead = 0;
     }
-    p->dirty = false;
+    p->dirty = p->computing = false;
     ps_close_server(p);
 }
 
@@ -654,7 +684,7 @@ static base_status ps_open(struct train_session *s)
     struct ps *p = s->strategy_state;
 
     p->number = 0;
-    p->clock = p->entered = 0;
+    p->clock = 0;
     p->blocks = false;
     if (s->job->sync_bn && (options->rules.consistency != TRAIN_BSP || options->rules.backup > 0))
         return base_fail(BASE_ERR_USAGE, "--sync-bn needs workers that compute at the same time: "
