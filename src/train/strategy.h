@@ -110,6 +110,10 @@ struct train_strategy {
      * do not touch; pure arithmetic, the same on every worker. NULL: everything. Running statistics
      * are everywhere and none of its business. `wanted` is empty before; versions do not matter. */
     void (*place)(const struct train_placing *placing, int rank, struct train_holds *wanted);
+    /* The next view has been met, and no holds are told yet. Collective, on every worker of the
+     * view, also on those that have no state. Workers that left a leg half-way may find out
+     * together how far it came, and claim what they have then. NULL: each knows by itself. */
+    base_status (*reconcile)(struct train_session *session);
     /* The next view has been met, and `version` was found to be committed ({-1, -1}: none, all go
      * back to a checkpoint). A worker whose last step was neither done nor undone, which its
      * claims (train/state.h) tell, completes it or gives it up; its claims are then of that
