@@ -117,6 +117,18 @@ static bool lacks(const struct train_session *s, const struct train_agreed *a,
     return yes;
 }
 
+/* Room for those that come from others, beside this worker's own. */
+static base_status take_own_statistics(const struct train_session *s, struct refill *r)
+{
+    base_status st = BASE_OK;
+    size_t floats = nn_graph_stat_floats(s->state.graph);
+
+    TRY(base_tensor(floats, sizeof(float), "the statistics of another worker", &r->statistics));
+    memcpy(r->statistics, s->state.statistics, floats * sizeof(float));
+out:
+    return st;
+}
+
 static base_status make_room(struct train_session *s, const struct train_agreed *a,
                              struct refill *r)
 {
@@ -133,8 +145,7 @@ static base_status make_room(struct train_session *s, const struct train_agreed 
         r->made[g] = true;
     }
     if (!anew && lacks(s, a, TRAIN_STATISTICS))
-        TRY(base_tensor(nn_graph_stat_floats(s->state.graph), sizeof(float),
-                        "the statistics of another worker", &r->statistics));
+        TRY(take_own_statistics(s, r));
 out:
     return st;
 }
@@ -174,9 +185,10 @@ static base_status fill(struct train_session *s, struct train_agreed *a, bool fi
                         struct refill *r)
 {
     base_status st = BASE_OK;
-    bool lent = train_strategy_lends(s->strategy, s->options).gradients;
+    bool elsewhere =
+        train_strategy_lends(s->strategy, s->options).gradients || s->strategy->stages != NULL;
 
-    TRY(train_team_begin(&s->team, lent ? 0 : s->state.floats)); /* lent ones have another place */
+    TRY(train_team_begin(&s->team, elsewhere ? 0 : s->state.floats)); /* for the gradients */
     train_agree_places(s, a);
     TRY(make_room(s, a, r));
     TRY(s->task->fit(s));

@@ -36,6 +36,7 @@ out:
 /* An outer step by less than the mean change counts a sample in part; this one is the mean. */
 static const char WHOLE_OUTER_STEP[] = "k=4,outer-lr=1,outer-momentum=0";
 
+/* Not one with stages: it computes layers itself, and the model that counts has none to compute. */
 static char *draw_strategy(void)
 {
     const struct train_strategy *all[64], *s;
@@ -43,7 +44,7 @@ static char *draw_strategy(void)
     const char *options = "";
 
     for (size_t i = 0; i < train_strategy_count; i++)
-        if (!train_strategy_registry[i]->alone)
+        if (!train_strategy_registry[i]->alone && train_strategy_registry[i]->stages == NULL)
             all[count++] = train_strategy_registry[i];
     s = all[sim_random(count)];
     while (s->examples != NULL && s->examples[examples] != NULL)

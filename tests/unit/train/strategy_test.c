@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "support/nets.h"
 #include "train/update.h"
 
 static void test_every_strategy_is_complete(void **state)
@@ -40,10 +41,11 @@ static void test_every_strategy_is_complete(void **state)
 
 /* Ranges in ascending order that do not touch; together the workers hold everything. */
 static void check_place(const struct train_strategy *strategy, const void *options, int size,
-                        uint64_t floats)
+                        const struct nn_graph *graph)
 {
+    uint64_t floats = nn_graph_weight_floats(graph);
     struct train_placing placing = {
-        .options = options, .size = size, .floats = {floats, floats, 8}};
+        .options = options, .size = size, .floats = {floats, floats, 8}, .graph = graph};
     struct train_holds *held = base_calloc((size_t)size, sizeof *held);
     struct train_version version;
 
@@ -73,8 +75,14 @@ static void test_places_cover_everything(void **state)
 
             assert_int_equal(train_strategy_find(text, &found, &options), BASE_OK);
             for (int size = 1; size <= 9; size++)
-                for (uint64_t floats = 16; floats < 100000; floats = floats * 3 + 16)
-                    check_place(strategy, options, size, floats);
+                for (int width = 1; width < 4; width++) {
+                    char *model = base_format("mlp:%dx%d", width * width * 8, width);
+                    struct nn_graph *graph = support_zoo(model);
+
+                    check_place(strategy, options, size, graph);
+                    nn_graph_free(graph);
+                    base_free(model);
+                }
             base_free(options);
             base_free(text);
         }
