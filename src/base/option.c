@@ -226,6 +226,48 @@ base_status base_option_set(const struct base_option *row, const char *mark, con
     return base_fail(BASE_ERR_INTERNAL, "option %s has no kind", row->name);
 }
 
+/* One "option=value"; a flag may stand alone. */
+static base_status set_named(const struct base_option *options, const char *kind, const char *name,
+                             char *text, void *settings)
+{
+    char *value = strchr(text, '=');
+    struct base_option row;
+
+    if (value != NULL)
+        *value++ = '\0';
+    if (base_option_find(options, text, strlen(text), &row) < 0)
+        return base_fail(BASE_ERR_USAGE, "%s %s has no option '%s'", kind, name, text);
+    if (value == NULL && row.kind != BASE_FLAG)
+        return base_fail(BASE_ERR_USAGE, "%s %s: %s takes a value, %s=%s", kind, name, text, text,
+                         row.argument);
+    return base_prefix(base_option_set(&row, "", value != NULL ? value : "on", settings), "%s %s",
+                       kind, name);
+}
+
+base_status base_options_parse(const struct base_option *options, const char *kind,
+                               const char *name, const void *defaults, size_t size,
+                               const char *text, void **settings_p)
+{
+    base_status st = BASE_OK;
+    /* Texts among the options point into a copy of `text`, which lies after the struct. */
+    size_t length = strlen(text) + 1;
+    char *settings = base_calloc(1, size + length), *copy = settings + size, *rest = NULL, *list;
+
+    *settings_p = NULL;
+    if (defaults != NULL)
+        memcpy(settings, defaults, size);
+    memcpy(copy, text, length);
+    list = strchr(copy, ':');
+    for (char *at = list != NULL ? strtok_r(list + 1, ",", &rest) : NULL; at != NULL;
+         at = strtok_r(NULL, ",", &rest))
+        TRY(set_named(options, kind, name, at, settings));
+    *settings_p = settings;
+    settings = NULL;
+out:
+    base_free(settings);
+    return st;
+}
+
 char *base_option_text(const struct base_option *row, const void *settings)
 {
     const void *at = field(row, settings);

@@ -45,6 +45,7 @@ struct base_option {
     const void *registry;     /* (base/registry.h) of BASE_NAME; of BASE_TEXT for --help alone */
     const char *help;         /* one line; --help adds names and default */
     bool local;               /* about this call, not about the job: never in run.json */
+    bool live;                /* of a strategy: may change while the job runs (`paceline set`) */
     const struct base_option *table;
 };
 
@@ -67,6 +68,14 @@ const char *base_option_choice(const struct base_option *row, size_t index);
 base_status base_option_set(const struct base_option *row, const char *mark, const char *text,
                             void *settings);
 void base_option_copy(const struct base_option *row, const void *from, void *to);
+
+/* Settings of a plug-in that a person names with its options, "NAME" or "NAME:option=value,…": a
+ * new struct of `size` bytes, `defaults` (NULL: zeros) changed by what follows the colon of `text`.
+ * Texts among them live as long as the struct; base_free. `kind` and `name` are for messages:
+ * "strategy", "ddp". */
+base_status base_options_parse(const struct base_option *options, const char *kind,
+                               const char *name, const void *defaults, size_t size,
+                               const char *text, void **settings_p);
 
 /* The value as a person would write it, or NULL when there is none; base_free. */
 char *base_option_text(const struct base_option *row, const void *settings);

@@ -11,7 +11,9 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "cli/ratings_info.h"
+#include "cli/ratings_quality.h"
 #include "nn/threads.h"
 #include "recsys/model.h"
 #include "recsys/split.h"
@@ -97,6 +99,25 @@ out:
     return st;
 }
 
+/* What --lists and --pictures ask for: more figures for the test's object, more lines, pictures. */
+static base_status judge(const struct bench *t, const struct cli_bench_ratings *b, json_t *test,
+                         struct base_str *lines)
+{
+    base_status st = BASE_OK;
+    struct recsys_quality quality;
+
+    if (b->lists == 0 && b->pictures == NULL)
+        return BASE_OK;
+    TRY(recsys_quality(t->fit, &t->by_user, &t->test, b->lists > 0 ? (uint32_t)b->lists : 10, NAN,
+                       &quality));
+    json_object_update_new(test, cli_quality_json(t->fit, &quality));
+    cli_quality_text(t->fit, &quality, lines);
+    if (b->pictures != NULL)
+        TRY(cli_quality_pictures(t->fit, &t->test, &quality, b->pictures));
+out:
+    return st;
+}
+
 static base_status report(const struct bench *t, const struct cli_bench_ratings *b,
                           const struct train_pace_summary *p)
 {
@@ -104,29 +125,35 @@ static base_status report(const struct bench *t, const struct cli_bench_ratings 
     struct recsys_score score = {0};
     double mae, rmse;
     const double rate = (double)t->by_user.count / p->median;
-    json_t *json = NULL;
+    json_t *json = NULL, *test = NULL;
+    struct base_str lines = {0};
 
     TRY(recsys_score(t->fit, &t->test, 0, t->test.rows, &score));
     mae = score.absolute / score.count;
     rmse = sqrt(score.squared / score.count);
     if (!isfinite(rmse))
         TRY(base_fail(BASE_ERR_DIVERGED, "%s diverged: its guesses are not numbers", b->model));
-    json = json_pack(
-        "{s:i, s:s, s:i, s:I, s:I, s:I, s:f, s:f, s:{s:f, s:f}, s:f, s:{s:f, s:f}, s:I}", "schema",
-        1, "model", b->model, "threads", t->threads, "train", (json_int_t)t->by_user.count, "tests",
-        (json_int_t)t->test.count, "sweeps", (json_int_t)t->fit->sweeps, "load_seconds",
-        t->load_seconds, "setup_seconds", t->setup_seconds, "seconds", "median", p->median, "min",
-        p->min, "updates_per_second", rate, "test", "mae", mae, "rmse", rmse, "peak_memory_bytes",
-        (json_int_t)base_peak_memory());
+    test = json_pack("{s:f, s:f}", "mae", mae, "rmse", rmse);
+    TRY(judge(t, b, test, &lines));
+    json = json_pack("{s:i, s:s, s:i, s:I, s:I, s:I, s:f, s:f, s:{s:f, s:f}, s:f, s:O, s:I}",
+                     "schema", 1, "model", b->model, "threads", t->threads, "train",
+                     (json_int_t)t->by_user.count, "tests", (json_int_t)t->test.count, "sweeps",
+                     (json_int_t)t->fit->sweeps, "load_seconds", t->load_seconds, "setup_seconds",
+                     t->setup_seconds, "seconds", "median", p->median, "min", p->min,
+                     "updates_per_second", rate, "test", test, "peak_memory_bytes",
+                     (json_int_t)base_peak_memory());
     if (b->json)
         TRY(base_json_print(json));
     else
         printf("%s, %llu ratings, %d threads: %lld sweeps, median %.4f s, best %.4f s; %.1f M "
-               "ratings/s; test RMSE %.4f, MAE %.4f\n",
+               "ratings/s; test RMSE %.4f, MAE %.4f\n%s",
                b->model, (unsigned long long)t->by_user.count, t->threads,
-               (long long)t->fit->sweeps, p->median, p->min, rate / 1e6, rmse, mae);
+               (long long)t->fit->sweeps, p->median, p->min, rate / 1e6, rmse, mae,
+               lines.length > 0 ? lines.text : "");
 out:
     json_decref(json);
+    json_decref(test);
+    base_str_fini(&lines);
     return st;
 }
 

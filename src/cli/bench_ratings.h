@@ -14,6 +14,8 @@ struct cli_bench_ratings {
     const char *data, *model, *split;
     int64_t seed;
     int threads;
+    int lists;            /* items of each user's list that is judged; 0: none are */
+    const char *pictures; /* the folder for pictures of guesses; NULL: none */
     bool json;
 };
 

@@ -33,6 +33,10 @@ struct cli_runs_args {
 extern const struct base_option cli_runs_options[];
 extern const struct cli_runs_args cli_runs_defaults;
 
+/* The socket at which a running job can be asked: `name` is a run's name or folder, or the socket
+ * itself. It need not be there; base_free. */
+char *cli_run_socket(const char *runs_dir, const char *name);
+
 /* Sorts a list of objects by one of their fields, the best or lowest first: accuracies and speeds
  * from high to low, other numbers from low to high, texts by the alphabet, null last. */
 void cli_sort(json_t *list, const char *key);

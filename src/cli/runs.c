@@ -4,7 +4,9 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "cli/cli.h"
 
@@ -24,6 +26,17 @@ const struct base_option cli_runs_options[] = {
 };
 
 const struct cli_runs_args cli_runs_defaults = {.runs_dir = "runs"};
+
+char *cli_run_socket(const char *runs_dir, const char *name)
+{
+    struct stat file;
+
+    if (stat(name, &file) == 0 && S_ISSOCK(file.st_mode))
+        return base_strdup(name);
+    if (base_is_dir(name))
+        return base_format("%s/status", name);
+    return base_format("%s/%s/status", runs_dir, name);
+}
 
 static bool high_is_good(const char *key)
 {

@@ -17,6 +17,7 @@ base_status cli_train_check(const struct train_job *job, int workers, int *least
     TRY(train_job_check(job));
     TRY(train_strategy_find(train_job_strategy(job, true), &strategy, &options));
     TRY(train_strategy_serves(strategy, workers));
+    TRY(train_strategy_aggregates(strategy, job->aggregate));
     TRY(nn_kernelplan_check(job->kernels));
     if (job->resume == NULL) /* a run has its model with it */
         TRY(nn_model_text(job->model, &model));

@@ -369,7 +369,7 @@ out:
 }
 
 static base_status run(const struct cluster_launch *launch, const struct cluster_setup *setup,
-                       json_t **result_p)
+                       const struct cluster_program *const *programs, json_t **result_p)
 {
     struct agent *a = base_calloc(1, sizeof *a);
     struct pollfd fds[MAX_FDS];
@@ -378,6 +378,7 @@ static base_status run(const struct cluster_launch *launch, const struct cluster
     *result_p = NULL;
     a->launch = launch;
     a->setup = setup;
+    a->programs = programs;
     a->bell = -1;
     TRY(set_up(a, setup));
     while (!cluster_steward_over(&a->steward, base_now())) {
@@ -400,12 +401,13 @@ base_status cluster_agent_run(const struct cluster_setup *setup, json_t **result
     *result_p = NULL;
     if (setup->launch.idle)
         return BASE_OK;
-    return run(&setup->launch, setup, result_p);
+    return run(&setup->launch, setup, setup->programs, result_p);
 }
 
-base_status cluster_agent_join(const struct cluster_launch *launch)
+base_status cluster_agent_join(const struct cluster_launch *launch,
+                               const struct cluster_program *const *programs)
 {
     json_t *none;
 
-    return run(launch, NULL, &none);
+    return run(launch, NULL, programs, &none);
 }

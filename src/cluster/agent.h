@@ -11,15 +11,17 @@
 #include "base/events.h"
 #include "base/json.h"
 #include "cluster/launch.h"
+#include "cluster/worker.h"
 
 struct cluster_setup {
     struct cluster_launch launch;
-    const char *program; /* name of a program of cluster/worker.h */
-    json_t *job;         /* host 0's is the one that counts; others may pass NULL */
-    int least;           /* the fewest workers the program can go on with; 0: every loss ends it */
-    bool joins;          /* the program takes workers that come later */
-    bool restarts;       /* a new worker is started in place of one that died */
-    const char *status;  /* path of the Unix socket that answers `paceline status`; NULL: none */
+    const char *program;                           /* name of a program of cluster/worker.h */
+    const struct cluster_program *const *programs; /* for its `check`; NULL-ended; or NULL */
+    json_t *job;        /* host 0's is the one that counts; others may pass NULL */
+    int least;          /* the fewest workers the program can go on with; 0: every loss ends it */
+    bool joins;         /* the program takes workers that come later */
+    bool restarts;      /* a new worker is started in place of one that died */
+    const char *status; /* path of the Unix socket that answers `paceline status`; NULL: none */
     struct base_events *events; /* host 0: takes the coordinator's, from this thread; or NULL */
     bool one_speaks;   /* rank 0 tells how the job goes: its lines are shown without a label */
     bool steps;        /* its workers do steps; after Ctrl-C they finish the one they are in */
@@ -32,7 +34,9 @@ struct cluster_setup {
  * lines. Where another process of this host is the agent (launch.idle) there is nothing to do. */
 base_status cluster_agent_run(const struct cluster_setup *setup, json_t **result_p);
 
-/* Adds this host's workers to the job whose host 0 listens at launch.master and launch.port. */
-base_status cluster_agent_join(const struct cluster_launch *launch);
+/* Adds this host's workers to the job whose host 0 listens at launch.master and launch.port. It may
+ * come to coordinate the job: `programs` as above. */
+base_status cluster_agent_join(const struct cluster_launch *launch,
+                               const struct cluster_program *const *programs);
 
 #endif

@@ -220,8 +220,11 @@ static base_status lead(struct agent *a)
 {
     base_status st = BASE_OK;
     const struct cluster_succession *s = &a->steward.succession;
-    struct cluster_server_heir heir = {
-        .succession = s, .launch = a->launch, .setup = a->setup, .address = a->address};
+    struct cluster_server_heir heir = {.succession = s,
+                                       .launch = a->launch,
+                                       .setup = a->setup,
+                                       .programs = a->programs,
+                                       .address = a->address};
     struct comm_stream *stream = NULL;
     int pair[2] = {-1, -1};
 

@@ -20,11 +20,12 @@
 struct agent {
     const struct cluster_launch *launch;
     const struct cluster_setup *setup; /* NULL: joined a running job, which can go on without it */
-    struct cluster_steward steward;    /* makes this agent's decisions */
-    struct cluster_server *server;     /* NULL unless this host coordinates */
-    struct comm_mailbox *up;           /* to the coordinator; NULL: it is lost */
-    struct comm_mailbox *old;          /* to the coordinator that was lost; it may come back */
-    struct cluster_peers *peers;       /* other agents; NULL: this host coordinates */
+    const struct cluster_program *const *programs;
+    struct cluster_steward steward; /* makes this agent's decisions */
+    struct cluster_server *server;  /* NULL unless this host coordinates */
+    struct comm_mailbox *up;        /* to the coordinator; NULL: it is lost */
+    struct comm_mailbox *old;       /* to the coordinator that was lost; it may come back */
+    struct cluster_peers *peers;    /* other agents; NULL: this host coordinates */
     struct comm_host *words;
     struct cluster_regions regions;
     struct cluster_process *workers[COMM_MAX_WORKERS]; /* by slot */

@@ -46,10 +46,13 @@ void cluster_coordinator_free(struct cluster_coordinator *c)
         return;
     while (cluster_coordinator_next(c, &link, &message))
         cluster_message_fini(&message);
+    for_each_worker(c, w)
+        json_decref(w->figures);
     json_decref(c->job);
     json_decref(c->result);
     json_decref(c->events);
     json_decref(c->state);
+    cluster_settings_fini(&c->settings);
     base_free(c->program);
     base_free(c->transport);
     base_free(c->folder);
@@ -196,8 +199,10 @@ static void hear_heartbeat(struct cluster_coordinator *c, int host, struct worke
 {
     double *told = w != NULL ? &w->told : &c->hosts[host].told;
 
-    if (w != NULL)
+    if (w != NULL) {
         w->view = m->view;
+        w->roles = m->roles;
+    }
     *(w != NULL ? &w->load : &c->hosts[host].load) = m->load;
     if (now - *told < 1.0)
         return;
@@ -306,6 +311,13 @@ static base_status hear_worker(struct cluster_coordinator *c, int host,
     case CLUSTER_EXITED:
         hear_exit(c, w, m, now);
         break;
+    case CLUSTER_FIGURES:
+        json_decref(w->figures);
+        w->figures = json_incref(m->body);
+        break;
+    case CLUSTER_APPLIED:
+        cluster_coordinator_hear_applied(c, m);
+        break;
     case CLUSTER_FOLDER:
         if (host == c->own && c->folder == NULL) /* other hosts' folders are on other disks */
             c->folder = base_strdup(m->text);
@@ -380,6 +392,8 @@ base_status cluster_coordinator_hear(struct cluster_coordinator *c, int link,
         st = base_fail(BASE_ERR_DATA, "host %d joins twice", host);
     else if (m->type == CLUSTER_STOP)
         hear_stop(c, m, now);
+    else if (m->type == CLUSTER_SETTINGS)
+        cluster_coordinator_hear_settings(c, m);
     else if (m->type == CLUSTER_HEARTBEAT && m->id == 0)
         hear_heartbeat(c, host, NULL, m, now);
     else if (m->type != CLUSTER_VOTE) /* a vote may come late */

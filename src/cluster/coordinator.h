@@ -19,6 +19,7 @@ struct cluster_coordinator_setup {
     const char *name;       /* the job's random name */
     const char *program;    /* name of a program of cluster/worker.h */
     const json_t *job;      /* the job's description */
+    cluster_check *check;   /* of the program; NULL: nothing can change while the job runs */
     const char *transport;  /* NULL: automatic */
     int hosts;              /* hosts that must be there before the first view */
     int min_workers;        /* with fewer the job ends; 0: not asked for, `least` counts */
@@ -34,7 +35,8 @@ struct cluster_coordinator *cluster_coordinator_new(const struct cluster_coordin
 /* Makes the successor of a lost coordinator, on host `own`, in `term`. It waits a moment for the
  * reports of the hosts whose agents it leads (cluster_coordinator_lead) and goes on with those. */
 struct cluster_coordinator *cluster_coordinator_succeed(const struct cluster_state *state,
-                                                        uint32_t own, uint32_t term, double now);
+                                                        cluster_check *check, uint32_t own,
+                                                        uint32_t term, double now);
 void cluster_coordinator_free(struct cluster_coordinator *c); /* accepts NULL */
 
 /* Hears a message of the agent on connection `link`, a number that the caller chooses. If it fails,
@@ -61,6 +63,13 @@ const char *cluster_coordinator_name(const struct cluster_coordinator *c); /* th
 
 /* True if this connection is that of a host that has joined and was not lost. */
 bool cluster_coordinator_knows(const struct cluster_coordinator *c, int link);
+
+/* A person changes a setting. It is refused (BASE_ERR_USAGE) where the program would not take it or
+ * the job is not at work, and then nothing has changed. *number_p: the number of the change. */
+base_status cluster_coordinator_set(struct cluster_coordinator *c, const char *name,
+                                    const char *value, double now, uint32_t *number_p);
+/* The step from which on that change, or a later one, holds; -1: no worker has told it yet. */
+int64_t cluster_coordinator_holds_from(const struct cluster_coordinator *c, uint32_t number);
 
 /* Takes the next message that the coordinator wants sent; false: there is none. The caller owns the
  * message. */

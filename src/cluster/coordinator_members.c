@@ -175,6 +175,7 @@ void cluster_coordinator_evict(struct cluster_coordinator *c, struct worker *w, 
 void cluster_coordinator_forget(struct cluster_coordinator *c, struct worker *w)
 {
     c->gaps |= w->member && w->state == WORKER_LEAVING; /* a worker that is done leaves no gap */
+    json_decref(w->figures);
     *w = (struct worker){0};
 }
 
@@ -293,6 +294,7 @@ void cluster_coordinator_order(struct cluster_coordinator *c, int index, int wor
                        c->program, "job", c->job, "transport", c->transport, "silence",
                        c->setup.silence, "launch", "workers", c->of_each, "hosts", c->setup.hosts);
     cluster_coordinator_say(c, h->link, &m);
+    cluster_coordinator_say_settings(c, index);
 }
 
 /* Starts the job once all its hosts are there. Guests that are there, too, may leave again: the job

@@ -2,7 +2,8 @@
  *
  * The coordinator's state, shared by its files: coordinator.c hears, coordinator_join.c lets hosts
  * in, coordinator_members.c decides which workers are in, coordinator_state.c provides for a
- * successor, coordinator_succeed.c is one, coordinator_say.c words messages, events and status.
+ * successor, coordinator_succeed.c is one, coordinator_settings.c has what a person changes,
+ * coordinator_say.c words messages, events and status.
  */
 #ifndef CLUSTER_COORDINATOR_PRIVATE_H
 #define CLUSTER_COORDINATOR_PRIVATE_H
@@ -46,6 +47,8 @@ struct worker {
     int64_t pid;
     double since; /* when it was ordered */
     struct cluster_load load;
+    uint32_t roles;   /* bits of enum cluster_role; 0: it has not told yet */
+    json_t *figures;  /* that its program counts; NULL: none */
     double told;      /* when its last heartbeat became an event */
     uint64_t accuses; /* bits: the accused, as entries of the worker table */
     double suspected; /* when it was first accused; 0: it is not */
@@ -118,8 +121,11 @@ struct cluster_coordinator {
     char end_text[1024];
     json_t *result;
     uint32_t result_id;
-    uint32_t done_view; /* the last view in which a worker gave a result */
-    char *folder;       /* NULL: no worker has told yet */
+    uint32_t done_view;               /* the last view in which a worker gave a result */
+    char *folder;                     /* NULL: no worker has told yet */
+    struct cluster_settings settings; /* what a person has changed */
+    uint32_t applied;                 /* the newest change that a worker has told to hold … */
+    int64_t applied_step;             /* … from this step on */
     struct letter *first, *last;
     json_t *events;
 };
@@ -198,6 +204,16 @@ base_status cluster_coordinator_hear_report(struct cluster_coordinator *c, int l
                                             const struct cluster_message *m, double now);
 /* RESUMING: goes on once all hosts have reported, or are not waited for any more. */
 void cluster_coordinator_resume(struct cluster_coordinator *c, double now);
+
+/* ---- coordinator_settings.c ---- */
+
+/* Tells the settings to that host's agent (-1: to all), unless nothing was changed. */
+void cluster_coordinator_say_settings(struct cluster_coordinator *c, int host);
+/* An agent may know of a change that the lost coordinator told no other host. */
+void cluster_coordinator_hear_settings(struct cluster_coordinator *c,
+                                       const struct cluster_message *m);
+void cluster_coordinator_hear_applied(struct cluster_coordinator *c,
+                                      const struct cluster_message *m);
 
 /* ---- coordinator_say.c ---- */
 

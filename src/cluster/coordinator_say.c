@@ -173,6 +173,9 @@ static json_t *worker_json(const struct cluster_coordinator *c, const struct wor
                                state_names[w->state], "cpu", w->load.cpu, "memory", w->load.memory,
                                "step", (json_int_t)w->load.step, "step_rate", w->load.step_rate);
 
+    json_object_set_new(object, "roles", cluster_roles_json(w->roles));
+    json_object_set_new(object, "figures",
+                        w->figures != NULL ? json_incref(w->figures) : json_null());
     json_object_set_new(object, "rank",
                         w->member ? json_integer(comm_view_rank(&c->view, w->id)) : json_null());
     return object;

@@ -53,6 +53,7 @@ static void fill_state(const struct cluster_coordinator *c, struct cluster_state
         .done_view = c->done_view,
         .result_id = c->result_id,
         .result = c->result,
+        .settings = c->settings,
         .view = c->view,
     };
     for (uint32_t i = 0; i < c->view.size; i++) /* `done` has those of the view */

@@ -55,13 +55,15 @@ static void take_members(struct cluster_coordinator *c, double now)
     }
 }
 
-struct cluster_coordinator *cluster_coordinator_succeed(const struct cluster_state *s, uint32_t own,
+struct cluster_coordinator *cluster_coordinator_succeed(const struct cluster_state *s,
+                                                        cluster_check *check, uint32_t own,
                                                         uint32_t term, double now)
 {
     const struct cluster_coordinator_setup setup = {
         .name = s->name,
         .program = s->program,
         .job = s->job,
+        .check = check,
         .transport = s->transport[0] != '\0' ? s->transport : NULL,
         .hosts = s->first_hosts,
         .min_workers = s->asked,
@@ -88,6 +90,7 @@ struct cluster_coordinator *cluster_coordinator_succeed(const struct cluster_sta
     c->done_view = s->done_view;
     c->result_id = s->result_id;
     c->result = json_incref(s->result);
+    cluster_settings_take(&c->settings, s->settings.number, s->settings.values);
     if (s->stopping)
         snprintf(c->stop_text, sizeof c->stop_text, "it was asked to before host %u was lost",
                  s->leader);
@@ -301,6 +304,7 @@ void cluster_coordinator_resume(struct cluster_coordinator *c, double now)
     c->view.number = newest_view(c);
     lose_missing(c, now);
     tell_losses_again(c);
+    cluster_coordinator_say_settings(c, -1);
     if (c->stop_text[0] != '\0' && c->phase == RUNNING) {
         c->phase = STOPPING;
         cluster_coordinator_stop_all(c, 0, c->stop_text, now);

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cluster/settings.h"
+
 enum has { /* what a type has beside the numbers of `fields` */
            ID = 1 << 0,
            HOST = 1 << 1,
@@ -30,6 +32,8 @@ enum has { /* what a type has beside the numbers of `fields` */
            TERM = 1 << 18,
            STATE_TERM = 1 << 19,
            SERIAL = 1 << 20,
+           STEP = 1 << 21,
+           ROLES = 1 << 22,
 };
 
 static const struct {
@@ -37,13 +41,15 @@ static const struct {
     unsigned has;
 } types[CLUSTER_TYPES] = {
     [CLUSTER_READY] = {"ready", ID | PORT | SLOT | PID},
-    [CLUSTER_HEARTBEAT] = {"heartbeat", ID | VIEW | LOAD},
+    [CLUSTER_HEARTBEAT] = {"heartbeat", ID | VIEW | ROLES | LOAD},
     [CLUSTER_SUSPECT] = {"suspect", ID | PEER | VIEW},
     [CLUSTER_RESULT] = {"result", ID | VIEW | BODY},
     [CLUSTER_FAILED] = {"failed", ID | CODE | TEXT},
+    [CLUSTER_FIGURES] = {"figures", ID | BODY},
     [CLUSTER_FOLDER] = {"folder", ID | TEXT},
     [CLUSTER_REGION] = {"region", KEY | BYTES | CODE | TEXT},
     [CLUSTER_EXITED] = {"exited", ID | PID | CODE | SIGNAL | TEXT},
+    [CLUSTER_APPLIED] = {"applied", ID | SERIAL | STEP},
     [CLUSTER_JOIN] = {"join", HOST | WORKERS | VERSION | ADDRESS | PORT | PID | TEXT | BODY},
     [CLUSTER_JOB] = {"job", ID | HOST | SLOT | WORKERS | BODY},
     [CLUSTER_VIEW] = {"view", MEMBERS},
@@ -54,6 +60,7 @@ static const struct {
     [CLUSTER_LEAD] = {"lead", HOST | TERM},
     [CLUSTER_ASK] = {"ask", HOST | TERM | STATE_TERM | SERIAL},
     [CLUSTER_VOTE] = {"vote", HOST | TERM | CODE | BODY},
+    [CLUSTER_SETTINGS] = {"settings", SERIAL | BODY},
     [CLUSTER_LOST] = {"lost", PEER | VIEW | TEXT},
     [CLUSTER_STOP] = {"stop", CODE | TEXT},
 };
@@ -80,6 +87,8 @@ static const struct number {
     {"port", PORT, AT(port), U16, 0, UINT16_MAX},
     {"slot", SLOT, AT(slot), U16, 0, COMM_MAX_WORKERS - 1},
     {"pid", PID, AT(pid), I64, 0, INT32_MAX},
+    {"step", STEP, AT(step), I64, 0, INT64_MAX},
+    {"roles", ROLES, AT(roles), U32, 0, CLUSTER_ALL_ROLES},
     {"code", CODE, AT(code), I32, 0, 255},
     {"signal", SIGNAL, AT(signal), I32, 0, 128},
     {"workers", WORKERS, AT(workers), I32, 1, COMM_MAX_WORKERS},
@@ -272,6 +281,8 @@ base_status cluster_message_from_json(const json_t *object, struct cluster_messa
         TRY(comm_view_from_json(json_object_get(object, "members"), &m->members));
     if (has & BODY)
         TRY(read_body(object, m));
+    if (m->type == CLUSTER_SETTINGS)
+        TRY(cluster_settings_check(m->body));
 out:
     if (st != BASE_OK)
         cluster_message_fini(m);

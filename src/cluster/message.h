@@ -9,11 +9,12 @@
 #define CLUSTER_MESSAGE_H
 
 #include "base/json.h"
+#include "cluster/roles.h"
 #include "comm/mailbox.h"
 #include "comm/view.h"
 
 enum {
-    CLUSTER_PROTOCOL = 4, /* version of control messages; agents with another one are refused */
+    CLUSTER_PROTOCOL = 5, /* version of control messages; agents with another one are refused */
     CLUSTER_MAX_HOSTS = 256,
     CLUSTER_ANY_HOST = 65535, /* JOIN: the coordinator numbers the host */
     CLUSTER_KEY_TEXT = 64,
@@ -28,9 +29,11 @@ enum cluster_type {
     CLUSTER_SUSPECT,   /* worker: `peer` does not answer on this link */
     CLUSTER_RESULT,    /* worker: its work is done, in `view`; `body` is the result */
     CLUSTER_FAILED,    /* worker: gives up by itself: `code` (base_code), `text` */
+    CLUSTER_FIGURES,   /* worker: what its program counts; `body`, for people who look */
     CLUSTER_FOLDER,    /* worker: the job's files are in the folder `text` */
     CLUSTER_REGION,    /* worker → agent and back: shared memory by key */
     CLUSTER_EXITED,    /* agent: worker was reaped: exit code or signal, last lines of its log */
+    CLUSTER_APPLIED,   /* worker: the settings `serial` hold from `step` on, for all workers */
     CLUSTER_JOIN,   /* agent: asks to join with so many workers; `body`: the job as it knows it */
     CLUSTER_REPORT, /* agent, to a new coordinator: the workers it has; `body` */
     /* down: coordinator → agent → worker */
@@ -44,7 +47,9 @@ enum cluster_type {
     CLUSTER_ASK,  /* host `host` would coordinate in `term`, and has this state */
     CLUSTER_VOTE, /* `code` 0: the host agrees; else it does not. `body`: a newer state, or null */
     /* both ways */
-    CLUSTER_LOST, /* up: worker `peer` is dead or silent; down: it left view `view` */
+    CLUSTER_SETTINGS, /* down: what a person has changed, `body` (cluster/settings.h), in the change
+                       * `serial`; up: the same, to a new coordinator */
+    CLUSTER_LOST,     /* up: worker `peer` is dead or silent; down: it left view `view` */
     CLUSTER_STOP, /* up: a person asked; down: save and end. code 0: finish the step; else: groups
                    * are void, every wait ends */
     CLUSTER_TYPES
@@ -66,9 +71,12 @@ struct cluster_message {
     uint32_t view;    /* number */
     uint32_t version; /* JOIN: CLUSTER_PROTOCOL */
     uint32_t term;    /* the coordinator's: 0 for the first, higher for its successors */
-    uint32_t state_term, serial; /* ASK: those of the newest state of the asking host */
+    uint32_t state_term; /* ASK: that of the newest state of the asking host */
+    uint32_t serial;     /* ASK: the same; SETTINGS, APPLIED: number of the newest change */
     uint16_t port, slot;
     int64_t pid;
+    int64_t step;   /* APPLIED */
+    uint32_t roles; /* HEARTBEAT: bits of enum cluster_role */
     int code, signal;
     int workers; /* JOIN, JOB */
     struct cluster_load load;
@@ -77,7 +85,7 @@ struct cluster_message {
     uint64_t bytes;                  /* REGION */
     char address[COMM_ADDRESS_TEXT]; /* JOIN: where the host's workers listen */
     char text[1024];                 /* reason, last words, host name */
-    json_t *body;                    /* JOIN, JOB, RESULT; owned: cluster_message_fini */
+    json_t *body;                    /* of some types; owned: cluster_message_fini */
 };
 
 json_t *cluster_message_to_json(const struct cluster_message *message);

@@ -12,8 +12,9 @@
 #include "base/mem.h"
 #include "cluster/coordinator.h"
 #include "cluster/dials.h"
-#include "cluster/status.h"
+#include "cluster/requests.h"
 #include "cluster/succession.h"
+#include "cluster/worker.h"
 #include "comm/mailbox.h"
 
 enum { LINKS = 2 * COMM_MAX_WORKERS, DOORS = 2 };
@@ -33,8 +34,7 @@ struct cluster_server {
     bool awaiting_folder; /* events and status wait until the program has told its folder */
     struct base_events *events;
     bool own_events;
-    char *status_path;
-    int status;
+    struct cluster_requests *requests; /* NULL: there is no socket to ask at */
     double next_tick;
 };
 
@@ -59,13 +59,21 @@ out:
     return st;
 }
 
+/* What settings the job's program takes while it runs; NULL: none. */
+static cluster_check *check_of(const struct cluster_program *const *programs, const char *name)
+{
+    for (size_t i = 0; programs != NULL && programs[i] != NULL; i++)
+        if (strcmp(programs[i]->name, name) == 0)
+            return programs[i]->check;
+    return NULL;
+}
+
 /* Connects with this host's own agent and takes over fd. */
 static base_status begin(struct cluster_server *s, const struct cluster_launch *l, int fd)
 {
     base_status st = BASE_OK;
     struct comm_stream *stream = NULL;
 
-    s->status = -1;
     st = comm_stream_of(fd, &stream);
     if (st != BASE_OK)
         close(fd);
@@ -82,8 +90,7 @@ static base_status open_outlets(struct cluster_server *s, const struct cluster_s
     s->events = setup->events;
     if (setup->status == NULL)
         return BASE_OK;
-    s->status_path = base_strdup(setup->status);
-    return cluster_status_listen(setup->status, &s->status);
+    return cluster_requests_open(setup->status, &s->requests);
 }
 
 base_status cluster_server_open(const struct cluster_setup *setup, int fd,
@@ -96,6 +103,7 @@ base_status cluster_server_open(const struct cluster_setup *setup, int fd,
     struct cluster_coordinator_setup about = {.name = name,
                                               .program = setup->program,
                                               .job = setup->job,
+                                              .check = check_of(setup->programs, setup->program),
                                               .transport = l->transport,
                                               .hosts = l->hosts,
                                               .min_workers = l->min_workers,
@@ -146,7 +154,8 @@ base_status cluster_server_succeed(const struct cluster_server_heir *heir, int f
     s->own = (int)from->self;
     s->doors[0] = heir->door;
     s->awaiting_folder = from->state.folder;
-    s->coordinator = cluster_coordinator_succeed(&from->state, from->self, from->term, now);
+    s->coordinator = cluster_coordinator_succeed(
+        &from->state, check_of(heir->programs, from->state.program), from->self, from->term, now);
     TRY(begin(s, heir->launch, fd));
     if (heir->setup != NULL)
         TRY(open_outlets(s, heir->setup));
@@ -175,11 +184,10 @@ void cluster_server_close(struct cluster_server *s)
     for (int i = 0; i < DOORS; i++)
         comm_listener_close(s->doors[i]);
     cluster_dials_fini(&s->dials);
-    cluster_status_close(s->status_path, s->status);
+    cluster_requests_close(s->requests);
     if (s->own_events && base_events_close(s->events) != BASE_OK)
         base_warn("%s", base_message());
     cluster_coordinator_free(s->coordinator);
-    base_free(s->status_path);
     base_free(s);
 }
 
@@ -201,8 +209,8 @@ int cluster_server_watch(struct cluster_server *s, struct pollfd *fds, int room)
         if (s->links[i].box != NULL)
             fds[count++] = (struct pollfd){comm_stream_fd(comm_mailbox_stream(s->links[i].box)),
                                            comm_mailbox_events(s->links[i].box), 0};
-    if (s->status >= 0 && count < room)
-        fds[count++] = (struct pollfd){s->status, POLLIN, 0};
+    if (s->requests != NULL)
+        count += cluster_requests_watch(s->requests, fds + count, room - count);
     for (int i = 0; i < DOORS; i++)
         if (s->doors[i] != NULL)
             count += comm_listener_watch(s->doors[i], fds + count, room - count);
@@ -358,7 +366,7 @@ static void send_all(struct cluster_server *s)
 static void enter_folder(struct cluster_server *s)
 {
     const char *folder = cluster_coordinator_folder(s->coordinator);
-    char *events;
+    char *events, *status;
 
     if (folder == NULL)
         return;
@@ -368,9 +376,10 @@ static void enter_folder(struct cluster_server *s)
     if (!s->own_events)
         base_warn("%s", base_message());
     base_free(events);
-    s->status_path = base_format("%s/status", folder);
-    if (cluster_status_listen(s->status_path, &s->status) != BASE_OK)
+    status = base_format("%s/status", folder);
+    if (cluster_requests_open(status, &s->requests) != BASE_OK)
         base_warn("%s", base_message());
+    base_free(status);
 }
 
 static void write_events(struct cluster_server *s)
@@ -403,12 +412,8 @@ base_status cluster_server_step(struct cluster_server *s)
     seek_hosts(s, now);
     if (s->awaiting_folder)
         enter_folder(s);
-    if (s->status >= 0) {
-        json_t *status = cluster_coordinator_status(s->coordinator, now);
-
-        cluster_status_answer(s->status, status);
-        json_decref(status);
-    }
+    if (s->requests != NULL)
+        cluster_requests_step(s->requests, s->coordinator, now);
     send_all(s);
     write_events(s);
     for (int i = 0; i < LINKS; i++) { /* sends what was queued just now without another poll */

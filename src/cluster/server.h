@@ -22,7 +22,8 @@ struct cluster_server_heir {
     const struct cluster_succession *succession;
     const struct cluster_launch *launch;
     const struct cluster_setup *setup; /* NULL: the host has joined the job */
-    const char *address;               /* address of this host */
+    const struct cluster_program *const *programs;
+    const char *address;        /* address of this host */
     struct comm_listener *door; /* its agent's listener, taken over even by a call that fails */
 };
 base_status cluster_server_succeed(const struct cluster_server_heir *heir, int fd,

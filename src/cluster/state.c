@@ -24,6 +24,7 @@ static const struct number {
     {"finished", AT(finished), INT32_MAX, true},
     {"done_view", AT(done_view), UINT32_MAX, false},
     {"result_id", AT(result_id), UINT32_MAX, false},
+    {"settings_number", AT(settings.number), UINT32_MAX, false},
 };
 
 static const struct text {
@@ -47,7 +48,7 @@ enum {
     NUMBERS = sizeof numbers / sizeof numbers[0],
     TEXTS = sizeof texts / sizeof texts[0],
     FLAGS = sizeof flags / sizeof flags[0],
-    OTHERS = 8, /* silence, gather, done, job, result, view, quorum, hosts */
+    OTHERS = 9, /* silence, gather, done, job, result, settings, view, quorum, hosts */
     HOST_FIELDS = 5,
 };
 
@@ -110,6 +111,8 @@ json_t *cluster_state_to_json(const struct cluster_state *s)
     json_object_set_new(object, "done", done_to_json(s));
     json_object_set(object, "job", s->job);
     json_object_set_new(object, "result", s->result != NULL ? json_incref(s->result) : json_null());
+    json_object_set_new(object, "settings",
+                        s->settings.number != 0 ? json_incref(s->settings.values) : json_null());
     json_object_set_new(object, "view",
                         s->view.number != 0 ? comm_view_to_json(&s->view) : json_null());
     json_object_set_new(object, "quorum", quorum_to_json(s));
@@ -213,15 +216,20 @@ static base_status read_bodies(const json_t *object, struct cluster_state *s)
 {
     base_status st = BASE_OK;
     json_t *result = json_object_get(object, "result"), *view = json_object_get(object, "view");
-    json_t *job;
+    json_t *settings = json_object_get(object, "settings"), *job;
 
     TRY(base_json_object(object, "job", &job));
+    if (s->settings.number != 0)
+        TRY(cluster_settings_check(settings));
+    else if (!json_is_null(settings))
+        TRY(base_fail(BASE_ERR_DATA, "\"settings\" without a number"));
     if (!json_is_object(result) && !json_is_null(result))
         TRY(base_fail(BASE_ERR_DATA, "\"result\" is missing or of the wrong type"));
     if (!json_is_null(view))
         TRY(comm_view_from_json(view, &s->view));
     TRY(read_done(object, s));
     s->job = json_incref(job);
+    s->settings.values = s->settings.number != 0 ? json_incref(settings) : NULL;
     s->result = json_is_object(result) ? json_incref(result) : NULL;
 out:
     return st;
@@ -277,6 +285,7 @@ void cluster_state_fini(struct cluster_state *s)
     json_decref(s->job);
     json_decref(s->result);
     s->job = s->result = NULL;
+    cluster_settings_fini(&s->settings);
 }
 
 bool cluster_state_newer(const struct cluster_state *s, uint32_t term, uint32_t serial)

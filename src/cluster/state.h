@@ -9,6 +9,7 @@
 #define CLUSTER_STATE_H
 
 #include "cluster/message.h"
+#include "cluster/settings.h"
 
 struct cluster_state_host {
     bool here;
@@ -35,8 +36,9 @@ struct cluster_state {
     uint32_t done_view; /* the last view in which a worker gave a result */
     uint32_t result_id; /* the worker that gave it; 0: there is none yet */
     json_t *result;
-    struct comm_view view;          /* the newest view; number 0: there is none yet */
-    bool quorum[CLUSTER_MAX_HOSTS]; /* hosts of the last view in which all members have worked */
+    struct cluster_settings settings; /* what a person has changed */
+    struct comm_view view;            /* the newest view; number 0: there is none yet */
+    bool quorum[CLUSTER_MAX_HOSTS];   /* hosts of the last view in which all members have worked */
     int host_count;
     struct cluster_state_host hosts[CLUSTER_MAX_HOSTS];
 };

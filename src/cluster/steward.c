@@ -48,6 +48,7 @@ void cluster_steward_fini(struct cluster_steward *s)
 {
     cluster_succession_fini(&s->succession);
     cluster_report_fini(&s->given);
+    cluster_settings_fini(&s->settings);
 }
 
 bool cluster_steward_looks(const struct cluster_steward *s)
@@ -120,6 +121,13 @@ static void end_alone(struct cluster_steward *s, double now)
     tell_workers(s, &m);
 }
 
+static struct cluster_message settings_message(const struct cluster_steward *s)
+{
+    return (struct cluster_message){.type = CLUSTER_SETTINGS,
+                                    .serial = s->settings.number,
+                                    .body = json_incref(s->settings.values)};
+}
+
 /* Tells the new coordinator what it has to know of this host. */
 static void say_report(struct cluster_steward *s)
 {
@@ -142,6 +150,11 @@ static void say_report(struct cluster_steward *s)
     cluster_message_fini(&m);
     if (s->folder.id != 0)
         say(s, &s->folder);
+    if (s->settings.number != 0) { /* the lost coordinator may have told this host alone */
+        m = settings_message(s);
+        say(s, &m);
+        cluster_message_fini(&m);
+    }
 }
 
 /* Sends what the succession has to say, and does what it has decided. */
@@ -254,6 +267,7 @@ base_status cluster_steward_hear_worker(struct cluster_steward *s, int slot,
     case CLUSTER_HEARTBEAT: /* the agent's next heartbeat passes it on */
         w->view = m->view;
         w->step = m->load.step;
+        w->roles = m->roles;
         forget_regions(s);
         return BASE_OK;
     case CLUSTER_REGION:
@@ -279,6 +293,8 @@ base_status cluster_steward_hear_worker(struct cluster_steward *s, int slot,
         s->folder = *m;
         break;
     case CLUSTER_SUSPECT:
+    case CLUSTER_APPLIED:
+    case CLUSTER_FIGURES:
         break;
     default:
         return base_fail(BASE_ERR_DATA, "a worker does not say '%s'", cluster_type_name(m->type));
@@ -303,6 +319,12 @@ static base_status start_worker(struct cluster_steward *s, uint32_t id, const js
     TRY(s->hands->start(s->agent, slot, id, order));
     /* Until the worker has said `ready`, the coordinator waits for it, --gather seconds. */
     s->wards[slot] = (struct cluster_ward){.id = id, .heard = INFINITY, .step = -1};
+    if (s->settings.number != 0) {
+        struct cluster_message m = settings_message(s);
+
+        s->hands->tell(s->agent, slot, &m);
+        cluster_message_fini(&m);
+    }
 out:
     return st;
 }
@@ -373,6 +395,10 @@ base_status cluster_steward_hear_coordinator(struct cluster_steward *s,
         s->code = m->code <= BASE_ERR_INTERNAL ? (base_code)m->code : BASE_ERR_INTERNAL;
         snprintf(s->words, sizeof s->words, "%s", m->text);
         return BASE_OK;
+    case CLUSTER_SETTINGS:
+        if (cluster_settings_take(&s->settings, m->serial, m->body))
+            tell_workers(s, m);
+        return BASE_OK;
     case CLUSTER_STATE:
         return cluster_succession_learn(&s->succession, s->host, m->body);
     case CLUSTER_VOTE: /* it came late */
@@ -423,11 +449,12 @@ static void send_heartbeats(struct cluster_steward *s, double now)
     {
         m.id = w->id;
         m.view = w->view;
+        m.roles = w->roles;
         m.load = (struct cluster_load){.step = w->step};
         if (s->hands->measure(s->agent, slot_of(s, w), now, &m.load))
             say(s, &m);
     }
-    m.id = 0;
+    m.id = m.roles = 0;
     m.view = s->view.number;
     m.load = (struct cluster_load){.step = -1};
     (void)s->hands->measure(s->agent, -1, now, &m.load);

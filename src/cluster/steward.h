@@ -46,6 +46,7 @@ struct cluster_ward { /* a worker of this host */
     uint32_t view;    /* the view it works in */
     double heard;     /* last sign of life */
     int64_t step, pid;
+    uint32_t roles;
     uint16_t port;
     bool ready; /* can be in a view */
     bool lost;  /* the coordinator was told that the worker is lost */
@@ -66,10 +67,11 @@ struct cluster_steward {
     bool failing;             /* the coordinator has told the workers to save and end */
     bool succeeds; /* it may look for another coordinator; not on host 0, which has its own */
     struct cluster_succession succession;
-    struct cluster_report given;   /* results of workers that are gone */
-    struct cluster_message folder; /* the last CLUSTER_FOLDER of a worker; id 0: none */
-    char lost_why[256];            /* why the coordinator was lost */
-    bool alone;                    /* the coordinator is gone, and there is no other */
+    struct cluster_report given;      /* results of workers that are gone */
+    struct cluster_message folder;    /* the last CLUSTER_FOLDER of a worker; id 0: none */
+    struct cluster_settings settings; /* the newest that it was told */
+    char lost_why[256];               /* why the coordinator was lost */
+    bool alone;                       /* the coordinator is gone, and there is no other */
     double alone_until;
     bool ended;
     base_code code;        /* how the job ended for this host */

@@ -93,6 +93,10 @@ void cluster_worker_hear(struct cluster_worker *w, struct cluster_message *m, in
         else
             atomic_store(&w->stopping, true);
         break;
+    case CLUSTER_SETTINGS:
+        if (cluster_settings_take(&w->settings, m->serial, m->body))
+            atomic_store(&w->setting, m->serial);
+        break;
     case CLUSTER_REGION:
         w->region = *m;
         w->region_fd = fd;
@@ -109,6 +113,7 @@ void cluster_worker_heartbeat(const struct cluster_worker *w, struct cluster_mes
     *m_p = (struct cluster_message){.type = CLUSTER_HEARTBEAT,
                                     .id = w->order.id,
                                     .view = atomic_load(&w->working),
+                                    .roles = atomic_load(&w->roles),
                                     .load.step = atomic_load(&w->step)};
 }
 
@@ -247,6 +252,7 @@ void cluster_worker_init(struct cluster_worker *w)
 void cluster_worker_fini(struct cluster_worker *w)
 {
     cluster_message_fini(&w->order);
+    cluster_settings_fini(&w->settings);
     comm_endpoint_close(w->endpoint);
     base_signal_fini(&w->changed);
     base_mutex_fini(&w->lock);
@@ -411,6 +417,41 @@ void cluster_worker_leave(struct cluster_worker *w, struct comm_group *group)
     if (m.peer != 0)
         send_message(w, &m);
     comm_group_close(group);
+}
+
+void cluster_worker_roles(struct cluster_worker *w, unsigned roles)
+{
+    atomic_store(&w->roles, roles);
+}
+
+void cluster_worker_figures(struct cluster_worker *w, json_t *figures)
+{
+    struct cluster_message m = {
+        .type = CLUSTER_FIGURES, .id = w->order.id, .body = json_incref(figures)};
+
+    send_message(w, &m);
+    cluster_message_fini(&m);
+}
+
+uint32_t cluster_worker_settings(struct cluster_worker *w, json_t **values_p)
+{
+    uint32_t number = atomic_load_explicit(&w->setting, memory_order_relaxed);
+
+    if (values_p == NULL)
+        return number;
+    base_mutex_lock(&w->lock);
+    number = w->settings.number;
+    *values_p = json_deep_copy(w->settings.values); /* another thread takes the next ones */
+    base_mutex_unlock(&w->lock);
+    return number;
+}
+
+void cluster_worker_applied(struct cluster_worker *w, uint32_t number, int64_t step)
+{
+    struct cluster_message m = {
+        .type = CLUSTER_APPLIED, .id = w->order.id, .serial = number, .step = step};
+
+    send_message(w, &m);
 }
 
 void cluster_worker_folder(struct cluster_worker *w, const char *path)

@@ -7,7 +7,8 @@
 #ifndef CLUSTER_WORKER_H
 #define CLUSTER_WORKER_H
 
-#include "base/json.h"
+#include "cluster/roles.h"
+#include "cluster/settings.h"
 #include "comm/group.h"
 
 struct cluster_worker;
@@ -19,6 +20,7 @@ struct cluster_program {
     /* `job` is the job's description. Rank 0's *result_p is handed to the process that started the
      * job. */
     base_status (*run)(struct cluster_worker *worker, const json_t *job, json_t **result_p);
+    cluster_check *check; /* NULL: nothing can change while the job runs */
 };
 
 extern const struct cluster_program *const cluster_program_registry[]; /* NULL-ended */
@@ -71,6 +73,20 @@ void cluster_worker_leave(struct cluster_worker *worker, struct comm_group *grou
 
 /* Notes, for heartbeats, that this worker has done `step`. It costs a relaxed store. */
 void cluster_worker_step(struct cluster_worker *worker, int64_t step);
+
+/* Tells, with heartbeats, what this process is there for: bits of enum cluster_role. */
+void cluster_worker_roles(struct cluster_worker *worker, unsigned roles);
+/* Tells what the program counts, an object, for `paceline status`. */
+void cluster_worker_figures(struct cluster_worker *worker, json_t *figures);
+
+/* Settings that a person has changed while the job runs (`paceline set`), all of them, as far as
+ * this worker has heard. Other workers may hear of a change earlier or later, so the program's
+ * workers must agree on when it holds; of two sets of settings that with the higher number is the
+ * newer one. Returns the number, 0: nothing was changed. *values_p (unless NULL): {name: text}, a
+ * new reference, or NULL. A call without values_p costs a relaxed load. */
+uint32_t cluster_worker_settings(struct cluster_worker *worker, json_t **values_p);
+/* Tells that the settings of that number hold from `step` on; one worker will do. */
+void cluster_worker_applied(struct cluster_worker *worker, uint32_t number, int64_t step);
 
 /* Tells that the job's files are in this folder. On host 0 the coordinator's events (cluster.jsonl)
  * and the socket that answers `paceline status` go there. */

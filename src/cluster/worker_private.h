@@ -38,14 +38,17 @@ struct cluster_worker {
     bool region_waits;
     int region_fd;
     struct comm_endpoint *endpoint;
+    struct cluster_settings settings;
     /* Set once, before STARTED: */
     struct cluster_message order;
     struct comm_host *host; /* NULL: this worker shares memory with no other */
     double beat;            /* seconds between heartbeats */
     /* Used by any thread: */
     _Atomic uint32_t newest, working; /* the newest view; the one it works in */
+    _Atomic uint32_t setting;         /* number of the newest settings */
     _Atomic bool stopping, cancelled;
     _Atomic int64_t step;
+    _Atomic uint32_t roles;
 };
 
 void cluster_worker_init(struct cluster_worker *worker); /* from zeros and an outlet */

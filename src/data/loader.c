@@ -26,13 +26,24 @@ enum { SLOTS = 4, MAX_THREADS = 3 };
 struct slot {
     float *x;
     int32_t *labels;
-    char **bad;                   /* as in data_batch; owned */
-    float *numbers;               /* NULL: labels are to be predicted */
-    uint8_t *pixels;              /* one image, scratch of the thread that fills the slot */
-    uint32_t first, count, whole; /* first: of the share, in the batch */
+    uint32_t *ids;   /* a copy: a queued run may be gone before the batch is used */
+    char **bad;      /* as in data_batch; owned */
+    float *numbers;  /* NULL: labels are to be predicted */
+    uint8_t *pixels; /* one image, scratch of the thread that fills the slot */
+    uint32_t count, whole, epoch;
     bool ready;
     base_status st;
     char message[1024];
+};
+
+/* Samples to load, in batches that do not reach into the next run. */
+struct run {
+    struct run *next;
+    uint32_t *owned;     /* NULL: the caller's */
+    const uint32_t *ids; /* those that no thread has taken yet … */
+    size_t count;        /* … and their number */
+    uint32_t epoch, batch;
+    struct data_share share; /* of each batch */
 };
 
 struct data_loader {
@@ -50,23 +61,20 @@ struct data_loader {
     pthread_mutex_t lock;
     pthread_cond_t work, done; /* for the threads; for the caller */
     struct slot slots[SLOTS];
-    const uint32_t *ids;
-    size_t id_count;
-    uint32_t epoch;
-    size_t batches;  /* of this epoch */
-    size_t claimed;  /* taken by threads */
-    size_t returned; /* given to the caller … */
-    size_t freed;    /* … and given back, so that their slots are free */
-    int busy;        /* threads that fill a slot now */
+    struct run *first, *last; /* what is left to load, in order; NULL: nothing */
+    size_t claimed;           /* taken by threads */
+    size_t returned;          /* given to the caller … */
+    size_t freed;             /* … and given back, so that their slots are free */
+    int busy;                 /* threads that fill a slot now */
     bool cancel, stop;
 };
 
 /* Blocks of a sample's random words. */
 enum { VIEW_WORDS, CROP_WORDS };
 
-static struct base_rng rng_of(const struct data_loader *l, uint32_t id)
+static struct base_rng rng_of(const struct data_loader *l, uint32_t epoch, uint32_t id)
 {
-    return base_rng_of(l->seed, BASE_STREAM_AUGMENT, 0, l->epoch, id);
+    return base_rng_of(l->seed, BASE_STREAM_AUGMENT, 0, epoch, id);
 }
 
 /* Where a sample is cropped and whether it is mirrored. */
@@ -75,9 +83,9 @@ struct view {
     bool mirror;
 };
 
-static struct view view_of(const struct data_loader *l, uint32_t id)
+static struct view view_of(const struct data_loader *l, uint32_t epoch, uint32_t id)
 {
-    struct base_rng rng = rng_of(l, id);
+    struct base_rng rng = rng_of(l, epoch, id);
     uint64_t places = 2 * (uint64_t)l->augment.pad + 1;
     uint32_t words[4];
 
@@ -121,9 +129,10 @@ static void convert(const struct data_loader *l, struct view view, const uint8_t
     }
 }
 
-static base_status read_pixels(const struct data_loader *l, uint32_t id, uint8_t *pixels)
+static base_status read_pixels(const struct data_loader *l, uint32_t epoch, uint32_t id,
+                               uint8_t *pixels)
 {
-    struct base_rng rng = rng_of(l, id);
+    struct base_rng rng = rng_of(l, epoch, id);
     uint32_t words[4];
 
     if (!l->augment.crop)
@@ -133,7 +142,8 @@ static base_status read_pixels(const struct data_loader *l, uint32_t id, uint8_t
 }
 
 /* x of one sample: (C,H,W) of an image, the features of a row. */
-static base_status fill_sample(const struct data_loader *l, uint32_t id, uint8_t *pixels, float *x)
+static base_status fill_sample(const struct data_loader *l, uint32_t epoch, uint32_t id,
+                               uint8_t *pixels, float *x)
 {
     base_status st = BASE_OK;
 
@@ -141,21 +151,20 @@ static base_status fill_sample(const struct data_loader *l, uint32_t id, uint8_t
         data_features(l->set, l->part, id, x);
         goto out;
     }
-    TRY(read_pixels(l, id, pixels));
-    convert(l, view_of(l, id), pixels, x);
+    TRY(read_pixels(l, epoch, id, pixels));
+    convert(l, view_of(l, epoch, id), pixels, x);
 out:
     return st;
 }
 
-/* `count` samples from position `first` of the epoch. */
-static base_status fill(struct data_loader *l, struct slot *slot, size_t first, uint32_t count)
+static base_status fill(struct data_loader *l, struct slot *slot)
 {
     base_status st = BASE_OK;
     const struct data_info *info = data_describe(l->set);
     size_t size = (size_t)info->channels * (size_t)info->height * (size_t)info->width;
 
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t id = l->ids[first + i];
+    for (uint32_t i = 0; i < slot->count; i++) {
+        uint32_t id = slot->ids[i];
 
         if (id >= info->count[l->part])
             TRY(base_fail(BASE_ERR_INTERNAL, "sample %u asked for, but there are %u", id,
@@ -167,7 +176,7 @@ static base_status fill(struct data_loader *l, struct slot *slot, size_t first, 
         slot->labels[i] = data_label(l->set, l->part, id);
         if (slot->numbers != NULL)
             slot->numbers[i] = data_number(l->set, l->part, id);
-        st = fill_sample(l, id, slot->pixels, slot->x + i * size);
+        st = fill_sample(l, slot->epoch, id, slot->pixels, slot->x + i * size);
         if (st == BASE_OK)
             continue;
         if (!l->tolerant)
@@ -183,7 +192,7 @@ out:
 /* Under the lock: is there a batch to fill and a free slot for it? */
 static bool has_work(const struct data_loader *l)
 {
-    return !l->cancel && l->claimed < l->batches && l->claimed < l->freed + SLOTS;
+    return !l->cancel && l->first != NULL && l->claimed < l->freed + SLOTS;
 }
 
 void data_share_of(struct data_share share, uint32_t whole, uint32_t *first_p, uint32_t *count_p)
@@ -201,6 +210,53 @@ uint32_t data_share_most(struct data_share share, uint32_t whole)
     return total > 0 ? (uint32_t)((n * weight + total - 1) / total) : whole;
 }
 
+/* Under the lock: all samples of the first run are taken. */
+static void drop_run(struct data_loader *l)
+{
+    struct run *run = l->first;
+
+    l->first = run->next;
+    base_free(run->owned);
+    base_free(run);
+}
+
+/* Under the lock: the next batch, described in a slot. */
+static struct slot *claim(struct data_loader *l)
+{
+    struct run *run = l->first;
+    struct slot *slot = &l->slots[l->claimed++ % SLOTS];
+    uint32_t first;
+
+    slot->whole = run->count < run->batch ? (uint32_t)run->count : run->batch;
+    slot->epoch = run->epoch;
+    data_share_of(run->share, slot->whole, &first, &slot->count);
+    memcpy(slot->ids, run->ids + first, slot->count * sizeof *slot->ids);
+    run->ids += slot->whole;
+    run->count -= slot->whole;
+    if (run->count == 0)
+        drop_run(l);
+    return slot;
+}
+
+/* Under the lock. */
+static void append(struct data_loader *l, struct run run)
+{
+    struct run *added;
+
+    if (run.count == 0) {
+        base_free(run.owned);
+        return;
+    }
+    added = base_calloc(1, sizeof *added);
+    *added = run;
+    if (l->first == NULL)
+        l->first = added;
+    else
+        l->last->next = added;
+    l->last = added;
+    pthread_cond_broadcast(&l->work);
+}
+
 static void *work(void *argument)
 {
     struct data_loader *l = argument;
@@ -208,20 +264,16 @@ static void *work(void *argument)
     pthread_mutex_lock(&l->lock);
     for (;;) {
         struct slot *slot;
-        size_t first;
         base_status st;
 
         while (!l->stop && !has_work(l))
             pthread_cond_wait(&l->work, &l->lock);
         if (l->stop)
             break;
-        first = l->claimed * l->batch;
-        slot = &l->slots[l->claimed++ % SLOTS];
-        slot->whole = l->id_count - first < l->batch ? (uint32_t)(l->id_count - first) : l->batch;
-        data_share_of(l->share, slot->whole, &slot->first, &slot->count);
+        slot = claim(l);
         l->busy++;
         pthread_mutex_unlock(&l->lock);
-        st = fill(l, slot, first + slot->first, slot->count);
+        st = fill(l, slot);
         pthread_mutex_lock(&l->lock);
         slot->st = st;
         if (st != BASE_OK)
@@ -245,7 +297,7 @@ static void make_tables(struct data_loader *l)
 uint64_t data_loader_memory(const struct data_info *info, uint32_t most)
 {
     uint64_t values = (uint64_t)info->channels * (uint64_t)info->height * (uint64_t)info->width;
-    uint64_t sample = values * sizeof(float) + sizeof(int32_t) + sizeof(char *) +
+    uint64_t sample = values * sizeof(float) + sizeof(int32_t) + sizeof(uint32_t) + sizeof(char *) +
                       (data_is_regression(info) ? sizeof(float) : 0);
 
     return SLOTS * (most * sample + (info->table == NULL ? values : 0));
@@ -262,6 +314,7 @@ static base_status make_slots(struct data_loader *l)
     for (int i = 0; i < SLOTS; i++) {
         TRY(base_tensor(total, sizeof(float), "batches of data", &l->slots[i].x));
         TRY(base_tensor(largest, sizeof(int32_t), "labels", &l->slots[i].labels));
+        TRY(base_tensor(largest, sizeof(uint32_t), "samples' numbers", &l->slots[i].ids));
         l->slots[i].bad = base_calloc(largest, sizeof(char *));
         if (data_is_regression(info))
             TRY(base_tensor(largest, sizeof(float), "numbers", &l->slots[i].numbers));
@@ -334,11 +387,14 @@ void data_loader_free(struct data_loader *l)
     for (int i = 0; i < SLOTS; i++) {
         base_free(l->slots[i].x);
         base_free(l->slots[i].labels);
+        base_free(l->slots[i].ids);
         base_free(l->slots[i].numbers);
         base_free(l->slots[i].pixels);
         if (l->slots[i].bad != NULL)
             base_names_free(l->slots[i].bad, data_share_most(l->share, l->batch));
     }
+    while (l->first != NULL)
+        drop_run(l);
     pthread_cond_destroy(&l->done);
     pthread_cond_destroy(&l->work);
     pthread_mutex_destroy(&l->lock);
@@ -359,15 +415,32 @@ base_status data_loader_begin(struct data_loader *l, uint32_t epoch, const uint3
         pthread_cond_wait(&l->done, &l->lock);
     for (int i = 0; i < SLOTS; i++)
         l->slots[i].ready = false;
-    l->epoch = epoch;
-    l->ids = ids;
-    l->id_count = count;
-    l->batches = count / l->batch + (count % l->batch != 0);
+    while (l->first != NULL)
+        drop_run(l);
     l->claimed = 0;
     l->returned = 0;
     l->freed = 0;
     __atomic_store_n(&l->cancel, false, __ATOMIC_RELAXED);
-    pthread_cond_broadcast(&l->work);
+    append(l,
+           (struct run){
+               .ids = ids, .count = count, .epoch = epoch, .batch = l->batch, .share = l->share});
+    pthread_mutex_unlock(&l->lock);
+    return BASE_OK;
+}
+
+base_status data_loader_queue(struct data_loader *l, uint32_t epoch, const uint32_t *ids,
+                              size_t count, uint32_t batch)
+{
+    uint32_t *owned;
+
+    if (batch == 0 || batch > data_share_most(l->share, l->batch))
+        return base_fail(BASE_ERR_USAGE, "batches of %u samples; this loader has room for 1 to %u",
+                         batch, data_share_most(l->share, l->batch));
+    owned = base_calloc(count, sizeof *owned);
+    memcpy(owned, ids, count * sizeof *owned);
+    pthread_mutex_lock(&l->lock);
+    append(l, (struct run){
+                  .owned = owned, .ids = owned, .count = count, .epoch = epoch, .batch = batch});
     pthread_mutex_unlock(&l->lock);
     return BASE_OK;
 }
@@ -383,19 +456,21 @@ base_status data_loader_next(struct data_loader *l, struct data_batch *batch_p)
         l->slots[l->freed++ % SLOTS].ready = false;
         pthread_cond_signal(&l->work);
     }
-    if (l->returned == l->batches)
+    if (l->returned == l->claimed && l->first == NULL)
         goto out;
     slot = &l->slots[l->returned % SLOTS];
     while (!slot->ready)
         pthread_cond_wait(&l->done, &l->lock);
     if (slot->st != BASE_OK)
         TRY(base_fail(slot->st, "%s", slot->message));
+    l->returned++;
     *batch_p = (struct data_batch){.count = slot->count,
                                    .whole = slot->whole,
+                                   .epoch = slot->epoch,
                                    .x = slot->x,
                                    .labels = slot->labels,
                                    .numbers = slot->numbers,
-                                   .ids = l->ids + l->returned++ * l->batch + slot->first,
+                                   .ids = slot->ids,
                                    .bad = slot->bad};
 out:
     pthread_mutex_unlock(&l->lock);

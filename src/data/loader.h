@@ -35,6 +35,7 @@ uint32_t data_share_most(struct data_share share, uint32_t whole);
 struct data_batch {
     uint32_t count;        /* of this share */
     uint32_t whole;        /* of all shares; 0 at the end */
+    uint32_t epoch;        /* whose augmentation the samples have */
     const float *x;        /* (count,C,H,W), normalised; of a table (count,features) */
     const int32_t *labels; /* (count) */
     const float *numbers;  /* (count) to be predicted, standardised; NULL: labels are */
@@ -59,6 +60,12 @@ void data_loader_tolerate(struct data_loader *loader);
  * stay valid until the next begin or free. */
 base_status data_loader_begin(struct data_loader *loader, uint32_t epoch, const uint32_t *ids,
                               size_t count);
+
+/* Adds `count` samples after what is to be loaded already, in batches of `batch` that this loader
+ * has whole; a batch holds no samples of two calls. `ids` is copied. `batch` is at most the
+ * loader's largest share. */
+base_status data_loader_queue(struct data_loader *loader, uint32_t epoch, const uint32_t *ids,
+                              size_t count, uint32_t batch);
 
 /* This share of the next batch (the last may be short), valid until the next call. */
 base_status data_loader_next(struct data_loader *loader, struct data_batch *batch_p);

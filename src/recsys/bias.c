@@ -25,6 +25,12 @@ void recsys_bias_open(struct recsys_fit *fit)
     fit->sweeps = ((const struct recsys_bias_options *)fit->options)->sweeps;
 }
 
+base_status recsys_bias_reopen(struct recsys_fit *fit)
+{
+    recsys_bias_open(fit);
+    return BASE_OK;
+}
+
 /* Four sums by turns, so that additions need not wait for each other. */
 enum { SUMS = 4 };
 
@@ -108,16 +114,42 @@ struct recsys_guess recsys_bias_guess(const struct recsys_fit *fit, const float 
     return (struct recsys_guess){fit->mean + of_user + of_item, NAN};
 }
 
-base_status recsys_bias_fold(const struct recsys_fit *fit, const struct recsys_rating *ratings,
-                             uint32_t count, float *row)
+void recsys_bias_scores(const struct recsys_fit *fit, const float *user, uint32_t from, uint32_t to,
+                        float *values)
+{
+    const float base = fit->mean + (user != NULL ? *user : 0);
+
+    for (uint32_t i = from; i < to; i++)
+        values[i - from] = base + *recsys_at(fit, RECSYS_BIAS_ITEMS, i);
+}
+
+/* What a new user's rating adds to the user's bias. */
+static double bias_part(const struct recsys_fit *fit, const struct recsys_rating *rating,
+                        uint32_t count)
 {
     const struct recsys_bias_options *options = fit->options;
     const float *items = fit->buffers[RECSYS_BIAS_ITEMS].at;
-    const double weight = count + options->user_damping;
+
+    return ((double)rating->value - (double)fit->mean - (double)items[rating->item]) /
+           (count + options->user_damping);
+}
+
+base_status recsys_bias_fold(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                             uint32_t count, float *row)
+{
     double sum = 0;
 
     for (uint32_t j = 0; j < count; j++)
-        sum += (double)ratings[j].value - (double)fit->mean - (double)items[ratings[j].item];
-    *row = weight > 0 ? (float)(sum / weight) : 0;
+        sum += bias_part(fit, &ratings[j], count);
+    *row = (float)sum;
+    return BASE_OK;
+}
+
+base_status recsys_bias_explain(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                                uint32_t count, uint32_t item, float *parts, float *rest_p)
+{
+    for (uint32_t j = 0; j < count; j++)
+        parts[j] = (float)bias_part(fit, &ratings[j], count);
+    *rest_p = recsys_bias_guess(fit, NULL, item, 0).value;
     return BASE_OK;
 }

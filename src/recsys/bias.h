@@ -21,6 +21,7 @@ extern const struct base_option recsys_bias_dampings[];
 
 /* Declares both buffers. */
 void recsys_bias_open(struct recsys_fit *fit);
+base_status recsys_bias_reopen(struct recsys_fit *fit);
 
 /* (Σ r - mean - other[column]) of a row; other NULL: zeros. Summed in a fixed order. */
 double recsys_bias_rest(const struct recsys_fit *fit, const struct recsys_rows *rows, uint32_t row,
@@ -34,8 +35,12 @@ void recsys_bias_solve(const struct recsys_fit *fit, const struct recsys_rows *r
 base_status recsys_bias_start(struct recsys_fit *fit); /* zeros */
 struct recsys_guess recsys_bias_guess(const struct recsys_fit *fit, const float *user,
                                       uint32_t item, uint32_t time);
+void recsys_bias_scores(const struct recsys_fit *fit, const float *user, uint32_t from, uint32_t to,
+                        float *values);
 base_status recsys_bias_fold(const struct recsys_fit *fit, const struct recsys_rating *ratings,
                              uint32_t count, float *row);
+base_status recsys_bias_explain(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                                uint32_t count, uint32_t item, float *parts, float *rest_p);
 
 /* Exact alternating solves into (users) and (items), for models that begin with biases. */
 void recsys_bias_alternate(const struct recsys_fit *fit, double user_damping, double item_damping,

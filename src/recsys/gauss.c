@@ -41,6 +41,15 @@ void recsys_backward(const double *factor, int d, double *x)
     }
 }
 
+double recsys_product(const double *a, const double *b, int d)
+{
+    double sum = 0;
+
+    for (int i = 0; i < d; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
 struct recsys_draws recsys_draws_of(uint64_t seed, uint32_t what, uint32_t sweep, uint32_t row)
 {
     return (struct recsys_draws){base_rng_of(seed, BASE_STREAM_SAMPLE, what, sweep, row), 0};

@@ -15,6 +15,7 @@
 bool recsys_cholesky(double *a, int d);
 void recsys_forward(const double *factor, int d, double *x);  /* x = L⁻¹ x */
 void recsys_backward(const double *factor, int d, double *x); /* x = L⁻ᵀ x */
+double recsys_product(const double *a, const double *b, int d);
 
 /* Numbers one after the other from one place of the counter. */
 struct recsys_draws {

@@ -86,7 +86,8 @@ struct gibbs {
     int kept_sites;                /* those of the users' effects, (items, keep*k); -1 */
     int kept_prior;                /* (keep, GIBBS_PRIOR(k)): what a new user needs */
     int unknown;                   /* (GIBBS_SIDES, keep*k + 8) */
-    float *latent;                 /* (ratings) of the ordinal likelihood; NULL */
+    bool ordinal;                  /* likelihood=ordinal */
+    float *latent;                 /* (ratings) of that */
     float *site_lower;             /* factor of lambda, in lanes */
     uint32_t *bins[2];             /* time bins of ratings, by user and by item */
     void *memory[32];              /* all that is allocated besides buffers */
@@ -111,6 +112,9 @@ enum {
 #define GIBBS_PRIOR_CUTS(k) (GIBBS_PRIOR_ALPHA(k) + 1)
 #define GIBBS_PRIOR(k) (GIBBS_PRIOR_CUTS(k) + GIBBS_MAX_LEVELS)
 
+/* Facts of the fit. */
+enum { GIBBS_FACT_K, GIBBS_FACT_KEEP, GIBBS_FACT_FIRST_DAY, GIBBS_FACT_BINS, GIBBS_FACTS };
+
 static inline struct gibbs *gibbs_of(const struct recsys_fit *fit)
 {
     return fit->own;
@@ -119,6 +123,7 @@ static inline struct gibbs *gibbs_of(const struct recsys_fit *fit)
 /* ---- gibbs_setup.c ---- */
 
 base_status gibbs_open(struct recsys_fit *fit);
+base_status gibbs_reopen(struct recsys_fit *fit);
 void gibbs_close(struct recsys_fit *fit);
 base_status gibbs_start(struct recsys_fit *fit);
 uint32_t gibbs_bin(const struct gibbs *g, uint32_t time);
@@ -152,7 +157,19 @@ double gibbs_ordinal_latent(const struct recsys_scale *scale, const float *cuts,
 void gibbs_keep(struct recsys_fit *fit);
 struct recsys_guess gibbs_guess(const struct recsys_fit *fit, const float *user, uint32_t item,
                                 uint32_t time);
+void gibbs_scores(const struct recsys_fit *fit, const float *user, uint32_t from, uint32_t to,
+                  float *values);
+int gibbs_samples(const struct recsys_fit *fit); /* that answers are made of */
+/* What a user's row p and an item's row q of one sample say, without the mean of all ratings; d: of
+ * a time bin, or NULL. */
+double gibbs_says(const struct gibbs *g, const float *p, const float *q, const float *d);
+const float *gibbs_time_row(const struct recsys_fit *fit, uint32_t time); /* NULL: no times */
+
+/* ---- gibbs_fold.c ---- */
+
 base_status gibbs_fold(const struct recsys_fit *fit, const struct recsys_rating *ratings,
                        uint32_t count, float *row);
+base_status gibbs_explain(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                          uint32_t count, uint32_t item, float *parts, float *rest_p);
 
 #endif

@@ -28,14 +28,13 @@ static void load_ratings(const struct half *h, uint64_t e, int n, float *y, floa
     const struct gibbs *g = gibbs_of(h->fit);
     const struct gibbs_side *s = h->side;
 
-    if (g->latent == NULL && s->place == NULL)
+    if (!g->ordinal && s->place == NULL)
         recsys_values(h->fit->scale, s->rows, e, n, h->mean, y);
     else
         for (int j = 0; j < n; j++) {
             const uint64_t at = s->place != NULL ? s->place[e + (uint64_t)j] : e + (uint64_t)j;
 
-            y[j] = g->latent != NULL ? g->latent[at]
-                                     : recsys_value(h->fit->scale, s->rows, at) - h->mean;
+            y[j] = g->ordinal ? g->latent[at] : recsys_value(h->fit->scale, s->rows, at) - h->mean;
         }
     for (int j = 0; j < (h->user_noise != NULL ? n : 0); j++)
         weight[j] = sqrtf(h->user_noise[s->column[e + (uint64_t)j]]);
@@ -199,7 +198,7 @@ void gibbs_rows(struct recsys_fit *fit, int side, uint32_t from, uint32_t to)
         .which = side,
         .k = g->k,
         .alpha = *recsys_at(fit, g->state, 0),
-        .mean = g->latent != NULL ? 0 : fit->mean,
+        .mean = g->ordinal ? 0 : fit->mean,
     };
 
     recsys_each_range(fit->team, s->start, from, to, rows_range, &h);

@@ -217,10 +217,14 @@ static void kept_buffers(struct recsys_fit *fit, bool effects)
         g->kept[i] = recsys_add_buffer(fit, g->side[i].names->kept, g->side[i].count,
                                        floats + (i == GIBBS_USERS ? 8 : 0));
     fit->answers = g->kept[GIBBS_USERS];
+    fit->traits = (struct recsys_traits){g->kept[GIBBS_ITEMS], (uint32_t)(g->keep * g->k),
+                                         (uint32_t)g->k, (uint32_t)g->k - 2};
     g->kept_sites = effects ? recsys_add_buffer(fit, "kept_sites", fit->items, floats) : -1;
     g->kept_prior =
         recsys_add_buffer(fit, "kept_prior", (uint32_t)g->keep, (uint32_t)GIBBS_PRIOR(g->k));
     g->unknown = recsys_add_buffer(fit, "unknown", GIBBS_SIDES, floats + 8);
+    for (int i = fit->answers; i < fit->buffer_count; i++)
+        fit->buffers[i].late = true;
 }
 
 static base_status scratch_memory(struct recsys_fit *fit)
@@ -291,23 +295,67 @@ base_status gibbs_open(struct recsys_fit *fit)
     if (o->time > 0 && o->time < 1)
         TRY(base_fail(BASE_ERR_USAGE, "model bmf: time is 0 or at least 1 day, not %g", o->time));
     g->days = o->time;
+    g->ordinal = o->likelihood == GIBBS_ORDINAL;
     g->sides = o->time > 0 ? GIBBS_SIDES : GIBBS_TIMES;
     user_and_item_sides(fit);
     if (o->time > 0)
         TRY(time_side(fit));
-    if (o->likelihood == GIBBS_ORDINAL)
+    if (g->ordinal)
         TRY(latents(fit));
     for (int i = 0; i < g->sides; i++)
         TRY(side_memory(fit, i, effects && i != GIBBS_TIMES));
     g->state = recsys_add_buffer(fit, "state", 1, GIBBS_STATE);
     g->user_noise = -1;
-    if (o->noise && g->latent == NULL) /* latents have unit noise: cut points say how wide it is */
+    if (o->noise && !g->ordinal) /* latents have unit noise: cut points say how wide it is */
         g->user_noise = recsys_add_buffer(fit, "user_noise", fit->users, 1);
     kept_buffers(fit, effects);
     TRY(scratch_memory(fit));
     add_phases(fit);
+    fit->facts[GIBBS_FACT_K] = g->k;
+    fit->facts[GIBBS_FACT_KEEP] = g->keep;
+    fit->facts[GIBBS_FACT_FIRST_DAY] = g->first_day;
+    fit->facts[GIBBS_FACT_BINS] = g->side[GIBBS_TIMES].count;
+    fit->fact_count = GIBBS_FACTS;
 out:
     return st;
+}
+
+static bool is_fact(const struct recsys_fit *fit, int fact, double least, double most)
+{
+    const double value = fit->facts[fact];
+
+    return value >= least && value <= most && value == floor(value);
+}
+
+base_status gibbs_reopen(struct recsys_fit *fit)
+{
+    const struct gibbs_options *o = fit->options;
+    struct gibbs *g = gibbs_of(fit);
+
+    if (fit->fact_count != GIBBS_FACTS || !is_fact(fit, GIBBS_FACT_K, 8, RECSYS_MAX_K) ||
+        !is_fact(fit, GIBBS_FACT_KEEP, 1, 1000) ||
+        !is_fact(fit, GIBBS_FACT_FIRST_DAY, 0, UINT32_MAX) ||
+        !is_fact(fit, GIBBS_FACT_BINS, o->time > 0, UINT32_MAX) ||
+        (int)fit->facts[GIBBS_FACT_K] % 8 != 0)
+        return base_fail(BASE_ERR_DATA,
+                         "the facts of a model bmf are its k, samples, first day and time bins");
+    if (o->likelihood == GIBBS_ORDINAL &&
+        (fit->scale->levels < 2 || fit->scale->levels > GIBBS_MAX_LEVELS))
+        return base_fail(BASE_ERR_DATA, "an ordinal model of %u levels", fit->scale->levels);
+    g->k = (int)fit->facts[GIBBS_FACT_K];
+    g->keep = (int)fit->facts[GIBBS_FACT_KEEP];
+    g->first_day = (uint32_t)fit->facts[GIBBS_FACT_FIRST_DAY];
+    g->days = o->time;
+    g->ordinal = o->likelihood == GIBBS_ORDINAL;
+    g->sides = o->time > 0 ? GIBBS_SIDES : GIBBS_TIMES;
+    g->side[GIBBS_USERS] = (struct gibbs_side){.names = &names[GIBBS_USERS], .count = fit->users};
+    g->side[GIBBS_ITEMS] = (struct gibbs_side){.names = &names[GIBBS_ITEMS], .count = fit->items};
+    g->side[GIBBS_TIMES] = (struct gibbs_side){.names = &names[GIBBS_TIMES],
+                                               .count = (uint32_t)fit->facts[GIBBS_FACT_BINS]};
+    g->state = recsys_add_buffer(fit, "state", 1, GIBBS_STATE);
+    g->user_noise = -1;
+    kept_buffers(fit, o->side == GIBBS_IMPLICIT);
+    return BASE_OK;
 }
 
 void gibbs_close(struct recsys_fit *fit)
@@ -342,9 +390,9 @@ base_status gibbs_start(struct recsys_fit *fit)
     }
     for (uint32_t u = 0; u < (g->user_noise >= 0 ? fit->users : 0); u++)
         *recsys_at(fit, g->user_noise, u) = 1;
-    state[GIBBS_ALPHA] = g->latent != NULL ? 1 : 2;
+    state[GIBBS_ALPHA] = g->ordinal ? 1 : 2;
     state[GIBBS_SPREAD] = state[GIBBS_SPREAD + 1] = (float)o->spread;
-    if (g->latent != NULL)
+    if (g->ordinal)
         TRY(gibbs_cuts_start(fit));
     gibbs_keep(fit); /* so that guesses are possible from the beginning */
     state[GIBBS_KEPT] = 0;

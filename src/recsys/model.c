@@ -14,46 +14,21 @@
 
 /* ---- from text ---- */
 
-/* One "option=value". */
-static base_status set_option(const struct recsys_model *model, char *text, void *options)
-{
-    char *value = strchr(text, '=');
-    struct base_option row;
-
-    if (value != NULL)
-        *value++ = '\0';
-    if (base_option_find(model->options, text, strlen(text), &row) < 0)
-        return base_fail(BASE_ERR_USAGE, "model %s has no option '%s'", model->name, text);
-    if (value == NULL && row.kind != BASE_FLAG)
-        return base_fail(BASE_ERR_USAGE, "model %s: %s takes a value, %s=%s", model->name, text,
-                         text, row.argument);
-    return base_prefix(base_option_set(&row, "", value != NULL ? value : "on", options), "model %s",
-                       model->name);
-}
-
 base_status recsys_model_find(const char *text, const struct recsys_model **model_p,
                               void **options_p)
 {
     base_status st = BASE_OK;
-    const size_t length = strcspn(text, ":");
-    char *name = base_strndup(text, length), *copy = base_strdup(text), *rest = NULL;
-    void *options = NULL;
+    const struct recsys_model *model = NULL;
+    char *name = base_strndup(text, strcspn(text, ":"));
 
     *model_p = NULL;
     *options_p = NULL;
     TRY(base_registry_find("rating model", name, recsys_model_registry, recsys_model_count,
-                           model_p));
-    options = base_calloc(1, (*model_p)->options_size);
-    memcpy(options, (*model_p)->defaults, (*model_p)->options_size);
-    if (text[length] == ':')
-        for (char *at = strtok_r(copy + length + 1, ",", &rest); at != NULL;
-             at = strtok_r(NULL, ",", &rest))
-            TRY(set_option(*model_p, at, options));
-    *options_p = options;
-    options = NULL;
+                           &model));
+    TRY(base_options_parse(model->options, "model", name, model->defaults, model->options_size,
+                           text, options_p));
+    *model_p = model;
 out:
-    base_free(options);
-    base_free(copy);
     base_free(name);
     return st;
 }
@@ -77,16 +52,48 @@ int recsys_add_phase(struct recsys_fit *fit, const char *name, uint32_t rows, co
     return fit->phase_count++;
 }
 
-static base_status allocate(struct recsys_fit *fit)
+enum { LINE = 16 }; /* floats of a cache line: where a buffer begins */
+
+base_status recsys_lay_out(struct recsys_fit *fit)
+{
+    base_status st = BASE_OK;
+
+    fit->floats = 0;
+    for (int late = 0; late < 2; late++) {
+        for (int i = 0; i < fit->buffer_count; i++) {
+            struct recsys_buffer *b = &fit->buffers[i];
+            size_t floats;
+
+            TRY(base_mul(b->rows, b->width, &floats));
+            if (b->passing || b->late != (late == 1))
+                continue;
+            b->offset = fit->floats;
+            TRY(base_add(fit->floats, (floats + LINE - 1) / LINE * LINE, &fit->floats));
+        }
+        if (late == 0)
+            fit->early_floats = fit->floats;
+    }
+out:
+    return st;
+}
+
+void recsys_fit_place(struct recsys_fit *fit, float *memory)
+{
+    for (int i = 0; i < fit->buffer_count; i++)
+        if (!fit->buffers[i].passing)
+            fit->buffers[i].at = memory != NULL ? memory + fit->buffers[i].offset : NULL;
+}
+
+/* Passing buffers are the fit's own. */
+static base_status allocate_passing(struct recsys_fit *fit)
 {
     base_status st = BASE_OK;
 
     for (int i = 0; i < fit->buffer_count; i++) {
         struct recsys_buffer *b = &fit->buffers[i];
-        size_t floats;
 
-        TRY(base_mul(b->rows, b->width, &floats));
-        TRY(base_tensor(floats, sizeof(float), b->name, &b->at));
+        if (b->passing)
+            TRY(base_tensor((size_t)b->rows * b->width, sizeof(float), b->name, &b->at));
     }
 out:
     return st;
@@ -112,7 +119,7 @@ static float mean_of(const struct recsys_scale *scale, const struct recsys_rows 
     return (float)(sum / (double)rows->count);
 }
 
-base_status recsys_fit_new(const struct recsys_setup *setup, struct recsys_fit **fit_p)
+base_status recsys_fit_open(const struct recsys_setup *setup, struct recsys_fit **fit_p)
 {
     base_status st = BASE_OK;
     struct recsys_fit *fit = base_calloc(1, sizeof *fit);
@@ -132,8 +139,31 @@ base_status recsys_fit_new(const struct recsys_setup *setup, struct recsys_fit *
     fit->mean = mean_of(fit->scale, fit->by_user);
     fit->own = base_calloc(1, fit->model->own_size + 1);
     TRY(fit->model->open(fit));
-    TRY(allocate(fit));
-    TRY(fit->model->start(fit));
+    TRY(recsys_lay_out(fit));
+    TRY(allocate_passing(fit));
+    *fit_p = fit;
+    fit = NULL;
+out:
+    recsys_fit_free(fit);
+    return st;
+}
+
+base_status recsys_fit_start(struct recsys_fit *fit)
+{
+    fit->sweep = 0;
+    return fit->model->start(fit);
+}
+
+base_status recsys_fit_new(const struct recsys_setup *setup, struct recsys_fit **fit_p)
+{
+    base_status st = BASE_OK;
+    struct recsys_fit *fit = NULL;
+
+    *fit_p = NULL;
+    TRY(recsys_fit_open(setup, &fit));
+    TRY(base_tensor(fit->floats, sizeof(float), "a rating model", &fit->memory));
+    recsys_fit_place(fit, fit->memory);
+    TRY(recsys_fit_start(fit));
     *fit_p = fit;
     fit = NULL;
 out:
@@ -148,7 +178,9 @@ void recsys_fit_free(struct recsys_fit *fit)
     if (fit->model->close != NULL && fit->own != NULL)
         fit->model->close(fit);
     for (int i = 0; i < fit->buffer_count; i++)
-        base_free(fit->buffers[i].at);
+        if (fit->buffers[i].passing)
+            base_free(fit->buffers[i].at);
+    base_free(fit->memory);
     base_free(fit->own);
     base_free(fit);
 }
@@ -217,15 +249,31 @@ uint32_t recsys_row_floats(const struct recsys_fit *fit)
     return fit->buffers[fit->answers].width;
 }
 
-base_status recsys_fold(const struct recsys_fit *fit, const struct recsys_rating *ratings,
-                        uint32_t count, float *row)
+static base_status check_ratings(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                                 uint32_t count)
 {
     for (uint32_t j = 0; j < count; j++)
         if (ratings[j].item >= fit->items || !isfinite(ratings[j].value))
             return base_fail(BASE_ERR_DATA, "rating %u of a new user: %s", j + 1,
                              ratings[j].item >= fit->items ? "the item is not known"
                                                            : "the value is not a number");
-    return fit->model->fold(fit, ratings, count, row);
+    return BASE_OK;
+}
+
+base_status recsys_fold(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                        uint32_t count, float *row)
+{
+    base_status st = check_ratings(fit, ratings, count);
+
+    return st == BASE_OK ? fit->model->fold(fit, ratings, count, row) : st;
+}
+
+base_status recsys_explain(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                           uint32_t count, uint32_t item, float *parts, float *rest_p)
+{
+    base_status st = check_ratings(fit, ratings, count);
+
+    return st == BASE_OK ? fit->model->explain(fit, ratings, count, item, parts, rest_p) : st;
 }
 
 /* ---- scores ---- */

@@ -27,6 +27,7 @@
 #include "recsys/ratings.h"
 
 enum { RECSYS_MAX_BUFFERS = 24, RECSYS_MAX_PHASES = 8, RECSYS_MAX_WRITES = 3 };
+enum { RECSYS_MAX_FACTS = 8 };
 
 /* In place of a user or an item: one that the model does not know. */
 #define RECSYS_UNKNOWN UINT32_MAX
@@ -35,6 +36,8 @@ struct recsys_buffer {
     const char *name;     /* "users"; of a saved tensor, too */
     uint32_t rows, width; /* floats of a row */
     bool passing;         /* made anew in every sweep: no part of a saved model */
+    bool late;            /* `finish` alone writes it, and no phase reads it */
+    size_t offset;        /* in the flat memory of the fit, in floats; of a passing one: none */
     float *at;            /* zeros at first */
 };
 
@@ -63,6 +66,13 @@ struct recsys_score {
     double count, absolute, squared;
 };
 
+/* Where the factors of items are, which tell items that are liked by the same users: of a row of
+ * the buffer, up to float `end`, the first `factors` of every `period`. */
+struct recsys_traits {
+    int buffer;
+    uint32_t end, period, factors; /* no factors: 0 */
+};
+
 struct recsys_model;
 
 struct recsys_fit {
@@ -77,13 +87,20 @@ struct recsys_fit {
 
     struct recsys_buffer buffers[RECSYS_MAX_BUFFERS];
     int buffer_count;
+    size_t floats;       /* of the flat memory that has all buffers but the passing ones … */
+    size_t early_floats; /* … of which the late ones are the end */
     struct recsys_phase phases[RECSYS_MAX_PHASES];
     int phase_count;
-    int answers;        /* index of the buffer whose rows are what guesses know about a user */
+    int answers; /* index of the buffer whose rows are what guesses know about a user */
+    struct recsys_traits traits;
     int64_t sweep;      /* that is under way, or that comes next; from 0 */
     int64_t sweeps;     /* planned: the options', or what the model thinks right for the data */
     const char *reason; /* why this size, where the options left it open; for a log */
-    void *own;          /* the model's */
+    /* What guesses and folds need besides the buffers, set by `open`; `reopen` finds it there. */
+    double facts[RECSYS_MAX_FACTS];
+    int fact_count;
+    void *own;     /* the model's */
+    float *memory; /* flat, of recsys_fit_new */
 };
 
 struct recsys_model {
@@ -100,6 +117,10 @@ struct recsys_model {
     /* Declares buffers and phases (recsys_add_buffer, recsys_add_phase), sets `sweeps`. */
     base_status (*open)(struct recsys_fit *fit);
     void (*close)(struct recsys_fit *fit); /* accepts half-opened; or NULL */
+    /* For a fit of a saved model, which has no ratings: declares the buffers that guesses and folds
+     * read, by the options, the numbers of users and items and the facts, which are from a file:
+     * fails where they are impossible. */
+    base_status (*reopen)(struct recsys_fit *fit);
     /* Starting values. The buffers have memory now. */
     base_status (*start)(struct recsys_fit *fit);
     base_status (*prepare)(struct recsys_fit *fit, int phase); /* or NULL */
@@ -109,9 +130,16 @@ struct recsys_model {
     /* `user`: a row of the buffer `answers`, or of fold; NULL: an unknown user. */
     struct recsys_guess (*guess)(const struct recsys_fit *fit, const float *user, uint32_t item,
                                  uint32_t time);
+    /* The values of guesses for items from … to-1 and time 0; NULL: `guess` is asked for each. */
+    void (*scores)(const struct recsys_fit *fit, const float *user, uint32_t from, uint32_t to,
+                   float *values);
     /* A row for a user of these ratings, all else being as it is. */
     base_status (*fold)(const struct recsys_fit *fit, const struct recsys_rating *ratings,
                         uint32_t count, float *row);
+    /* What each rating adds to the guess for an item, not clipped, of the user that `fold` makes of
+     * them: parts (count). *rest_p: what the guess would be without them all. */
+    base_status (*explain)(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                           uint32_t count, uint32_t item, float *parts, float *rest_p);
 };
 
 extern const struct recsys_model *const recsys_model_registry[];
@@ -135,6 +163,13 @@ struct recsys_setup {
 base_status recsys_fit_new(const struct recsys_setup *setup, struct recsys_fit **fit_p);
 void recsys_fit_free(struct recsys_fit *fit); /* accepts NULL */
 
+/* The same in steps, for memory that is the caller's: described without it; `floats` of it, in
+ * which buffers lie at their offsets, given or taken anew (NULL: taken away); starting values into
+ * that. */
+base_status recsys_fit_open(const struct recsys_setup *setup, struct recsys_fit **fit_p);
+void recsys_fit_place(struct recsys_fit *fit, float *memory);
+base_status recsys_fit_start(struct recsys_fit *fit);
+
 base_status recsys_prepare(struct recsys_fit *fit, int phase);
 void recsys_run(struct recsys_fit *fit, int phase, uint32_t from, uint32_t to);
 base_status recsys_finish(struct recsys_fit *fit);
@@ -149,6 +184,8 @@ struct recsys_guess recsys_predict_row(const struct recsys_fit *fit, const float
 uint32_t recsys_row_floats(const struct recsys_fit *fit); /* of a folded user's row */
 base_status recsys_fold(const struct recsys_fit *fit, const struct recsys_rating *ratings,
                         uint32_t count, float *row);
+base_status recsys_explain(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                           uint32_t count, uint32_t item, float *parts, float *rest_p);
 
 /* Adds the errors on ratings of the same users and items, rows from … to-1. Same bits for any
  * number of threads. */

@@ -15,6 +15,9 @@ int recsys_add_buffer(struct recsys_fit *fit, const char *name, uint32_t rows, u
 int recsys_add_phase(struct recsys_fit *fit, const char *name, uint32_t rows, const uint64_t *work,
                      int writes);
 
+/* Buffers declared, places them one after another in the flat memory. */
+base_status recsys_lay_out(struct recsys_fit *fit);
+
 static inline float *recsys_at(const struct recsys_fit *fit, int buffer, size_t row)
 {
     return fit->buffers[buffer].at + row * fit->buffers[buffer].width;

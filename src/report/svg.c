@@ -28,6 +28,7 @@ static const char style[] =
     ".pl-c0{stroke:#3b7dd8}.pl-c1{stroke:#d9722e}.pl-c2{stroke:#2f9e6e}.pl-c3{stroke:#c44e9d}\n"
     ".pl-c4{stroke:#8a63d2}.pl-c5{stroke:#b8901f}.pl-c6{stroke:#4aa5b5}.pl-c7{stroke:#d0504f}\n"
     ".pl-f0{fill:#3b7dd8}.pl-f1{fill:#d9722e}.pl-f2{fill:#2f9e6e}.pl-f3{fill:#c44e9d}\n"
+    ".pl-faint{fill-opacity:0.35}\n"
     ".pl-f4{fill:#8a63d2}.pl-f5{fill:#b8901f}.pl-f6{fill:#4aa5b5}.pl-f7{fill:#d0504f}\n"
     "@media (prefers-color-scheme:dark){.pl-paper{fill:#16191d}.pl-ink{fill:#e6e9ec}\n"
     ".pl-soft{fill:#a9b1b9}.pl-grid{stroke:#343a41}.pl-axis,.pl-error{stroke:#a9b1b9}}\n"
@@ -264,7 +265,7 @@ static void fit(struct range r, bool log, struct report_axis *axis)
     report_axis_fit(r.low, r.high, scale, TICKS, axis);
 }
 
-/* ---- lines ---- */
+/* ---- lines and points ---- */
 
 /* A whisker from one end to the other, across or upright. */
 static void put_error(struct base_str *svg, const char *class, double x1, double y1, double x2,
@@ -308,7 +309,27 @@ static void put_series(struct base_str *svg, const struct frame *f,
                          index % COLOURS, x_of(f, s->x[i]), y_of(f, s->y[i]));
 }
 
-void report_svg_lines(const struct report_chart *chart, struct base_str *svg)
+static void put_points(struct base_str *svg, const struct frame *f,
+                       const struct report_chart *chart, size_t index)
+{
+    const struct report_series *s = &chart->series[index];
+    const double low = fmax(f->x.low, f->y.low), high = fmin(f->x.high, f->y.high);
+
+    if (index == 0 && low < high)
+        put_line(svg, "pl-axis", x_of(f, low), y_of(f, low), x_of(f, high), y_of(f, high));
+    for (size_t i = 0; i < s->count; i++)
+        if (drawn(chart, s, i))
+            base_str_add(svg,
+                         "<circle class=\"pl-f%zu pl-faint\" cx=\"%.1f\" cy=\"%.1f\" "
+                         "r=\"2\"/>\n",
+                         index % COLOURS, x_of(f, s->x[i]), y_of(f, s->y[i]));
+}
+
+typedef void put_one(struct base_str *svg, const struct frame *f, const struct report_chart *chart,
+                     size_t index);
+
+/* A picture with two axes, and every series drawn by `put`. */
+static void over_axes(const struct report_chart *chart, put_one *put, struct base_str *svg)
 {
     struct range x = {INFINITY, -INFINITY, false}, y = {INFINITY, -INFINITY, false};
     double top = MARGIN + LINE, head = legend(NULL, chart, top);
@@ -325,8 +346,18 @@ void report_svg_lines(const struct report_chart *chart, struct base_str *svg)
     put_x_axis(svg, &f, chart->x_title);
     put_y_axis(svg, &f, chart->y_title);
     for (size_t i = 0; i < chart->series_count; i++)
-        put_series(svg, &f, chart, i);
+        put(svg, &f, chart, i);
     base_str_add(svg, "</svg>\n");
+}
+
+void report_svg_lines(const struct report_chart *chart, struct base_str *svg)
+{
+    over_axes(chart, put_series, svg);
+}
+
+void report_svg_points(const struct report_chart *chart, struct base_str *svg)
+{
+    over_axes(chart, put_points, svg);
 }
 
 /* ---- bars ---- */

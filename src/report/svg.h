@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pictures as SVG text: lines over an axis, and bars in rows. A picture stands alone or inside an
+ * Pictures as SVG text: lines or points over an axis, and bars in rows. A picture stands alone or inside an
  * HTML page, follows the reader's light or dark scheme, has no script, no link and no id, and is
  * the same text for the same values.
  */
@@ -23,7 +23,7 @@ struct report_series {
 struct report_chart {
     const char *title;
     const char *x_title, *y_title; /* of bars the y_title alone: what their length is */
-    bool log_x, log_y;             /* of lines */
+    bool log_x, log_y;             /* of lines and points */
     const struct report_series *series;
     size_t series_count;
     const char *const *rows; /* of bars: their names, from above */
@@ -31,6 +31,8 @@ struct report_chart {
 };
 
 void report_svg_lines(const struct report_chart *chart, struct base_str *svg);
+/* Points, and behind them the line y = x, for guesses beside the truth. */
+void report_svg_points(const struct report_chart *chart, struct base_str *svg);
 void report_svg_bars(const struct report_chart *chart, struct base_str *svg);
 
 /* Text for XML: its special characters escaped, what XML does not allow replaced by '?'. */

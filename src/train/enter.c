@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "train/agree.h"
 #include "train/carry.h"
+#include "train/settings.h"
 
 /* ---- the state ---- */
 
@@ -227,6 +228,8 @@ static base_status open_strategy(struct train_session *s)
     x->options = s->options;
     x->state = s->strategy_state;
     s->opened = true;
+    if (s->team.worker != NULL)
+        cluster_worker_roles(s->team.worker, train_strategy_roles(s, x->rank));
     return s->strategy->open != NULL ? s->strategy->open(s) : BASE_OK;
 }
 
@@ -287,17 +290,25 @@ static void keep_log(struct train_session *s)
 static void tell_view(struct train_session *s, double began)
 {
     struct base_str ids = {0};
+    json_t *list;
+    char *roles;
 
     if (s->team.worker == NULL)
         return;
-    for (uint32_t i = 0; i < s->team.view.size; i++)
+    list = json_array();
+    for (uint32_t i = 0; i < s->team.view.size; i++) {
         base_str_add(&ids, "%s%u", i > 0 ? "," : "", s->team.view.members[i].id);
+        json_array_append_new(list, cluster_roles_json(train_strategy_roles(s, (int)i)));
+    }
+    roles = json_dumps(list, JSON_COMPACT);
     base_event(s->journal.events,
-               "{\"event\":\"view\",\"view\":%u,\"members\":[%s],\"step\":%" PRId64
+               "{\"event\":\"view\",\"view\":%u,\"members\":[%s],\"roles\":%s,\"step\":%" PRId64
                ",\"seconds\":%.6f}",
-               s->team.view.number, ids.text, s->state.position.step, base_now() - began);
+               s->team.view.number, ids.text, roles, s->state.position.step, base_now() - began);
     base_info("view %u: workers %s go on after step %" PRId64, s->team.view.number, ids.text,
               s->state.position.step);
+    json_decref(list);
+    base_free(roles);
     base_str_fini(&ids);
 }
 
@@ -329,6 +340,7 @@ static base_status agree_on_state(struct train_session *s)
     uint32_t first = s->team.worker != NULL ? s->team.view.members[0].id : 0;
     bool moved;
 
+    TRY(train_settings_agree(s));
     TRY(train_agree(s, &a));
     if (s->strategy->settle != NULL && s->whole)
         s->strategy->settle(s, a.version);
@@ -355,6 +367,7 @@ static base_status agree_on_state(struct train_session *s)
     if (s->back_from >= 0)
         tell_loss(s);
     s->begun = true;
+    train_settings_tell(s);
     /* Whether a save that was due has been made only the former rank 0 knows; after an epoch's
      * end there may have been one because the epoch was the best. */
     if (moved && (train_session_save_is_due(s) || s->state.position.cursor == 0)) {
@@ -375,7 +388,8 @@ void train_session_leave(struct train_session *s)
     s->opened = false;
     train_team_leave(&s->team);
     /* What a member of that view had decided with others need not have reached all of them. */
-    s->verdict.stop = s->verdict.renew = s->tested = false;
+    s->verdict = (struct train_verdict){0};
+    s->tested = false;
     s->united_step = -1;
 }
 

@@ -7,6 +7,7 @@
 #include "nn/conv/conv.h"
 #include "nn/optimiser.h"
 #include "nn/schedule.h"
+#include "train/aggregator.h"
 #include "train/strategy.h"
 
 const struct train_job train_job_defaults = {
@@ -123,6 +124,9 @@ const struct base_option train_job_options[] = {
      .names = (const char *const[]){TRAIN_AUTO, NULL}, .registry = train_strategy_registry,
      .help = "how the work is divided, NAME or NAME:option=value,… "
              "(auto: single; of several workers ddp)"},
+    {.name = "aggregate", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(aggregate),
+     .registry = train_aggregator_registry,
+     .help = "how updates of workers become one (downpour), NAME or NAME:option=value,… [average]"},
     {.name = "sync-bn", .kind = BASE_FLAG, .offset = AT(sync_bn),
      .help = "batch-norm over the samples of all workers, so that they equal one"},
     {.name = "kernels", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(kernels),

@@ -28,6 +28,7 @@ struct train_job {
     bool flip, balanced, normalise, sync_bn;
     int64_t seed, threads, memory;
     const char *strategy, *kernels; /* strategy NULL: by the number of workers */
+    const char *aggregate;          /* NULL: the usual one of a strategy that has use for it */
     bool tune;
     int64_t log_every, eval_every;
     bool test, checkpoint;

@@ -226,6 +226,20 @@ json_t *train_journal_epoch(struct train_journal *j, const struct train_position
     return epoch;
 }
 
+void train_journal_figures(struct train_journal *j, const struct train_position *p,
+                           const json_t *figures)
+{
+    char *text =
+        figures != NULL ? json_dumps(figures, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+
+    if (text != NULL)
+        base_event(j->events,
+                   "{\"event\":\"figures\",\"epoch\":%" PRId64 ",\"step\":%" PRId64
+                   ",\"figures\":%s}",
+                   p->epoch, p->step, text);
+    base_free(text);
+}
+
 void train_journal_checkpoint(struct train_journal *j, int64_t step, double seconds)
 {
     base_event(j->events, "{\"event\":\"checkpoint\",\"step\":%" PRId64 ",\"seconds\":%.6f}", step,

@@ -79,6 +79,9 @@ struct train_scored {
 /* Returns the entry of run.json, a new reference. */
 json_t *train_journal_epoch(struct train_journal *journal, const struct train_position *position,
                             struct train_scored validation, struct train_scored test);
+/* The strategy's own figures after an epoch; NULL: it has none. */
+void train_journal_figures(struct train_journal *journal, const struct train_position *position,
+                           const json_t *figures);
 void train_journal_checkpoint(struct train_journal *journal, int64_t step, double seconds);
 
 #endif

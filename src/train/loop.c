@@ -10,7 +10,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/stop.h"
-#include "train/session.h"
+#include "train/figures.h"
+#include "train/settings.h"
 
 bool train_session_stopped(const struct train_session *s)
 {
@@ -19,7 +20,7 @@ bool train_session_stopped(const struct train_session *s)
 
 bool train_session_halts(const struct train_session *s)
 {
-    return train_session_stopped(s) || s->verdict.renew;
+    return train_session_stopped(s) || s->verdict.renew || s->verdict.news;
 }
 
 bool train_session_stale(const struct train_session *s)
@@ -98,6 +99,7 @@ static base_status record_epoch(struct train_session *s, const double *validatio
     json_t *epoch = train_journal_epoch(&s->journal, &s->state.position, scored(s, validation),
                                         scored(s, s->tested ? s->test : NULL));
 
+    train_journal_figures(&s->journal, &s->state.position, s->figures);
     json_array_append_new(json_object_get(s->run.json, "epochs"), epoch);
     return train_team_leads(&s->team) ? train_run_save(&s->run, "running") : BASE_OK;
 }
@@ -121,6 +123,7 @@ static base_status end_epoch(struct train_session *s)
     if (tested != BASE_ERR_INTERRUPTED)
         TRY(tested);
     TRY(train_session_unite(s));
+    TRY(train_figures_gather(s));
     TRY(train_session_compare(s));
     better = validation != NULL && judge(s, validation);
     close_epoch(&s->state.position);
@@ -160,6 +163,8 @@ static base_status run_view(struct train_session *s)
     while ((s->state.position.step < s->plan.last_step || epoch_is_over(s)) &&
            !train_session_stale(s) && !train_session_halts(s)) {
         TRY(s->closed ? s->task->solve(s) : s->strategy->leg(s, next_meeting(s)));
+        if (s->verdict.news)
+            TRY(train_settings_take(s));
         TRY(meet(s));
     }
     if (s->verdict.renew)

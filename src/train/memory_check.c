@@ -187,7 +187,9 @@ static bool try_strategy(const struct train_session *s, const char *text, struct
     const struct train_strategy *strategy;
     void *options = NULL;
     bool serves = train_strategy_find(text, &strategy, &options) == BASE_OK &&
-                  train_strategy_serves(strategy, v.seat.workers) == BASE_OK && !strategy->alone;
+                  train_strategy_serves(strategy, v.seat.workers) == BASE_OK &&
+                  train_strategy_suits(strategy, options, s->job) == BASE_OK && !strategy->alone &&
+                  !(s->closed && strategy->stages != NULL);
 
     v.strategy = strategy;
     v.options = options;

@@ -9,21 +9,26 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "train/session.h"
+#include "train/figures.h"
 
 base_status train_session_gather_ranks(struct train_session *s)
 {
+    base_status st = BASE_OK;
     struct train_rank mine = {.id = train_team_id(&s->team),
                               .times = train_clock_times(&s->clock),
                               .samples = s->samples - s->lost_samples,
                               .bytes_sent = train_team_bytes_sent(&s->team),
+                              .roles = train_strategy_roles(s, s->team.exchange.rank),
                               .peak_memory = base_peak_memory()};
 
     gethostname(mine.host, sizeof mine.host);
     mine.host[sizeof mine.host - 1] = '\0';
     base_free(s->ranks);
     s->ranks = base_calloc((size_t)s->team.exchange.size, sizeof *s->ranks);
-    return train_team_gather(&s->team, &mine, sizeof mine, s->ranks);
+    TRY(train_team_gather(&s->team, &mine, sizeof mine, s->ranks));
+    TRY(train_figures_gather(s));
+out:
+    return st;
 }
 
 struct learnt {
@@ -67,8 +72,8 @@ static json_t *ranks_of(const struct train_session *s)
 
     for (int i = 0; s->ranks != NULL && i < s->team.exchange.size; i++) {
         const struct train_rank *r = &s->ranks[i];
-        json_t *rank =
-            json_pack("{s:I, s:i, s:s}", "id", (json_int_t)r->id, "rank", i, "host", r->host);
+        json_t *rank = json_pack("{s:I, s:i, s:s, s:o}", "id", (json_int_t)r->id, "rank", i, "host",
+                                 r->host, "roles", cluster_roles_json(r->roles));
         json_t *times = train_times_json(&r->times);
 
         json_object_update(rank, times);
@@ -115,7 +120,7 @@ json_t *train_session_result(const struct train_session *s)
     struct learnt train = last_epoch(s);
 
     return json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:f, "
-                     "s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:I, s:b, s:s}",
+                     "s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:O?, s:o, s:I, s:b, s:s}",
                      "schema", 1, "model", s->job->model, "data", s->job->data, "strategy",
                      s->strategy->name, "workers", s->team.exchange.size, "hosts", hosts_of(s),
                      "threads", s->threads, "batch", (json_int_t)s->plan.batch, "steps",
@@ -127,8 +132,8 @@ json_t *train_session_result(const struct train_session *s)
                      pace.samples_per_second, "train", "loss", base_json_number(train.loss),
                      "accuracy", base_json_number(train.accuracy), "validation", best_validation(s),
                      "test", s->tested ? s->task->score_json(s, s->test) : json_null(), "time",
-                     train_times_json(&times), "ranks", ranks_of(s), "memory",
-                     train_memory_json(&s->memory, train_team_neighbours(&s->team)),
+                     train_times_json(&times), "ranks", ranks_of(s), "figures", s->figures,
+                     "memory", train_memory_json(&s->memory, train_team_neighbours(&s->team)),
                      "peak_memory_bytes", (json_int_t)base_peak_memory(), "interrupted",
                      train_session_stopped(s), "run", s->run.path);
 }

@@ -99,6 +99,7 @@ base_status train_samples_begin(struct train_samples *s, const struct train_job 
     data_loader_free(s->loader);
     s->loader = NULL;
     s->epoch = -1;
+    s->blocks = false;
     if (s->order == NULL)
         s->order = base_calloc(s->info->count[DATA_TRAIN], sizeof *s->order);
     return data_loader_new(s->set, DATA_TRAIN, batch, share, (uint64_t)job->seed, augment,
@@ -110,6 +111,8 @@ base_status train_samples_next(struct train_samples *s, const struct train_job *
 {
     base_status st = BASE_OK;
 
+    if (s->blocks)
+        return data_loader_next(s->loader, batch_p);
     if (s->epoch != epoch || s->cursor != cursor) {
         s->epoch = -1; /* until it is there */
         data_order(s->set, DATA_TRAIN, (uint64_t)job->seed, (uint32_t)epoch, job->balanced,
@@ -121,6 +124,21 @@ base_status train_samples_next(struct train_samples *s, const struct train_job *
     }
     TRY(data_loader_next(s->loader, batch_p));
     s->cursor += batch_p->whole;
+out:
+    return st;
+}
+
+base_status train_samples_take(struct train_samples *s, const struct train_block *block)
+{
+    base_status st = BASE_OK;
+
+    if (block == NULL || !s->blocks)
+        TRY(data_loader_begin(s->loader, 0, NULL, 0)); /* what was under way is forgotten */
+    s->epoch = -1;
+    s->blocks = block != NULL;
+    if (block != NULL)
+        TRY(data_loader_queue(s->loader, (uint32_t)block->epoch, block->ids, block->count,
+                              block->batch));
 out:
     return st;
 }

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "data/loader.h"
 #include "train/job.h"
+#include "train/task.h"
 
 struct train_samples { /* zeros: nothing is open */
     struct data_set *set;
@@ -16,6 +17,7 @@ struct train_samples { /* zeros: nothing is open */
     struct data_loader *loader;
     uint32_t *order;       /* of the epoch that the loader is in */
     int64_t epoch, cursor; /* where the loader goes on; epoch -1: nowhere */
+    bool blocks;           /* the loader serves blocks that were given out, and no shares */
 };
 
 /* Opens the set as the job says, and refuses settings that do not go with it. */
@@ -26,9 +28,12 @@ void train_samples_close(struct train_samples *samples); /* accepts zeros */
 base_status train_samples_begin(struct train_samples *samples, const struct train_job *job,
                                 uint32_t batch, struct data_share share);
 /* This share of the batch at `cursor` of an epoch. The loader works ahead; it starts anew where
- * that is not what it expects. */
+ * that is not what it expects. After a `take`: the next batch of a block. */
 base_status train_samples_next(struct train_samples *samples, const struct train_job *job,
                                int64_t epoch, int64_t cursor, struct data_batch *batch_p);
+
+/* From now on `next` serves the samples of blocks (train/task.h); NULL: shares again. */
+base_status train_samples_take(struct train_samples *samples, const struct train_block *block);
 
 /* What a sample is and what is predicted: "3x32x32, 10 classes", "4 features, target 'kind' of 3
  * classes". */

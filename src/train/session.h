@@ -31,6 +31,7 @@ struct train_plan {
 struct train_verdict {
     bool stop;  /* a person asked to */
     bool renew; /* take the next view */
+    bool news;  /* a person has changed settings: the leg ends, and they are taken */
 };
 
 /* Says a worker that would have to make a state where there was one. */
@@ -52,8 +53,10 @@ struct train_session {
     const char *data_path;      /* … and where they are; NULL: in no place */
     bool data_failed;           /* a sample cannot be read, and the session ends */
     const struct train_strategy *strategy;
-    void *options;        /* of the strategy, as the job has them */
-    void *strategy_state; /* its own, across views */
+    void *options;                    /* of the strategy, as they hold now */
+    void *strategy_state;             /* its own, across views */
+    void *first_options;              /* of the strategy, as the job has them */
+    struct cluster_settings settings; /* changed since by a person; `options` follows them */
     struct train_fault fault;
     struct train_clock clock;
     struct train_journal journal;
@@ -81,10 +84,12 @@ struct train_session {
 
     /* The run: rank 0 has its folder, the others know it. */
     struct train_run run;
-    bool run_started;   /* this worker has begun to write run.json, and records how the job ends */
-    int64_t saved_step; /* of the newest checkpoint, -1: none */
-    bool logged;        /* this worker's lines go into the folder, too */
-    uint32_t leader;    /* id of the worker that had the folder last */
+    bool run_started;    /* this worker has begun to write run.json, and records how the job ends */
+    int64_t saved_step;  /* of the newest checkpoint, -1: none */
+    bool logged;         /* this worker's lines go into the folder, too */
+    uint32_t leader;     /* id of the worker that had the folder last */
+    json_t *figures;     /* the strategy's own, of all workers, when they last met; or NULL */
+    double next_figures; /* when this worker's are told next */
     struct train_rank *ranks; /* of the last view, once it is done; NULL before */
     json_t *result;           /* the same */
 
@@ -197,6 +202,7 @@ struct train_rank {
     struct train_times times;
     int64_t samples;
     uint64_t bytes_sent, peak_memory;
+    uint32_t roles; /* bits of enum cluster_role */
 };
 
 /* What all workers say of themselves, into session->ranks. */

@@ -236,6 +236,8 @@ base_status train_session_open(const struct train_job *job, struct cluster_worke
     TRY(train_job_check(job));
     TRY(train_fault_find(train_team_id(&s->team), &s->fault));
     TRY(train_strategy_find(train_job_strategy(job, worker != NULL), &s->strategy, &s->options));
+    s->first_options = base_calloc(1, s->strategy->options_size);
+    memcpy(s->first_options, s->options, s->strategy->options_size);
     s->strategy_state = base_calloc(1, s->strategy->state_size);
     s->threads = nn_threads_set(threads);
     TRY(open_task(s));
@@ -261,6 +263,9 @@ void train_session_close(struct train_session *s)
     base_free(s->work);
     base_free(s->options);
     base_free(s->strategy_state);
+    base_free(s->first_options);
+    cluster_settings_fini(&s->settings);
+    json_decref(s->figures);
     base_free(s->test);
     base_free(s->ranks);
     json_decref(s->result);

@@ -7,11 +7,13 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "train/figures.h"
+#include "train/settings.h"
 
 /* A loss this many times the first one is divergence even while it is a number. */
 static const double DIVERGED = 1e4;
 
-enum head { HEAD_LOSS, HEAD_CORRECT, HEAD_SEEN, HEAD_STOP, HEAD_RENEW };
+enum head { HEAD_LOSS, HEAD_CORRECT, HEAD_SEEN, HEAD_STOP, HEAD_RENEW, HEAD_NEWS };
 
 static struct train_update describe_update(const struct train_session *s)
 {
@@ -113,6 +115,7 @@ void train_step_tell(struct train_session *s, const struct train_step *step)
     train_journal_step(&s->journal, p, &entry);
     if (s->team.worker != NULL)
         cluster_worker_step(s->team.worker, p->step);
+    train_figures_tell(s, step->began);
 }
 
 void train_step_undo(struct train_session *s, const struct train_step *step, base_status st)
@@ -134,12 +137,14 @@ void train_head_fill(struct train_session *s, const struct train_outcome *outcom
     head[HEAD_SEEN] = (float)outcome->seen;
     head[HEAD_STOP] = train_team_stopping(&s->team);
     head[HEAD_RENEW] = train_team_outdated(&s->team);
+    head[HEAD_NEWS] = train_settings_are_news(s);
 }
 
 void train_head_read(struct train_session *s, const float *head, struct train_outcome *outcome)
 {
     s->verdict.stop = head[HEAD_STOP] > 0;
     s->verdict.renew = head[HEAD_RENEW] > 0;
+    s->verdict.news = head[HEAD_NEWS] > 0;
     if (s->team.exchange.size > 1) /* alone nothing is rounded to float */
         *outcome = (struct train_outcome){head[HEAD_LOSS], (int64_t)head[HEAD_CORRECT],
                                           (int64_t)head[HEAD_SEEN]};

@@ -1,59 +1,43 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/strategy.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/registry.h"
 #include "base/str.h"
-
-/* One "option=value". */
-static base_status set_option(const struct train_strategy *strategy, char *text, void *options)
-{
-    char *value = strchr(text, '=');
-    struct base_option row;
-
-    if (value != NULL)
-        *value++ = '\0';
-    if (base_option_find(strategy->options, text, strlen(text), &row) < 0)
-        return base_fail(BASE_ERR_USAGE,
-                         "strategy %s has no option '%s'; `paceline strategies` lists them",
-                         strategy->name, text);
-    if (value == NULL && row.kind != BASE_FLAG)
-        return base_fail(BASE_ERR_USAGE, "strategy %s: %s takes a value, %s=%s", strategy->name,
-                         text, text, row.argument);
-    return base_prefix(base_option_set(&row, "", value != NULL ? value : "on", options),
-                       "strategy %s", strategy->name);
-}
+#include "train/aggregator.h"
+#include "train/session.h"
 
 base_status train_strategy_find(const char *text, const struct train_strategy **strategy_p,
                                 void **options_p)
 {
     base_status st = BASE_OK;
-    size_t length = strcspn(text, ":");
-    /* Texts among the options point into the copy, so it lives as long as they do: after them. */
-    size_t tail = strlen(text) + 1;
-    char *name = base_strndup(text, length), *copy, *options = NULL, *rest = NULL;
+    const struct train_strategy *strategy = NULL;
+    char *name = base_strndup(text, strcspn(text, ":"));
 
     *strategy_p = NULL;
     *options_p = NULL;
     TRY(base_registry_find("strategy", name, train_strategy_registry, train_strategy_count,
-                           strategy_p));
-    options = base_calloc(1, (*strategy_p)->options_size + tail);
-    if ((*strategy_p)->defaults != NULL)
-        memcpy(options, (*strategy_p)->defaults, (*strategy_p)->options_size);
-    copy = options + (*strategy_p)->options_size;
-    memcpy(copy, text, tail);
-    if (text[length] == ':')
-        for (char *at = strtok_r(copy + length + 1, ",", &rest); at != NULL;
-             at = strtok_r(NULL, ",", &rest))
-            TRY(set_option(*strategy_p, at, options));
-    *options_p = options;
-    options = NULL;
+                           &strategy));
+    TRY(base_options_parse(strategy->options, "strategy", name, strategy->defaults,
+                           strategy->options_size, text, options_p));
+    if (strategy->check != NULL)
+        TRY(base_prefix(strategy->check(*options_p), "strategy %s", name));
+    *strategy_p = strategy;
 out:
-    base_free(options);
+    if (st != BASE_OK) {
+        base_free(*options_p);
+        *options_p = NULL;
+    }
     base_free(name);
     return st;
+}
+
+unsigned train_strategy_roles(const struct train_session *s, int rank)
+{
+    return s->strategy->roles != NULL ? s->strategy->roles(s, rank) : CLUSTER_ROLE_WORKER;
 }
 
 void train_strategy_place(const struct train_strategy *strategy,
@@ -96,6 +80,24 @@ base_status train_strategy_serves(const struct train_strategy *strategy, int wor
                      strategy->name, workers);
 }
 
+base_status train_strategy_aggregates(const struct train_strategy *strategy, const char *aggregate)
+{
+    base_status st = BASE_OK;
+    const struct train_aggregator *aggregator;
+    void *options = NULL;
+
+    if (aggregate == NULL)
+        return BASE_OK;
+    TRY(train_aggregator_find(aggregate, &aggregator, &options));
+    if (!strategy->aggregates)
+        st = base_fail(BASE_ERR_USAGE,
+                       "strategy %s has one way to combine, and no use for --aggregate %s",
+                       strategy->name, aggregate);
+out:
+    base_free(options);
+    return st;
+}
+
 base_status train_exchange_head(struct train_exchange *x)
 {
     base_status st = BASE_OK;
@@ -123,4 +125,29 @@ base_status train_exchange_sum(struct train_exchange *x, const struct coll_sum *
     x->range_count = 2;
 out:
     return st;
+}
+
+/* Pieces of a batch take the place of --accumulate. */
+base_status train_strategy_suits(const struct train_strategy *strategy, const void *options,
+                                 const struct train_job *job)
+{
+    const struct train_stages *stages = strategy->stages;
+    const char *name = strategy->name;
+
+    if (stages == NULL)
+        return BASE_OK;
+    if (job->accumulate > 1)
+        return base_fail(BASE_ERR_USAGE,
+                         "strategy %s cuts every batch itself; in place of --accumulate %" PRId64
+                         " give it microbatches=%" PRId64,
+                         name, job->accumulate, job->accumulate);
+    if (job->sync_bn && stages->pieces(options) > 1)
+        return base_fail(BASE_ERR_USAGE,
+                         "--sync-bn normalises whole batches, but strategy %s cuts them into "
+                         "pieces; give it microbatches=1, or leave out --sync-bn",
+                         name);
+    if (job->record.count > 0)
+        return base_fail(BASE_ERR_USAGE,
+                         "--record needs all layers on a worker, which strategy %s divides", name);
+    return BASE_OK;
 }

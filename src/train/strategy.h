@@ -23,6 +23,7 @@
 
 #include "base/option.h"
 #include "base/status.h"
+#include "cluster/roles.h"
 #include "coll/coll.h"
 #include "train/clock.h"
 #include "train/fault.h"
@@ -31,6 +32,7 @@
 struct data_batch;
 struct nn_graph;
 struct nn_loan;
+struct train_job;
 struct train_memory;
 struct train_memory_question;
 struct train_outcome;
@@ -92,8 +94,8 @@ struct train_stages {
      * of what there was. `discard` gives it up; accepts none. */
     base_status (*fit)(struct train_session *session, int piece);
     void (*discard)(struct train_session *session);
-    /* Forward and backward of all pieces. The outcome is that of the worker with the last layer;
-     * of the others it stays as it is. */
+    /* Forward and backward of all pieces. The outcome is that of the worker with the last layer,
+     * zeros of the others. */
     base_status (*compute)(struct train_session *session, const struct data_batch *batch,
                            struct train_outcome *outcome);
     /* The same without learning: adds samples to the tally of the worker with the last layer. */
@@ -113,12 +115,16 @@ struct train_strategy {
     const char *name, *help;
     const char *commit_unit; /* the most that a lost worker can cost: "step" */
     bool alone;              /* serves one worker only */
+    bool aggregates;         /* --aggregate says how it makes one update of several */
     int least;               /* fewer workers than this cannot go on */
 
     /* What may follow the name, "ddp:bucket=2M": a table over a struct; NULL: nothing. */
     const struct base_option *options;
     size_t options_size;
     const void *defaults;
+    /* Options that make no sense together; NULL: all do. Rows of the table that are `live` may
+     * change while the job runs, and then it is asked again. */
+    base_status (*check)(const void *options);
     const char *const *examples; /* texts of options that tests run; NULL-ended; NULL: "" alone */
 
     /* What worker `rank` of a view is to hold of weights and slots, ranges in ascending order that
@@ -139,6 +145,13 @@ struct train_strategy {
      * exchange (train/memory.h): changes what is different here. NULL: nothing is. */
     void (*memory)(const struct train_memory_question *question, struct train_memory *memory);
 
+    /* What the worker of that rank of the view does: bits of enum cluster_role. Pure arithmetic of
+     * options, rank and size. NULL: all compute. */
+    unsigned (*roles)(const struct train_session *session, int rank);
+    /* What this worker has counted so far (train/figures.h); a new reference. It is called between
+     * steps, about once a second. NULL: there is nothing to tell. */
+    json_t *(*figures)(const struct train_session *session);
+
     size_t state_size;                                  /* of x->state */
     base_status (*open)(struct train_session *session); /* a view begins; or NULL */
     void (*close)(struct train_session *session);       /* it ends; accepts half-opened; or NULL */
@@ -151,6 +164,11 @@ struct train_strategy {
     const struct train_sum *sum; /* of train_parallel_leg */
     /* Makes the running statistics the same everywhere, in place of the task's `unite`; or NULL. */
     base_status (*unite)(struct train_session *session);
+
+    /* A live option has another value from now on: session->options has it, `former` is the struct
+     * as it was. Called between two legs, at the same step on every worker; before `open` options
+     * change without a call. NULL: a leg looks at its options whenever it needs them. */
+    base_status (*changed)(struct train_session *session, const void *former);
 };
 
 extern const struct train_strategy *const train_strategy_registry[];
@@ -159,6 +177,9 @@ extern const size_t train_strategy_count;
 /* "NAME" or "NAME:option=value,…". *options_p: its struct, to be freed; NULL where it has none. */
 base_status train_strategy_find(const char *text, const struct train_strategy **strategy_p,
                                 void **options_p);
+
+/* Bits of enum cluster_role. */
+unsigned train_strategy_roles(const struct train_session *session, int rank);
 
 /* The place of worker `rank`, running statistics included; versions are zeros. */
 void train_strategy_place(const struct train_strategy *strategy,
@@ -177,6 +198,13 @@ struct train_choice train_strategy_auto(bool several);
 
 /* An error where the strategy is for one worker and there are more. */
 base_status train_strategy_serves(const struct train_strategy *strategy, int workers);
+/* An error where settings of the job do not go with a strategy that has stages. */
+base_status train_strategy_suits(const struct train_strategy *strategy, const void *options,
+                                 const struct train_job *job);
+
+/* An error where the job asks for an aggregator that is unknown, or that the strategy has no use
+ * for. */
+base_status train_strategy_aggregates(const struct train_strategy *strategy, const char *aggregate);
 
 /* For combine: sums the head. A worker that comes early waits for the others here. */
 base_status train_exchange_head(struct train_exchange *x);

@@ -38,6 +38,14 @@ struct train_grade {
 /* "accuracy 96.67 %"; of NAN "R² -" */
 void train_grade_text(const struct train_grade *grade, double value, struct base_str *text);
 
+/* Samples of the training part that one worker computes whole, in this order. */
+struct train_block {
+    int64_t epoch; /* whose augmentation they get */
+    const uint32_t *ids;
+    size_t count;
+    uint32_t batch; /* computed at once; at most this worker's largest share of a batch */
+};
+
 struct train_task {
     const char *name, *help;
     size_t size; /* of session->work, zeros at first */
@@ -64,7 +72,14 @@ struct train_task {
     /* Memory for this worker's share of the batch in this view. */
     base_status (*fit)(struct train_session *session);
 
-    /* This worker's share of the batch at the position. */
+    /* Optional. From now on `next` serves the samples of blocks, in batches of which this worker
+     * has all, until they are used up: a batch of 0 samples. A block that comes while another is
+     * under way is prepared meanwhile and served after it. With NULL, or at the next `fit`, blocks
+     * that are left are forgotten, and `next` serves shares of the batch at the position again. */
+    base_status (*take)(struct train_session *session, const struct train_block *block);
+
+    /* This worker's share of the batch at the position; or, after `take`, the block's next batch.
+     */
     base_status (*next)(struct train_session *session, struct data_batch *batch_p);
     /* Forward and backward of it: gradients of the whole batch's mean loss, in the exchange. The
      * strategy is told of each range that is complete. */

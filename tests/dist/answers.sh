@@ -109,7 +109,7 @@ expect 0 "$paceline" runs --json
 json "(lambda r: r['status'] == 'running' and r['steps'] > 0 and r['train_loss'] > 0 and r['age_seconds'] < 30)($mine)"
 json "0 <= $mine['test_accuracy'] <= 1 and $mine['test_loss'] is None"
 answers '^live +running +[1-9][0-9]* +[0-9.]+ +[0-9.]+ % +[0-9]+ s ' runs
-answers "^ +0 +0 +0 +$live ready .* [1-9][0-9]* +[0-9.]+$" status live
+answers "^ +0 +0 +0 +$live ready .* [1-9][0-9]* +[0-9.]+ +worker$" status live
 expect 0 "$paceline" status runs/live --json
 json "o['program'] == 'train' and o['phase'] == 'running' and o['seconds'] >= 0"
 json "[w['pid'] for w in o['workers']] == [$live] and o['workers'][0]['step'] > 0 and o['workers'][0]['memory'] > 1e6"

@@ -18,6 +18,19 @@ done
 expect 0 "$paceline" bench ratings ratings.csv --model bias-als --split fold:1/5
 grep -q 'test RMSE' out || fail "no RMSE in: $(cat out)"
 
+# Lists of every user, and pictures of guesses beside the truth.
+expect 0 "$paceline" bench ratings ratings.csv --model bias-als --lists 5 --pictures seen --json
+json "o['test']['lists']['n'] == 5 and 0 < o['test']['lists']['ndcg'] < 1"
+json "0 < o['test']['lists']['precision'] <= 1 and 0 < o['test']['lists']['coverage'] <= 1"
+json "sum(map(sum, o['test']['confusion'])) == o['test']['ratings'] == o['tests']"
+for picture in seen/guesses.svg seen/histogram.svg; do
+    /usr/bin/python3 -c 'import sys, xml.dom.minidom as x; x.parse(sys.argv[1])' $picture
+done
+expect 0 "$paceline" bench ratings ratings.csv --model ials:k=16,sweeps=2 --lists 5
+grep -q 'lists of 5 of all items' out || fail "no lists in: $(cat out)"
+expect 2 "$paceline" bench ratings ratings.csv --model ials:k=16,sweeps=2 --pictures seen
+says 'preferences, not ratings'
+
 # Ratings of any scale; what diverges is an error and no figures.
 awk -F, 'NR > 1 { $3 *= 10 } { print $1 "," $2 "," $3 }' ratings.csv >tens.csv
 expect 0 "$paceline" bench ratings tens.csv --json

@@ -15,12 +15,12 @@ for page in sys.argv[1:]:
         file.write_text(body)
         print(path)
 PY
-[ "$(wc -l <added.txt)" = 9 ] || fail "9 example files expected: $(cat added.txt)"
+[ "$(wc -l <added.txt)" = 10 ] || fail "10 example files expected: $(cat added.txt)"
 
 expect 0 tree/tools/arrows
 expect 0 tree/tools/format
 expect 0 cmake -G Ninja -S tree -B tree/build -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O1
-timeout 500 cmake --build tree/build -j 2 --target paceline conform-layers_test unit-nn-conv_test conform-collectives_test \
+timeout 500 cmake --build tree/build -j 2 --target paceline conform-layers_test unit-nn-conv_test conform-collectives_test conform-aggregators_test \
     >build.txt 2>&1 || fail "the examples do not build: $(tail -n 30 build.txt)"
 # With little of the optimiser gcc warns of other files; the examples must be clean at any level.
 grep -Ff added.txt build.txt | grep -E 'warning:|error:' && fail "an example draws warnings"
@@ -33,6 +33,9 @@ expect 0 tree/build/tests/conform-layers_test
 expect 0 tree/build/tests/unit-nn-conv_test
 
 expect 0 tree/build/tests/conform-collectives_test shm
+expect 0 tree/build/tests/conform-aggregators_test
+expect 0 "$new" strategies --json
+json "'newest' in [a['name'] for a in o['aggregators']]"
 expect 0 "$new" bench collectives --workers 3 --collective broadcast=flat --bytes 1000000 --seconds 0.01 --json
 json "[r['algorithm'] for r in o['results']] == ['flat']"
 

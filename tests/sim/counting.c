@@ -17,7 +17,15 @@ struct counting {
     struct data_info info;
     struct nn_graph *graph;
     uint32_t *order, *ids;
-    int64_t epoch; /* of the order */
+    int64_t epoch;        /* of the order */
+    struct taken *blocks; /* that `take` gave, first to last; NULL: shares are served … */
+    bool takes;           /* … unless all blocks are used up */
+};
+
+struct taken {
+    struct taken *next;
+    uint32_t count, at, batch;
+    uint32_t ids[];
 };
 
 enum { CLASSES = 8 };
@@ -136,11 +144,23 @@ static void counting_discard(struct train_session *s)
     c->graph = NULL;
 }
 
+static void forget_blocks(struct counting *c)
+{
+    while (c->blocks != NULL) {
+        struct taken *block = c->blocks;
+
+        c->blocks = block->next;
+        base_free(block);
+    }
+    c->takes = false;
+}
+
 static void counting_close(struct train_session *s)
 {
     struct counting *c = s->work;
 
     counting_discard(s);
+    forget_blocks(c);
     base_free(c->order);
     base_free(c->ids);
 }
@@ -181,11 +201,50 @@ static base_status counting_tune(struct train_session *s, const char *wished)
 
 static base_status counting_fit(struct train_session *s)
 {
-    (void)s;
+    forget_blocks(s->work);
     return BASE_OK;
 }
 
 /* ---- a batch ---- */
+
+static base_status counting_take(struct train_session *s, const struct train_block *block)
+{
+    struct counting *c = s->work;
+    struct taken **last = &c->blocks;
+
+    if (block == NULL) {
+        forget_blocks(c);
+        return BASE_OK;
+    }
+    c->takes = true;
+    while (*last != NULL)
+        last = &(*last)->next;
+    if (block->count == 0)
+        return BASE_OK;
+    *last = base_calloc(1, sizeof **last + block->count * sizeof *block->ids);
+    (*last)->count = (uint32_t)block->count;
+    (*last)->batch = block->batch;
+    memcpy((*last)->ids, block->ids, block->count * sizeof *block->ids);
+    return BASE_OK;
+}
+
+static void next_of_block(struct counting *c, struct data_batch *batch_p)
+{
+    struct taken *block = c->blocks;
+    uint32_t count;
+
+    *batch_p = (struct data_batch){0};
+    if (block == NULL)
+        return;
+    count = block->count - block->at < block->batch ? block->count - block->at : block->batch;
+    memcpy(c->ids, block->ids + block->at, count * sizeof *c->ids);
+    *batch_p = (struct data_batch){.count = count, .whole = count, .ids = c->ids};
+    block->at += count;
+    if (block->at == block->count) {
+        c->blocks = block->next;
+        base_free(block);
+    }
+}
 
 static base_status counting_next(struct train_session *s, struct data_batch *batch_p)
 {
@@ -195,6 +254,10 @@ static base_status counting_next(struct train_session *s, struct data_batch *bat
     uint32_t first, count;
 
     sim_worker_self()->knows = true;
+    if (c->takes) {
+        next_of_block(c, batch_p);
+        return BASE_OK;
+    }
     if (is_exact(s))
         check_state(s, "the next batch");
     if (c->epoch != p->epoch)
@@ -386,6 +449,7 @@ static const struct train_task counting = {
     .start = counting_start,
     .tune = counting_tune,
     .fit = counting_fit,
+    .take = counting_take,
     .next = counting_next,
     .compute = counting_compute,
     .undo = counting_undo,

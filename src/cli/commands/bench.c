@@ -25,8 +25,8 @@
 #include "train/pace.h"
 
 struct args {
-    const char *input, *kernels, *weights, *rating_model, *split;
-    int64_t classes, batch, threads, steps, seed;
+    const char *input, *kernels, *weights, *rating_model, *split, *pictures;
+    int64_t classes, batch, threads, steps, seed, lists;
     bool tune, forward, paced, json;
     struct cli_bench_collectives collectives;
 };
@@ -236,6 +236,8 @@ static base_status cmd_bench_ratings(const struct args *a, const char *data)
                                                          .split = a->split,
                                                          .seed = a->seed,
                                                          .threads = (int)a->threads,
+                                                         .lists = (int)a->lists,
+                                                         .pictures = a->pictures,
                                                          .json = a->json});
 }
 
@@ -300,6 +302,11 @@ static const struct base_option options[] = {
      .local = true},
     {.name = "seed", .argument = "N", .kind = BASE_INT, .offset = AT(seed), .max = 9007199254740992,
      .help = "ratings: of the split and of starting values", .local = true},
+    {.name = "lists", .argument = "N", .kind = BASE_INT, .offset = AT(lists), .max = 1e5,
+     .help = "ratings: judge the N best items of every user, too: precision, recall, NDCG",
+     .local = true},
+    {.name = "pictures", .argument = "DIR", .kind = BASE_TEXT, .offset = AT(pictures),
+     .help = "ratings: draw guesses beside the truth, as SVG files in DIR", .local = true},
     {.name = "collective", .argument = "C", .kind = BASE_TEXT, .offset = AT(collectives.collective),
      .help = "collectives: kinds, algorithms, or both, as in all-reduce=ring [every kind]",
      .local = true},

@@ -58,6 +58,46 @@ static json_t *cmd_compare_test_figure(const json_t *result, const char *key)
     return json_is_number(value) ? json_incref(value) : json_null();
 }
 
+/* How many processes of the last view have each role: {"worker": 4, "server": 2}. */
+static json_t *cmd_compare_roles(const json_t *result)
+{
+    json_t *counts = json_object(), *rank, *role;
+    size_t i, j;
+
+    json_array_foreach(json_object_get(result, "ranks"), i, rank)
+        json_array_foreach(json_object_get(rank, "roles"), j, role)
+    {
+        const char *name = json_string_value(role);
+
+        json_object_set_new(counts, name,
+                            json_integer(1 + json_integer_value(json_object_get(counts, name))));
+    }
+    return counts;
+}
+
+/* The mean of the histogram "staleness" of the strategy's figures; NAN without one. */
+static double cmd_compare_staleness(const json_t *result)
+{
+    double sum = 0, count = 0;
+    size_t age;
+    json_t *value;
+
+    json_array_foreach(json_object_get(json_object_get(result, "figures"), "staleness"), age, value)
+    {
+        sum += (double)age * json_number_value(value);
+        count += json_number_value(value);
+    }
+    return sum / count;
+}
+
+/* One of the strategy's own figures; null without it. */
+static json_t *cmd_compare_own_figure(const json_t *result, const char *key)
+{
+    json_t *value = json_object_get(json_object_get(result, "figures"), key);
+
+    return json_is_number(value) ? json_incref(value) : json_null();
+}
+
 /* One run's figures. Speed-up and efficiency are relative to `first`, which may be the same run. */
 static json_t *cmd_compare_figures(const struct train_run *run, const json_t *first)
 {
@@ -72,8 +112,9 @@ static json_t *cmd_compare_figures(const struct train_run *run, const json_t *fi
         total;
 
     return json_pack(
-        "{s:s, s:O?, s:O?, s:O?, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "name",
-        run->name, "strategy", json_object_get(result, "strategy"), "workers",
+        "{s:s, s:O?, s:O?, s:O?, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:o, s:o, s:O?}",
+        "name", run->name, "strategy", json_object_get(result, "strategy"), "workers",
         json_object_get(result, "workers"), "batch", json_object_get(result, "batch"),
         "step_seconds", base_json_number(cmd_compare_number(result, "step_seconds", "median")),
         "samples_per_second", base_json_number(rate), "speedup", base_json_number(speedup),
@@ -82,7 +123,11 @@ static json_t *cmd_compare_figures(const struct train_run *run, const json_t *fi
         base_json_number(cmd_compare_number(result, "train", "loss")), "validation_loss",
         base_json_number(cmd_compare_best_validation(run->json)), "test_loss",
         cmd_compare_test_figure(result, "loss"), "accuracy",
-        cmd_compare_test_figure(result, "accuracy"), "r2", cmd_compare_test_figure(result, "r2"));
+        cmd_compare_test_figure(result, "accuracy"), "r2", cmd_compare_test_figure(result, "r2"),
+        "staleness", base_json_number(cmd_compare_staleness(result)), "reissued",
+        cmd_compare_own_figure(result, "reissued"), "late_results",
+        cmd_compare_own_figure(result, "late_results"), "roles", cmd_compare_roles(result),
+        "figures", json_object_get(result, "figures"));
 }
 
 /* ---- settings that differ ---- */
@@ -154,6 +199,9 @@ static const struct column {
     {"efficiency", "efficiency", 0, 100, " %"},
     {"idle", "idle", 0, 100, " %"},
     {"MB sent", "bytes_sent", 1, 1e-6, ""},
+    {"staleness", "staleness", 2, 1, ""},
+    {"reissued", "reissued", 0, 1, ""},
+    {"late", "late_results", 0, 1, ""},
     {"loss", "loss", 4, 1, ""},
     {"validation", "validation_loss", 4, 1, ""},
     {"test loss", "test_loss", 4, 1, ""},
@@ -195,11 +243,15 @@ static bool cmd_compare_has_figure(const json_t *list, const char *key)
     return false;
 }
 
-/* Runs that predict classes have an accuracy, those that predict numbers an R². */
+/* Runs that predict classes have an accuracy, those that predict numbers an R². Some strategies
+ * have figures of their own. */
 static bool cmd_compare_is_shown(const json_t *list, const struct column *column)
 {
-    if (strcmp(column->key, "r2") == 0)
-        return cmd_compare_has_figure(list, "r2");
+    static const char *const rare[] = {"r2", "staleness", "reissued", "late_results"};
+
+    for (size_t i = 0; i < sizeof rare / sizeof *rare; i++)
+        if (strcmp(column->key, rare[i]) == 0)
+            return cmd_compare_has_figure(list, rare[i]);
     return strcmp(column->key, "accuracy") != 0 || cmd_compare_has_figure(list, "accuracy") ||
            !cmd_compare_has_figure(list, "r2");
 }

@@ -48,7 +48,7 @@ static base_status cmd_join(void *args, const struct cli_positional *positional)
     flags.token_file = a->token_file;
     flags.bind = a->bind;
     TRY(cluster_launch_find(&flags, &launch));
-    TRY(cluster_agent_join(&launch));
+    TRY(cluster_agent_join(&launch, cluster_program_registry));
 out:
     base_free(text);
     return st;

@@ -5,7 +5,6 @@
  */
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,19 +14,8 @@
 #include "cli/cli.h"
 #include "cluster/monitor.h"
 #include "cluster/status.h"
+#include "train/figures.h"
 #include "train/run.h"
-
-/* `name` is a run's name or folder, or the socket itself. */
-static char *cmd_status_find_socket(const char *runs_dir, const char *name)
-{
-    struct stat file;
-
-    if (stat(name, &file) == 0 && S_ISSOCK(file.st_mode))
-        return base_strdup(name);
-    if (base_is_dir(name))
-        return base_format("%s/status", name);
-    return base_format("%s/%s/status", runs_dir, name);
-}
 
 static double cmd_status_number(const json_t *object, const char *key)
 {
@@ -51,6 +39,40 @@ static void cmd_status_print_rank(const json_t *worker)
         printf("%4s", "-");
 }
 
+/* "worker+server"; base_free. */
+static char *cmd_status_roles(const json_t *worker)
+{
+    struct base_str text = {0};
+    size_t i;
+    json_t *role;
+
+    json_array_foreach(json_object_get(worker, "roles"), i, role)
+        base_str_add(&text, "%s%s", i > 0 ? "+" : "", json_string_value(role));
+    if (text.length == 0)
+        base_str_add(&text, "-");
+    return text.text;
+}
+
+/* What the strategy has counted on all workers together, a line each. */
+static void cmd_status_print_figures(const json_t *workers)
+{
+    json_t *sum = json_object(), *item;
+    const char *name;
+    size_t i;
+
+    json_array_foreach(workers, i, item) train_figures_add(sum, json_object_get(item, "figures"));
+    if (json_object_size(sum) > 0)
+        printf("\nfigures of the strategy, all workers together:\n");
+    json_object_foreach(sum, name, item)
+    {
+        char *text = json_dumps(item, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+
+        printf("%24s  %s\n", name, text);
+        base_free(text);
+    }
+    json_decref(sum);
+}
+
 static void cmd_status_print_table(const json_t *s)
 {
     size_t i;
@@ -69,17 +91,21 @@ static void cmd_status_print_table(const json_t *s)
                100 * cmd_status_number(item, "cpu"), cmd_status_number(item, "memory") / 1e6,
                cmd_status_number(item, "load"), cmd_status_number(item, "silent_seconds"));
     }
-    printf("\n%6s %4s %4s %8s %-9s %6s %9s %10s %8s\n", "worker", "rank", "host", "pid", "state",
-           "cpu %", "memory MB", "step", "steps/s");
+    printf("\n%6s %4s %4s %8s %-9s %6s %9s %10s %8s  %s\n", "worker", "rank", "host", "pid",
+           "state", "cpu %", "memory MB", "step", "steps/s", "roles");
     json_array_foreach(json_object_get(s, "workers"), i, item)
     {
+        char *roles = cmd_status_roles(item);
+
         printf("%6.0f ", cmd_status_number(item, "id"));
         cmd_status_print_rank(item);
-        printf(" %4.0f %8.0f %-9s %6.0f %9.0f %10.0f %8.2f\n", cmd_status_number(item, "host"),
+        printf(" %4.0f %8.0f %-9s %6.0f %9.0f %10.0f %8.2f  %s\n", cmd_status_number(item, "host"),
                cmd_status_number(item, "pid"), cmd_status_text(item, "state"),
                100 * cmd_status_number(item, "cpu"), cmd_status_number(item, "memory") / 1e6,
-               cmd_status_number(item, "step"), cmd_status_number(item, "step_rate"));
+               cmd_status_number(item, "step"), cmd_status_number(item, "step_rate"), roles);
+        base_free(roles);
     }
+    cmd_status_print_figures(json_object_get(s, "workers"));
 }
 
 /* ---- a training in one process ---- */
@@ -121,12 +147,13 @@ static json_t *cmd_status_single(const struct train_run *run)
     seconds = cmd_status_number(newest, "seconds");
     object = json_pack(
         "{s:i, s:s, s:s, s:s, s:i, s:f, s:[{s:i, s:o, s:s, s:i, s:i, s:f, s:f, s:f, s:f}], "
-        "s:[{s:i, s:i, s:i, s:i, s:s, s:f, s:f, s:I, s:f}]}",
+        "s:[{s:i, s:i, s:i, s:i, s:s, s:o, s:n, s:f, s:f, s:I, s:f}]}",
         "schema", 1, "job", run->name, "program", "train", "phase", "running", "view", 0, "seconds",
         cmd_status_seconds_since(json_string_value(json_object_get(run->json, "created"))), "hosts",
         "host", 0, "name", base_json_text(name), "address", "", "workers", 1, "pid", pid, "cpu",
         host.cpu, "memory", host.memory, "load", host.load, "silent_seconds", age, "workers", "id",
-        0, "rank", 0, "host", 0, "pid", pid, "state", "ready", "cpu", process.cpu, "memory",
+        0, "rank", 0, "host", 0, "pid", pid, "state", "ready", "roles",
+        cluster_roles_json(CLUSTER_ROLE_WORKER), "figures", "cpu", process.cpu, "memory",
         process.memory, "step", json_is_integer(step) ? json_integer_value(step) : (json_int_t)-1,
         "step_rate", seconds > 0 ? 1 / seconds : 0);
     json_decref(newest);
@@ -159,11 +186,11 @@ static base_status cmd_status(void *args, const struct cli_positional *positiona
 {
     base_status st = BASE_OK;
     const struct cli_runs_args *a = args;
-    char *path = cmd_status_find_socket(a->runs_dir, positional->at[0]);
-    json_t *status = NULL;
+    char *path = cli_run_socket(a->runs_dir, positional->at[0]);
+    json_t *request = json_pack("{s:s}", "ask", "status"), *status = NULL;
 
     if (base_exists(path))
-        TRY(cluster_status_ask(path, base_now() + 5, &status));
+        TRY(cluster_status_ask(path, request, base_now() + 5, &status));
     else
         TRY(cmd_status_ask_folder(a->runs_dir, positional->at[0], &status));
     if (a->json)
@@ -172,6 +199,7 @@ static base_status cmd_status(void *args, const struct cli_positional *positiona
         cmd_status_print_table(status);
 out:
     json_decref(status);
+    json_decref(request);
     base_free(path);
     return st;
 }

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * paceline strategies: the ways to divide the work, with their options.
+ * paceline strategies: the ways to divide the work and to make one update of several, with their
+ * options.
  */
 #include <stdio.h>
 
 #include "base/mem.h"
 #include "cli/cli.h"
+#include "train/aggregator.h"
 #include "train/strategy.h"
 
 struct args {
     bool json;
 };
 
-static json_t *cmd_strategies_options_of(const struct train_strategy *strategy)
+static json_t *cmd_strategies_options_of(const struct base_option *options, const void *defaults)
 {
     json_t *list = json_array();
     struct base_option row;
 
-    for (size_t i = 0; base_option_at(strategy->options, i, &row); i++) {
-        char *text = base_option_text(&row, strategy->defaults), *help = cli_help_option(&row);
+    for (size_t i = 0; base_option_at(options, i, &row); i++) {
+        char *text = base_option_text(&row, defaults), *help = cli_help_option(&row);
 
         json_array_append_new(list,
                               json_pack("{s:s, s:s?, s:s?, s:s}", "name", row.name, "argument",
@@ -30,12 +32,27 @@ static json_t *cmd_strategies_options_of(const struct train_strategy *strategy)
 }
 
 /* Texts of options that are worth a try; tests run all of them. */
-static json_t *cmd_strategies_examples_of(const struct train_strategy *strategy)
+static json_t *cmd_strategies_examples_of(const char *const *examples)
 {
     json_t *list = json_array();
 
-    for (size_t i = 0; strategy->examples != NULL && strategy->examples[i] != NULL; i++)
-        json_array_append_new(list, json_string(strategy->examples[i]));
+    for (size_t i = 0; examples != NULL && examples[i] != NULL; i++)
+        json_array_append_new(list, json_string(examples[i]));
+    return list;
+}
+
+static json_t *cmd_strategies_aggregators_json(void)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < train_aggregator_count; i++) {
+        const struct train_aggregator *a = train_aggregator_registry[i];
+
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o}", "name", a->name, "help",
+                                              a->help, "options",
+                                              cmd_strategies_options_of(a->options, a->defaults),
+                                              "examples", cmd_strategies_examples_of(a->examples)));
+    }
     return list;
 }
 
@@ -54,15 +71,16 @@ static base_status cmd_strategies_print_json(void)
     for (size_t i = 0; i < train_strategy_count; i++) {
         const struct train_strategy *s = train_strategy_registry[i];
 
-        json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:s, s:b, s:o, s:o}", "name", s->name, "help",
-                                        s->help, "commit_unit", s->commit_unit, "alone", s->alone,
-                                        "options", cmd_strategies_options_of(s), "examples",
-                                        cmd_strategies_examples_of(s)));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:o, s:o}", "name", s->name,
+                                              "help", s->help, "commit_unit", s->commit_unit,
+                                              "alone", s->alone, "options",
+                                              cmd_strategies_options_of(s->options, s->defaults),
+                                              "examples", cmd_strategies_examples_of(s->examples)));
     }
-    object =
-        json_pack("{s:i, s:o, s:{s:o, s:o}}", "schema", 1, "strategies", list, TRAIN_AUTO, "one",
-                  cmd_strategies_choice_json(false), "several", cmd_strategies_choice_json(true));
+    object = json_pack("{s:i, s:o, s:{s:o, s:o}, s:o}", "schema", 1, "strategies", list, TRAIN_AUTO,
+                       "one", cmd_strategies_choice_json(false), "several",
+                       cmd_strategies_choice_json(true), "aggregators",
+                       cmd_strategies_aggregators_json());
     st = base_json_print(object);
     json_decref(object);
     return st;
@@ -79,26 +97,39 @@ static void cmd_strategies_print_choices(void)
         "    too little memory  is refused with the figures, and with the strategies that fit\n");
 }
 
+static void cmd_strategies_print_options(const struct base_option *options, const void *defaults)
+{
+    struct base_option row;
+
+    for (size_t i = 0; base_option_at(options, i, &row); i++) {
+        char *text = base_option_text(&row, defaults), *help = cli_help_option(&row);
+        char *name = base_format("%s%s%s", row.name, row.argument != NULL ? "=" : "",
+                                 row.argument != NULL ? row.argument : "");
+
+        printf("    %-18s %s [%s]\n", name, help, text != NULL ? text : "");
+        base_free(name);
+        base_free(text);
+        base_free(help);
+    }
+}
+
 static void cmd_strategies_print_text(void)
 {
     for (size_t i = 0; i < train_strategy_count; i++) {
         const struct train_strategy *s = train_strategy_registry[i];
-        struct base_option row;
 
         printf("%s%-16s %s; a lost worker costs at most a %s\n", i > 0 ? "\n" : "", s->name,
                s->help, s->commit_unit);
-        for (size_t j = 0; base_option_at(s->options, j, &row); j++) {
-            char *text = base_option_text(&row, s->defaults), *help = cli_help_option(&row);
-            char *name = base_format("%s%s%s", row.name, row.argument != NULL ? "=" : "",
-                                     row.argument != NULL ? row.argument : "");
-
-            printf("    %-18s %s [%s]\n", name, help, text != NULL ? text : "");
-            base_free(name);
-            base_free(text);
-            base_free(help);
-        }
+        cmd_strategies_print_options(s->options, s->defaults);
     }
     cmd_strategies_print_choices();
+    printf("\n--aggregate, where workers' updates become one:\n");
+    for (size_t i = 0; i < train_aggregator_count; i++) {
+        const struct train_aggregator *a = train_aggregator_registry[i];
+
+        printf("%-16s %s\n", a->name, a->help);
+        cmd_strategies_print_options(a->options, a->defaults);
+    }
 }
 
 static base_status cmd_strategies(void *args, const struct cli_positional *positional)
@@ -123,7 +154,7 @@ static const struct base_option options[] = {
 
 const struct cli_command cli_command_strategies = {
     .name = "strategies",
-    .help = "the ways to divide the work, with their options",
+    .help = "the ways to divide the work and to aggregate updates, with their options",
     .usage = "paceline strategies [--json]",
     .examples = "  paceline strategies\n"
                 "  paceline train --model vgg11 --data cifar10 --workers 2 "

@@ -175,6 +175,7 @@ static base_status run_workers(const struct train_job *job, const struct cluster
 {
     base_status st = BASE_OK;
     struct cluster_setup setup = {.program = "train",
+                                  .programs = cluster_program_registry,
                                   .joins = true,
                                   .restarts = job->restart,
                                   .one_speaks = true,

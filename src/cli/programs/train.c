@@ -3,6 +3,7 @@
  * What the workers of `paceline train` do: train/train.h.
  */
 #include "train/train.h"
+#include "train/settings.h"
 
 static base_status train_program_run(struct cluster_worker *worker, const json_t *description,
                                      json_t **result_p)
@@ -20,4 +21,5 @@ const struct cluster_program cluster_program_train = {
     .name = "train",
     .help = "one worker of a training",
     .run = train_program_run,
+    .check = train_settings_check,
 };

@@ -44,8 +44,11 @@ const struct recsys_model recsys_model_bias_als = {
     .defaults = &(const struct recsys_bias_options){5, 3, 12, 0},
     .examples = (const char *const[]){"", "sweeps=3,user-damping=0,item-damping=1", NULL},
     .open = bias_als_open,
+    .reopen = recsys_bias_reopen,
     .start = recsys_bias_start,
     .run = bias_als_run,
     .guess = recsys_bias_guess,
+    .scores = recsys_bias_scores,
     .fold = recsys_bias_fold,
+    .explain = recsys_bias_explain,
 };

@@ -96,9 +96,12 @@ const struct recsys_model recsys_model_bias_gd = {
     .defaults = &(const struct recsys_bias_options){5, 3, 60, 0.5},
     .examples = (const char *const[]){"", "rate=0.3,sweeps=10", NULL},
     .open = bias_gd_open,
+    .reopen = recsys_bias_reopen,
     .start = recsys_bias_start,
     .run = bias_gd_run,
     .finish = bias_gd_finish,
     .guess = recsys_bias_guess,
+    .scores = recsys_bias_scores,
     .fold = recsys_bias_fold,
+    .explain = recsys_bias_explain,
 };

@@ -38,8 +38,11 @@ const struct recsys_model recsys_model_bias_stat = {
     .defaults = &(const struct recsys_bias_options){5, 3, 1, 0},
     .examples = (const char *const[]){"", "user-damping=25,item-damping=10", NULL},
     .open = bias_stat_open,
+    .reopen = recsys_bias_reopen,
     .start = recsys_bias_start,
     .run = bias_stat_run,
     .guess = recsys_bias_guess,
+    .scores = recsys_bias_scores,
     .fold = recsys_bias_fold,
+    .explain = recsys_bias_explain,
 };

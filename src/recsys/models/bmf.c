@@ -28,7 +28,7 @@ static base_status bmf_prepare(struct recsys_fit *fit, int phase)
         gibbs_effects_prepare(fit, side);
         return BASE_OK;
     }
-    if (side == GIBBS_USERS && gibbs_of(fit)->latent != NULL)
+    if (side == GIBBS_USERS && gibbs_of(fit)->ordinal)
         TRY(gibbs_latents(fit));
     TRY(gibbs_prior(fit, side));
 out:
@@ -69,7 +69,7 @@ static base_status bmf_finish(struct recsys_fit *fit)
     for (int i = 0; i < g->sides; i++)
         if (g->side[i].sites >= 0)
             TRY(gibbs_spread(fit, i));
-    if (g->latent == NULL)
+    if (!g->ordinal)
         bmf_alpha(fit);
     gibbs_keep(fit);
 out:
@@ -113,11 +113,14 @@ const struct recsys_model recsys_model_bmf = {
                               "k=16,sweeps=8,likelihood=ordinal", "k=8,sweeps=8,time=30", NULL},
     .own_size = sizeof(struct gibbs),
     .open = gibbs_open,
+    .reopen = gibbs_reopen,
     .close = gibbs_close,
     .start = gibbs_start,
     .prepare = bmf_prepare,
     .run = bmf_run,
     .finish = bmf_finish,
     .guess = gibbs_guess,
+    .scores = gibbs_scores,
     .fold = gibbs_fold,
+    .explain = gibbs_explain,
 };

@@ -52,6 +52,21 @@ static base_status check_rating(float value)
                            (double)value);
 }
 
+static base_status ials_reopen(struct recsys_fit *fit)
+{
+    const struct ials_options *o = fit->options;
+
+    if (o->k % 8 != 0 || o->k < 8)
+        return base_fail(BASE_ERR_USAGE, "model ials: k is a multiple of 8, not %d", (int)o->k);
+    ((struct ials *)fit->own)->k = (int)o->k;
+    fit->sweeps = o->sweeps;
+    recsys_add_buffer(fit, "users", fit->users, (uint32_t)o->k);
+    recsys_add_buffer(fit, "items", fit->items, (uint32_t)o->k);
+    fit->answers = USERS;
+    fit->traits = (struct recsys_traits){ITEMS, (uint32_t)o->k, (uint32_t)o->k, (uint32_t)o->k};
+    return BASE_OK;
+}
+
 static base_status ials_open(struct recsys_fit *fit)
 {
     base_status st = BASE_OK;
@@ -62,17 +77,11 @@ static base_status ials_open(struct recsys_fit *fit)
     const size_t lower = recsys_lower_floats((int)k),
                  own = panel + 2 * LONGEST + exact + lower + 8 * k;
 
-    if (k % 8 != 0 || k < 8)
-        TRY(base_fail(BASE_ERR_USAGE, "model ials: k is a multiple of 8, not %zu", k));
+    TRY(ials_reopen(fit));
     TRY(check_rating(fit->scale->lowest));
-    m->k = (int)k;
     m->threads = base_team_threads(fit->team);
-    fit->sweeps = o->sweeps;
-    recsys_add_buffer(fit, "users", fit->users, (uint32_t)k);
-    recsys_add_buffer(fit, "items", fit->items, (uint32_t)k);
     recsys_add_phase(fit, "users", fit->users, fit->by_user->start, USERS);
     recsys_add_phase(fit, "items", fit->items, fit->by_item->start, ITEMS);
-    fit->answers = USERS;
     TRY(base_tensor(k * k + (size_t)m->threads * own, sizeof(float), "scratch", &m->memory));
     m->gram = m->memory;
     m->scratch = base_calloc((size_t)m->threads, sizeof *m->scratch);
@@ -311,7 +320,6 @@ static void ials_run(struct recsys_fit *fit, int phase, uint32_t from, uint32_t 
 
 /* ---- answers ---- */
 
-/* The Gramian of the items: a new user's equations need it. */
 static struct recsys_guess ials_guess(const struct recsys_fit *fit, const float *user,
                                       uint32_t item, uint32_t time)
 {
@@ -324,41 +332,100 @@ static struct recsys_guess ials_guess(const struct recsys_fit *fit, const float 
                                  NAN};
 }
 
-static base_status ials_fold(const struct recsys_fit *fit, const struct recsys_rating *ratings,
-                             uint32_t count, float *row)
+static void ials_scores(const struct recsys_fit *fit, const float *user, uint32_t from, uint32_t to,
+                        float *values)
+{
+    const struct ials *m = fit->own;
+    const struct recsys_kernels *kernels = recsys_kernels();
+
+    for (uint32_t i = from; i < to; i++)
+        values[i - from] = user != NULL ? kernels->dot(m->k, user, recsys_at(fit, ITEMS, i)) : 0;
+}
+
+static double ials_weight(const struct recsys_fit *fit, const struct recsys_rating *rating)
+{
+    return ((const struct ials_options *)fit->options)->alpha * (double)rating->value;
+}
+
+/* a (k,k) += weight * y yᵀ, the lower half; b (k) += target * y, for the row y of an item. */
+static void ials_add(const struct recsys_fit *fit, uint32_t item, double weight, double target,
+                     double *a, double *b)
+{
+    const int k = ((const struct ials *)fit->own)->k;
+    const float *y = recsys_at(fit, ITEMS, item);
+
+    for (int f = 0; f < k; f++) {
+        b[f] += target * (double)y[f];
+        for (int g = 0; g <= f; g++)
+            a[f * k + g] += weight * (double)y[f] * (double)y[g];
+    }
+}
+
+/* The equations of a new user's row: the factor of their matrix a (k,k), their right side b (k). */
+static base_status ials_equations(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                                  uint32_t count, double *a, double *b)
 {
     base_status st = BASE_OK;
     const struct ials_options *o = fit->options;
     const int k = (int)o->k;
-    double *a = base_calloc((size_t)k * (size_t)k, sizeof *a), b[RECSYS_MAX_K] = {0};
 
     for (uint32_t j = 0; j < count; j++)
         TRY(check_rating(ratings[j].value));
-    for (uint32_t i = 0; i < fit->items; i++) {
-        const float *y = recsys_at(fit, ITEMS, i);
-
-        for (int f = 0; f < k; f++)
-            for (int g = 0; g <= f; g++)
-                a[f * k + g] += (double)y[f] * (double)y[g];
-    }
+    for (uint32_t i = 0; i < fit->items; i++)
+        ials_add(fit, i, 1, 0, a, b);
     for (uint32_t j = 0; j < count; j++) {
-        const float *y = recsys_at(fit, ITEMS, ratings[j].item);
-        const double w = o->alpha * (double)ratings[j].value;
+        const double w = ials_weight(fit, &ratings[j]);
 
-        for (int f = 0; f < k; f++) {
-            b[f] += (1 + w) * (double)y[f];
-            for (int g = 0; g <= f; g++)
-                a[f * k + g] += w * (double)y[f] * (double)y[g];
-        }
+        ials_add(fit, ratings[j].item, w, 1 + w, a, b);
     }
     for (int f = 0; f < k; f++)
         a[f * k + f] += o->lambda;
     if (!recsys_cholesky(a, k))
         TRY(base_fail(BASE_ERR_DIVERGED, "the items' rows are not numbers"));
+out:
+    return st;
+}
+
+static base_status ials_fold(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                             uint32_t count, float *row)
+{
+    base_status st = BASE_OK;
+    const int k = ((const struct ials *)fit->own)->k;
+    double *a = base_calloc((size_t)k * (size_t)k, sizeof *a), b[RECSYS_MAX_K] = {0};
+
+    TRY(ials_equations(fit, ratings, count, a, b));
     recsys_forward(a, k, b);
     recsys_backward(a, k, b);
     for (int f = 0; f < k; f++)
         row[f] = (float)b[f];
+out:
+    base_free(a);
+    return st;
+}
+
+/* The guess is <y, A⁻¹ Σ (1 + w_j) y_j>: each rating's term of it (Hu, Koren and Volinsky 2008,
+ * section 5). */
+static base_status ials_explain(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                                uint32_t count, uint32_t item, float *parts, float *rest_p)
+{
+    base_status st = BASE_OK;
+    const int k = ((const struct ials *)fit->own)->k;
+    double *a = base_calloc((size_t)k * (size_t)k, sizeof *a), z[RECSYS_MAX_K] = {0};
+
+    TRY(ials_equations(fit, ratings, count, a, z));
+    for (int f = 0; f < k; f++)
+        z[f] = (double)recsys_at(fit, ITEMS, item)[f];
+    recsys_forward(a, k, z);
+    recsys_backward(a, k, z);
+    for (uint32_t j = 0; j < count; j++) {
+        const float *y = recsys_at(fit, ITEMS, ratings[j].item);
+        double sum = 0;
+
+        for (int f = 0; f < k; f++)
+            sum += (double)y[f] * z[f];
+        parts[j] = (float)((1 + ials_weight(fit, &ratings[j])) * sum);
+    }
+    *rest_p = 0;
 out:
     base_free(a);
     return st;
@@ -392,10 +459,13 @@ const struct recsys_model recsys_model_ials = {
     .examples = (const char *const[]){"k=16,sweeps=3", "k=24,sweeps=3,cg=0", NULL},
     .own_size = sizeof(struct ials),
     .open = ials_open,
+    .reopen = ials_reopen,
     .close = ials_close,
     .start = ials_start,
     .prepare = ials_prepare,
     .run = ials_run,
     .guess = ials_guess,
+    .scores = ials_scores,
     .fold = ials_fold,
+    .explain = ials_explain,
 };

@@ -70,6 +70,36 @@ static base_status mf_check_decay(const char *name, double lambda, double rate)
                            lambda * rate);
 }
 
+enum { UNIT, LAMBDA, BIAS_LAMBDA, FACTS }; /* of the fit */
+
+static base_status mf_declare(struct recsys_fit *fit)
+{
+    const struct mf_options *o = fit->options;
+
+    if (o->k % 8 != 0)
+        return base_fail(BASE_ERR_USAGE, "model mf: k is a multiple of 8, not %d", (int)o->k);
+    ((struct mf *)fit->own)->k = (int)o->k;
+    fit->sweeps = o->sweeps;
+    recsys_add_buffer(fit, "users", fit->users, (uint32_t)o->k);
+    recsys_add_buffer(fit, "items", fit->items, (uint32_t)o->k);
+    fit->answers = USERS;
+    fit->traits = (struct recsys_traits){ITEMS, (uint32_t)o->k, (uint32_t)o->k, (uint32_t)o->k - 2};
+    return BASE_OK;
+}
+
+static base_status mf_reopen(struct recsys_fit *fit)
+{
+    struct mf *m = fit->own;
+
+    if (fit->fact_count != FACTS || !(fit->facts[UNIT] > 0) || !(fit->facts[LAMBDA] >= 0) ||
+        !(fit->facts[BIAS_LAMBDA] >= 0))
+        return base_fail(BASE_ERR_DATA, "the facts of a model mf are its unit and two penalties");
+    m->cells.unit = (float)fit->facts[UNIT];
+    m->lambda = fit->facts[LAMBDA];
+    m->bias_lambda = fit->facts[BIAS_LAMBDA];
+    return mf_declare(fit);
+}
+
 static base_status mf_open(struct recsys_fit *fit)
 {
     base_status st = BASE_OK;
@@ -77,17 +107,11 @@ static base_status mf_open(struct recsys_fit *fit)
     struct mf *m = fit->own;
     const uint32_t blocks = o->blocks > 0 ? (uint32_t)o->blocks : mf_blocks(fit, (int)o->k);
 
-    if (o->k % 8 != 0)
-        TRY(base_fail(BASE_ERR_USAGE, "model mf: k is a multiple of 8, not %d", (int)o->k));
-    m->k = (int)o->k;
+    TRY(mf_declare(fit));
     m->lambda = o->lambda > 0 ? o->lambda : mf_lambda(fit->by_user->count);
     m->bias_lambda = o->bias_lambda > 0 ? o->bias_lambda : m->lambda / 4;
     TRY(mf_check_decay("lambda", m->lambda, o->rate));
     TRY(mf_check_decay("bias-lambda", m->bias_lambda, o->rate));
-    fit->sweeps = o->sweeps;
-    recsys_add_buffer(fit, "users", fit->users, (uint32_t)m->k);
-    recsys_add_buffer(fit, "items", fit->items, (uint32_t)m->k);
-    fit->answers = USERS;
     recsys_add_phase(fit, "epoch", 1, NULL, USERS);
     fit->phases[0].write_count = 0; /* a unit that is not divided */
     TRY(recsys_cells_init(&m->cells, fit, blocks, (uint32_t)o->rotations));
@@ -95,6 +119,10 @@ static base_status mf_open(struct recsys_fit *fit)
                     "groups of items", &m->groups));
     TRY(base_tensor(m->cells.longest + 1, sizeof(float), "decays", &m->decay));
     TRY(base_tensor(m->cells.longest + 1, sizeof(float), "decays", &m->bias_decay));
+    fit->facts[UNIT] = (double)m->cells.unit;
+    fit->facts[LAMBDA] = m->lambda;
+    fit->facts[BIAS_LAMBDA] = m->bias_lambda;
+    fit->fact_count = FACTS;
 out:
     return st;
 }
@@ -273,39 +301,98 @@ static struct recsys_guess mf_guess(const struct recsys_fit *fit, const float *u
     return (struct recsys_guess){fit->mean + m->cells.unit * x, NAN};
 }
 
-/* The least squares of the new user's row, with the penalty that its ratings would have had. */
-static base_status mf_fold(const struct recsys_fit *fit, const struct recsys_rating *ratings,
-                           uint32_t count, float *row)
+static void mf_scores(const struct recsys_fit *fit, const float *user, uint32_t from, uint32_t to,
+                      float *values)
+{
+    const struct mf *m = fit->own;
+    const struct recsys_kernels *kernels = recsys_kernels();
+
+    for (uint32_t i = from; i < to; i++) {
+        const float *row = recsys_at(fit, ITEMS, i);
+        const float x = user != NULL ? kernels->dot(m->k, user, row) : row[m->k - 2];
+
+        values[i - from] = fit->mean + m->cells.unit * x;
+    }
+}
+
+/* What a rating says about its user: x (k) and the number that <user,x> should be. The item's own
+ * bias is none of x. */
+static double mf_equation(const struct recsys_fit *fit, const struct recsys_rating *rating,
+                          double *x)
+{
+    const struct mf *m = fit->own;
+    const float *q = recsys_at(fit, ITEMS, rating->item);
+
+    for (int f = 0; f < m->k; f++)
+        x[f] = f == m->k - 2 ? 0 : (double)q[f];
+    return ((double)rating->value - (double)fit->mean) / (double)m->cells.unit -
+           (double)q[m->k - 2];
+}
+
+/* The least squares of a new user's row, with the penalty that its ratings would have had: the
+ * factor of the equations' matrix a (k,k), and their right side b (k). */
+static base_status mf_equations(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                                uint32_t count, double *a, double *b)
 {
     const struct mf *m = fit->own;
     const int k = m->k;
-    double *a = base_calloc((size_t)k * (size_t)k, sizeof *a), b[RECSYS_MAX_K] = {0};
-    bool solved;
+    double x[RECSYS_MAX_K];
 
     for (uint32_t j = 0; j < count; j++) {
-        const float *q = recsys_at(fit, ITEMS, ratings[j].item);
-        const double y = ((double)ratings[j].value - (double)fit->mean) / (double)m->cells.unit -
-                         (double)q[k - 2];
+        const double y = mf_equation(fit, &ratings[j], x);
 
         for (int f = 0; f < k; f++) {
-            const double x = f == k - 2 ? 0 : (double)q[f];
-
-            b[f] += x * y;
+            b[f] += x[f] * y;
             for (int g = 0; g <= f; g++)
-                a[f * k + g] += g == k - 2 ? 0 : x * (double)q[g];
+                a[f * k + g] += x[f] * x[g];
         }
     }
     for (int f = 0; f < k; f++)
         a[f * k + f] += 1e-3 + count * (f == k - 1 ? m->bias_lambda : m->lambda);
-    solved = recsys_cholesky(a, k);
-    if (solved) {
-        recsys_forward(a, k, b);
-        recsys_backward(a, k, b);
-    }
+    return recsys_cholesky(a, k) ? BASE_OK
+                                 : base_fail(BASE_ERR_DIVERGED, "the items' rows are not numbers");
+}
+
+static base_status mf_fold(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                           uint32_t count, float *row)
+{
+    base_status st = BASE_OK;
+    const int k = ((const struct mf *)fit->own)->k;
+    double *a = base_calloc((size_t)k * (size_t)k, sizeof *a), b[RECSYS_MAX_K] = {0};
+
+    TRY(mf_equations(fit, ratings, count, a, b));
+    recsys_forward(a, k, b);
+    recsys_backward(a, k, b);
     for (int f = 0; f < k; f++)
         row[f] = f == k - 2 ? 1 : (float)b[f];
+out:
     base_free(a);
-    return solved ? BASE_OK : base_fail(BASE_ERR_DIVERGED, "the items' rows are not numbers");
+    return st;
+}
+
+/* The guess is <x, A⁻¹ Σ y_j x_j>: each rating's term of it. */
+static base_status mf_explain(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                              uint32_t count, uint32_t item, float *parts, float *rest_p)
+{
+    base_status st = BASE_OK;
+    const struct mf *m = fit->own;
+    const int k = m->k;
+    double *a = base_calloc((size_t)k * (size_t)k, sizeof *a), z[RECSYS_MAX_K] = {0};
+
+    TRY(mf_equations(fit, ratings, count, a, z));
+    mf_equation(fit, &(struct recsys_rating){.item = item}, z);
+    recsys_forward(a, k, z);
+    recsys_backward(a, k, z);
+    for (uint32_t j = 0; j < count; j++) {
+        double x[RECSYS_MAX_K];
+        const double y = mf_equation(fit, &ratings[j], x);
+
+        parts[j] = (float)((double)m->cells.unit * y * recsys_product(x, z, k));
+    }
+    *rest_p = mf_guess(fit, NULL, item, 0).value;
+out:
+    base_free(a);
+    return st;
 }
 
 /* clang-format off */
@@ -346,9 +433,12 @@ const struct recsys_model recsys_model_mf = {
                                       "k=32,sweeps=3,blocks=2,rotations=1", NULL},
     .own_size = sizeof(struct mf),
     .open = mf_open,
+    .reopen = mf_reopen,
     .close = mf_close,
     .start = mf_start,
     .run = mf_run,
     .guess = mf_guess,
+    .scores = mf_scores,
     .fold = mf_fold,
+    .explain = mf_explain,
 };

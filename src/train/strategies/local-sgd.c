@@ -22,6 +22,7 @@ struct local_sgd {
     struct train_snapshot round;  /* the state after the last round */
     struct train_outcome outcome; /* of this worker's shares since then */
     float *velocity;              /* of the outer step; NULL: there is none */
+    int64_t steps, rounds;        /* that this worker has done */
 };
 
 static void local_sgd_memory(const struct train_memory_question *q, struct train_memory *m)
@@ -119,6 +120,7 @@ static base_status local_sgd_end_round(struct train_session *s)
     train_clock_enter(&s->clock, TRAIN_COMPUTE);
     train_step_count(s, &all, state->outcome.seen);
     s->united_step = s->state.position.step;
+    state->rounds++;
 out:
     return st;
 }
@@ -141,6 +143,7 @@ static base_status local_sgd_step_alone(struct train_session *s, struct train_st
     TRY(train_step_judge(s, step));
     train_update_ranges(&step->update, &all, 1);
     train_step_advance(s, step);
+    state->steps++;
     state->outcome.loss_sum += step->outcome.loss_sum;
     state->outcome.correct += step->outcome.correct;
     state->outcome.seen += step->outcome.seen;
@@ -181,12 +184,20 @@ out:
     return st;
 }
 
+static json_t *local_sgd_figures(const struct train_session *s)
+{
+    const struct local_sgd *state = s->strategy_state;
+
+    return json_pack("{s:I, s:I}", "local_steps", (json_int_t)state->steps, "most_rounds",
+                     (json_int_t)state->rounds);
+}
+
 #define AT(field) offsetof(struct options, field)
 
 /* clang-format off */
 static const struct base_option table[] = {
     {.name = "k", .argument = "N", .kind = BASE_INT, .offset = AT(k), .min = 1, .max = 1e6,
-     .help = "steps between averages"},
+     .live = true, .help = "steps between averages"},
     {.name = "warmup", .argument = "N", .kind = BASE_INT, .offset = AT(warmup), .max = 1e12,
      .help = "steps at the beginning that are averaged each"},
     {.name = "slots", .kind = BASE_FLAG, .offset = AT(slots),
@@ -209,6 +220,7 @@ const struct train_strategy train_strategy_local_sgd = {
     .defaults = &(const struct options){.k = 8, .outer_momentum = 0.9},
     .examples = (const char *const[]){"k=1", "k=4,warmup=2,slots", "k=4,outer-lr=0.7", NULL},
     .memory = local_sgd_memory,
+    .figures = local_sgd_figures,
     .state_size = sizeof(struct local_sgd),
     .open = local_sgd_open,
     .close = local_sgd_close,

@@ -4,7 +4,6 @@
  * src/data. Every worker has the whole model, and its gradients go into the exchange's memory,
  * where the strategy sums them; or the strategy has stages, and computes them itself.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -239,30 +238,6 @@ static base_status network_find_closed(struct train_session *s)
     return s->closed ? n->closed->count(n->graph, &sums) : BASE_OK;
 }
 
-/* Where the layers are divided, their pieces take the place of --accumulate. */
-static base_status network_check_stages(const struct train_session *s)
-{
-    const struct train_stages *stages = s->strategy->stages;
-    const char *name = s->strategy->name;
-
-    if (stages == NULL)
-        return BASE_OK;
-    if (s->job->accumulate > 1)
-        return base_fail(BASE_ERR_USAGE,
-                         "strategy %s cuts every batch itself; in place of --accumulate %" PRId64
-                         " give it microbatches=%" PRId64,
-                         name, s->job->accumulate, s->job->accumulate);
-    if (s->job->sync_bn && stages->pieces(s->options) > 1)
-        return base_fail(BASE_ERR_USAGE,
-                         "--sync-bn normalises whole batches, but strategy %s cuts them into "
-                         "pieces; give it microbatches=1, or leave out --sync-bn",
-                         name);
-    if (s->job->record.count > 0)
-        return base_fail(BASE_ERR_USAGE,
-                         "--record needs all layers on a worker, which strategy %s divides", name);
-    return BASE_OK;
-}
-
 static base_status network_describe(struct train_session *s, const char *text)
 {
     base_status st = BASE_OK;
@@ -271,7 +246,7 @@ static base_status network_describe(struct train_session *s, const char *text)
     char *zoo = NULL;
     int layer = -1, groups;
 
-    TRY(network_check_stages(s));
+    TRY(train_strategy_suits(s->strategy, s->options, s->job));
     n->stages = s->strategy->stages;
     if (text == NULL)
         TRY(nn_model_text(s->job->model, &zoo));
@@ -425,6 +400,11 @@ out:
 
 /* ---- a batch ---- */
 
+static base_status network_take(struct train_session *s, const struct train_block *block)
+{
+    return train_samples_take(&((struct network *)s->work)->samples, block);
+}
+
 static base_status network_next(struct train_session *s, struct data_batch *batch_p)
 {
     struct network *n = s->work;
@@ -513,7 +493,7 @@ static base_status network_compute_piece(struct train_session *s, const struct d
         .samples = {.labels = b->numbers == NULL ? b->labels + at : NULL,
                     .targets = b->numbers != NULL ? b->numbers + at : NULL,
                     .ids = b->ids + at,
-                    .epoch = (uint32_t)s->state.position.epoch,
+                    .epoch = b->epoch,
                     .seed = (uint64_t)s->job->seed},
     };
 
@@ -719,6 +699,7 @@ const struct train_task train_task_network = {
     .start = network_start,
     .tune = network_tune,
     .fit = network_fit,
+    .take = network_take,
     .next = network_next,
     .compute = network_compute,
     .undo = network_undo,

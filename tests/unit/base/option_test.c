@@ -269,6 +269,57 @@ static void test_marks(void **state)
     assert_string_equal(base_message(), "flip takes on or off, not 'x'");
 }
 
+struct plugged {
+    int64_t number;
+    bool flag;
+    const char *text;
+};
+
+static void test_parse_a_plugins_options(void **state)
+{
+    static const struct base_option table[] = {
+        {.name = "number",
+         .argument = "N",
+         .kind = BASE_INT,
+         .offset = offsetof(struct plugged, number),
+         .max = 9},
+        {.name = "flag", .kind = BASE_FLAG, .offset = offsetof(struct plugged, flag)},
+        {.name = "text",
+         .argument = "T",
+         .kind = BASE_TEXT,
+         .offset = offsetof(struct plugged, text)},
+        {0},
+    };
+    static const char *const bad[][2] = {{"x:lamp=1", "kind x has no option 'lamp'"},
+                                         {"x:number", "kind x: number takes a value, number=N"},
+                                         {"x:number=10", "kind x: number"}};
+    const struct plugged defaults = {.number = 3};
+    struct plugged *settings;
+    void *made;
+
+    (void)state;
+    assert_int_equal(base_options_parse(table, "kind", "x", &defaults, sizeof defaults, "x", &made),
+                     BASE_OK);
+    settings = made;
+    assert_int_equal(settings->number, 3);
+    base_free(made);
+    assert_int_equal(base_options_parse(table, "kind", "x", &defaults, sizeof defaults,
+                                        "x:flag,text=a:b,number=4", &made),
+                     BASE_OK);
+    settings = made;
+    assert_int_equal(settings->number, 4);
+    assert_true(settings->flag);
+    assert_string_equal(settings->text, "a:b");
+    base_free(made);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(
+            base_options_parse(table, "kind", "x", NULL, sizeof defaults, bad[i][0], &made),
+            BASE_ERR_USAGE);
+        assert_null(made);
+        assert_non_null(strstr(base_message(), bad[i][1]));
+    }
+}
+
 static void test_json_there_and_back(void **state)
 {
     struct settings s = {.flip = true,
@@ -394,12 +445,19 @@ static void test_sizes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_find),         cmocka_unit_test(test_set),
-        cmocka_unit_test(test_set_refuses),  cmocka_unit_test(test_json_there_and_back),
-        cmocka_unit_test(test_json_refuses), cmocka_unit_test(test_text),
-        cmocka_unit_test(test_sizes),        cmocka_unit_test(test_tables_in_tables),
-        cmocka_unit_test(test_many_rows),    cmocka_unit_test(test_names),
-        cmocka_unit_test(test_names_refuse), cmocka_unit_test(test_flags),
+        cmocka_unit_test(test_find),
+        cmocka_unit_test(test_set),
+        cmocka_unit_test(test_set_refuses),
+        cmocka_unit_test(test_parse_a_plugins_options),
+        cmocka_unit_test(test_json_there_and_back),
+        cmocka_unit_test(test_json_refuses),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_tables_in_tables),
+        cmocka_unit_test(test_many_rows),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_names_refuse),
+        cmocka_unit_test(test_flags),
         cmocka_unit_test(test_marks),
     };
 

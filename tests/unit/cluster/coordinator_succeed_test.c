@@ -45,7 +45,7 @@ static void succeed(uint32_t own)
     cluster_coordinator_free(lab.c);
     lab.count = 0;
     lab.own = (int)own;
-    lab.c = cluster_coordinator_succeed(&state, own, 1, lab.now);
+    lab.c = cluster_coordinator_succeed(&state, NULL, own, 1, lab.now);
     cluster_state_fini(&state);
 }
 

@@ -39,7 +39,8 @@ static struct cluster_message full(enum cluster_type type)
                                 .bytes = UINT64_C(1) << 33,
                                 .address = "10.0.0.2",
                                 .text = "was silent",
-                                .body = json_pack("{s:i}", "batch", 32)};
+                                .step = 12,
+                                .body = json_pack("{s:s}", "k", "32")};
 
     m.members = (struct comm_view){.number = 2, .size = 1};
     m.members.members[0] = (struct comm_member){.id = 3, .host = 1, .slot = 2, .port = 4711};
@@ -137,6 +138,7 @@ static void test_bounds(void **state)
         {CLUSTER_LEAD, "term", CLUSTER_MAX_TERM + 1},
         {CLUSTER_ASK, "state_term", CLUSTER_MAX_TERM + 1},
         {CLUSTER_ASK, "serial", INT64_C(1) << 32},
+        {CLUSTER_APPLIED, "step", -1},
         {CLUSTER_VOTE, "code", 256},
         {CLUSTER_REGION, "bytes", -1},
         {CLUSTER_REGION, "bytes", INT64_MAX},

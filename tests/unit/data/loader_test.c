@@ -321,6 +321,59 @@ static void test_weighted_shares(void **state)
     assert_int_equal(data_share_most((struct data_share){0}, 64), 64);
 }
 
+/* Blocks that are queued come in order, cut into batches that end with their block, and have the
+ * bits of the samples of their epochs. */
+static void test_queue(void **state)
+{
+    enum { MOST = 10 };
+    static const struct {
+        uint32_t epoch, from, count, batch;
+    } blocks[] = {{1, 0, 23, 10}, {2, 100, 7, 7}, {1, 50, 5, 3}};
+    static const uint32_t counts[] = {10, 10, 3, 7, 3, 2};
+    struct data_augment augment = {.pad = 2, .flip = true};
+    struct data_loader *loader, *other;
+    struct data_batch batch, same;
+    uint32_t ids[TRAIN];
+    int n = 0;
+
+    for (uint32_t i = 0; i < TRAIN; i++)
+        ids[i] = i;
+    /* A worker with a half share of batches of 20 has room for 10. */
+    assert_int_equal(data_loader_new(*state, DATA_TRAIN, 2 * MOST, (struct data_share){1, 2, 2}, 5,
+                                     augment, &loader),
+                     BASE_OK);
+    assert_int_equal(
+        data_loader_new(*state, DATA_TRAIN, 1, (struct data_share){0}, 5, augment, &other),
+        BASE_OK);
+    assert_int_equal(data_loader_begin(loader, 0, ids, TRAIN), BASE_OK);
+    assert_int_equal(data_loader_begin(loader, 0, NULL, 0), BASE_OK); /* forgets what was to come */
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(data_loader_queue(loader, blocks[i].epoch, ids + blocks[i].from,
+                                           blocks[i].count, blocks[i].batch),
+                         BASE_OK);
+    for (int i = 0; i < 3; i++)
+        for (uint32_t at = 0; at < blocks[i].count; at += batch.count) {
+            assert_int_equal(data_loader_next(loader, &batch), BASE_OK);
+            assert_int_equal(batch.count, counts[n++]);
+            assert_int_equal(batch.whole, batch.count);
+            assert_int_equal(batch.epoch, blocks[i].epoch);
+            for (uint32_t j = 0; j < batch.count; j++) {
+                assert_int_equal(batch.ids[j], blocks[i].from + at + j);
+                assert_int_equal(data_loader_begin(other, batch.epoch, &batch.ids[j], 1), BASE_OK);
+                assert_int_equal(data_loader_next(other, &same), BASE_OK);
+                assert_memory_equal(same.x, batch.x + j * SIZE, SIZE * sizeof *same.x);
+            }
+        }
+    assert_int_equal(data_loader_next(loader, &batch), BASE_OK);
+    assert_int_equal(batch.whole, 0);
+    assert_int_equal(data_loader_queue(loader, 1, ids, 4, 4), BASE_OK); /* goes on after the end */
+    assert_int_equal(data_loader_next(loader, &batch), BASE_OK);
+    assert_int_equal(batch.count, 4);
+    assert_int_equal(data_loader_queue(loader, 1, ids, 20, MOST + 1), BASE_ERR_USAGE);
+    data_loader_free(loader);
+    data_loader_free(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -333,6 +386,7 @@ int main(void)
         cmocka_unit_test(test_normalises),
         cmocka_unit_test(test_crops_and_flips),
         cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_queue),
         cmocka_unit_test(test_errors_come_back),
     };
 

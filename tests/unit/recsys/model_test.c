@@ -17,40 +17,16 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "recsys/model.h"
-#include "support/rated.h"
+#include "support/fitted.h"
 
 enum { USERS = 120, ITEMS = 90, EACH = 30 };
 
 static struct rated rated;
 
-struct fitted {
-    struct base_team *team;
-    void *options;
-    struct recsys_fit *fit;
-};
-
 static void fit_open(struct fitted *f, const char *model, const char *options, int threads,
                      uint64_t seed)
 {
-    char *text = base_format("%s:%s", model, options);
-    struct recsys_setup setup = {
-        .scale = &rated.scale, .by_user = &rated.by_user, .by_item = &rated.by_item, .seed = seed};
-
-    assert_int_equal(base_team_new(threads, &f->team), BASE_OK);
-    if (recsys_model_find(text, &setup.model, &f->options) != BASE_OK)
-        fail_msg("%s: %s", text, base_message());
-    setup.options = f->options;
-    setup.team = f->team;
-    if (recsys_fit_new(&setup, &f->fit) != BASE_OK)
-        fail_msg("%s: %s", text, base_message());
-    base_free(text);
-}
-
-static void fit_close(struct fitted *f)
-{
-    recsys_fit_free(f->fit);
-    base_free(f->options);
-    base_team_free(f->team);
+    fitted_open(f, &rated, model, options, threads, seed);
 }
 
 /* A sweep in which each phase's rows are computed in `parts` ranges, the last one first. */
@@ -114,9 +90,9 @@ static void same_bits(const char *model, const char *example)
         fit_open(&other, model, example, ways[i].threads, 5);
         train(&other, ways[i].parts);
         assert_same(one.fit, other.fit);
-        fit_close(&other);
+        fitted_close(&other);
     }
-    fit_close(&one);
+    fitted_close(&one);
 }
 
 static void test_same_bits(void **state)
@@ -171,7 +147,7 @@ static void learns(const char *model, const char *example)
     scores_add_up(f.fit);
     if (!(after < 0.85 * before))
         fail_msg("%s:%s: RMSE %.4f untrained, %.4f trained", model, example, before, after);
-    fit_close(&f);
+    fitted_close(&f);
 }
 
 static void test_learns(void **state)
@@ -202,7 +178,7 @@ static void answers(const char *model, const char *example)
         in_bounds(f.fit, recsys_predict(f.fit, RECSYS_UNKNOWN, RECSYS_UNKNOWN, 86400));
         train(&f, 1);
     }
-    fit_close(&f);
+    fitted_close(&f);
 }
 
 static void test_answers(void **state)
@@ -212,6 +188,18 @@ static void test_answers(void **state)
 }
 
 /* ---- new users ---- */
+
+/* The ratings of a known user as those of a new one. */
+static uint32_t ratings_of(uint32_t user, struct recsys_rating *ratings)
+{
+    const struct recsys_rows *rows = &rated.by_user;
+    uint32_t n = 0;
+
+    for (uint64_t k = rows->start[user]; k < rows->start[user + 1]; k++)
+        ratings[n++] = (struct recsys_rating){rows->column[k], recsys_value(&rated.scale, rows, k),
+                                              rows->time[k]};
+    return n;
+}
 
 /* Folds a known user in and compares what its row says with what the user's own row says. */
 static void folds(const char *model, const char *example)
@@ -225,13 +213,9 @@ static void folds(const char *model, const char *example)
     assert_int_equal(base_tensor(recsys_row_floats(f.fit), sizeof *row, "", &row), BASE_OK);
     for (uint32_t u = 0; u < USERS; u++) {
         struct recsys_rating ratings[ITEMS];
-        const struct recsys_rows *rows = &rated.by_user, *test = &rated.test;
-        uint32_t n = 0;
+        const struct recsys_rows *test = &rated.test;
 
-        for (uint64_t k = rows->start[u]; k < rows->start[u + 1]; k++)
-            ratings[n++] = (struct recsys_rating){
-                rows->column[k], recsys_value(&rated.scale, rows, k), rows->time[k]};
-        assert_int_equal(recsys_fold(f.fit, ratings, n, row), BASE_OK);
+        assert_int_equal(recsys_fold(f.fit, ratings, ratings_of(u, ratings), row), BASE_OK);
         for (uint64_t k = test->start[u]; k < test->start[u + 1]; k++) {
             const double truth =
                 f.fit->model->implicit ? 1 : (double)recsys_value(&rated.scale, test, k);
@@ -253,13 +237,150 @@ static void folds(const char *model, const char *example)
         fail_msg("%s:%s: RMSE %.4f of known users, %.4f folded in, %.4f apart", model, example, own,
                  folded, sqrt(apart / count));
     base_free(row);
-    fit_close(&f);
+    fitted_close(&f);
 }
 
 static void test_fold(void **state)
 {
     (void)state;
     for_each_example(folds);
+}
+
+static bool is_of_old_user(const void *context, uint32_t user, uint64_t k)
+{
+    (void)context;
+    (void)k;
+    return user % 5 != 0;
+}
+
+/* Trained without every fifth user: their RMSE once they are folded in, and without that. */
+static double folded_rmse(const char *model, const char *example, double *unknown_p)
+{
+    const struct rated all = rated;
+    struct rated old = all;
+    struct fitted f;
+    double sum = 0, unknown = 0, count = 0;
+    float *row = NULL;
+
+    assert_int_equal(recsys_select(&all.by_user, is_of_old_user, NULL, 1, &old.by_user), BASE_OK);
+    assert_int_equal(recsys_transpose(&old.by_user, true, 1, &old.by_item), BASE_OK);
+    fitted_open(&f, &old, model, example, 2, 5);
+    train(&f, 1);
+    assert_int_equal(base_tensor(recsys_row_floats(f.fit), sizeof *row, "", &row), BASE_OK);
+    for (uint32_t u = 0; u < USERS; u += 5) {
+        struct recsys_rating ratings[ITEMS];
+
+        assert_int_equal(recsys_fold(f.fit, ratings, ratings_of(u, ratings), row), BASE_OK);
+        for (uint64_t k = all.test.start[u]; k < all.test.start[u + 1]; k++, count++) {
+            const uint32_t item = all.test.column[k], time = all.test.time[k];
+            const float truth = f.fit->model->implicit ? 1 : recsys_value(&all.scale, &all.test, k);
+
+            sum += pow((double)(recsys_predict_row(f.fit, row, item, time).value - truth), 2);
+            unknown += pow((double)(recsys_predict_row(f.fit, NULL, item, time).value - truth), 2);
+        }
+    }
+    base_free(row);
+    fitted_close(&f);
+    recsys_rows_fini(&old.by_user);
+    recsys_rows_fini(&old.by_item);
+    *unknown_p = sqrt(unknown / count);
+    return sqrt(sum / count);
+}
+
+static double retrained_rmse(const char *model, const char *example)
+{
+    struct fitted f;
+    struct recsys_score score = {0};
+
+    fit_open(&f, model, example, 2, 5);
+    train(&f, 1);
+    for (uint32_t u = 0; u < USERS; u += 5)
+        assert_int_equal(recsys_score(f.fit, &rated.test, u, u + 1, &score), BASE_OK);
+    fitted_close(&f);
+    return sqrt(score.squared / score.count);
+}
+
+/* A user who is folded in is served about as well as one who was there in training. */
+static void test_fold_against_retraining(void **state)
+{
+    static const char *const models[][2] = {
+        {"bias-stat", ""},         {"bias-gd", ""},
+        {"bias-als", ""},          {"mf", "k=16,sweeps=20,lambda=0.05"},
+        {"bmf", "k=16,sweeps=60"}, {"ials", "k=16"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        const char *const *m = models[i];
+        double unknown, folded = folded_rmse(m[0], m[1], &unknown);
+        const double retrained = retrained_rmse(m[0], m[1]);
+
+        if (!(folded < retrained + 0.03 && folded < unknown - 0.02))
+            fail_msg("%s: RMSE %.4f folded in, %.4f retrained, %.4f unknown", m[0], folded,
+                     retrained, unknown);
+    }
+}
+
+/* The parts of an explanation and its rest are the guess for the folded user. */
+static void explains(const char *model, const char *example)
+{
+    struct fitted f;
+    float *row = NULL;
+
+    fit_open(&f, model, example, 1, 5);
+    train(&f, 1);
+    assert_int_equal(base_tensor(recsys_row_floats(f.fit), sizeof *row, "", &row), BASE_OK);
+    for (uint32_t u = 0; u < USERS; u += 17) {
+        struct recsys_rating ratings[ITEMS];
+        const uint32_t n = ratings_of(u, ratings);
+
+        assert_int_equal(recsys_fold(f.fit, ratings, n, row), BASE_OK);
+        for (uint32_t i = 0; i < ITEMS; i += 13) {
+            float parts[ITEMS], rest, sum;
+
+            assert_int_equal(recsys_explain(f.fit, ratings, n, i, parts, &rest), BASE_OK);
+            sum = rest;
+            for (uint32_t j = 0; j < n; j++)
+                sum += parts[j];
+            if (!(fabsf(sum - f.fit->model->guess(f.fit, row, i, 0).value) < 2e-3f))
+                fail_msg("%s:%s: user %u, item %u: %g explained, %g guessed", model, example, u, i,
+                         (double)sum, (double)f.fit->model->guess(f.fit, row, i, 0).value);
+        }
+    }
+    base_free(row);
+    fitted_close(&f);
+}
+
+static void test_explain(void **state)
+{
+    (void)state;
+    for_each_example(explains);
+}
+
+/* A part is what its rating adds: a value above it moves the guess by the part's share. */
+static void test_explain_is_linear(void **state)
+{
+    struct fitted f;
+    struct recsys_rating ratings[ITEMS];
+    float parts[ITEMS], more[ITEMS], rest, other, row[16], shifted[16];
+    uint32_t n;
+
+    (void)state;
+    fit_open(&f, "mf", "k=16,sweeps=10", 1, 5);
+    train(&f, 1);
+    n = ratings_of(3, ratings);
+    assert_int_equal(recsys_explain(f.fit, ratings, n, 7, parts, &rest), BASE_OK);
+    assert_int_equal(recsys_fold(f.fit, ratings, n, row), BASE_OK);
+    ratings[4].value += 1;
+    assert_int_equal(recsys_explain(f.fit, ratings, n, 7, more, &other), BASE_OK);
+    assert_int_equal(recsys_fold(f.fit, ratings, n, shifted), BASE_OK);
+    assert_true(fabsf(rest - other) < 1e-6f);
+    for (uint32_t j = 0; j < n; j++)
+        assert_true(j == 4 || fabsf(parts[j] - more[j]) < 1e-5f);
+    assert_true(fabsf(more[4] - parts[4] -
+                      (f.fit->model->guess(f.fit, shifted, 7, 0).value -
+                       f.fit->model->guess(f.fit, row, 7, 0).value)) < 1e-4f);
+    assert_true(more[4] != parts[4]);
+    fitted_close(&f);
 }
 
 static void test_fold_nothing(void **state)
@@ -279,7 +400,7 @@ static void test_fold_nothing(void **state)
         assert_non_null(strstr(base_message(), "the item is not known"));
         assert_int_equal(recsys_fold(f.fit, nan, 1, row), BASE_ERR_DATA);
         base_free(row);
-        fit_close(&f);
+        fitted_close(&f);
     }
 }
 
@@ -317,11 +438,11 @@ static void without_levels(const char *model, const char *example)
         for (uint32_t i = 0; i < ITEMS; i += 3)
             assert_true(fabsf(recsys_predict(a.fit, u, i, 86400).value -
                               recsys_predict(b.fit, u, i, 86400).value) < 0.02f);
-    fit_close(&b);
+    fitted_close(&b);
     base_free((void *)(uintptr_t)rated.by_user.value);
     base_free((void *)(uintptr_t)rated.by_item.value);
     rated = coded;
-    fit_close(&a);
+    fitted_close(&a);
 }
 
 /* ---- seeds and errors ---- */
@@ -339,8 +460,8 @@ static void test_seeds(void **state)
         train(&a, 1);
         train(&b, 1);
         assert_true(recsys_predict(a.fit, 1, 1, 0).value != recsys_predict(b.fit, 1, 1, 0).value);
-        fit_close(&a);
-        fit_close(&b);
+        fitted_close(&a);
+        fitted_close(&b);
     }
 }
 
@@ -436,10 +557,17 @@ static int free_ratings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits),      cmocka_unit_test(test_learns),
-        cmocka_unit_test(test_answers),        cmocka_unit_test(test_fold),
-        cmocka_unit_test(test_fold_nothing),   cmocka_unit_test(test_seeds),
-        cmocka_unit_test(test_bad_options),    cmocka_unit_test(test_bad_data),
+        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_learns),
+        cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_fold),
+        cmocka_unit_test(test_fold_against_retraining),
+        cmocka_unit_test(test_explain),
+        cmocka_unit_test(test_explain_is_linear),
+        cmocka_unit_test(test_fold_nothing),
+        cmocka_unit_test(test_seeds),
+        cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_bad_data),
         cmocka_unit_test(test_without_levels),
     };
 

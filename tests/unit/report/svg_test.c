@@ -79,6 +79,24 @@ static void test_lines(void **state)
     base_str_fini(&svg);
 }
 
+static void test_points(void **state)
+{
+    struct report_series series[] = {{"one", x, y, NULL, 4}};
+    struct report_chart chart = lines_of(series, 1);
+    struct base_str svg = {0};
+
+    (void)state;
+    report_svg_points(&chart, &svg);
+    assert_xml(&svg);
+    assert_int_equal(occurrences(svg.text, "<path"), 0);
+    assert_int_equal(occurrences(svg.text, "<circle"), 3); /* NAN is none */
+    base_str_fini(&svg);
+    series[0].count = 0;
+    report_svg_points(&chart, &svg);
+    assert_xml(&svg);
+    base_str_fini(&svg);
+}
+
 static void test_nothing_to_draw(void **state)
 {
     static const double none[] = {NAN, INFINITY};
@@ -184,9 +202,9 @@ static void test_many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines), cmocka_unit_test(test_nothing_to_draw),
-        cmocka_unit_test(test_bars),  cmocka_unit_test(test_hostile_texts),
-        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_lines),           cmocka_unit_test(test_points),
+        cmocka_unit_test(test_nothing_to_draw), cmocka_unit_test(test_bars),
+        cmocka_unit_test(test_hostile_texts),   cmocka_unit_test(test_many),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,9 +131,9 @@ struct ring_run {
     struct ring_stages *stages;
     struct train_session *session;
     const struct data_batch *batch;
-    size_t sample;                 /* floats of one, as it enters the model */
-    struct train_outcome *outcome; /* of a batch to learn from; or … */
-    struct train_tally *tally;     /* … of one that is scored */
+    size_t sample;                /* floats of one, as it enters the model */
+    struct train_tally *tally;    /* of a batch that is scored; NULL: it is learnt from */
+    struct train_outcome outcome; /* then */
     int forwards, backwards;
 };
 
@@ -215,8 +215,8 @@ static int ring_piece(const struct ring_run *run, int piece, uint32_t *at_p)
     return (int)(left < most ? left : most);
 }
 
-static base_status ring_count_outcome(const struct ring_run *run, const struct nn_net *net,
-                                      uint32_t at, int n, const struct nn_outcome *o)
+static base_status ring_count_outcome(struct ring_run *run, const struct nn_net *net, uint32_t at,
+                                      int n, const struct nn_outcome *o)
 {
     const struct data_batch *b = run->batch;
     struct data_batch part = {.count = (uint32_t)n,
@@ -227,9 +227,9 @@ static base_status ring_count_outcome(const struct ring_run *run, const struct n
 
     if (run->tally != NULL)
         return train_tally_add(run->tally, &part, net, o);
-    run->outcome->loss_sum += o->loss_sum;
-    run->outcome->correct += o->correct;
-    run->outcome->seen += n;
+    run->outcome.loss_sum += o->loss_sum;
+    run->outcome.correct += o->correct;
+    run->outcome.seen += n;
     return BASE_OK;
 }
 
@@ -364,8 +364,11 @@ out:
 base_status ring_stages_learn(struct ring_stages *r, struct train_session *s,
                               const struct data_batch *batch, struct train_outcome *outcome)
 {
-    return ring_compute(
-        &(struct ring_run){.stages = r, .session = s, .batch = batch, .outcome = outcome});
+    struct ring_run run = {.stages = r, .session = s, .batch = batch};
+    base_status st = ring_compute(&run);
+
+    *outcome = run.outcome;
+    return st;
 }
 
 base_status ring_stages_score(struct ring_stages *r, struct train_session *s,

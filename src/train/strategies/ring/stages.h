@@ -38,7 +38,8 @@ void ring_stages_close(struct ring_stages *stages); /* accepts zeros and half-op
 bool ring_stages_judge(const struct ring_stages *stages);
 
 /* Forward and backward of all micro-batches of a batch: sums of their gradients are in `sum` of
- * each stage; the worker with the last layer adds to the outcome. */
+ * each stage; the outcome is that of the worker with the last layer, zeros of the
+ * others. */
 base_status ring_stages_learn(struct ring_stages *stages, struct train_session *session,
                               const struct data_batch *batch, struct train_outcome *outcome);
 /* Forward only, without learning; the worker with the last layer adds to the tally. */

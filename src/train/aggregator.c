@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include "train/aggregator.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/registry.h"
+#include "coll/kernels.h"
+
+base_status train_aggregator_find(const char *text, const struct train_aggregator **aggregator_p,
+                                  void **options_p)
+{
+    base_status st = BASE_OK;
+    const struct train_aggregator *aggregator = NULL;
+    char *name = base_strndup(text, strcspn(text, ":"));
+
+    *aggregator_p = NULL;
+    *options_p = NULL;
+    TRY(base_registry_find("aggregator", name, train_aggregator_registry, train_aggregator_count,
+                           &aggregator));
+    TRY(base_options_parse(aggregator->options, "aggregator", name, aggregator->defaults,
+                           aggregator->options_size, text, options_p));
+    *aggregator_p = aggregator;
+out:
+    base_free(name);
+    return st;
+}
+
+double train_row_weight(const struct train_row *row)
+{
+    return (double)row->samples / (double)(1 + row->age);
+}
+
+/* Weights that sum to 1. */
+static base_status weigh(const struct train_aggregator *aggregator, const void *options,
+                         const struct train_row *rows, int count, size_t floats, float *weights)
+{
+    base_status st = BASE_OK;
+    double *scale = base_calloc((size_t)count, sizeof *scale), sum = 0;
+
+    for (int i = 0; i < count && aggregator->weigh == NULL; i++)
+        scale[i] = train_row_weight(&rows[i]);
+    if (aggregator->weigh != NULL)
+        aggregator->weigh(options, rows, count, floats, scale);
+    for (int i = 0; i < count; i++)
+        sum += scale[i];
+    if (!isfinite(sum) || sum <= 0)
+        TRY(base_fail(BASE_ERR_DIVERGED,
+                      "aggregator %s finds a weight for none of %d updates; try a lower --lr",
+                      aggregator->name, count));
+    for (int i = 0; i < count; i++)
+        weights[i] = (float)(scale[i] / sum);
+out:
+    base_free(scale);
+    return st;
+}
+
+base_status train_aggregate(const struct train_aggregator *aggregator, const void *options,
+                            const struct train_row *rows, int count, size_t floats, float *y,
+                            float *weights)
+{
+    base_status st = BASE_OK;
+    float *own = base_calloc((size_t)count, sizeof *own);
+    const float **values = base_calloc((size_t)count, sizeof *values);
+
+    TRY(weigh(aggregator, options, rows, count, floats, own));
+    for (int i = 0; i < count; i++)
+        values[i] = rows[i].values;
+    if (aggregator->combine != NULL)
+        aggregator->combine(options, rows, own, count, floats, y);
+    else
+        coll_kernels()->sum(floats, count, values, own, 1, &y, false);
+    if (weights != NULL)
+        memcpy(weights, own, (size_t)count * sizeof *own);
+out:
+    base_free(values);
+    base_free(own);
+    return st;
+}
+
+/* ---- coordinates in order ---- */
+
+enum { COLUMNS = 256 }; /* coordinates at a time: of 32 rows 32 KB */
+
+/* The smaller of each pair into `low`, the larger into `high`. */
+static void order_pair(float *restrict low, float *restrict high)
+{
+    for (int i = 0; i < COLUMNS; i++) {
+        float a = low[i], b = high[i];
+
+        low[i] = a < b ? a : b;
+        high[i] = a < b ? b : a;
+    }
+}
+
+/* Batcher's odd-even merge sort (1968): the comparisons do not depend on the values, so that each
+ * of them is done for all columns at once. */
+static void sort_columns(float *rows, int count)
+{
+    for (int p = 1; p < count; p *= 2)
+        for (int k = p; k >= 1; k /= 2)
+            for (int j = k % p; j + k < count; j += 2 * k)
+                for (int i = j; i < j + k && i + k < count; i++)
+                    if (i / (2 * p) == (i + k) / (2 * p))
+                        order_pair(rows + (size_t)i * COLUMNS, rows + (size_t)(i + k) * COLUMNS);
+}
+
+void train_rows_sorted(const struct train_row *rows, int count, size_t floats,
+                       train_take_sorted *take, int cut, float *y)
+{
+    float *block = base_calloc((size_t)count * COLUMNS, sizeof *block);
+    const float **sorted = base_calloc((size_t)count, sizeof *sorted);
+
+    for (int row = 0; row < count; row++)
+        sorted[row] = block + (size_t)row * COLUMNS;
+    for (size_t at = 0; at < floats; at += COLUMNS) {
+        size_t columns = floats - at < COLUMNS ? floats - at : COLUMNS;
+
+        for (int row = 0; row < count; row++)
+            memcpy(block + (size_t)row * COLUMNS, rows[row].values + at, columns * sizeof *block);
+        sort_columns(block, count);
+        take(count, sorted, columns, y + at, cut);
+    }
+    base_free(sorted);
+    base_free(block);
+}

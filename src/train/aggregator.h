@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a file in train/aggregators/ provides: `const struct train_aggregator
+ * train_aggregator_NAME`. An aggregator makes one update of those of several workers, in two steps,
+ * of which it may leave either to the default:
+ *
+ *   weigh     sees all updates whole and gives each a weight
+ *   combine   sees the same slice of all updates and makes that slice of the result
+ *
+ * A rule that selects or weighs workers (krum, a geometric median) is a `weigh`, one that goes
+ * coordinate by coordinate (median) a `combine`. Both depend on their arguments alone, so that the
+ * same updates in the same order give the same bits. Updates are finite: the manager refuses
+ * others.
+ */
+#ifndef TRAIN_AGGREGATOR_H
+#define TRAIN_AGGREGATOR_H
+
+#include "base/option.h"
+#include "base/status.h"
+
+/* An update of a worker, and what is known about it. */
+struct train_row {
+    const float *values; /* of the update, or of a slice of it */
+    uint32_t worker;     /* its id */
+    int64_t samples;     /* that it was computed from; at least 1 */
+    double loss;         /* their mean, by the worker's own word; finite */
+    double judged; /* loss with this update on samples of the manager; for a rule that `judges` */
+    int64_t age;   /* rounds since the worker got the weights that it began with; 0: this one's */
+};
+
+struct train_aggregator {
+    const char *name, *help;
+    bool judges; /* wants `judged` of each row */
+
+    /* What may follow the name, "trimmed-mean:share=0.3"; as of a strategy. */
+    const struct base_option *options;
+    size_t options_size;
+    const void *defaults;
+    const char *const *examples; /* texts of options that tests run; NULL-ended; NULL: "" alone */
+
+    /* Weights of any positive scale; NULL: by samples, of a late update a part (1/(1 + age)). */
+    void (*weigh)(const void *options, const struct train_row *rows, int count, size_t floats,
+                  double *weights);
+    /* y[i] of the values [i] of all rows. The weights sum to 1. NULL: the weighted sum. */
+    void (*combine)(const void *options, const struct train_row *rows, const float *weights,
+                    int count, size_t floats, float *y);
+    /* How many of `count` updates may be anything without moving the result beyond the others;
+     * NULL: none. */
+    int (*tolerates)(const void *options, int count);
+};
+
+extern const struct train_aggregator *const train_aggregator_registry[];
+extern const size_t train_aggregator_count;
+
+/* What is meant where none is asked for. */
+#define TRAIN_AGGREGATOR "average"
+
+/* "NAME" or "NAME:option=value,…". *options_p: its struct, to be freed. */
+base_status train_aggregator_find(const char *text, const struct train_aggregator **aggregator_p,
+                                  void **options_p);
+
+/* y (floats) becomes the one update of the rows; at least one. `weights` (count) gets what each row
+ * counted for; NULL: not asked. Fails where no row has a weight. */
+base_status train_aggregate(const struct train_aggregator *aggregator, const void *options,
+                            const struct train_row *rows, int count, size_t floats, float *y,
+                            float *weights);
+
+/* The default of `weigh`: samples, of a late update a part. */
+double train_row_weight(const struct train_row *row);
+
+/* For `combine`: the coordinates of all rows in ascending order, and then `take` of the sorted
+ * columns; a few of them at a time, so that they stay in the cache. */
+typedef void train_take_sorted(int count, const float *const *sorted, size_t floats, float *y,
+                               int cut);
+void train_rows_sorted(const struct train_row *rows, int count, size_t floats,
+                       train_take_sorted *take, int cut, float *y);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What every aggregator of the registry promises, with each text of its examples: equal updates
+ * give that update, the order of workers does not matter, the same rows give the same bits, and as
+ * many outliers as it says it tolerates do not move it beyond the other updates.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <math.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "train/aggregator.h"
+
+enum { ROWS = 9, FLOATS = 777 };
+
+static float values[ROWS][FLOATS];
+static struct train_row rows[ROWS];
+
+static void fill(void)
+{
+    for (int r = 0; r < ROWS; r++) {
+        struct base_rng rng = base_rng_of(3, BASE_STREAM_TEST, 1, 0, (uint32_t)r);
+
+        for (uint32_t i = 0; i < FLOATS; i++)
+            values[r][i] = base_rng_unit(base_rng_u32(&rng, i)) - 0.5f;
+        rows[r] = (struct train_row){.values = values[r],
+                                     .worker = (uint32_t)r + 1,
+                                     .samples = 64 + r,
+                                     .loss = 0.3 + 0.1 * r,
+                                     .judged = 1.3 - 0.1 * r,
+                                     .age = r == 4};
+    }
+}
+
+typedef void check(const struct train_aggregator *aggregator, const void *options);
+
+static void for_each(check *each)
+{
+    for (size_t i = 0; i < train_aggregator_count; i++) {
+        const struct train_aggregator *a = train_aggregator_registry[i], *found;
+        const char *const none[] = {"", NULL};
+        const char *const *examples = a->examples != NULL ? a->examples : none;
+
+        for (; *examples != NULL; examples++) {
+            char *text = base_format("%s:%s", a->name, *examples);
+            void *options;
+
+            assert_int_equal(train_aggregator_find(text, &found, &options), BASE_OK);
+            assert_ptr_equal(found, a);
+            fill();
+            each(a, options);
+            base_free(options);
+            base_free(text);
+        }
+    }
+}
+
+static void aggregate(const struct train_aggregator *a, const void *options, float *y)
+{
+    assert_int_equal(train_aggregate(a, options, rows, ROWS, FLOATS, y, NULL), BASE_OK);
+}
+
+static void check_equal(const struct train_aggregator *a, const void *options)
+{
+    float y[FLOATS];
+
+    assert_non_null(a->help);
+    for (int r = 1; r < ROWS; r++)
+        memcpy(values[r], values[0], sizeof values[r]);
+    aggregate(a, options, y);
+    for (int i = 0; i < FLOATS; i++)
+        assert_true(fabsf(y[i] - values[0][i]) < 1e-6f);
+}
+
+static void check_order(const struct train_aggregator *a, const void *options)
+{
+    float y[FLOATS], again[FLOATS], other[FLOATS];
+
+    aggregate(a, options, y);
+    aggregate(a, options, again);
+    assert_memory_equal(y, again, sizeof y);
+    for (int r = 0; r < ROWS / 2; r++) {
+        struct train_row row = rows[r];
+
+        rows[r] = rows[ROWS - 1 - r];
+        rows[ROWS - 1 - r] = row;
+    }
+    aggregate(a, options, other);
+    for (int i = 0; i < FLOATS; i++)
+        assert_true(fabsf(y[i] - other[i]) < 1e-6f);
+}
+
+/* Half of the outliers on each side, then all on one. */
+static void check_outliers(const struct train_aggregator *a, const void *options)
+{
+    int bad = a->tolerates != NULL ? a->tolerates(options, ROWS) : 0;
+    float y[FLOATS];
+
+    assert_true(bad >= 0 && 2 * bad < ROWS);
+    for (int side = 0; side < 2; side++) {
+        for (int r = 0; r < bad; r++)
+            for (int i = 0; i < FLOATS; i++)
+                values[r][i] = side == 0 && r % 2 == 0 ? -1e30f : 1e30f;
+        aggregate(a, options, y);
+        for (int i = 0; i < FLOATS; i++)
+            assert_true(fabsf(y[i]) <= 0.5f);
+    }
+}
+
+static void test_equal_updates_give_that_update(void **state)
+{
+    (void)state;
+    for_each(check_equal);
+}
+
+static void test_the_order_of_workers_does_not_matter(void **state)
+{
+    (void)state;
+    for_each(check_order);
+}
+
+static void test_tolerated_outliers_do_not_move_it(void **state)
+{
+    (void)state;
+    for_each(check_outliers);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_equal_updates_give_that_update),
+        cmocka_unit_test(test_the_order_of_workers_does_not_matter),
+        cmocka_unit_test(test_tolerated_outliers_do_not_move_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Each aggregator against a plain reference, and its options.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "train/aggregator.h"
+#include "train/strategy.h"
+
+enum { MOST = 17, FLOATS = 1000 }; /* no multiple of what is sorted at a time */
+
+static float values[MOST][FLOATS];
+static struct train_row rows[MOST];
+
+static void fill(int count)
+{
+    for (int r = 0; r < count; r++) {
+        struct base_rng rng = base_rng_of(7, BASE_STREAM_TEST, 0, (uint32_t)count, (uint32_t)r);
+
+        for (uint32_t i = 0; i < FLOATS; i++)
+            values[r][i] = base_rng_unit(base_rng_u32(&rng, i)) - 0.5f;
+        rows[r] = (struct train_row){.values = values[r],
+                                     .worker = (uint32_t)r + 1,
+                                     .samples = 100 + 10 * r,
+                                     .loss = 0.1 + 0.05 * r,
+                                     .judged = 0.2 + 0.1 * r,
+                                     .age = r % 3};
+    }
+}
+
+static void run(const char *text, int count, float *y, float *weights)
+{
+    const struct train_aggregator *aggregator;
+    void *options;
+
+    assert_int_equal(train_aggregator_find(text, &aggregator, &options), BASE_OK);
+    assert_int_equal(train_aggregate(aggregator, options, rows, count, FLOATS, y, weights),
+                     BASE_OK);
+    base_free(options);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The mean of the sorted values without `cut` at each end. */
+static double middle(int count, int cut, int column)
+{
+    float sorted[MOST];
+    double sum = 0;
+
+    for (int r = 0; r < count; r++)
+        sorted[r] = values[r][column];
+    qsort(sorted, (size_t)count, sizeof *sorted, ascending);
+    for (int r = cut; r < count - cut; r++)
+        sum += (double)sorted[r];
+    return sum / (count - 2 * cut);
+}
+
+static void check_middle(const char *text, int count, int cut)
+{
+    float y[FLOATS];
+
+    run(text, count, y, NULL);
+    for (int i = 0; i < FLOATS; i++)
+        assert_true(fabs((double)y[i] - middle(count, cut, i)) < 1e-6);
+}
+
+static void test_median_and_trimmed_mean_of_sorted_columns(void **state)
+{
+    (void)state;
+    for (int count = 1; count <= MOST; count++) {
+        int fifth = (count + 4) / 5, most = (count - 1) / 2;
+
+        fill(count);
+        check_middle("median", count, most);
+        check_middle("trimmed-mean", count, fifth < most ? fifth : most);
+        check_middle("trimmed-mean:share=0.5", count, most);
+        check_middle("trimmed-mean:share=0", count, 0);
+    }
+}
+
+static void check_weights(const char *text, int count, const double *expected)
+{
+    float y[FLOATS], weights[MOST];
+    double sum = 0;
+
+    run(text, count, y, weights);
+    for (int r = 0; r < count; r++)
+        sum += expected[r];
+    for (int r = 0; r < count; r++)
+        assert_true(fabs((double)weights[r] - expected[r] / sum) < 1e-6);
+    for (int i = 0; i < FLOATS; i++) {
+        double mean = 0;
+
+        for (int r = 0; r < count; r++)
+            mean += expected[r] / sum * (double)values[r][i];
+        assert_true(fabs((double)y[i] - mean) < 1e-6);
+    }
+}
+
+static void test_means_by_their_weights(void **state)
+{
+    double by_samples[MOST], by_loss[MOST], by_trust[MOST], mean = 0;
+
+    (void)state;
+    fill(MOST);
+    for (int r = 0; r < MOST; r++)
+        mean += rows[r].loss / MOST;
+    for (int r = 0; r < MOST; r++) {
+        by_samples[r] = (double)rows[r].samples / (double)(1 + rows[r].age);
+        by_loss[r] = by_samples[r] * fmin(fmax(rows[r].loss / mean, 0.5), 2);
+        by_trust[r] = by_samples[r] * pow(0.2 / rows[r].judged, 2);
+    }
+    check_weights("average", MOST, by_samples);
+    check_weights("weighted", MOST, by_loss);
+    check_weights("weighted:bound=1", MOST, by_samples);
+    check_weights("trust-weighted", MOST, by_trust);
+}
+
+static void test_a_lie_about_the_loss_is_bounded_and_does_not_help_with_the_manager(void **state)
+{
+    float y[FLOATS], weights[MOST];
+
+    (void)state;
+    fill(3);
+    for (int r = 0; r < 3; r++)
+        rows[r] = (struct train_row){.values = values[r], .samples = 100, .loss = 1, .judged = 1};
+    rows[2].loss = 1e9;
+    rows[2].judged = INFINITY;
+    run("weighted", 3, y, weights);
+    assert_true(weights[2] <= 0.81f); /* 2 beside 0.25 + 0.25 at the most */
+    run("trust-weighted", 3, y, weights);
+    assert_true(weights[2] == 0);
+    rows[0].loss = rows[1].loss = rows[2].loss = 0; /* nothing to tell them apart by */
+    run("weighted", 3, y, weights);
+    assert_true(fabsf(weights[0] - weights[2]) < 1e-6f);
+}
+
+static void test_no_weight_is_an_error(void **state)
+{
+    const struct train_aggregator *aggregator;
+    void *options;
+    float y[FLOATS];
+
+    (void)state;
+    fill(2);
+    rows[0].judged = rows[1].judged = NAN;
+    assert_int_equal(train_aggregator_find("trust-weighted", &aggregator, &options), BASE_OK);
+    assert_int_equal(train_aggregate(aggregator, options, rows, 2, FLOATS, y, NULL),
+                     BASE_ERR_DIVERGED);
+    assert_non_null(strstr(base_message(), "none of 2 updates"));
+    base_free(options);
+}
+
+static void refuse(const char *text, const char *message)
+{
+    const struct train_aggregator *aggregator;
+    void *options;
+
+    assert_int_equal(train_aggregator_find(text, &aggregator, &options), BASE_ERR_USAGE);
+    assert_null(aggregator);
+    assert_null(options);
+    assert_non_null(strstr(base_message(), message));
+}
+
+static void test_bad_names_and_options(void **state)
+{
+    const struct train_strategy *ddp;
+    void *options;
+
+    (void)state;
+    refuse("mean", "average");
+    refuse("average:x=1", "aggregator average has no option 'x'");
+    refuse("trimmed-mean:share", "takes a value, share=X");
+    refuse("trimmed-mean:share=0.6", "share");
+    refuse("weighted:bound=0.5", "bound");
+    assert_int_equal(train_strategy_find("ddp", &ddp, &options), BASE_OK);
+    assert_int_equal(train_strategy_aggregates(ddp, NULL), BASE_OK);
+    assert_int_equal(train_strategy_aggregates(ddp, "median"), BASE_ERR_USAGE);
+    assert_non_null(strstr(base_message(), "no use for --aggregate"));
+    base_free(options);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_median_and_trimmed_mean_of_sorted_columns),
+        cmocka_unit_test(test_means_by_their_weights),
+        cmocka_unit_test(test_a_lie_about_the_loss_is_bounded_and_does_not_help_with_the_manager),
+        cmocka_unit_test(test_no_weight_is_an_error),
+        cmocka_unit_test(test_bad_names_and_options),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
