@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # The ring: on any number of workers, with any number of laps and micro-batches, around or folded, the bits and
 # the losses of one worker that accumulates as many pieces; with one micro-batch those of one worker. A worker
-# that is lost had the only copy of its stages: the others go back to the newest checkpoint, and every loss is
-# that of a run without the kill.
+# kills itself (-9) at each phase of a step: its neighbour has a copy of its stages, and the others go on at the
+# step; without copies they go back to the newest checkpoint. The weights at the end, and every loss, are those
+# of a run without the kill.
 source "$(dirname "$0")/../support/dist.bash"
 
 options() { # MODEL
@@ -90,14 +91,14 @@ same clipped-1 clipped-2
 same clipped-1 clipped-3
 "$root/tests/support/equal.py" losses clipped clipped-3 || fail "clipping is another"
 
-# lose ID PHASE STEP LOW HIGH: worker ID is lost, and the others go on after a step between LOW and HIGH.
+# lose OPTIONS ID PHASE STEP LOW HIGH: worker ID is lost, and the others go on after a step between LOW and HIGH.
 train bn undisturbed --workers 3 --strategy ring:microbatches=3,laps=2 --checkpoint-every 4
 lose() {
-    PACELINE_FAULT=$1:$2:$3 train bn lost --workers 3 --strategy ring:microbatches=3,laps=2 --checkpoint-every 4
+    PACELINE_FAULT=$2:$3:$4 train bn lost --workers 3 --strategy "ring:microbatches=3,laps=2$1" --checkpoint-every 4
     [ "$(fingerprint runs/lost)" = "$(fingerprint runs/undisturbed)" ] || fail "$*: other bits than without the kill"
-    /usr/bin/python3 - "$@" <<'PY' || fail "$*: see above"
+    /usr/bin/python3 - "$2" "$5" "$6" <<'PY' || fail "$*: see above"
 import json, sys
-victim, low, high = map(int, (sys.argv[1], *sys.argv[4:]))
+victim, low, high = map(int, sys.argv[1:])
 def read(run, kind):
     return [e for e in map(json.loads, open(f"runs/{run}/events.jsonl")) if e["event"] == kind]
 whole, view = {e["step"]: e["loss"] for e in read("undisturbed", "step")}, read("lost", "view")[-1]
@@ -108,16 +109,38 @@ assert all(e["loss"] == whole[e["step"]] for e in read("lost", "step"))
 PY
     rm -r runs/lost
 }
-for phase in data forward backward-2 backward-6 combine update; do
-    lose 2 $phase 7 4 4
+
+# With replicas a lost worker costs the step; in the meeting and after it the others complete it.
+for phase in data forward backward-2 backward-6 replicate combine; do lose "" 2 $phase 7 6 6; done
+lose "" 1 update 7 6 7
+lose "" 3 meet 7 6 7
+for id in 1 3; do lose "" $id slice 7 6 7; done
+lose "" 1 forward 6 5 5
+lose "" 3 evaluation 9 9 9
+lose ,place=fold 2 checkpoint 4 4 4
+
+# Without them, the checkpoint of step 4, or the beginning.
+for phase in forward replicate update; do
+    lose ,replicate=off 2 $phase 7 4 4
     says 'all go back to the checkpoint of step 4'
 done
-lose 1 forward 6 4 4
-lose 3 backward-1 3 0 0
+lose ,replicate=off 3 backward-1 3 0 0
 says 'all go back to the beginning'
-lose 3 evaluation 9 9 9
-lose 2 checkpoint 4 0 0
-lose 1 saved 8 8 8
+lose ,replicate=off 2 checkpoint 4 0 0
+lose ,replicate=off 1 saved 8 8 8
+
+# A worker comes back, and the layers are divided anew.
+rm err
+PACELINE_FAULT=2:forward:7 "$paceline" train --model bn.model --data synthetic:classes=10,shape=1x12x12,train=60,test=25 \
+    --batch 13 --threads 1 --workers 3 --strategy ring:microbatches=3 --restart-workers --epochs 100000 --log-every 0 \
+    --no-test --run again >out 2>err &
+agent=$!
+for _ in $(seq 1500); do grep -qs 'view 3: workers 1,3,4' err && break; sleep 0.02; done
+kill -INT $agent
+wait $agent
+[ $? = 130 ] || fail "it does not stop as asked: $(tail -n 3 err)"
+says 'view 2: workers 1,3 go on after step 6'
+says 'view 3: workers 1,3,4 go on'
 
 # What does not go together.
 bad() { # OPTION… MESSAGE

@@ -5,11 +5,15 @@
  * activations forward and gradients back, from neighbour to neighbour (ring/mail.h), by a rule that
  * needs no scheduler (ring/rule.h). The bits are those of one worker with --accumulate.
  *
- * Commit: when a worker has all gradients of its stages it tells the others, and what they must
- * know of each other: loss, a stop, a newer view, the gradients' norm. None writes a weight before
- * it has heard that of all.
+ * Every worker also has a replica of the stages of the worker before it. When the gradients of its
+ * own stages are complete it sends them to the worker after it, and both make the same update: so
+ * the loss of a worker costs a step. Where two neighbours are lost at once, or without replicas,
+ * all go back to the newest checkpoint.
  *
- * A worker has the only copy of its stages: when it is lost, all go back to the newest checkpoint.
+ * Commit: after that the workers tell each other what they must know, loss, a stop, a newer view,
+ * the gradients' norm; then, in a meeting, that they know it. None writes a weight before. One that
+ * loses another in that meeting cannot know whether the others went on. It keeps its gradients and
+ * so has both versions; the next view decides (ring_settle).
  */
 #include <string.h>
 
@@ -20,6 +24,8 @@
 
 struct ring {
     struct ring_stages stages;
+    struct train_step step; /* that waits for ring_settle … */
+    bool waits;             /* … if any does */
 };
 
 /* ---- who has what ---- */
@@ -31,7 +37,8 @@ static void ring_hold(struct train_holds *holds, enum train_group group,
 
     if (range->count == 0)
         return;
-    if (last != NULL && last->group == group && last->from + last->count == range->from)
+    if (last != NULL && last->group == group && last->from + last->count == range->from &&
+        train_version_compare(last->version, version) == 0)
         last->count += range->count; /* neighbours are one */
     else
         holds->at[holds->count++] = (struct train_hold){
@@ -40,17 +47,16 @@ static void ring_hold(struct train_holds *holds, enum train_group group,
 
 static void ring_place(const struct train_placing *p, int rank, struct train_holds *wanted)
 {
+    const struct ring_options *options = p->options;
     struct ring_cut cut;
-    int stages[RING_MAX_LAPS], count;
 
-    ring_cut_make(p->graph, p->options, p->size, &cut);
-    count = ring_cut_stages(&cut, rank, stages);
+    ring_cut_make(p->graph, options, p->size, &cut);
     for (enum train_group g = TRAIN_WEIGHTS; g <= TRAIN_SLOTS; g++)
-        for (int i = 0; i < count && p->floats[g] > 0; i++) {
-            struct nn_range range =
-                nn_graph_weights_of(p->graph, cut.first[stages[i]], cut.first[stages[i] + 1]);
+        for (int i = 0; i < cut.stages && p->floats[g] > 0; i++) {
+            struct nn_range range = nn_graph_weights_of(p->graph, cut.first[i], cut.first[i + 1]);
 
-            ring_hold(wanted, g, &range, (struct train_version){0});
+            if (ring_cut_holds(&cut, options->replicate, rank, i))
+                ring_hold(wanted, g, &range, (struct train_version){0});
         }
 }
 
@@ -61,31 +67,39 @@ static void ring_memory(const struct train_memory_question *q, struct train_memo
     struct ring_cut cut;
 
     ring_cut_make(q->sizes->graph, options, q->seat.workers, &cut);
-    if (ring_stages_memory(q->sizes->graph, &cut, q->seat.rank, q->sizes->samples,
-                           options->microbatches, &bytes) != BASE_OK)
+    if (ring_stages_memory(q->sizes->graph, options, &cut, q->seat.rank, q->sizes->samples,
+                           &bytes) != BASE_OK)
         return; /* the whole model's stand in for them */
     m->of[TRAIN_MEMORY_ACTIVATIONS].own = bytes.activations;
     m->of[TRAIN_MEMORY_GRADIENTS].own += bytes.gradients;
     m->of[TRAIN_MEMORY_COMMUNICATION].own += bytes.messages;
 }
 
-/* A step failed: this worker has what it had, but running statistics of its own stages alone. */
-static void ring_claim(struct train_session *s)
+/* Adds what this worker has, at a version: all of its weights and slots; running statistics of the
+ * stages that it holds alone, unless all workers have just been given all. The next view may have
+ * begun already, and with it another rank. */
+static void ring_claim(struct train_session *s, struct train_version version)
 {
     const struct ring *ring = s->strategy_state;
-    struct train_version version = train_state_version(&s->state);
-    struct train_holds all, claims = {0};
+    const struct ring_options *options = s->options;
+    const struct ring_cut *cut = &ring->stages.cut;
+    bool united = s->united_step == s->state.position.step;
+    struct train_state now = s->state;
+    struct train_holds all;
 
-    if (s->united_step == s->state.position.step)
-        return;
-    s->state.claims.count = 0;
-    train_state_holds(&s->state, &all);
+    now.claims.count = 0;
+    train_state_holds(&now, &all);
     for (uint32_t i = 0; i < all.count; i++)
-        if (all.at[i].group != TRAIN_STATISTICS)
-            claims.at[claims.count++] = all.at[i];
-    for (int i = 0; i < ring->stages.count; i++)
-        ring_hold(&claims, TRAIN_STATISTICS, &ring->stages.at[i].statistics, version);
-    s->state.claims = claims;
+        if (all.at[i].group != TRAIN_STATISTICS || united) {
+            all.at[i].version = version;
+            s->state.claims.at[s->state.claims.count++] = all.at[i];
+        }
+    for (int i = 0; i < cut->stages && !united; i++) {
+        struct nn_range range = nn_graph_stats_of(s->state.graph, cut->first[i], cut->first[i + 1]);
+
+        if (ring_cut_holds(cut, options->replicate, ring->stages.mail.rank, i))
+            ring_hold(&s->state.claims, TRAIN_STATISTICS, &range, version);
+    }
 }
 
 /* Everywhere as on the worker whose stage they are of. */
@@ -108,6 +122,48 @@ out:
 }
 
 /* ---- a step ---- */
+
+/* Adds the gradients and running statistics of some stages to a list of messages. */
+static size_t ring_list(struct train_session *s, struct ring_stage *stages, int count, int peer,
+                        bool sends, struct train_message *list)
+{
+    size_t messages = 0;
+
+    for (int i = 0; i < count; i++) {
+        const struct nn_range *statistics = &stages[i].statistics;
+
+        if (stages[i].weights.count > 0)
+            list[messages++] =
+                (struct train_message){peer, sends, stages[i].sum, stages[i].weights.count};
+        if (statistics->count > 0)
+            list[messages++] = (struct train_message){
+                peer, sends, s->state.statistics + statistics->from, statistics->count};
+    }
+    return messages;
+}
+
+/* To the worker after this one, and from the one before it. */
+static base_status ring_replicate(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    struct ring *ring = s->strategy_state;
+    const struct ring_options *options = s->options;
+    const struct train_exchange *x = &s->team.exchange;
+    struct train_message list[4 * RING_MAX_LAPS];
+    enum train_category was = train_clock_enter(&s->clock, TRAIN_COMMUNICATE);
+    size_t count;
+
+    train_fault_at(&s->fault, "replicate", x->step);
+    if (!options->replicate || x->size == 1)
+        goto out;
+    count = ring_list(s, ring->stages.at, ring->stages.count, (x->rank + 1) % x->size, true, list);
+    count += ring_list(s, ring->stages.kept, ring->stages.kept_count,
+                       ring_cut_before(&ring->stages.cut, x->rank), false, list + count);
+    TRY(train_team_pass(&s->team, list, count));
+out:
+    train_clock_enter(&s->clock, was);
+    return st;
+}
 
 /* What a worker tells the others when its gradients are complete. */
 struct ring_word {
@@ -173,46 +229,104 @@ out:
     return st;
 }
 
-static void ring_update(struct train_session *s, const struct train_update *u)
+static void ring_update_stage(struct train_session *s, const struct train_update *u,
+                              const struct ring_stage *stage)
 {
-    const struct ring *ring = s->strategy_state;
+    size_t from = stage->weights.from, count = stage->weights.count;
+    float *weights = train_state_at(&s->state, TRAIN_WEIGHTS, 0, from, count);
+    struct nn_update part = {
+        .count = count, .gradient = stage->sum, .weight_in = weights, .weight_out = weights};
 
-    for (int i = 0; i < ring->stages.count; i++) {
-        const struct ring_stage *stage = &ring->stages.at[i];
-        size_t from = stage->weights.from, count = stage->weights.count;
-        float *weights = train_state_at(&s->state, TRAIN_WEIGHTS, 0, from, count);
-        struct nn_update part = {
-            .count = count, .gradient = stage->sum, .weight_in = weights, .weight_out = weights};
+    if (count == 0)
+        return;
+    for (int slot = 0; slot < u->optimiser->slots; slot++)
+        part.slot_in[slot] = part.slot_out[slot] =
+            train_state_at(&s->state, TRAIN_SLOTS, slot, from, count);
+    u->optimiser->update(&u->hyper, &part);
+}
 
-        if (count == 0)
-            continue;
-        for (int slot = 0; slot < u->optimiser->slots; slot++)
-            part.slot_in[slot] = part.slot_out[slot] =
-                train_state_at(&s->state, TRAIN_SLOTS, slot, from, count);
-        u->optimiser->update(&u->hyper, &part);
+/* The step comes into the weights of this worker's stages and replicas, and counts. */
+static void ring_commit(struct train_session *s, const struct train_step *step)
+{
+    const struct ring_stages *r = &((const struct ring *)s->strategy_state)->stages;
+
+    for (int i = 0; i < r->count; i++)
+        ring_update_stage(s, &step->update, &r->at[i]);
+    for (int i = 0; i < r->kept_count; i++)
+        ring_update_stage(s, &step->update, &r->kept[i]);
+    train_step_advance(s, step);
+    /* A sample counts where its loss is computed. */
+    train_step_count(s, &step->outcome, ring_stages_judge(r) ? step->batch.count : 0);
+    train_step_tell(s, step);
+}
+
+/* All know that all know, or none writes a weight. */
+static base_status ring_meet(struct train_session *s, const struct train_step *step)
+{
+    base_status st = BASE_OK;
+    struct ring *ring = s->strategy_state;
+    enum train_category was = train_clock_enter(&s->clock, TRAIN_WAIT);
+    struct train_version now = train_state_version(&s->state);
+
+    train_fault_at(&s->fault, "meet", s->team.exchange.step);
+    if (s->team.exchange.coll != NULL)
+        st = coll_barrier(s->team.exchange.coll);
+    if (st == BASE_OK) {
+        train_clock_enter(&s->clock, was);
+        return st;
     }
+    if (st != BASE_ERR_PEER_LOST) {
+        train_step_undo(s, step, st);
+        return st;
+    }
+    train_clock_lost(&s->clock, &step->before);
+    ring->step = *step;
+    ring->waits = true;
+    s->state.claims.count = 0;
+    ring_claim(s, now);
+    ring_claim(s, (struct train_version){now.step + 1, now.epoch});
+    return st;
+}
+
+static void ring_settle(struct train_session *s, struct train_version version)
+{
+    struct ring *ring = s->strategy_state;
+    struct train_version now = train_state_version(&s->state);
+
+    if (!ring->waits)
+        return;
+    ring->waits = false;
+    s->state.claims.count = 0;
+    if (version.step == now.step + 1 && version.epoch == now.epoch) {
+        ring_commit(s, &ring->step);
+    } else {
+        s->team.exchange.step = now.step + 1;
+        s->task->undo(s);
+    }
+    ring_claim(s, train_state_version(&s->state));
 }
 
 static base_status ring_step(struct train_session *s)
 {
     base_status st = BASE_OK;
-    const struct ring *ring = s->strategy_state;
     struct train_step step;
 
     TRY(train_step_compute(s, &step)); /* next batch, forward, backward */
+    TRY(ring_replicate(s));
     TRY(ring_agree(s, &step));
     if (step.update.clip > 0)
         TRY(ring_clip(s, &step.update));
     train_fault_at(&s->fault, "update", s->team.exchange.step);
     TRY(train_step_judge(s, &step));
-    ring_update(s, &step.update);
-    train_step_advance(s, &step);
-    /* A sample counts where its loss is computed. */
-    train_step_count(s, &step.outcome, ring_stages_judge(&ring->stages) ? step.batch.count : 0);
-    train_step_tell(s, &step);
 out:
-    if (st != BASE_OK)
+    if (st != BASE_OK) {
         train_step_undo(s, &step, st);
+        return st;
+    }
+    if ((st = ring_meet(s, &step)) != BASE_OK)
+        return st;
+    ring_commit(s, &step);
+    train_fault_at(&s->fault, "slice", s->team.exchange.step);
     return st;
 }
 
@@ -224,8 +338,8 @@ static base_status ring_leg(struct train_session *s, int64_t goal)
         TRY(ring_step(s));
     TRY(train_session_unite(s)); /* the next view's stages may be others */
 out:
-    if (st != BASE_OK)
-        ring_claim(s);
+    if (st != BASE_OK && s->state.claims.count == 0)
+        ring_claim(s, train_state_version(&s->state));
     return st;
 }
 
@@ -301,6 +415,8 @@ static const struct base_option table[] = {
     {.name = "place", .argument = "ORDER", .kind = BASE_ENUM, .offset = AT(order),
      .names = (const char *const[]){[RING_AROUND] = "ring", [RING_FOLD] = "fold", NULL},
      .help = "a lap begins at the first worker, or where the last one ended"},
+    {.name = "replicate", .kind = BASE_FLAG, .offset = AT(replicate),
+     .help = "each worker keeps a copy of its neighbour's stages: a lost worker costs a step"},
     {0},
 };
 /* clang-format on */
@@ -308,15 +424,16 @@ static const struct base_option table[] = {
 const struct train_strategy train_strategy_ring = {
     .name = "ring",
     .help = "the layers are divided between the workers, and only neighbours talk",
-    .commit_unit = "checkpoint",
+    .commit_unit = "step, with replicate=off a checkpoint",
     .least = 1,
     .options = table,
     .options_size = sizeof(struct ring_options),
-    .defaults = &(const struct ring_options){.microbatches = 8, .laps = 1},
+    .defaults = &(const struct ring_options){.microbatches = 8, .laps = 1, .replicate = true},
     .examples = (const char *const[]){"", "microbatches=3,laps=2",
-                                      "microbatches=1,laps=2,place=fold", NULL},
+                                      "microbatches=1,laps=2,place=fold,replicate=off", NULL},
     .state_size = sizeof(struct ring),
     .place = ring_place,
+    .settle = ring_settle,
     .stages =
         &(const struct train_stages){
             .pieces = ring_pieces,

@@ -207,7 +207,7 @@ static void test_stages(void **state)
         double own;
 
         seat.rank = rank;
-        m = count("ring:microbatches=4", seat, (struct train_memory_question){0});
+        m = count("ring:microbatches=4,replicate=off", seat, (struct train_memory_question){0});
         own = m.of[TRAIN_MEMORY_WEIGHTS].own - STATISTICS;
         weights += own;
         assert_true(own > 0 && own < bytes);

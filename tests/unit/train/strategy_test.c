@@ -89,32 +89,37 @@ static void test_places_cover_everything(void **state)
     }
 }
 
-/* Two copies of each slice: any one worker may be lost. One: none may. */
-static void test_replicas_of_zero(void **state)
+/* Two copies of each range: any one worker may be lost. One: none may. */
+static void test_replicas(void **state)
 {
-    static const char *const texts[] = {"zero:replicas=2", "zero:replicas=1"};
+    static const char *const texts[] = {"zero:replicas=2", "zero:replicas=1", "ring:laps=2",
+                                        "ring:replicate=off"};
+    struct nn_graph *graph = support_zoo("mlp:784x9");
+    uint64_t floats = nn_graph_weight_floats(graph);
 
     (void)state;
-    for (int t = 0; t < 2; t++)
+    for (int t = 0; t < 4; t++)
         for (int size = 2; size <= 6; size++) {
-            const struct train_strategy *zero = NULL;
-            struct train_placing placing = {.size = size, .floats = {4096, 4096, 8}};
+            const struct train_strategy *found = NULL;
+            struct train_placing placing = {
+                .size = size, .floats = {floats, floats, 8}, .graph = graph};
             struct train_holds *held = base_calloc((size_t)size, sizeof *held);
             struct train_version version;
             void *options = NULL;
 
-            assert_int_equal(train_strategy_find(texts[t], &zero, &options), BASE_OK);
+            assert_int_equal(train_strategy_find(texts[t], &found, &options), BASE_OK);
             placing.options = options;
             for (int lost = 0; lost < size; lost++) {
                 for (int rank = 0; rank < size; rank++)
-                    train_strategy_place(zero, &placing, rank, &held[rank]);
+                    train_strategy_place(found, &placing, rank, &held[rank]);
                 held[lost].count = 0;
                 assert_int_equal(train_holds_committed(held, size, placing.floats, &version),
-                                 t == 0);
+                                 t % 2 == 0);
             }
             base_free(options);
             base_free(held);
         }
+    nn_graph_free(graph);
 }
 
 static void test_wrong_texts_are_refused(void **state)
@@ -204,7 +209,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_strategy_is_complete),
         cmocka_unit_test(test_places_cover_everything),
-        cmocka_unit_test(test_replicas_of_zero),
+        cmocka_unit_test(test_replicas),
         cmocka_unit_test(test_wrong_texts_are_refused),
         cmocka_unit_test(test_messages),
         cmocka_unit_test(test_update_by_ranges),

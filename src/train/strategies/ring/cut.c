@@ -36,6 +36,18 @@ int ring_cut_stages(const struct ring_cut *cut, int worker, int stages[RING_MAX_
     return count;
 }
 
+int ring_cut_before(const struct ring_cut *cut, int worker)
+{
+    return (worker + cut->workers - 1) % cut->workers;
+}
+
+bool ring_cut_holds(const struct ring_cut *cut, bool replicate, int worker, int stage)
+{
+    int owner = ring_cut_worker(cut, stage);
+
+    return owner == worker || (replicate && owner == ring_cut_before(cut, worker));
+}
+
 /* ---- costs ---- */
 
 /* Stages of at most `bound`, as long as possible; each has a unit at least. */

@@ -9,7 +9,7 @@
 #include "comm/view.h"
 #include "nn/graph.h"
 
-enum { RING_MAX_LAPS = 8, RING_MAX_STAGES = RING_MAX_LAPS * COMM_MAX_WORKERS };
+enum { RING_MAX_LAPS = 4, RING_MAX_STAGES = RING_MAX_LAPS * COMM_MAX_WORKERS };
 
 /* Where the stages of a lap lie: always from worker 0 to the last one, or every second lap back, so
  * that a lap begins where the one before ended. */
@@ -18,6 +18,7 @@ enum ring_order { RING_AROUND, RING_FOLD };
 struct ring_options {
     int64_t microbatches, laps;
     enum ring_order order;
+    bool replicate;
 };
 
 struct ring_cut {
@@ -32,6 +33,9 @@ void ring_cut_make(const struct nn_graph *graph, const struct ring_options *opti
 int ring_cut_worker(const struct ring_cut *cut, int stage);
 /* The stages of a worker in ascending order, one a lap at most; returns how many. */
 int ring_cut_stages(const struct ring_cut *cut, int worker, int stages[RING_MAX_LAPS]);
+/* With replicas a worker also holds the stages of the worker before it, around the end. */
+int ring_cut_before(const struct ring_cut *cut, int worker);
+bool ring_cut_holds(const struct ring_cut *cut, bool replicate, int worker, int stage);
 
 /* Floats of a sample that pass from the layers before `layer` to those from it on: the current
  * tensor and every named one that is used there. */

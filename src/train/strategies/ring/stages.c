@@ -21,10 +21,27 @@ static void ring_stage_describe(struct ring_stage *stage, const struct nn_graph 
                                  .statistics = nn_graph_stats_of(graph, first, last)};
 }
 
-base_status ring_stages_memory(const struct nn_graph *graph, const struct ring_cut *cut, int rank,
-                               int piece, int64_t pieces, struct ring_bytes *bytes_p)
+/* The stages of the worker before this one, where it keeps replicas of them; returns how many. */
+static int ring_stages_kept(struct ring_stage kept[RING_MAX_LAPS], const struct nn_graph *graph,
+                            const struct ring_options *options, const struct ring_cut *cut,
+                            int rank)
+{
+    int stages[RING_MAX_LAPS], count = 0;
+
+    if (options->replicate && cut->workers > 1)
+        count = ring_cut_stages(cut, ring_cut_before(cut, rank), stages);
+    for (int i = 0; i < count; i++)
+        ring_stage_describe(&kept[i], graph, cut, stages[i]);
+    return count;
+}
+
+base_status ring_stages_memory(const struct nn_graph *graph, const struct ring_options *options,
+                               const struct ring_cut *cut, int rank, int piece,
+                               struct ring_bytes *bytes_p)
 {
     base_status st = BASE_OK;
+    int64_t pieces = options->microbatches;
+    struct ring_stage kept[RING_MAX_LAPS];
     struct ring_mail *mail = base_calloc(1, sizeof *mail);
     double largest = 0;
 
@@ -49,6 +66,8 @@ base_status ring_stages_memory(const struct nn_graph *graph, const struct ring_c
         largest = (double)memory.gradients > largest ? (double)memory.gradients : largest;
     }
     bytes_p->gradients += pieces > 1 ? largest : 0;
+    for (int i = ring_stages_kept(kept, graph, options, cut, rank); i-- > 0;)
+        bytes_p->gradients += (double)kept[i].weights.count * sizeof(float);
 out:
     base_free(mail);
     return st;
@@ -102,6 +121,10 @@ base_status ring_stages_open(struct ring_stages *r, const struct train_session *
     }
     if (pieces > 1)
         TRY(base_tensor(largest, sizeof(float), "gradients of a micro-batch", &r->gradients));
+    r->kept_count = ring_stages_kept(r->kept, s->state.graph, options, &r->cut, x->rank);
+    for (int i = 0; i < r->kept_count; i++)
+        TRY(base_tensor(r->kept[i].weights.count, sizeof(float), "gradients of a neighbour",
+                        &r->kept[i].sum));
 out:
     return st;
 }
@@ -112,6 +135,8 @@ void ring_stages_close(struct ring_stages *r)
         nn_net_free(r->at[i].net);
         base_free(r->at[i].sum);
     }
+    for (int i = 0; i < r->kept_count; i++)
+        base_free(r->kept[i].sum);
     base_free(r->gradients);
     ring_mail_free(&r->mail);
     *r = (struct ring_stages){0};

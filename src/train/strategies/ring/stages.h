@@ -15,8 +15,8 @@ struct train_memory_question;
 struct ring_stage {
     int first, last; /* layers first … last-1 */
     struct nn_range weights, statistics;
-    struct nn_net *net;
-    float *sum; /* of the gradients of all micro-batches */
+    struct nn_net *net; /* NULL: another worker computes it */
+    float *sum;         /* of the gradients of all micro-batches */
 };
 
 struct ring_stages { /* zeros: none */
@@ -25,6 +25,8 @@ struct ring_stages { /* zeros: none */
     struct ring_rule rule;
     struct ring_stage at[RING_MAX_LAPS];
     int count;
+    struct ring_stage kept[RING_MAX_LAPS]; /* replicas of the worker before this one */
+    int kept_count;
     int piece;        /* the most samples of a micro-batch */
     float *gradients; /* of the micro-batch under way, from the second on */
 };
@@ -50,7 +52,8 @@ base_status ring_stages_score(struct ring_stages *stages, struct train_session *
 struct ring_bytes {
     double activations, gradients, messages;
 };
-base_status ring_stages_memory(const struct nn_graph *graph, const struct ring_cut *cut, int rank,
-                               int piece, int64_t pieces, struct ring_bytes *bytes_p);
+base_status ring_stages_memory(const struct nn_graph *graph, const struct ring_options *options,
+                               const struct ring_cut *cut, int rank, int piece,
+                               struct ring_bytes *bytes_p);
 
 #endif
