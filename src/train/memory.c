@@ -42,7 +42,9 @@ static void count_exchange(const struct train_strategy *strategy,
 
     coll_memory(seat->workers, seat->shares ? seat->locals : 1, &own, &shared);
     m->of[TRAIN_MEMORY_COMMUNICATION] = (struct train_bytes){(double)own, (double)shared};
-    count_space(seat, TRAIN_HEAD * sizeof(float) + (elsewhere ? 0 : q->sizes->weights), m);
+    count_space(
+        seat, TRAIN_HEAD * sizeof(float) + (elsewhere || q->sizes->sweeps ? 0 : q->sizes->weights),
+        m);
     if (lends.gradients && seat->workers > 1)
         count_space(seat, q->sizes->lent[lends.weights], m);
     if (q->accumulates && strategy->stages == NULL)

@@ -188,6 +188,7 @@ static bool try_strategy(const struct train_session *s, const char *text, struct
     void *options = NULL;
     bool serves = train_strategy_find(text, &strategy, &options) == BASE_OK &&
                   train_strategy_serves(strategy, v.seat.workers) == BASE_OK &&
+                  train_strategy_trains(strategy, s->task) == BASE_OK &&
                   train_strategy_suits(strategy, options, s->job) == BASE_OK && !strategy->alone &&
                   !(s->closed && strategy->stages != NULL);
 

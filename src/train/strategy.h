@@ -28,6 +28,7 @@
 #include "train/clock.h"
 #include "train/fault.h"
 #include "train/holds.h"
+#include "train/task.h"
 
 struct data_batch;
 struct nn_graph;
@@ -115,6 +116,7 @@ struct train_strategy {
     const char *name, *help;
     const char *commit_unit; /* the most that a lost worker can cost: "step" */
     bool alone;              /* serves one worker only */
+    bool sweeps;             /* serves tasks that go by sweeps (train/task.h), and no others */
     bool aggregates;         /* --aggregate says how it makes one update of several */
     int least;               /* fewer workers than this cannot go on */
 
@@ -122,8 +124,8 @@ struct train_strategy {
     const struct base_option *options;
     size_t options_size;
     const void *defaults;
-    /* Options that make no sense together; NULL: all do. Rows of the table that are `live` may
-     * change while the job runs, and then it is asked again. */
+    /* Options that make no sense, by themselves or together; NULL: all do. Rows of the table that
+     * are `live` may change while the job runs, and then it is asked again. */
     base_status (*check)(const void *options);
     const char *const *examples; /* texts of options that tests run; NULL-ended; NULL: "" alone */
 
@@ -136,6 +138,12 @@ struct train_strategy {
      * claims (train/state.h) tell, completes it or gives it up; its claims are then of that
      * version alone. NULL: a failed leg leaves no such step. */
     void (*settle)(struct train_session *session, struct train_version version);
+
+    /* Names, NULL-ended, of buffers of the weights' layout that the strategy keeps in the state,
+     * after the optimiser's slots (train/state.h): zeros at first, handed to a worker that lacks
+     * the state, saved under these names, which begin with "strategy.". NULL, or by its options:
+     * none. */
+    const char *const *(*extras)(const void *options);
 
     /* NULL, or by its options: the network has everything. */
     const struct train_lends *(*lends)(const void *options);
@@ -152,7 +160,8 @@ struct train_strategy {
      * steps, about once a second. NULL: there is nothing to tell. */
     json_t *(*figures)(const struct train_session *session);
 
-    size_t state_size;                                  /* of x->state */
+    size_t state_size;         /* of x->state */
+    void (*fini)(void *state); /* frees what it has kept across views; or NULL */
     base_status (*open)(struct train_session *session); /* a view begins; or NULL */
     void (*close)(struct train_session *session);       /* it ends; accepts half-opened; or NULL */
 
@@ -189,18 +198,18 @@ void train_strategy_place(const struct train_strategy *strategy,
 /* What it lends; zeros: nothing. */
 struct train_lends train_strategy_lends(const struct train_strategy *strategy, const void *options);
 
-/* What `auto` stands for in a job of one worker and of several, and why. */
+/* What `auto` stands for in a job of one worker and of several, and why; `task` may choose. */
 #define TRAIN_AUTO "auto"
-struct train_choice {
-    const char *strategy, *why;
-};
-struct train_choice train_strategy_auto(bool several);
+struct train_choice train_strategy_auto(const struct train_task *task, bool several);
 
 /* An error where the strategy is for one worker and there are more. */
 base_status train_strategy_serves(const struct train_strategy *strategy, int workers);
 /* An error where settings of the job do not go with a strategy that has stages. */
 base_status train_strategy_suits(const struct train_strategy *strategy, const void *options,
                                  const struct train_job *job);
+/* An error where it does not serve the task, with those that do. */
+base_status train_strategy_trains(const struct train_strategy *strategy,
+                                  const struct train_task *task);
 
 /* An error where the job asks for an aggregator that is unknown, or that the strategy has no use
  * for. */
