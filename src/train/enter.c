@@ -120,6 +120,18 @@ static bool lacks(const struct train_session *s, const struct train_agreed *a,
     return yes;
 }
 
+/* Room for those that come from others, beside this worker's own. */
+static base_status take_own_statistics(const struct train_session *s, struct refill *r)
+{
+    base_status st = BASE_OK;
+    size_t floats = s->state.stat_floats;
+
+    TRY(base_tensor(floats, sizeof(float), "the statistics of another worker", &r->statistics));
+    memcpy(r->statistics, s->state.statistics, floats * sizeof(float));
+out:
+    return st;
+}
+
 static base_status make_room(struct train_session *s, const struct train_agreed *a,
                              struct refill *r)
 {
@@ -136,8 +148,7 @@ static base_status make_room(struct train_session *s, const struct train_agreed 
         r->made[g] = true;
     }
     if (!anew && lacks(s, a, TRAIN_STATISTICS))
-        TRY(base_tensor(s->state.stat_floats, sizeof(float), "the statistics of another worker",
-                        &r->statistics));
+        TRY(take_own_statistics(s, r));
 out:
     return st;
 }
@@ -176,9 +187,11 @@ static base_status fill(struct train_session *s, struct train_agreed *a, bool fi
                         struct refill *r)
 {
     base_status st = BASE_OK;
-    bool none = train_strategy_lends(s->strategy, s->options).gradients || s->task->sweeps != NULL;
+    /* Gradients that are lent, of stages, or of no use have another place or none. */
+    bool none = train_strategy_lends(s->strategy, s->options).gradients ||
+                s->strategy->stages != NULL || s->task->sweeps != NULL;
 
-    TRY(train_team_begin(&s->team, none ? 0 : s->state.floats)); /* lent ones have another place */
+    TRY(train_team_begin(&s->team, none ? 0 : s->state.floats));
     train_agree_places(s, a);
     TRY(make_room(s, a, r));
     TRY(s->task->fit(s));

@@ -79,7 +79,7 @@ base_status train_session_unite(struct train_session *s)
     enum train_category was = train_clock_enter(&s->clock, TRAIN_WAIT);
 
     if (s->team.exchange.size > 1 && s->united_step != s->state.position.step)
-        TRY(s->task->unite(s));
+        TRY(s->strategy->unite != NULL ? s->strategy->unite(s) : s->task->unite(s));
     s->united_step = s->state.position.step;
 out:
     train_clock_enter(&s->clock, was);

@@ -44,6 +44,7 @@ static const char WHOLE_WIRE[] = "k=auto,base=2,wire=fp32";
 /* A round that goes on without a block leaves its samples out; this one waits for all. */
 static const char PATIENT_QUORUM[] = "quorum=0.6,grace=1000000";
 
+/* Not one with stages: it computes layers itself, and the model that counts has none to compute. */
 static char *draw_strategy(void)
 {
     const struct train_strategy *all[64] = {0}, *s;
@@ -51,7 +52,7 @@ static char *draw_strategy(void)
     const char *options = "";
 
     for (size_t i = 0; i < train_strategy_count; i++)
-        if (!train_strategy_registry[i]->alone)
+        if (!train_strategy_registry[i]->alone && train_strategy_registry[i]->stages == NULL)
             all[count++] = train_strategy_registry[i];
     s = all[sim_random(count)];
     for (uint32_t i = 0; sim_wanted_strategy != NULL && i < count; i++)
