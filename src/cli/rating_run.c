@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/ratings_info.h"
 #include "data/csv.h"
 #include "model/model.h"
 
@@ -18,7 +17,7 @@ static char *titles_beside(const char *data)
 {
     char *folder = NULL, *path, *slash;
 
-    if (cli_ratings_path(data, &folder) != BASE_OK)
+    if (recsys_ratings_path(data, &folder) != BASE_OK)
         return NULL;
     slash = strrchr(folder, '/');
     if (base_is_dir(folder))

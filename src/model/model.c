@@ -23,6 +23,11 @@ base_status model_load(struct model *m)
 
     TRY(base_prefix(model_about_from_json(m->checkpoint.manifest, &m->about), "%s/manifest.json",
                     m->checkpoint.path));
+    if (m->about.task != NULL)
+        TRY(base_fail(BASE_ERR_USAGE,
+                      "%s is a rating model, which answers `paceline recommend` and `paceline "
+                      "eval`",
+                      m->checkpoint.path));
     TRY(nn_graph_new(m->about.model, m->checkpoint.path, m->about.input, m->about.classes,
                      &m->graph));
     TRY(model_weights_init(&m->weights, m->graph));
