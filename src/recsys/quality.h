@@ -7,6 +7,8 @@
 #ifndef RECSYS_QUALITY_H
 #define RECSYS_QUALITY_H
 
+#include "base/json.h"
+#include "base/str.h"
 #include "recsys/model.h"
 
 /* Values are counted by bins: the levels of the scale where there are up to RECSYS_QUALITY_BINS, or
@@ -40,5 +42,10 @@ base_status recsys_quality(const struct recsys_fit *fit, const struct recsys_row
 
 /* The bin that a value is counted in. */
 int recsys_quality_bin(const struct recsys_quality *quality, float value);
+
+/* quality_tell.c: an object (docs/json.md), a new reference; and lines of text. */
+json_t *recsys_quality_json(const struct recsys_fit *fit, const struct recsys_quality *quality);
+void recsys_quality_text(const struct recsys_fit *fit, const struct recsys_quality *quality,
+                         struct base_str *text);
 
 #endif
