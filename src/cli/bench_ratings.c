@@ -16,6 +16,7 @@
 #include "cli/ratings_pictures.h"
 #include "nn/threads.h"
 #include "recsys/model.h"
+#include "recsys/rank.h"
 #include "recsys/split.h"
 #include "train/pace.h"
 
@@ -90,7 +91,7 @@ static base_status judge(const struct bench *t, const struct cli_bench_ratings *
     if (b->lists == 0 && b->pictures == NULL)
         return BASE_OK;
     TRY(recsys_quality(t->fit, &t->parts.by_user, &t->parts.test,
-                       b->lists > 0 ? (uint32_t)b->lists : 10, NAN, &quality));
+                       b->lists > 0 ? (uint32_t)b->lists : 10, RECSYS_USUAL_LEAST, NAN, &quality));
     json_object_update_new(test, recsys_quality_json(t->fit, &quality));
     recsys_quality_text(t->fit, &quality, lines);
     if (b->pictures != NULL)

@@ -17,7 +17,8 @@ json_t *recsys_quality_json(const struct recsys_fit *fit, const struct recsys_qu
             json_array_append_new(row, json_integer((json_int_t)q->confusion[t][g]));
         json_array_append_new(confusion, row);
     }
-    lists = json_pack("{s:i, s:o, s:I, s:o, s:o, s:o, s:o}", "n", (int)q->n, "relevant",
+    lists = json_pack("{s:i, s:i, s:o, s:I, s:o, s:o, s:o, s:o}", "n", (int)q->n, "least",
+                      (int)q->least, "relevant",
                       fit->model->implicit ? json_null() : json_real((double)q->relevant), "users",
                       (json_int_t)q->users, "precision", base_json_number(q->precision), "recall",
                       base_json_number(q->recall), "ndcg", base_json_number(q->ndcg), "coverage",
@@ -46,11 +47,13 @@ void recsys_quality_text(const struct recsys_fit *fit, const struct recsys_quali
 {
     base_str_add(text, "test: RMSE %.4f, MAE %.4f of %llu ratings\n", q->rmse, q->mae,
                  (unsigned long long)q->count);
-    base_str_add(text,
-                 "lists of %u of all items, for %llu users who liked a test item: precision %.4f, "
-                 "recall %.4f, NDCG %.4f; %.1f %% of the items are in a list\n",
-                 q->n, (unsigned long long)q->users, q->precision, q->recall, q->ndcg,
-                 100 * q->coverage);
+    base_str_add(
+        text,
+        "lists of %u of all items with %u ratings or more, for %llu users who liked a test "
+        "item: precision %.4f, "
+        "recall %.4f, NDCG %.4f; %.1f %% of the items are in a list\n",
+        q->n, q->least, (unsigned long long)q->users, q->precision, q->recall, q->ndcg,
+        100 * q->coverage);
     if (!fit->model->implicit)
         add_confusion(q, text);
 }

@@ -10,6 +10,7 @@
 #include "model/about.h"
 #include "nn/threads.h"
 #include "recsys/quality.h"
+#include "recsys/rank.h"
 #include "recsys/saved.h"
 #include "recsys/split.h"
 
@@ -129,7 +130,8 @@ static base_status judge(const struct evaluation *e, const struct train_eval *ev
         TRY(base_fail(BASE_ERR_USAGE, "lists and pictures are of the tests of the ratings that the "
                                       "model was trained on"));
     TRY(recsys_quality(e->saved->fit, &e->parts.by_user, test,
-                       eval->lists > 0 ? (uint32_t)eval->lists : 10, NAN, &quality));
+                       eval->lists > 0 ? (uint32_t)eval->lists : 10, RECSYS_USUAL_LEAST, NAN,
+                       &quality));
     json_object_update_new(part, recsys_quality_json(e->saved->fit, &quality));
     recsys_quality_text(e->saved->fit, &quality, text);
     if (eval->pictures != NULL)

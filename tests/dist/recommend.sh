@@ -56,10 +56,12 @@ import json
 print('\n'.join(i['item'] for i in json.load(open('mf.17'))['items'][:3]))" >seen.txt
 expect 0 "$paceline" recommend mf --user 17 -n 4 --exclude seen.txt --json
 json "[i['item'] for i in o['items']] == [i['item'] for i in json.load(open('mf.17'))['items'][3:]]"
-expect 0 "$paceline" recommend mf --user 17 -n 500 --json
+expect 0 "$paceline" recommend mf --user 17 -n 500 --least 0 --json
 json "len(o['items']) == 120 - o['rated'] and 'user 17 has rated' in o['fewer']"
 says 'only .* items are left: user 17 has rated'
-expect 0 "$paceline" recommend mf --user 17 -n 500 --include-rated --json
+expect 0 "$paceline" recommend mf --user 17 -n 500 --least 1000000 --json
+json "o['items'] == [] and '120 are excluded or have fewer than 1000000 ratings' in o['fewer']"
+expect 0 "$paceline" recommend mf --user 17 -n 500 --least 0 --include-rated --json
 json "len(o['items']) == 120"
 
 # ---- new users, and known ones who rated more ----
