@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "data/csv.h"
 #include "model/model.h"
+#include "recsys/ratings.h"
 
 /* ---- titles ---- */
 
