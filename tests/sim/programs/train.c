@@ -74,6 +74,8 @@ static char *draw_strategy(void)
         options = "overlap=on,bucket=1K,first=1K";
     if (strcmp(s->name, "scattered") == 0)
         return base_format("%s:seed=%u", s->name, sim_random(1000000));
+    if (s->sweeps)
+        plan.model = "sweeping";
     return base_format("%s%s%s", s->name, options[0] != '\0' ? ":" : "", options);
 }
 
