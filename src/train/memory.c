@@ -58,7 +58,8 @@ static double held(const struct train_strategy *strategy, const struct train_mem
     const struct train_placing placing = {
         .options = q->options,
         .size = q->seat.workers,
-        .floats = {[TRAIN_WEIGHTS] = floats, [TRAIN_SLOTS] = floats}};
+        .floats = {[TRAIN_WEIGHTS] = floats, [TRAIN_SLOTS] = floats},
+        .stays = q->sizes->stays};
     struct train_holds holds;
     double sum = 0;
 
