@@ -16,7 +16,7 @@ char *model_place(const char *name, const char *runs_dir)
     return base_strdup(name);
 }
 
-static base_status load(struct model *m)
+base_status model_load(struct model *m)
 {
     base_status st = BASE_OK;
     char *path = NULL;
@@ -63,7 +63,7 @@ base_status model_open(const char *name, const char *runs_dir, bool best, struct
 
     *model_p = (struct model){0};
     TRY(model_find(name, runs_dir, best, &model_p->checkpoint));
-    TRY(load(model_p));
+    TRY(model_load(model_p));
 out:
     if (st != BASE_OK)
         model_close(model_p);

@@ -159,6 +159,16 @@ out:
     return st;
 }
 
+/* The model that `text` is, and what the strategy keeps beside its weights. */
+static base_status describe(struct train_session *s, const char *text)
+{
+    base_status st = s->task->describe(s, text);
+
+    if (st == BASE_OK && s->strategy->extras != NULL)
+        s->state.extras = s->strategy->extras(s->options);
+    return st;
+}
+
 base_status train_session_create(struct train_session *s)
 {
     const struct train_job *job = s->job;
@@ -173,12 +183,12 @@ base_status train_session_create(struct train_session *s)
         TRY(train_run_open(job->runs_dir, job->resume, &s->run));
         TRY(train_run_lock(&s->run, 0));
         TRY(train_run_about(&s->run, &resumed));
-        TRY(s->task->describe(s, resumed.model));
+        TRY(describe(s, resumed.model));
         TRY(open_resumed(s, &resumed));
     } else {
         if (job->run != NULL)
             TRY(check_name(s));
-        TRY(s->task->describe(s, NULL));
+        TRY(describe(s, NULL));
     }
     TRY(plan_steps(s));
     TRY(check_unfinished(s));
@@ -195,7 +205,7 @@ base_status train_session_follow(struct train_session *s, const char *model, con
 {
     base_status st = BASE_OK;
 
-    TRY(s->task->describe(s, model));
+    TRY(describe(s, model));
     TRY(plan_steps(s));
     s->kernels = base_strdup(kernels);
 out:
@@ -288,6 +298,8 @@ void train_session_close(struct train_session *s)
     }
     base_free(s->work);
     base_free(s->options);
+    if (s->strategy_state != NULL && s->strategy->fini != NULL)
+        s->strategy->fini(s->strategy_state);
     base_free(s->strategy_state);
     base_free(s->first_options);
     cluster_settings_fini(&s->settings);

@@ -102,8 +102,8 @@ struct train_strategy {
     const struct base_option *options;
     size_t options_size;
     const void *defaults;
-    /* Options that make no sense together; NULL: all do. Rows of the table that are `live` may
-     * change while the job runs, and then it is asked again. */
+    /* Options that make no sense, by themselves or together; NULL: all do. Rows of the table that
+     * are `live` may change while the job runs, and then it is asked again. */
     base_status (*check)(const void *options);
     const char *const *examples; /* texts of options that tests run; NULL-ended; NULL: "" alone */
 
@@ -116,6 +116,12 @@ struct train_strategy {
      * claims (train/state.h) tell, completes it or gives it up; its claims are then of that
      * version alone. NULL: a failed leg leaves no such step. */
     void (*settle)(struct train_session *session, struct train_version version);
+
+    /* Names, NULL-ended, of buffers of the weights' layout that the strategy keeps in the state,
+     * after the optimiser's slots (train/state.h): zeros at first, handed to a worker that lacks
+     * the state, saved under these names, which begin with "strategy.". NULL, or by its options:
+     * none. */
+    const char *const *(*extras)(const void *options);
 
     /* NULL, or by its options: the network has everything. */
     const struct train_lends *(*lends)(const void *options);
@@ -131,7 +137,8 @@ struct train_strategy {
      * steps, about once a second. NULL: there is nothing to tell. */
     json_t *(*figures)(const struct train_session *session);
 
-    size_t state_size;                                  /* of x->state */
+    size_t state_size;         /* of x->state */
+    void (*fini)(void *state); /* frees what it has kept across views; or NULL */
     base_status (*open)(struct train_session *session); /* a view begins; or NULL */
     void (*close)(struct train_session *session);       /* it ends; accepts half-opened; or NULL */
 

@@ -36,6 +36,13 @@ out:
 /* An outer step by less than the mean change counts a sample in part; this one is the mean. */
 static const char WHOLE_OUTER_STEP[] = "k=4,outer-lr=1,outer-momentum=0";
 
+/* What a wire leaves out is in no weights yet, and goes with a worker that is lost; this one leaves
+ * out nothing. Its rounds are as long as at --lr, two steps. */
+static const char WHOLE_WIRE[] = "k=auto,base=2,wire=fp32";
+
+/* A round that goes on without a block leaves its samples out; this one waits for all. */
+static const char PATIENT_QUORUM[] = "quorum=0.6,grace=1000000";
+
 static char *draw_strategy(void)
 {
     const struct train_strategy *all[64], *s;
@@ -52,6 +59,10 @@ static char *draw_strategy(void)
         options = s->examples[sim_random(examples)];
     if (strstr(options, "outer-lr") != NULL)
         options = WHOLE_OUTER_STEP;
+    else if (strstr(options, "wire=int") != NULL || strstr(options, "wire=topk") != NULL)
+        options = WHOLE_WIRE;
+    else if (strstr(options, "quorum") != NULL)
+        options = PATIENT_QUORUM;
     if (strcmp(s->name, "ddp") == 0 && sim_random(2) == 0)
         options = "overlap=on,bucket=1K,first=1K";
     if (strcmp(s->name, "scattered") == 0)

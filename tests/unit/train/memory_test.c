@@ -138,6 +138,14 @@ static void test_what_strategies_keep(void **state)
     is(&m, TRAIN_MEMORY_SPARE, 3 * W + 2 * STATISTICS, 0);
     m = count("local-sgd:outer-lr=0.7", apart, plain);
     is(&m, TRAIN_MEMORY_SPARE, 4 * W + 2 * STATISTICS, 0);
+    is(&m, TRAIN_MEMORY_SLOTS, 3 * W, 0);
+    m = count("local-sgd:outer-lr=0.7,wire=int8", apart, plain);
+    is(&m, TRAIN_MEMORY_SPARE, 5 * W + 2 * STATISTICS, 0);
+    is(&m, TRAIN_MEMORY_SLOTS, 4 * W, 0);
+    others = count("local-sgd", apart, plain); /* slices of a third, and messages by int8 */
+    assert_in_range(m.of[TRAIN_MEMORY_COMMUNICATION].own -
+                        others.of[TRAIN_MEMORY_COMMUNICATION].own,
+                    1.1 * W, 1.3 * W);
 }
 
 /* A million floats between four workers: 250,000 each of what is divided. */
