@@ -72,15 +72,14 @@ static double rating_of(uint32_t user, uint32_t item)
 }
 
 /* Adds what the cells of some users have. */
-static void check_cells(const struct recsys_shape *shape, uint64_t *ratings, double *share)
+static void check_cells(const struct recsys_fit *fit, const struct recsys_shape *shape,
+                        uint64_t *ratings, double *share)
 {
-    struct fitted f;
     struct recsys_cells c;
     uint32_t stripe_of[USERS];
 
     memset(stripe_of, -1, sizeof stripe_of);
-    fit_open(&f, "mf");
-    assert_int_equal(recsys_cells_init(&c, f.fit, shape), BASE_OK);
+    assert_int_equal(recsys_cells_init(&c, fit, shape), BASE_OK);
     for (uint32_t n = 0; n < shape->rotations * shape->stripes * shape->groups; n++) {
         const struct recsys_cell *cell = &c.cell[n];
         const uint32_t stripe = n / shape->groups, group = n % shape->groups;
@@ -99,7 +98,7 @@ static void check_cells(const struct recsys_shape *shape, uint64_t *ratings, dou
                 const double value = cell->code[at] * (double)c.scale + (double)c.offset;
                 const uint32_t item = item_at(&c, group, cell->item[at]);
 
-                assert_true(fabs(value + (double)f.fit->mean - rating_of(user, item)) < 1e-5);
+                assert_true(fabs(value + (double)fit->mean - rating_of(user, item)) < 1e-5);
             }
             for (; at < end; at++)
                 assert_true(cell->code[at] == 0 && cell->item[at] == c.group_rows);
@@ -108,21 +107,24 @@ static void check_cells(const struct recsys_shape *shape, uint64_t *ratings, dou
     for (uint32_t s = 0; s < shape->rotations * shape->stripes; s++)
         *share += (double)c.share[s];
     recsys_cells_fini(&c);
-    fit_close(&f);
 }
 
 /* Every rating is in one cell of one of `parts` divisions of the users. */
 static void one_cells(uint32_t stripes, uint32_t groups, uint32_t rotations, uint32_t parts)
 {
+    struct fitted f;
     uint64_t ratings = 0;
     double share = 0;
 
+    fit_open(&f, "mf");
     for (uint32_t i = 0; i < parts; i++)
-        check_cells(&(struct recsys_shape){USERS * i / parts, USERS * (i + 1) / parts, stripes,
+        check_cells(f.fit,
+                    &(struct recsys_shape){USERS * i / parts, USERS * (i + 1) / parts, stripes,
                                            groups, rotations},
                     &ratings, &share);
     assert_int_equal(ratings, rated.by_user.count);
     assert_true(fabs(share - 1) < 1e-5);
+    fit_close(&f);
 }
 
 static void test_cells(void **state)
@@ -229,7 +231,7 @@ static void plain_cell(struct plain *p, const struct recsys_fit *fit, const stru
             uint32_t items[8];
 
             for (uint32_t b = 0; b < count; b++)
-                items[b] = item_at(c, n % c->blocks, cell->item[at + b]);
+                items[b] = item_at(c, n % c->shape.groups, cell->item[at + b]);
             plain_batch(p, fit, run.user, items, count, absolute);
         }
     }
