@@ -224,16 +224,19 @@ out:
 }
 
 /* Steps of a round at the learning rate of the step that begins it: (alpha / lr)², at least `base`.
- * Without an alpha it is `base` at --lr. */
+ * Without an alpha it is `base` at --lr. While the learning rate rises it is `base`, too: a low
+ * rate that comes before the high ones is no reason to drift apart. */
 static int64_t local_sgd_period(const struct train_session *s)
 {
     const struct options *options = s->options;
+    int64_t step = s->state.position.step;
     double alpha = options->alpha > 0 ? options->alpha : s->job->lr * sqrt((double)options->base);
-    double steps = pow(alpha / train_step_lr(s), 2) * (1 + 1e-9); /* 8 and not 7.99… */
+    double lr = train_step_lr(s, step);
+    double steps = pow(alpha / lr, 2) * (1 + 1e-9); /* 8 and not 7.99… */
 
-    if (!(steps < (double)MOST_STEPS)) /* so is that of a learning rate of 0 */
-        return MOST_STEPS;
-    return steps > (double)options->base ? (int64_t)steps : options->base;
+    if (train_step_lr(s, step + 1) > lr || steps < (double)options->base)
+        return options->base;
+    return steps < (double)MOST_STEPS ? (int64_t)steps : MOST_STEPS;
 }
 
 static base_status local_sgd_begin_round(struct train_session *s)
