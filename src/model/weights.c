@@ -146,7 +146,8 @@ static base_status bring(const struct items *items, const struct item *item, con
     *memory_p = item->memory;
     if (carrier == NULL || item->memory != NULL)
         return BASE_OK;
-    return carrier->bring(carrier->context, item->slot, item->tensor, memory_p);
+    return carrier->bring(carrier->context, item->slot, item->tensor->offset, item->tensor->floats,
+                          memory_p);
 }
 
 static base_status write_items(const struct items *items, const char *path)
@@ -242,7 +243,8 @@ static base_status read_tensor(const struct items *items, const struct item *ite
     nn_tensor_import(item->tensor, canonical, memory);
     if (carrier == NULL || item->memory != NULL)
         return BASE_OK;
-    return carrier->take(carrier->context, item->slot, item->tensor, memory);
+    return carrier->take(carrier->context, item->slot, item->tensor->offset, item->tensor->floats,
+                         memory);
 }
 
 static void read_tracked(const struct item *item, const struct store_tensor *found)

@@ -40,7 +40,10 @@ static void count_exchange(const struct train_memory_question *q, struct train_l
 
     coll_memory(seat->workers, seat->shares ? seat->locals : 1, &own, &shared);
     m->of[TRAIN_MEMORY_COMMUNICATION] = (struct train_bytes){(double)own, (double)shared};
-    count_space(seat, TRAIN_HEAD * sizeof(float) + (lends.gradients ? 0 : q->sizes->weights), m);
+    count_space(seat,
+                TRAIN_HEAD * sizeof(float) +
+                    (lends.gradients || q->sizes->sweeps ? 0 : q->sizes->weights),
+                m);
     if (lends.gradients && seat->workers > 1)
         count_space(seat, q->sizes->lent[lends.weights], m);
     if (q->accumulates)

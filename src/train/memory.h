@@ -44,6 +44,8 @@ struct train_memory {
 /* What a task needs for the whole model and a worker's share of the batch: bytes. */
 struct train_sizes {
     double weights; /* and of the gradients, and of every slot */
+    bool sweeps;    /* there are no gradients … */
+    double early;   /* … and phases write to so much of the weights */
     int slots;
     double statistics;
     double activations; /* of the samples that are computed at once; with working memory */

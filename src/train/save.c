@@ -28,14 +28,21 @@ static base_status write_checkpoint(struct train_session *s, const struct model_
 {
     base_status st = BASE_OK;
     double began = base_now();
+    struct store_save *save = NULL;
     json_t *about = NULL;
 
     TRY(check_finite(s, train_state_finite(&s->state)));
     about = train_session_about(s);
     base_events_flush(s->journal.events); /* no checkpoint has a step that events.jsonl lacks */
-    TRY(train_state_save(&s->state, carrier, s->run.checkpoints, about, (unsigned)s->job->keep));
+    TRY(store_save_begin(s->run.checkpoints, (uint64_t)s->state.position.step, &save));
+    TRY(s->task->write != NULL ? s->task->write(s, carrier, save)
+                               : train_state_write(&s->state, carrier, save));
+    st = train_state_commit(&s->state, save, about, (unsigned)s->job->keep);
+    save = NULL;
+    TRY(st);
     train_journal_checkpoint(&s->journal, s->state.position.step, base_now() - began);
 out:
+    store_save_abandon(save);
     json_decref(about);
     return st;
 }
@@ -96,7 +103,7 @@ out:
 
 bool train_session_save_is_due(const struct train_session *s)
 {
-    int64_t every = s->job->checkpoint_every;
+    int64_t every = s->plan.save_every;
 
     return every > 0 ? s->state.position.step % every == 0 : s->state.position.cursor == 0;
 }

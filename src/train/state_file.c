@@ -53,23 +53,39 @@ json_t *train_position_to_json(const struct train_position *p)
         (json_int_t)p->best_step, "stale_epochs", (json_int_t)p->stale_epochs);
 }
 
-base_status train_state_save(const struct train_state *state, const struct model_carrier *carrier,
-                             const char *dir, json_t *about, unsigned keep)
+base_status train_state_write(const struct train_state *state, const struct model_carrier *carrier,
+                              struct store_save *save)
 {
     base_status st = BASE_OK;
-    struct store_save *save = NULL;
     struct model_weights weights = weights_of(state, carrier);
     const char *names[TRAIN_MAX_SLOTS] = {NULL};
     struct model_slots slots =
         slots_of(state, carrier, names, 0, train_state_buffers(state, TRAIN_SLOTS));
 
     name_slots(state, names);
-    TRY(store_save_begin(dir, (uint64_t)state->position.step, &save));
     TRY(model_weights_write(&weights, store_save_path(save, MODEL_WEIGHTS_FILE)));
     TRY(model_slots_write(&slots, store_save_path(save, SLOTS_FILE)));
+out:
+    return st;
+}
+
+base_status train_state_commit(const struct train_state *state, struct store_save *save,
+                               json_t *about, unsigned keep)
+{
     json_object_set_new(about, "position", train_position_to_json(&state->position));
     json_object_set_new(about, "optimiser", json_string(state->optimiser->name));
-    st = store_save_commit(save, about, keep);
+    return store_save_commit(save, about, keep);
+}
+
+base_status train_state_save(const struct train_state *state, const struct model_carrier *carrier,
+                             const char *dir, json_t *about, unsigned keep)
+{
+    base_status st = BASE_OK;
+    struct store_save *save = NULL;
+
+    TRY(store_save_begin(dir, (uint64_t)state->position.step, &save));
+    TRY(train_state_write(state, carrier, save));
+    st = train_state_commit(state, save, about, keep);
     save = NULL;
 out:
     store_save_abandon(save);

@@ -28,6 +28,7 @@
 #include "train/clock.h"
 #include "train/fault.h"
 #include "train/holds.h"
+#include "train/task.h"
 
 struct nn_loan;
 struct train_memory;
@@ -92,6 +93,7 @@ struct train_strategy {
     const char *name, *help;
     const char *commit_unit; /* the most that a lost worker can cost: "step" */
     bool alone;              /* serves one worker only */
+    bool sweeps;             /* serves tasks that go by sweeps (train/task.h), and no others */
     bool aggregates;         /* --aggregate says how it makes one update of several */
     int least;               /* fewer workers than this cannot go on */
 
@@ -140,7 +142,8 @@ struct train_strategy {
      * steps, about once a second. NULL: there is nothing to tell. */
     json_t *(*figures)(const struct train_session *session);
 
-    size_t state_size;                                  /* of x->state */
+    size_t state_size;         /* of x->state */
+    void (*fini)(void *state); /* frees what it has kept across views; or NULL */
     base_status (*open)(struct train_session *session); /* a view begins; or NULL */
     void (*close)(struct train_session *session);       /* it ends; accepts half-opened; or NULL */
 
@@ -175,15 +178,15 @@ void train_strategy_place(const struct train_strategy *strategy,
 /* What it lends; zeros: nothing. */
 struct train_lends train_strategy_lends(const struct train_strategy *strategy, const void *options);
 
-/* What `auto` stands for in a job of one worker and of several, and why. */
+/* What `auto` stands for in a job of one worker and of several, and why; `task` may choose. */
 #define TRAIN_AUTO "auto"
-struct train_choice {
-    const char *strategy, *why;
-};
-struct train_choice train_strategy_auto(bool several);
+struct train_choice train_strategy_auto(const struct train_task *task, bool several);
 
 /* An error where the strategy is for one worker and there are more. */
 base_status train_strategy_serves(const struct train_strategy *strategy, int workers);
+/* An error where it does not serve the task, with those that do. */
+base_status train_strategy_trains(const struct train_strategy *strategy,
+                                  const struct train_task *task);
 
 /* An error where the job asks for an aggregator that is unknown, or that the strategy has no use
  * for. */

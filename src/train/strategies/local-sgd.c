@@ -216,7 +216,7 @@ static base_status local_sgd_average_models(struct train_session *s, float share
         TRY(local_sgd_average(x, share, s->state.weights, floats));
     for (int i = 0; options->slots && i < s->state.optimiser->slots; i++)
         TRY(local_sgd_average(x, share, s->state.slots[i], floats));
-    TRY(local_sgd_average(x, share, s->state.statistics, nn_graph_stat_floats(s->state.graph)));
+    TRY(local_sgd_average(x, share, s->state.statistics, s->state.stat_floats));
     if (state->velocity != NULL)
         local_sgd_outer_step(s);
 out:

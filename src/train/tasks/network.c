@@ -381,6 +381,19 @@ out:
 
 /* ---- a batch ---- */
 
+static int32_t network_order(struct train_session *s, int64_t epoch, uint32_t *ids,
+                             int32_t *classes)
+{
+    const struct network *n = s->work;
+    bool numbers = data_is_regression(n->info);
+
+    data_order(n->samples.set, DATA_TRAIN, (uint64_t)s->job->seed, (uint32_t)epoch,
+               s->job->balanced, ids);
+    for (uint32_t i = 0; classes != NULL && i < s->count[DATA_TRAIN]; i++)
+        classes[i] = numbers ? 0 : data_label(n->samples.set, DATA_TRAIN, ids[i]);
+    return numbers ? 1 : n->info->classes;
+}
+
 static base_status network_take(struct train_session *s, const struct train_block *block)
 {
     return train_samples_take(&((struct network *)s->work)->samples, block);
@@ -655,6 +668,7 @@ const struct train_task train_task_network = {
     .start = network_start,
     .tune = network_tune,
     .fit = network_fit,
+    .order = network_order,
     .take = network_take,
     .next = network_next,
     .compute = network_compute,

@@ -40,6 +40,9 @@ static const char WHOLE_OUTER_STEP[] = "k=4,outer-lr=1,outer-momentum=0";
  * out nothing. Its rounds are as long as at --lr, two steps. */
 static const char WHOLE_WIRE[] = "k=auto,base=2,wire=fp32";
 
+/* A round that goes on without a block leaves its samples out; this one waits for all. */
+static const char PATIENT_QUORUM[] = "quorum=0.6,grace=1000000";
+
 static char *draw_strategy(void)
 {
     const struct train_strategy *all[64], *s;
@@ -58,6 +61,8 @@ static char *draw_strategy(void)
         options = WHOLE_OUTER_STEP;
     else if (strstr(options, "wire=int") != NULL || strstr(options, "wire=topk") != NULL)
         options = WHOLE_WIRE;
+    else if (strstr(options, "quorum") != NULL)
+        options = PATIENT_QUORUM;
     if (strcmp(s->name, "ddp") == 0 && sim_random(2) == 0)
         options = "overlap=on,bucket=1K,first=1K";
     if (strcmp(s->name, "scattered") == 0)
