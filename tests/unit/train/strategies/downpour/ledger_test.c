@@ -12,26 +12,26 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "train/ledger.h"
+#include "train/strategies/downpour/ledger.h"
 
 enum { FLOATS = 5 };
 
 static const struct train_round round_1 = {
     .number = 4, .epoch = 2, .cursor = 0, .step = 20, .goal = 30, .blocks = 3, .checksum = 77};
 static const uint32_t counts[] = {10, 20, 10};
-static struct train_ledger ledger;
+static struct downpour_ledger ledger;
 
 static int begin(void **state)
 {
     (void)state;
-    train_ledger_begin(&ledger, &round_1, counts);
+    downpour_ledger_begin(&ledger, &round_1, counts);
     return 0;
 }
 
 static int end(void **state)
 {
     (void)state;
-    train_ledger_fini(&ledger);
+    downpour_ledger_fini(&ledger);
     return 0;
 }
 
@@ -54,7 +54,7 @@ static enum train_receipt deliver(uint32_t worker, const struct train_call *call
 
     assert_int_equal(base_tensor(FLOATS, sizeof *values, "a test", &values), BASE_OK);
     values[0] = first;
-    receipt = train_ledger_receive(&ledger, worker, call, &values, FLOATS, got, now);
+    receipt = downpour_ledger_receive(&ledger, worker, call, &values, FLOATS, got, now);
     assert_true((receipt == TRAIN_RECEIPT_COUNTS) == (values == NULL));
     base_free(values);
     return receipt;
@@ -67,24 +67,24 @@ static void test_each_block_counts_once(void **state)
 
     (void)state;
     for (uint32_t worker = 1; worker <= 3; worker++)
-        assert_int_equal(train_ledger_issue(&ledger, worker, false, worker - 1, 0), worker - 1);
-    assert_int_equal(train_ledger_issue(&ledger, 4, false, 0, 0), -1);
+        assert_int_equal(downpour_ledger_issue(&ledger, worker, false, worker - 1, 0), worker - 1);
+    assert_int_equal(downpour_ledger_issue(&ledger, 4, false, 0, 0), -1);
     for (uint32_t block = 0; block < 3; block++) {
-        assert_false(train_ledger_complete(&ledger, 1, 0, 1));
+        assert_false(downpour_ledger_complete(&ledger, 1, 0, 1));
         call = result_of(block);
         assert_int_equal(deliver(block + 1, &call, 1, FLOATS, 1), TRAIN_RECEIPT_COUNTS);
         assert_int_equal(deliver(9, &call, 1, FLOATS, 1), TRAIN_RECEIPT_SURPLUS);
     }
-    assert_true(train_ledger_complete(&ledger, 1, 0, 1));
-    assert_int_equal(train_ledger_rows(&ledger, rows), 3);
+    assert_true(downpour_ledger_complete(&ledger, 1, 0, 1));
+    assert_int_equal(downpour_ledger_rows(&ledger, rows), 3);
     assert_int_equal(rows[1].worker, 2);
     assert_int_equal(rows[1].samples, 20);
     assert_true(fabs(rows[1].loss - 0.15) < 1e-12);
-    assert_int_equal(train_ledger_outcome(&ledger).seen, 40);
-    assert_int_equal(train_ledger_samples_of(&ledger, 2), 20);
-    assert_int_equal(train_ledger_samples_of(&ledger, 9), 0);
+    assert_int_equal(downpour_ledger_outcome(&ledger).seen, 40);
+    assert_int_equal(downpour_ledger_samples_of(&ledger, 2), 20);
+    assert_int_equal(downpour_ledger_samples_of(&ledger, 9), 0);
     assert_int_equal(ledger.counts.surplus, 3);
-    train_ledger_commit(&ledger, true);
+    downpour_ledger_commit(&ledger, true);
     assert_int_equal(ledger.counts.rounds, 1);
     assert_int_equal(ledger.counts.left_out, 0);
 }
@@ -94,21 +94,21 @@ static void test_rubbish_is_refused_and_the_block_goes_to_another_worker(void **
     struct train_call call = result_of(1);
 
     (void)state;
-    assert_int_equal(train_ledger_issue(&ledger, 7, false, 1, 0), 1);
+    assert_int_equal(downpour_ledger_issue(&ledger, 7, false, 1, 0), 1);
     assert_int_equal(deliver(7, &call, NAN, FLOATS, 1), TRAIN_RECEIPT_REFUSED);
     assert_non_null(strstr(base_message(), "not finite"));
-    train_ledger_blame(&ledger, 1, 7);
-    train_ledger_release(&ledger, 1);
+    downpour_ledger_blame(&ledger, 1, 7);
+    downpour_ledger_release(&ledger, 1);
     assert_int_equal(deliver(7, &call, 1, FLOATS - 1, 1), TRAIN_RECEIPT_REFUSED);
-    train_ledger_blame(&ledger, 1, 7);
-    assert_int_equal(train_ledger_issue(&ledger, 7, false, 1, 0), 2); /* anything but that */
-    assert_int_equal(train_ledger_issue(&ledger, 8, false, 1, 0), 1);
+    downpour_ledger_blame(&ledger, 1, 7);
+    assert_int_equal(downpour_ledger_issue(&ledger, 7, false, 1, 0), 2); /* anything but that */
+    assert_int_equal(downpour_ledger_issue(&ledger, 8, false, 1, 0), 1);
     assert_int_equal(ledger.counts.reissued, 1);
-    assert_false(train_ledger_hopeless(&ledger));
+    assert_false(downpour_ledger_hopeless(&ledger));
     call.outcome.seen--;
     assert_int_equal(deliver(8, &call, 1, FLOATS, 1), TRAIN_RECEIPT_REFUSED);
-    train_ledger_blame(&ledger, 1, 8);
-    assert_true(train_ledger_hopeless(&ledger));
+    downpour_ledger_blame(&ledger, 1, 8);
+    assert_true(downpour_ledger_hopeless(&ledger));
     assert_int_equal(ledger.counts.refused, 3);
 }
 
@@ -137,14 +137,14 @@ static void test_late_is_against_the_median_of_the_others(void **state)
 
     (void)state;
     for (uint32_t worker = 1; worker <= 3; worker++)
-        assert_int_equal(train_ledger_issue(&ledger, worker, false, worker - 1, 0), worker - 1);
-    assert_int_equal(train_ledger_issue(&ledger, 4, false, 0, 1e6), -1); /* none came: unknown */
+        assert_int_equal(downpour_ledger_issue(&ledger, worker, false, worker - 1, 0), worker - 1);
+    assert_int_equal(downpour_ledger_issue(&ledger, 4, false, 0, 1e6), -1); /* none came: unknown */
     assert_int_equal(deliver(1, &first, 1, FLOATS, 5), TRAIN_RECEIPT_COUNTS);
     assert_int_equal(deliver(2, &second, 1, FLOATS, 10), TRAIN_RECEIPT_COUNTS);
-    assert_int_equal(train_ledger_issue(&ledger, 4, false, 0, 9.9), -1);  /* 0.5 s a sample */
-    assert_int_equal(train_ledger_issue(&ledger, 3, false, 0, 10.1), -1); /* it has it itself */
-    assert_int_equal(train_ledger_issue(&ledger, 4, false, 0, 10.1), 2);
-    assert_int_equal(train_ledger_issue(&ledger, 1, false, 0, 99), -1); /* two have it */
+    assert_int_equal(downpour_ledger_issue(&ledger, 4, false, 0, 9.9), -1);  /* 0.5 s a sample */
+    assert_int_equal(downpour_ledger_issue(&ledger, 3, false, 0, 10.1), -1); /* it has it itself */
+    assert_int_equal(downpour_ledger_issue(&ledger, 4, false, 0, 10.1), 2);
+    assert_int_equal(downpour_ledger_issue(&ledger, 1, false, 0, 99), -1); /* two have it */
     assert_int_equal(ledger.counts.reissued, 1);
 }
 
@@ -155,13 +155,13 @@ static void test_a_round_goes_on_in_the_next_view(void **state)
     (void)state;
     part.round = round_1;
     for (uint32_t worker = 1; worker <= 3; worker++)
-        assert_int_equal(train_ledger_issue(&ledger, worker, false, worker - 1, 0), worker - 1);
+        assert_int_equal(downpour_ledger_issue(&ledger, worker, false, worker - 1, 0), worker - 1);
     assert_int_equal(deliver(1, &call, 1, FLOATS, 1), TRAIN_RECEIPT_COUNTS);
-    train_ledger_begin(&ledger, &round_1, counts);
+    downpour_ledger_begin(&ledger, &round_1, counts);
     assert_int_equal(ledger.in, 1);
-    assert_true(train_ledger_resume(&ledger, 3, &part, 2));
-    assert_false(train_ledger_resume(&ledger, 2, &part, 2));
-    assert_int_equal(train_ledger_issue(&ledger, 2, false, 2, 2), 1);
+    assert_true(downpour_ledger_resume(&ledger, 3, &part, 2));
+    assert_false(downpour_ledger_resume(&ledger, 2, &part, 2));
+    assert_int_equal(downpour_ledger_issue(&ledger, 2, false, 2, 2), 1);
     assert_int_equal(ledger.counts.reissued, 1);
 }
 
@@ -170,16 +170,16 @@ static void test_a_block_is_kept_for_a_worker_that_has_not_asked(void **state)
     struct train_call call = result_of(0);
 
     (void)state;
-    assert_true(train_ledger_reserve(&ledger, 2, 1, 0));
-    assert_false(train_ledger_reserve(&ledger, 3, 1, 0));
-    assert_int_equal(train_ledger_issue(&ledger, 1, false, 0, 0), 0);
+    assert_true(downpour_ledger_reserve(&ledger, 2, 1, 0));
+    assert_false(downpour_ledger_reserve(&ledger, 3, 1, 0));
+    assert_int_equal(downpour_ledger_issue(&ledger, 1, false, 0, 0), 0);
     assert_int_equal(deliver(1, &call, 1, FLOATS, 5), TRAIN_RECEIPT_COUNTS); /* 0.5 s a sample */
-    assert_int_equal(train_ledger_issue(&ledger, 1, false, 0, 5), 2);
+    assert_int_equal(downpour_ledger_issue(&ledger, 1, false, 0, 5), 2);
     call = result_of(2);
     assert_int_equal(deliver(1, &call, 1, FLOATS, 10), TRAIN_RECEIPT_COUNTS);
-    assert_int_equal(train_ledger_issue(&ledger, 4, false, 0, 14), -1);
-    assert_int_equal(train_ledger_issue(&ledger, 4, false, 0, 21), 1); /* it never asked */
-    train_ledger_claim(&ledger, 1);                                    /* now it does */
+    assert_int_equal(downpour_ledger_issue(&ledger, 4, false, 0, 14), -1);
+    assert_int_equal(downpour_ledger_issue(&ledger, 4, false, 0, 21), 1); /* it never asked */
+    downpour_ledger_claim(&ledger, 1);                                    /* now it does */
     assert_int_equal(ledger.counts.reissued, 1);
 }
 
@@ -191,9 +191,9 @@ static void test_another_round_forgets(void **state)
     (void)state;
     assert_int_equal(deliver(1, &call, 1, FLOATS, 1), TRAIN_RECEIPT_COUNTS);
     other.checksum++;
-    train_ledger_begin(&ledger, &other, counts);
+    downpour_ledger_begin(&ledger, &other, counts);
     assert_int_equal(ledger.in, 0);
-    assert_int_equal(train_ledger_issue(&ledger, 1, false, 0, 2), 0);
+    assert_int_equal(downpour_ledger_issue(&ledger, 1, false, 0, 2), 0);
 }
 
 static void test_empty_blocks_are_not_waited_for(void **state)
@@ -206,11 +206,11 @@ static void test_empty_blocks_are_not_waited_for(void **state)
     other.step++;
     call.round = other;
     call.outcome = (struct train_outcome){1, 1, 5};
-    train_ledger_begin(&ledger, &other, some);
-    assert_int_equal(train_ledger_issue(&ledger, 1, false, 0, 0), 1);
-    assert_int_equal(train_ledger_issue(&ledger, 2, false, 0, 0), -1);
+    downpour_ledger_begin(&ledger, &other, some);
+    assert_int_equal(downpour_ledger_issue(&ledger, 1, false, 0, 0), 1);
+    assert_int_equal(downpour_ledger_issue(&ledger, 2, false, 0, 0), -1);
     assert_int_equal(deliver(1, &call, 1, FLOATS, 1), TRAIN_RECEIPT_COUNTS);
-    assert_true(train_ledger_complete(&ledger, 1, 0, 1));
+    assert_true(downpour_ledger_complete(&ledger, 1, 0, 1));
 }
 
 static void test_a_quorum_and_what_comes_late(void **state)
@@ -221,26 +221,26 @@ static void test_a_quorum_and_what_comes_late(void **state)
 
     (void)state;
     assert_int_equal(deliver(1, &in_time, 1, FLOATS, 1), TRAIN_RECEIPT_COUNTS);
-    assert_false(train_ledger_complete(&ledger, 0.5, 2, 1)); /* one of three */
+    assert_false(downpour_ledger_complete(&ledger, 0.5, 2, 1)); /* one of three */
     in_time = result_of(2);
     assert_int_equal(deliver(3, &in_time, 1, FLOATS, 1), TRAIN_RECEIPT_COUNTS);
-    assert_false(train_ledger_complete(&ledger, 0.5, 2, 10)); /* the grace begins */
-    assert_false(train_ledger_complete(&ledger, 0.5, 2, 11));
-    assert_true(train_ledger_complete(&ledger, 0.5, 2, 12));
-    assert_true(train_ledger_wants(&ledger, 1));
-    assert_false(train_ledger_wants(&ledger, 2));
-    train_ledger_commit(&ledger, true);
+    assert_false(downpour_ledger_complete(&ledger, 0.5, 2, 10)); /* the grace begins */
+    assert_false(downpour_ledger_complete(&ledger, 0.5, 2, 11));
+    assert_true(downpour_ledger_complete(&ledger, 0.5, 2, 12));
+    assert_true(downpour_ledger_wants(&ledger, 1));
+    assert_false(downpour_ledger_wants(&ledger, 2));
+    downpour_ledger_commit(&ledger, true);
     next.number++;
     next.checksum++;
-    train_ledger_begin(&ledger, &next, counts);
+    downpour_ledger_begin(&ledger, &next, counts);
     assert_int_equal(deliver(2, &in_time, 1, FLOATS, 13), TRAIN_RECEIPT_REFUSED); /* was in */
     assert_int_equal(deliver(2, &late, 7, FLOATS, 13), TRAIN_RECEIPT_COUNTS);
     assert_int_equal(deliver(2, &late, 7, FLOATS, 13), TRAIN_RECEIPT_SURPLUS);
-    assert_int_equal(train_ledger_rows(&ledger, rows), 1);
+    assert_int_equal(downpour_ledger_rows(&ledger, rows), 1);
     assert_int_equal(rows[0].age, 1);
     assert_true(rows[0].values[0] == 7);
-    assert_int_equal(train_ledger_samples_of(&ledger, 2), 20);
-    train_ledger_commit(&ledger, false);
+    assert_int_equal(downpour_ledger_samples_of(&ledger, 2), 20);
+    downpour_ledger_commit(&ledger, false);
     assert_int_equal(ledger.counts.late, 1);
     assert_int_equal(ledger.counts.late_by_age[0], 1);
     assert_int_equal(ledger.counts.left_out, 4);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "train/ledger.h"
+#include "train/strategies/downpour/ledger.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -15,7 +15,7 @@ enum {
     MOST_LATE = 1024,
 };
 
-void train_ledger_forget(struct train_ledger *l)
+void downpour_ledger_forget(struct downpour_ledger *l)
 {
     for (uint32_t b = 0; l->blocks != NULL && b < l->round.blocks; b++)
         base_free(l->blocks[b].values);
@@ -25,30 +25,30 @@ void train_ledger_forget(struct train_ledger *l)
     l->paces = NULL;
 }
 
-void train_ledger_fini(struct train_ledger *l)
+void downpour_ledger_fini(struct downpour_ledger *l)
 {
-    train_ledger_forget(l);
+    downpour_ledger_forget(l);
     for (size_t i = 0; i < l->late_count; i++)
         base_free(l->late[i].values);
     base_free(l->late);
-    *l = (struct train_ledger){0};
+    *l = (struct downpour_ledger){0};
 }
 
 /* Workers of the former view have nothing any more. */
-static void recall(struct train_ledger *l)
+static void recall(struct downpour_ledger *l)
 {
     for (uint32_t b = 0; b < l->round.blocks; b++)
         l->blocks[b].holders = 0;
 }
 
-void train_ledger_begin(struct train_ledger *l, const struct train_round *round,
-                        const uint32_t *counts)
+void downpour_ledger_begin(struct downpour_ledger *l, const struct train_round *round,
+                           const uint32_t *counts)
 {
     if (l->blocks != NULL && train_round_same(&l->round, round)) {
         recall(l);
         return;
     }
-    train_ledger_forget(l);
+    downpour_ledger_forget(l);
     l->round = *round;
     l->blocks = base_calloc(round->blocks, sizeof *l->blocks);
     l->paces = base_calloc(round->blocks, sizeof *l->paces);
@@ -64,15 +64,16 @@ void train_ledger_begin(struct train_ledger *l, const struct train_round *round,
 
 /* ---- giving out ---- */
 
-static bool is_free(const struct train_ledger *l, uint32_t block)
+static bool is_free(const struct downpour_ledger *l, uint32_t block)
 {
-    const struct train_ledger_block *b = &l->blocks[block];
+    const struct downpour_ledger_block *b = &l->blocks[block];
 
     return b->samples > 0 && !b->in && b->holders == 0;
 }
 
 /* How long it takes, as a multiple of the median of those that came; 0: not known. */
-static double delay(const struct train_ledger *l, const struct train_ledger_block *b, double now)
+static double delay(const struct downpour_ledger *l, const struct downpour_ledger_block *b,
+                    double now)
 {
     double usual = l->pace_count > 0 ? l->paces[(l->pace_count - 1) / 2] * b->samples : 0;
 
@@ -80,13 +81,13 @@ static double delay(const struct train_ledger *l, const struct train_ledger_bloc
 }
 
 /* The block that is out and latest; two workers at most have the same one. */
-static int64_t latest(const struct train_ledger *l, uint32_t worker, double now)
+static int64_t latest(const struct downpour_ledger *l, uint32_t worker, double now)
 {
     double most = LATE;
     int64_t found = -1;
 
     for (uint32_t i = 0; i < l->round.blocks; i++) {
-        const struct train_ledger_block *b = &l->blocks[i];
+        const struct downpour_ledger_block *b = &l->blocks[i];
 
         if (b->in || b->holders != 1 || b->worker == worker || delay(l, b, now) < most)
             continue;
@@ -97,12 +98,12 @@ static int64_t latest(const struct train_ledger *l, uint32_t worker, double now)
 }
 
 /* A free one that was not refused from this worker, the favourite first. */
-static int64_t find_free(const struct train_ledger *l, uint32_t worker, bool alone,
+static int64_t find_free(const struct downpour_ledger *l, uint32_t worker, bool alone,
                          uint32_t favourite)
 {
     for (uint32_t i = 0; i < l->round.blocks; i++) {
         uint32_t at = (favourite + i) % l->round.blocks;
-        const struct train_ledger_block *b = &l->blocks[at];
+        const struct downpour_ledger_block *b = &l->blocks[at];
 
         if (is_free(l, at) && (alone || b->refusals == 0 || b->worker != worker))
             return at;
@@ -110,9 +111,9 @@ static int64_t find_free(const struct train_ledger *l, uint32_t worker, bool alo
     return -1;
 }
 
-static void give_out(struct train_ledger *l, uint32_t block, uint32_t worker, double now)
+static void give_out(struct downpour_ledger *l, uint32_t block, uint32_t worker, double now)
 {
-    struct train_ledger_block *b = &l->blocks[block];
+    struct downpour_ledger_block *b = &l->blocks[block];
 
     if (b->holders == 0)
         b->since = now;
@@ -120,13 +121,13 @@ static void give_out(struct train_ledger *l, uint32_t block, uint32_t worker, do
     b->worker = worker;
 }
 
-void train_ledger_claim(struct train_ledger *l, uint32_t block)
+void downpour_ledger_claim(struct downpour_ledger *l, uint32_t block)
 {
     l->counts.reissued += l->blocks[block].issued;
     l->blocks[block].issued = true;
 }
 
-bool train_ledger_reserve(struct train_ledger *l, uint32_t worker, uint32_t block, double now)
+bool downpour_ledger_reserve(struct downpour_ledger *l, uint32_t worker, uint32_t block, double now)
 {
     if (block >= l->round.blocks || !is_free(l, block))
         return false;
@@ -134,8 +135,8 @@ bool train_ledger_reserve(struct train_ledger *l, uint32_t worker, uint32_t bloc
     return true;
 }
 
-int64_t train_ledger_issue(struct train_ledger *l, uint32_t worker, bool alone, uint32_t favourite,
-                           double now)
+int64_t downpour_ledger_issue(struct downpour_ledger *l, uint32_t worker, bool alone,
+                              uint32_t favourite, double now)
 {
     int64_t found = find_free(l, worker, alone, favourite);
 
@@ -144,12 +145,12 @@ int64_t train_ledger_issue(struct train_ledger *l, uint32_t worker, bool alone, 
     if (found < 0)
         return -1;
     give_out(l, (uint32_t)found, worker, now);
-    train_ledger_claim(l, (uint32_t)found);
+    downpour_ledger_claim(l, (uint32_t)found);
     return found;
 }
 
-bool train_ledger_resume(struct train_ledger *l, uint32_t worker, const struct train_call *call,
-                         double now)
+bool downpour_ledger_resume(struct downpour_ledger *l, uint32_t worker,
+                            const struct train_call *call, double now)
 {
     if (!train_round_same(&l->round, &call->round) || call->block >= l->round.blocks ||
         !is_free(l, call->block))
@@ -159,7 +160,7 @@ bool train_ledger_resume(struct train_ledger *l, uint32_t worker, const struct t
     return true;
 }
 
-void train_ledger_release(struct train_ledger *l, uint32_t block)
+void downpour_ledger_release(struct downpour_ledger *l, uint32_t block)
 {
     if (block < l->round.blocks && l->blocks[block].holders > 0)
         l->blocks[block].holders--;
@@ -178,7 +179,7 @@ static base_status check_values(const float *values, size_t floats, size_t got)
     return finite ? BASE_OK : base_fail(BASE_ERR_DATA, "a result that is not finite");
 }
 
-static base_status check_block(const struct train_ledger *l, const struct train_call *call)
+static base_status check_block(const struct downpour_ledger *l, const struct train_call *call)
 {
     if (train_round_same(&call->round, &l->round) && call->block < l->round.blocks)
         return BASE_OK;
@@ -199,7 +200,7 @@ static base_status check_outcome(const struct train_outcome *o, uint32_t samples
 }
 
 /* Where a new pace belongs. */
-static void add_pace(struct train_ledger *l, double pace)
+static void add_pace(struct downpour_ledger *l, double pace)
 {
     uint32_t at = l->pace_count++;
 
@@ -208,7 +209,8 @@ static void add_pace(struct train_ledger *l, double pace)
     l->paces[at] = pace;
 }
 
-static struct train_ledger_late *find_late(struct train_ledger *l, int64_t number, uint32_t block)
+static struct downpour_ledger_late *find_late(struct downpour_ledger *l, int64_t number,
+                                              uint32_t block)
 {
     for (size_t i = 0; i < l->late_count; i++)
         if (l->late[i].number == number && l->late[i].block == block)
@@ -216,7 +218,8 @@ static struct train_ledger_late *find_late(struct train_ledger *l, int64_t numbe
     return NULL;
 }
 
-static base_status check_late(const struct train_ledger *l, const struct train_ledger_late *late,
+static base_status check_late(const struct downpour_ledger *l,
+                              const struct downpour_ledger_late *late,
                               const struct train_call *call)
 {
     if (late == NULL)
@@ -229,11 +232,11 @@ static base_status check_late(const struct train_ledger *l, const struct train_l
 }
 
 /* A block that a former round went without. */
-static enum train_receipt receive_late(struct train_ledger *l, uint32_t worker,
+static enum train_receipt receive_late(struct downpour_ledger *l, uint32_t worker,
                                        const struct train_call *call, float **values_p,
                                        size_t floats, size_t got)
 {
-    struct train_ledger_late *late = find_late(l, call->round.number, call->block);
+    struct downpour_ledger_late *late = find_late(l, call->round.number, call->block);
 
     if (check_late(l, late, call) != BASE_OK || check_values(*values_p, floats, got) != BASE_OK) {
         l->counts.refused++;
@@ -250,20 +253,20 @@ static enum train_receipt receive_late(struct train_ledger *l, uint32_t worker,
     return TRAIN_RECEIPT_COUNTS;
 }
 
-static enum train_receipt refuse(struct train_ledger *l)
+static enum train_receipt refuse(struct downpour_ledger *l)
 {
     l->counts.refused++;
     return TRAIN_RECEIPT_REFUSED;
 }
 
-void train_ledger_blame(struct train_ledger *l, uint32_t block, uint32_t worker)
+void downpour_ledger_blame(struct downpour_ledger *l, uint32_t block, uint32_t worker)
 {
     l->blocks[block].refusals++;
     l->blocks[block].worker = worker;
 }
 
-base_status train_ledger_check(struct train_ledger *l, const struct train_call *call,
-                               const float *values, size_t floats, size_t got)
+base_status downpour_ledger_check(struct downpour_ledger *l, const struct train_call *call,
+                                  const float *values, size_t floats, size_t got)
 {
     base_status st = BASE_OK;
 
@@ -274,11 +277,11 @@ out:
     return st;
 }
 
-enum train_receipt train_ledger_receive(struct train_ledger *l, uint32_t worker,
-                                        const struct train_call *call, float **values_p,
-                                        size_t floats, size_t got, double now)
+enum train_receipt downpour_ledger_receive(struct downpour_ledger *l, uint32_t worker,
+                                           const struct train_call *call, float **values_p,
+                                           size_t floats, size_t got, double now)
 {
-    struct train_ledger_block *b;
+    struct downpour_ledger_block *b;
 
     if (!train_round_same(&call->round, &l->round) && call->round.number < l->round.number)
         return receive_late(l, worker, call, values_p, floats, got);
@@ -304,7 +307,7 @@ enum train_receipt train_ledger_receive(struct train_ledger *l, uint32_t worker,
     return TRAIN_RECEIPT_COUNTS;
 }
 
-bool train_ledger_complete(struct train_ledger *l, double share, double grace, double now)
+bool downpour_ledger_complete(struct downpour_ledger *l, double share, double grace, double now)
 {
     if (l->in == l->filled)
         return true;
@@ -315,7 +318,7 @@ bool train_ledger_complete(struct train_ledger *l, double share, double grace, d
     return now >= l->quorum_since + grace;
 }
 
-bool train_ledger_hopeless(const struct train_ledger *l)
+bool downpour_ledger_hopeless(const struct downpour_ledger *l)
 {
     for (uint32_t b = 0; b < l->round.blocks; b++)
         if (!l->blocks[b].in && l->blocks[b].refusals >= REFUSALS)
@@ -323,7 +326,7 @@ bool train_ledger_hopeless(const struct train_ledger *l)
     return false;
 }
 
-bool train_ledger_wants(const struct train_ledger *l, uint32_t block)
+bool downpour_ledger_wants(const struct downpour_ledger *l, uint32_t block)
 {
     return block < l->round.blocks && !l->blocks[block].in;
 }
@@ -341,18 +344,18 @@ static struct train_row row_of(uint32_t worker, const float *values,
                               .age = age};
 }
 
-int train_ledger_rows(const struct train_ledger *l, struct train_row *rows)
+int downpour_ledger_rows(const struct downpour_ledger *l, struct train_row *rows)
 {
     int count = 0;
 
     for (uint32_t i = 0; i < l->round.blocks; i++) {
-        const struct train_ledger_block *b = &l->blocks[i];
+        const struct downpour_ledger_block *b = &l->blocks[i];
 
         if (b->in)
             rows[count++] = row_of(b->worker, b->values, &b->outcome, 0);
     }
     for (size_t i = 0; i < l->late_count; i++) {
-        const struct train_ledger_late *late = &l->late[i];
+        const struct downpour_ledger_late *late = &l->late[i];
 
         if (late->values != NULL)
             rows[count++] =
@@ -368,7 +371,7 @@ static void add_outcome(struct train_outcome *sum, const struct train_outcome *m
     sum->seen += more->seen;
 }
 
-struct train_outcome train_ledger_outcome(const struct train_ledger *l)
+struct train_outcome downpour_ledger_outcome(const struct downpour_ledger *l)
 {
     struct train_outcome sum = {0};
 
@@ -381,7 +384,7 @@ struct train_outcome train_ledger_outcome(const struct train_ledger *l)
     return sum;
 }
 
-int64_t train_ledger_samples_of(const struct train_ledger *l, uint32_t worker)
+int64_t downpour_ledger_samples_of(const struct downpour_ledger *l, uint32_t worker)
 {
     int64_t sum = 0;
 
@@ -394,21 +397,21 @@ int64_t train_ledger_samples_of(const struct train_ledger *l, uint32_t worker)
     return sum;
 }
 
-static void count_age(struct train_ledger *l, int64_t age)
+static void count_age(struct downpour_ledger *l, int64_t age)
 {
-    int64_t last = TRAIN_LEDGER_AGES;
+    int64_t last = DOWNPOUR_LEDGER_AGES;
 
     l->counts.late++;
     l->counts.late_by_age[(age < last ? age : last) - 1]++;
 }
 
 /* Those that came are in the update; the others may still come. */
-static void drop_late(struct train_ledger *l)
+static void drop_late(struct downpour_ledger *l)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < l->late_count; i++) {
-        struct train_ledger_late *late = &l->late[i];
+        struct downpour_ledger_late *late = &l->late[i];
 
         if (late->values == NULL) {
             l->late[kept++] = *late;
@@ -420,7 +423,7 @@ static void drop_late(struct train_ledger *l)
     l->late_count = kept;
 }
 
-static void add_late(struct train_ledger *l, uint32_t block)
+static void add_late(struct downpour_ledger *l, uint32_t block)
 {
     if (l->late == NULL)
         l->late = base_calloc(MOST_LATE, sizeof *l->late);
@@ -429,11 +432,11 @@ static void add_late(struct train_ledger *l, uint32_t block)
         memmove(l->late, l->late + 1, (MOST_LATE - 1) * sizeof *l->late);
         l->late_count--;
     }
-    l->late[l->late_count++] = (struct train_ledger_late){
+    l->late[l->late_count++] = (struct downpour_ledger_late){
         .number = l->round.number, .block = block, .samples = l->blocks[block].samples};
 }
 
-void train_ledger_commit(struct train_ledger *l, bool late)
+void downpour_ledger_commit(struct downpour_ledger *l, bool late)
 {
     drop_late(l);
     for (uint32_t b = 0; b < l->round.blocks; b++) {
@@ -444,5 +447,5 @@ void train_ledger_commit(struct train_ledger *l, bool late)
             add_late(l, b);
     }
     l->counts.rounds++;
-    train_ledger_forget(l);
+    downpour_ledger_forget(l);
 }
