@@ -50,7 +50,7 @@ static char *draw_strategy(void)
     const char *options = "";
 
     for (size_t i = 0; i < train_strategy_count; i++)
-        if (!train_strategy_registry[i]->alone)
+        if (!train_strategy_registry[i]->alone && !train_strategy_registry[i]->sweeps)
             all[count++] = train_strategy_registry[i];
     s = all[sim_random(count)];
     while (s->examples != NULL && s->examples[examples] != NULL)
