@@ -22,29 +22,12 @@
 struct bench {
     int threads;
     struct recsys_ratings *ratings;
-    struct recsys_rows by_user, by_item, test;
+    struct recsys_division parts;
     struct base_team *team;
     void *options;
     struct recsys_fit *fit;
     double load_seconds, setup_seconds;
 };
-
-/* The training part both ways, and the test part. */
-static base_status divide(struct bench *t, const struct cli_bench_ratings *b)
-{
-    base_status st = BASE_OK;
-    struct recsys_split split;
-    struct recsys_parts *parts = NULL;
-
-    TRY(recsys_split_parse(b->split, (uint64_t)b->seed, &split));
-    TRY(recsys_parts_new(t->ratings, &split, &parts));
-    TRY(recsys_select(&t->ratings->by_user, recsys_is_train, parts, t->threads, &t->by_user));
-    TRY(recsys_select(&t->ratings->by_user, recsys_is_test, parts, t->threads, &t->test));
-    TRY(recsys_transpose(&t->by_user, true, t->threads, &t->by_item));
-out:
-    recsys_parts_free(parts);
-    return st;
-}
 
 static base_status bench_init(struct bench *t, const struct cli_bench_ratings *b)
 {
@@ -55,17 +38,17 @@ static base_status bench_init(struct bench *t, const struct cli_bench_ratings *b
 
     *t = (struct bench){.threads = nn_threads_set(b->threads)};
     TRY(recsys_model_find(b->model, &setup.model, &t->options));
-    TRY(cli_ratings_path(b->data, &path));
+    TRY(recsys_ratings_path(b->data, &path));
     TRY(recsys_ratings_open(path, &(struct recsys_options){.threads = t->threads}, &t->ratings));
     recsys_warn(t->ratings);
-    TRY(divide(t, b));
+    TRY(recsys_divide(t->ratings, b->split, (uint64_t)b->seed, t->threads, &t->parts));
     t->load_seconds = base_now() - began;
     began = base_now();
     TRY(base_team_new(t->threads, &t->team));
     setup.options = t->options;
     setup.scale = &t->ratings->scale;
-    setup.by_user = &t->by_user;
-    setup.by_item = &t->by_item;
+    setup.by_user = &t->parts.by_user;
+    setup.by_item = &t->parts.by_item;
     setup.team = t->team;
     TRY(recsys_fit_new(&setup, &t->fit));
     t->setup_seconds = base_now() - began;
@@ -79,9 +62,7 @@ static void bench_fini(struct bench *t)
     recsys_fit_free(t->fit);
     base_free(t->options);
     base_team_free(t->team);
-    recsys_rows_fini(&t->by_user);
-    recsys_rows_fini(&t->by_item);
-    recsys_rows_fini(&t->test);
+    recsys_division_fini(&t->parts);
     recsys_ratings_close(t->ratings);
 }
 
@@ -93,7 +74,7 @@ static base_status fit(struct bench *t, struct train_pace *pace)
         const double began = base_now();
 
         TRY(recsys_sweep(t->fit));
-        train_pace_add(pace, base_now() - began, (int64_t)t->by_user.count);
+        train_pace_add(pace, base_now() - began, (int64_t)t->parts.by_user.count);
     }
 out:
     return st;
@@ -108,12 +89,12 @@ static base_status judge(const struct bench *t, const struct cli_bench_ratings *
 
     if (b->lists == 0 && b->pictures == NULL)
         return BASE_OK;
-    TRY(recsys_quality(t->fit, &t->by_user, &t->test, b->lists > 0 ? (uint32_t)b->lists : 10, NAN,
-                       &quality));
+    TRY(recsys_quality(t->fit, &t->parts.by_user, &t->parts.test,
+                       b->lists > 0 ? (uint32_t)b->lists : 10, NAN, &quality));
     json_object_update_new(test, cli_quality_json(t->fit, &quality));
     cli_quality_text(t->fit, &quality, lines);
     if (b->pictures != NULL)
-        TRY(cli_quality_pictures(t->fit, &t->test, &quality, b->pictures));
+        TRY(cli_quality_pictures(t->fit, &t->parts.test, &quality, b->pictures));
 out:
     return st;
 }
@@ -124,11 +105,11 @@ static base_status report(const struct bench *t, const struct cli_bench_ratings 
     base_status st = BASE_OK;
     struct recsys_score score = {0};
     double mae, rmse;
-    const double rate = (double)t->by_user.count / p->median;
+    const double rate = (double)t->parts.by_user.count / p->median;
     json_t *json = NULL, *test = NULL;
     struct base_str lines = {0};
 
-    TRY(recsys_score(t->fit, &t->test, 0, t->test.rows, &score));
+    TRY(recsys_score(t->fit, &t->parts.test, 0, t->parts.test.rows, &score));
     mae = score.absolute / score.count;
     rmse = sqrt(score.squared / score.count);
     if (!isfinite(rmse))
@@ -137,17 +118,17 @@ static base_status report(const struct bench *t, const struct cli_bench_ratings 
     TRY(judge(t, b, test, &lines));
     json = json_pack("{s:i, s:s, s:i, s:I, s:I, s:I, s:f, s:f, s:{s:f, s:f}, s:f, s:O, s:I}",
                      "schema", 1, "model", b->model, "threads", t->threads, "train",
-                     (json_int_t)t->by_user.count, "tests", (json_int_t)t->test.count, "sweeps",
-                     (json_int_t)t->fit->sweeps, "load_seconds", t->load_seconds, "setup_seconds",
-                     t->setup_seconds, "seconds", "median", p->median, "min", p->min,
-                     "updates_per_second", rate, "test", test, "peak_memory_bytes",
+                     (json_int_t)t->parts.by_user.count, "tests", (json_int_t)t->parts.test.count,
+                     "sweeps", (json_int_t)t->fit->sweeps, "load_seconds", t->load_seconds,
+                     "setup_seconds", t->setup_seconds, "seconds", "median", p->median, "min",
+                     p->min, "updates_per_second", rate, "test", test, "peak_memory_bytes",
                      (json_int_t)base_peak_memory());
     if (b->json)
         TRY(base_json_print(json));
     else
         printf("%s, %llu ratings, %d threads: %lld sweeps, median %.4f s, best %.4f s; %.1f M "
                "ratings/s; test RMSE %.4f, MAE %.4f\n%s",
-               b->model, (unsigned long long)t->by_user.count, t->threads,
+               b->model, (unsigned long long)t->parts.by_user.count, t->threads,
                (long long)t->fit->sweeps, p->median, p->min, rate / 1e6, rmse, mae,
                lines.length > 0 ? lines.text : "");
 out:

@@ -11,8 +11,4 @@
 base_status cli_ratings_info(const char *name, const char *path,
                              const struct recsys_options *options, bool json);
 
-/* Where the ratings are that a person names: in the folder of a set that `data get` knows, else
- * the name is a path; base_free. */
-base_status cli_ratings_path(const char *name, char **path_p);
-
 #endif

@@ -5,26 +5,32 @@
 #include "cli/cli.h"
 #include "nn/conv/kernelplan.h"
 #include "nn/zoo.h"
+#include "recsys/model.h"
 #include "train/strategy.h"
 
 base_status cli_train_check(const struct train_job *job, int workers, int *least_p)
 {
     base_status st = BASE_OK;
     const struct train_strategy *strategy = NULL;
-    void *options = NULL;
+    const struct train_task *task = train_task_of(job->model);
+    const struct recsys_model *rating_model = NULL;
+    void *options = NULL, *rating_options = NULL;
     char *model = NULL;
 
     TRY(train_job_check(job));
     TRY(train_strategy_find(train_job_strategy(job, true), &strategy, &options));
     TRY(train_strategy_serves(strategy, workers));
+    TRY(train_strategy_trains(strategy, task));
     TRY(train_strategy_aggregates(strategy, job->aggregate));
     TRY(nn_kernelplan_check(job->kernels));
     if (job->resume == NULL) /* a run has its model with it */
-        TRY(nn_model_text(job->model, &model));
+        TRY(task->takes != NULL ? recsys_model_find(job->model, &rating_model, &rating_options)
+                                : nn_model_text(job->model, &model));
     *least_p = strategy->least;
 out:
     base_free(model);
     base_free(options);
+    base_free(rating_options);
     return st;
 }
 

@@ -42,8 +42,26 @@ void model_about_init(struct model_about *about, const char *model, const char *
     }
 }
 
+void model_about_task(struct model_about *about, const char *task, const char *model, json_t *own,
+                      const struct model_source *data, json_t *settings)
+{
+    *about = (struct model_about){
+        .task = base_strdup(task),
+        .own = own,
+        .model = base_strdup(model),
+        .kernels = base_strdup(""),
+        .data = base_strdup(data->name),
+        .data_path = data->path != NULL ? base_strdup(data->path) : NULL,
+        .format = base_strdup(data->format),
+        .digest = base_strdup(data->digest),
+        .settings = settings,
+    };
+}
+
 void model_about_fini(struct model_about *about)
 {
+    base_free(about->task);
+    json_decref(about->own);
     base_free(about->model);
     for (int i = 0; about->labels != NULL && i < about->classes; i++)
         base_free(about->labels[i]);
@@ -138,8 +156,13 @@ char *model_about_text(const struct model_about *about)
 
 json_t *model_about_to_json(const struct model_about *about)
 {
-    json_t *labels = json_array(), *object;
+    json_t *labels, *object;
 
+    if (about->task != NULL)
+        return json_pack("{s:s, s:s, s:O, s:s, s:o, s:O}", "task", about->task, "model",
+                         about->model, about->task, about->own, "kernels", about->kernels, "data",
+                         data_to_json(about), "settings", about->settings);
+    labels = json_array();
     for (int i = 0; i < about->classes; i++)
         json_array_append_new(labels, json_string(about->labels[i]));
     object =
@@ -306,6 +329,30 @@ out:
     return base_prefix(st, "\"data\"");
 }
 
+static base_status read_network(const json_t *object, struct model_about *about)
+{
+    base_status st = BASE_OK;
+
+    TRY(read_labels(object, about));
+    TRY(read_input(object, json_object_get(object, "table") != NULL, &about->input));
+    TRY(read_crop(object, &about->crop));
+    TRY(read_normalisation(object, about));
+out:
+    return st;
+}
+
+static base_status read_task(const json_t *object, struct model_about *about)
+{
+    base_status st = BASE_OK;
+    json_t *own = NULL;
+
+    TRY(read_text(object, "task", &about->task));
+    TRY(base_json_object(object, about->task, &own));
+    about->own = json_incref(own);
+out:
+    return st;
+}
+
 base_status model_about_from_json(const json_t *object, struct model_about *about_p)
 {
     base_status st = BASE_OK;
@@ -313,11 +360,11 @@ base_status model_about_from_json(const json_t *object, struct model_about *abou
     json_t *data = NULL, *settings = NULL;
 
     *about_p = (struct model_about){0};
+    if (json_object_get(object, "task") != NULL)
+        TRY(read_task(object, &about));
+    else
+        TRY(read_network(object, &about));
     TRY(read_text(object, "model", &about.model));
-    TRY(read_labels(object, &about));
-    TRY(read_input(object, json_object_get(object, "table") != NULL, &about.input));
-    TRY(read_crop(object, &about.crop));
-    TRY(read_normalisation(object, &about));
     TRY(read_text(object, "kernels", &about.kernels));
     TRY(base_json_object(object, "data", &data));
     TRY(read_data(data, &about));

@@ -16,6 +16,8 @@
 
 /* Owns all it points to. */
 struct model_about {
+    char *task;    /* "ratings"; NULL: a network, which all of what follows is about */
+    json_t *own;   /* what the task says of its model, under the task's name; NULL of a network */
     char *model;   /* the model's text */
     int classes;   /* outputs: 1 of a regression */
     char **labels; /* names of the classes; of a regression that of the target */
@@ -37,6 +39,13 @@ struct model_about {
 /* Of a model that is trained on `info`. Copies the texts and takes over `settings`. */
 void model_about_init(struct model_about *about, const char *model, const char *kernels,
                       const struct data_info *info, json_t *settings);
+/* Of a model of another task, with the set's name, format, digest and absolute path (or NULL).
+ * Takes over `own` and `settings`. */
+struct model_source {
+    const char *name, *format, *digest, *path;
+};
+void model_about_task(struct model_about *about, const char *task, const char *model, json_t *own,
+                      const struct model_source *data, json_t *settings);
 void model_about_fini(struct model_about *about); /* accepts zeros */
 
 /* The set it was trained on, for data_open: the name as given where that leads to the same place or

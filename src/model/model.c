@@ -16,13 +16,18 @@ char *model_place(const char *name, const char *runs_dir)
     return base_strdup(name);
 }
 
-static base_status load(struct model *m)
+base_status model_load(struct model *m)
 {
     base_status st = BASE_OK;
     char *path = NULL;
 
     TRY(base_prefix(model_about_from_json(m->checkpoint.manifest, &m->about), "%s/manifest.json",
                     m->checkpoint.path));
+    if (m->about.task != NULL)
+        TRY(base_fail(BASE_ERR_USAGE,
+                      "%s is a rating model, which answers `paceline recommend` and `paceline "
+                      "eval`",
+                      m->checkpoint.path));
     TRY(nn_graph_new(m->about.model, m->checkpoint.path, m->about.input, m->about.classes,
                      &m->graph));
     TRY(model_weights_init(&m->weights, m->graph));
@@ -33,24 +38,35 @@ out:
     return st;
 }
 
-base_status model_open(const char *name, const char *runs_dir, bool best, struct model *model_p)
+base_status model_find(const char *name, const char *runs_dir, bool best,
+                       struct store_checkpoint *checkpoint_p)
 {
     base_status st = BASE_OK;
     char *place = model_place(name, runs_dir);
 
-    *model_p = (struct model){0};
+    *checkpoint_p = (struct store_checkpoint){0};
     if (!base_exists(place))
         TRY(base_fail(
             BASE_ERR_USAGE,
             "there is no run or checkpoint '%s', here or in %s; 'paceline runs' lists the "
             "runs",
             name, runs_dir));
-    TRY(store_checkpoint_open(place, best, &model_p->checkpoint));
-    TRY(load(model_p));
+    TRY(store_checkpoint_open(place, best, checkpoint_p));
+out:
+    base_free(place);
+    return st;
+}
+
+base_status model_open(const char *name, const char *runs_dir, bool best, struct model *model_p)
+{
+    base_status st = BASE_OK;
+
+    *model_p = (struct model){0};
+    TRY(model_find(name, runs_dir, best, &model_p->checkpoint));
+    TRY(model_load(model_p));
 out:
     if (st != BASE_OK)
         model_close(model_p);
-    base_free(place);
     return st;
 }
 

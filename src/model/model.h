@@ -24,7 +24,12 @@ char *model_place(const char *name, const char *runs_dir);
 
 /* `name`: a run's name below runs_dir or its folder, a checkpoints folder, a step-N folder or a
  * copy of one. Of a run, the newest checkpoint that verifies, or the one marked best. */
+base_status model_find(const char *name, const char *runs_dir, bool best,
+                       struct store_checkpoint *checkpoint_p);
+/* The network of that checkpoint; an error where it is of another task. */
 base_status model_open(const char *name, const char *runs_dir, bool best, struct model *model_p);
+/* The same in steps: model->checkpoint is open and all else zeros. The caller closes it. */
+base_status model_load(struct model *model);
 void model_close(struct model *model); /* accepts zeros */
 
 /* The file with the weights that `name` stands for: all that model_open takes (the newest), or a

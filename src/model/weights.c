@@ -117,8 +117,8 @@ static struct items list_slots(const struct model_slots *slots)
         for (size_t i = 0; i < nn_graph_params(slots->graph); i++) {
             const struct nn_tensor *t = nn_graph_param(slots->graph, i);
 
-            add_tensor(&items, t, base_format("%s.%s", slots->names[slot], t->name), slot,
-                       slots->carrier == NULL ? slots->at[slot] : NULL);
+            add_tensor(&items, t, base_format("%s.%s", slots->names[slot], t->name),
+                       slots->first + slot, slots->carrier == NULL ? slots->at[slot] : NULL);
         }
     return items;
 }
@@ -146,7 +146,8 @@ static base_status bring(const struct items *items, const struct item *item, con
     *memory_p = item->memory;
     if (carrier == NULL || item->memory != NULL)
         return BASE_OK;
-    return carrier->bring(carrier->context, item->slot, item->tensor, memory_p);
+    return carrier->bring(carrier->context, item->slot, item->tensor->offset, item->tensor->floats,
+                          memory_p);
 }
 
 static base_status write_items(const struct items *items, const char *path)
@@ -242,7 +243,8 @@ static base_status read_tensor(const struct items *items, const struct item *ite
     nn_tensor_import(item->tensor, canonical, memory);
     if (carrier == NULL || item->memory != NULL)
         return BASE_OK;
-    return carrier->take(carrier->context, item->slot, item->tensor, memory);
+    return carrier->take(carrier->context, item->slot, item->tensor->offset, item->tensor->floats,
+                         memory);
 }
 
 static void read_tracked(const struct item *item, const struct store_tensor *found)

@@ -15,15 +15,14 @@
 #define MODEL_WEIGHTS_FILE "model.safetensors"
 
 /* For weights and slots that are not in this memory as a whole: the floats of one tensor at a time,
- * in memory order, in the order of the graph's parameters, slot by slot. */
+ * [from, from + count) of the flat buffer, in the order of the tensors, slot by slot. */
 struct model_carrier {
     /* A tensor that is to be written; *memory_p stays until the next call. `slot` is -1 of the
      * weights. */
-    base_status (*bring)(void *context, int slot, const struct nn_tensor *tensor,
+    base_status (*bring)(void *context, int slot, size_t from, size_t count,
                          const float **memory_p);
     /* One that was read. */
-    base_status (*take)(void *context, int slot, const struct nn_tensor *tensor,
-                        const float *memory);
+    base_status (*take)(void *context, int slot, size_t from, size_t count, const float *memory);
     void *context;
 };
 
@@ -53,6 +52,7 @@ struct model_slots {
     const char *const *names;
     float *const *at;
     const struct model_carrier *carrier; /* in place of `at`; or NULL */
+    int first;                           /* the carrier's number of the first of them */
 };
 
 base_status model_slots_write(const struct model_slots *slots, const char *path);

@@ -129,7 +129,7 @@ static base_status fold_sample(const struct folding *c, double *b)
     const struct gibbs *g = gibbs_of(c->fit);
     const int k = g->k, steps = g->ordinal ? ORDINAL_STEPS : 1;
     const double alpha = (double)c->prior[GIBBS_PRIOR_ALPHA(k)];
-    double prior[RECSYS_MAX_K], effect[RECSYS_MAX_K] = {0};
+    double prior[RECSYS_MAX_K] = {0}, effect[RECSYS_MAX_K] = {0};
 
     TRY(precision(c, alpha));
     for (int i = 0; i < k; i++)

@@ -26,7 +26,8 @@ struct recsys_wish {
 
 /* For each of `count` wishes the n best items that it has not seen and that are not barred
  * (`barred`: (items), or NULL), the best first. picks (count,n). found[w] is how many wish w has:
- * fewer than n where fewer items are left. Runs on the fit's team; BASE_ERR_DIVERGED: a guess is
+ * fewer than n where fewer items are left. Runs on the fit's team, which one thread may use at a
+ * time; a single wish does without, so any thread may ask for one. BASE_ERR_DIVERGED: a guess is
  * not a number. */
 base_status recsys_rank(const struct recsys_fit *fit, const struct recsys_wish *wishes,
                         uint32_t count, const bool *barred, uint32_t n, struct recsys_pick *picks,

@@ -201,3 +201,42 @@ bool recsys_is_train(const void *parts, uint32_t user, uint64_t k)
 {
     return !recsys_is_test(parts, user, k);
 }
+
+/* ---- both parts ---- */
+
+static bool is_any(const void *context, uint32_t user, uint64_t k)
+{
+    (void)context;
+    (void)user;
+    (void)k;
+    return true;
+}
+
+base_status recsys_divide(const struct recsys_ratings *ratings, const char *text, uint64_t seed,
+                          int threads, struct recsys_division *d)
+{
+    base_status st = BASE_OK;
+    struct recsys_split split;
+    struct recsys_parts *parts = NULL;
+
+    *d = (struct recsys_division){0};
+    if (strcmp(text, "none") == 0) {
+        TRY(recsys_select(&ratings->by_user, is_any, NULL, threads, &d->by_user));
+    } else {
+        TRY(recsys_split_parse(text, seed, &split));
+        TRY(recsys_parts_new(ratings, &split, &parts));
+        TRY(recsys_select(&ratings->by_user, recsys_is_train, parts, threads, &d->by_user));
+        TRY(recsys_select(&ratings->by_user, recsys_is_test, parts, threads, &d->test));
+    }
+    TRY(recsys_transpose(&d->by_user, true, threads, &d->by_item));
+out:
+    recsys_parts_free(parts);
+    return st;
+}
+
+void recsys_division_fini(struct recsys_division *d)
+{
+    recsys_rows_fini(&d->by_user);
+    recsys_rows_fini(&d->by_item);
+    recsys_rows_fini(&d->test);
+}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pictures as SVG text: lines or points over an axis, and bars in rows. A picture stands alone or inside an
- * HTML page, follows the reader's light or dark scheme, has no script, no link and no id, and is
- * the same text for the same values.
+ * Pictures as SVG text: lines or points over an axis, and bars in rows. A picture stands alone or
+ * inside an HTML page, follows the reader's light or dark scheme, has no script, no link and no id,
+ * and is the same text for the same values.
  */
 #ifndef REPORT_SVG_H
 #define REPORT_SVG_H

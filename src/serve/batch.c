@@ -2,7 +2,8 @@
  *
  * A job whose input cannot be read is refused alone; the others of its batch do not notice. Images
  * are decoded here and not where requests come in, so that a large one holds up no connection; the
- * worker's threads decode the images of a batch side by side.
+ * worker's threads decode the images of a batch side by side. Of a rating model, reading is all:
+ * the threads answer the requests of a batch side by side.
  */
 #include "serve/batch.h"
 
@@ -105,7 +106,7 @@ void serve_batch_run(struct serve_version *v, struct serve_worker *w, struct ser
     for (int i = 0; i < count; i++, batch = batch->next)
         jobs[i] = batch;
     count = read_inputs(w, jobs, count);
-    st = count > 0 ? compute_jobs(v, w, jobs, count, &y) : BASE_OK;
+    st = count > 0 && jobs[0]->answer == NULL ? compute_jobs(v, w, jobs, count, &y) : BASE_OK;
     ended = base_now();
     for (int i = 0; i < count; i++) {
         struct serve_job *job = jobs[i];
@@ -114,7 +115,8 @@ void serve_batch_run(struct serve_version *v, struct serve_worker *w, struct ser
         serve_count_answer(&v->counters, began - job->arrived, ended - began);
         serve_recent_add(&v->recent, ended, ended - job->arrived);
         if (st == BASE_OK) {
-            serve_answer_job(w->loaded, job, y + row * (size_t)w->loaded->outputs);
+            serve_answer_job(w->loaded, job,
+                             y != NULL ? y + row * (size_t)w->loaded->outputs : NULL);
         } else {
             job->st = BASE_ERR_INTERNAL;
             job->why = base_strdup(base_message());

@@ -28,11 +28,12 @@ static base_status no_handler(const struct serve_body *body)
     base_status st;
 
     for (size_t i = 0; i < serve_handler_count; i++)
-        base_str_add(&kinds, "%s%s",
-                     i == 0                         ? ""
-                     : i + 1 == serve_handler_count ? ", or "
-                                                    : ", ",
-                     serve_handler_registry[i]->help);
+        if (serve_handler_registry[i]->takes != NULL)
+            base_str_add(&kinds, "%s%s",
+                         kinds.length == 0              ? ""
+                         : i + 1 == serve_handler_count ? ", or "
+                                                        : ", ",
+                         serve_handler_registry[i]->help);
     st = base_fail(BASE_ERR_DATA, "the body (%zu bytes) is no input; it would be %s", body->count,
                    kinds.text);
     base_str_fini(&kinds);
@@ -63,14 +64,22 @@ static base_status choose(const char *name, const struct model_about *about,
 {
     size_t i = 0;
 
-    if (name != NULL)
-        return serve_handler_find(name, handler_p);
-    while (i < serve_handler_count && !serve_handler_registry[i]->takes(about, body))
+    base_status st = BASE_OK;
+
+    if (name != NULL) {
+        TRY(serve_handler_find(name, handler_p));
+        if ((*handler_p)->read == NULL)
+            TRY(base_fail(BASE_ERR_DATA, "the handler '%s' is not for networks", name));
+        goto out;
+    }
+    while (i < serve_handler_count && (serve_handler_registry[i]->takes == NULL ||
+                                       !serve_handler_registry[i]->takes(about, body)))
         i++;
     if (i == serve_handler_count)
-        return no_handler(body);
+        TRY(no_handler(body));
     *handler_p = serve_handler_registry[i];
-    return BASE_OK;
+out:
+    return st;
 }
 
 base_status serve_read(const char *handler, const struct model_about *about,
@@ -87,6 +96,25 @@ out:
         base_free(samples_p->x);
         *samples_p = (struct serve_samples){0};
     }
+    return st;
+}
+
+base_status serve_ask(const char *handler, const struct recsys_saved *saved,
+                      const struct serve_body *body, json_t **answer_p)
+{
+    base_status st = BASE_OK;
+    const struct serve_handler *found = NULL;
+
+    *answer_p = NULL;
+    if (handler != NULL)
+        TRY(serve_handler_find(handler, &found));
+    for (size_t i = 0; found == NULL && i < serve_handler_count; i++)
+        if (serve_handler_registry[i]->answer != NULL)
+            found = serve_handler_registry[i];
+    if (found == NULL || found->answer == NULL)
+        TRY(base_fail(BASE_ERR_DATA, "the handler '%s' is not for rating models", handler));
+    TRY(found->answer(saved, body, answer_p));
+out:
     return st;
 }
 

@@ -2,7 +2,8 @@
  *
  * A kind of input that models take: what a file in serve/handlers/ provides, `const struct
  * serve_handler serve_handler_NAME`. Handlers are asked in order of file name whether a body for
- * such a model is theirs; a model that was registered with `handler=NAME` asks that one alone.
+ * such a model is theirs; a model that was registered with `handler=NAME` asks that one alone. A
+ * handler is for networks, for which it makes samples, or for rating models, whose answer it gives.
  * Keeps no state; called from several threads at once.
  */
 #ifndef SERVE_HANDLER_H
@@ -11,8 +12,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/json.h"
 #include "base/status.h"
 #include "model/about.h"
+#include "recsys/saved.h"
 
 /* A request's body, or the part of a form that has the data. */
 struct serve_body {
@@ -32,10 +35,14 @@ struct serve_samples {
 struct serve_handler {
     const char *name, *help;
     const char *alias; /* what TorchServe calls it, or NULL */
+    /* Of networks; NULL in a handler of rating models. */
     bool (*takes)(const struct model_about *about, const struct serve_body *body);
     /* A failure is the client's fault, and the client is told its message. */
     base_status (*read)(const struct model_about *about, const struct serve_body *body,
                         struct serve_samples *samples_p);
+    /* Of rating models; NULL in a handler of networks. A new reference. */
+    base_status (*answer)(const struct recsys_saved *saved, const struct serve_body *body,
+                          json_t **answer_p);
 };
 
 extern const struct serve_handler *const serve_handler_registry[];
@@ -47,6 +54,10 @@ base_status serve_handler_find(const char *name, const struct serve_handler **ha
 /* Reads a body with the handler of that name (NULL: with the first that takes it). */
 base_status serve_read(const char *handler, const struct model_about *about,
                        const struct serve_body *body, struct serve_samples *samples_p);
+
+/* The same for a rating model. *answer_p: a new reference. */
+base_status serve_ask(const char *handler, const struct recsys_saved *saved,
+                      const struct serve_body *body, json_t **answer_p);
 
 /* True if its type, or its first letter, says that it is JSON. The first letter does not count for
  * application/octet-stream, whose bytes may begin with any. */

@@ -23,7 +23,10 @@ static base_status read_prediction(const struct serve_loaded *loaded, struct ser
         TRY(http_multipart_find(job->type, body.bytes, body.count, "data", &part));
         body = (struct serve_body){part.type, part.bytes, part.count, job->max_pixels, true};
     }
-    TRY(serve_read(job->handler, &loaded->model.about, &body, &job->samples));
+    if (loaded->ratings != NULL)
+        TRY(serve_ask(job->handler, loaded->ratings, &body, &job->answer));
+    else
+        TRY(serve_read(job->handler, &loaded->model.about, &body, &job->samples));
 out:
     return st;
 }

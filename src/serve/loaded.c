@@ -7,20 +7,33 @@
 #include "base/str.h"
 #include "nn/layer.h"
 
+static base_status load_network(struct serve_loaded *loaded, int batch)
+{
+    base_status st = BASE_OK;
+    const struct nn_node *last;
+
+    TRY(model_load(&loaded->model));
+    TRY(model_infer(&loaded->model, batch, &loaded->infer));
+    last = nn_graph_node(loaded->model.graph, nn_graph_layers(loaded->model.graph) - 1);
+    loaded->outputs = last->out.c;
+    loaded->named = loaded->outputs == loaded->model.about.classes;
+out:
+    return st;
+}
+
 base_status serve_loaded_open(const char *place, const char *runs_dir, int batch,
                               struct serve_loaded **loaded_p)
 {
     base_status st = BASE_OK;
     struct serve_loaded *loaded = base_calloc(1, sizeof *loaded);
-    const struct nn_node *last;
 
     *loaded_p = NULL;
     atomic_init(&loaded->refs, 1);
-    TRY(model_open(place, runs_dir, false, &loaded->model));
-    TRY(model_infer(&loaded->model, batch, &loaded->infer));
-    last = nn_graph_node(loaded->model.graph, nn_graph_layers(loaded->model.graph) - 1);
-    loaded->outputs = last->out.c;
-    loaded->named = loaded->outputs == loaded->model.about.classes;
+    TRY(model_find(place, runs_dir, false, &loaded->model.checkpoint));
+    if (recsys_saved_is(loaded->model.checkpoint.manifest))
+        TRY(recsys_saved_open(&loaded->model.checkpoint, 1, &loaded->ratings));
+    else
+        TRY(load_network(loaded, batch));
     *loaded_p = loaded;
     loaded = NULL;
 out:
@@ -68,6 +81,7 @@ void serve_loaded_unref(struct serve_loaded *loaded)
     if (loaded == NULL || atomic_fetch_sub(&loaded->refs, 1) > 1)
         return;
     nn_infer_free(loaded->infer);
+    recsys_saved_close(loaded->ratings);
     model_close(&loaded->model);
     base_free(loaded);
 }

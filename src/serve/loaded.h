@@ -10,13 +10,15 @@
 #include <stdatomic.h>
 
 #include "model/model.h"
+#include "recsys/saved.h"
 
 struct serve_loaded {
     atomic_int refs;
-    struct model model;
+    struct model model; /* of a rating model, the checkpoint alone */
     struct nn_infer *infer;
-    int outputs; /* values of an answer */
-    bool named;  /* each output is a class with a name, which answers give */
+    struct recsys_saved *ratings; /* a rating model, which is no network; NULL: a network */
+    int outputs;                  /* values of an answer */
+    bool named;                   /* each output is a class with a name, which answers give */
 };
 
 /* `place` is what model_open takes; batches have up to `batch` samples. The caller owns one

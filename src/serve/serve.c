@@ -189,21 +189,23 @@ static void tell_curl(const struct serve *serve, int port, const char *rest)
     base_free(address);
 }
 
-static bool takes_rows(struct serve_version *version)
+/* What to send to a model, for curl. */
+static const char *body_for(struct serve_version *version)
 {
     struct serve_loaded *loaded = serve_version_loaded(version);
-    bool takes = loaded != NULL && loaded->model.about.table != NULL;
+    const bool ratings = loaded != NULL && loaded->ratings != NULL;
+    const bool rows = loaded != NULL && loaded->model.about.table != NULL;
 
     serve_loaded_unref(loaded);
-    return takes;
+    return ratings ? "-d '{\"user\": 1, \"n\": 10}'" : rows ? "-T rows.json" : "-T image.png";
 }
 
 static void tell_curls(const struct serve *serve)
 {
     size_t count;
     struct serve_version **all = serve_models_list(serve->models, true, &count);
-    char *predict = base_format("/predictions/%s -T %s", count > 0 ? all[0]->name : "NAME",
-                                count > 0 && takes_rows(all[0]) ? "rows.json" : "image.png");
+    char *predict = base_format("/predictions/%s %s", count > 0 ? all[0]->name : "NAME",
+                                count > 0 ? body_for(all[0]) : "-T image.png");
 
     for (size_t i = 0; i < count; i++)
         serve_models_release(serve->models, all[i]);

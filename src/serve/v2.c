@@ -65,6 +65,12 @@ void serve_v2_model(void *context, struct http_request *request)
         serve_refuse(request, 503, NULL, "the model has no checkpoint yet");
         return;
     }
+    if (loaded->ratings != NULL) {
+        serve_refuse(request, 400, NULL, "a rating model takes no tensors: ask /predictions/%s",
+                     name);
+        serve_loaded_unref(loaded);
+        return;
+    }
     struct nn_shape in = loaded->model.about.input;
 
     serve_answer(request, 200,
@@ -97,6 +103,9 @@ static base_status v2_read(const struct serve_loaded *loaded, struct serve_job *
     size_t count;
     const char *body = http_body(job->request, &count);
 
+    if (loaded->ratings != NULL)
+        return base_fail(BASE_ERR_DATA, "a rating model takes no tensors: ask /predictions/%s",
+                         job->name);
     return serve_v2_parse(&loaded->model.about, body, count, &job->id, &job->samples);
 }
 

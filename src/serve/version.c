@@ -59,6 +59,7 @@ void serve_job_free(struct serve_job *job)
     if (job == NULL)
         return;
     json_decref(job->id);
+    json_decref(job->answer);
     base_free(job->samples.x);
     base_free(job->type);
     base_free(job->why);
@@ -138,7 +139,7 @@ static void take_weights(struct serve_worker *w, struct serve_loaded *loaded, in
     struct nn_lane *lane = NULL;
 
     nn_threads_set(threads);
-    if (loaded != NULL && nn_lane_new(loaded->infer, &lane) != BASE_OK) {
+    if (loaded != NULL && loaded->infer != NULL && nn_lane_new(loaded->infer, &lane) != BASE_OK) {
         base_warn("a worker of %s cannot take its weights: %s", w->owner->name, base_message());
         serve_loaded_unref(loaded);
         return;
@@ -171,7 +172,7 @@ static void look_at_weights(struct serve_version *v, struct serve_worker *w)
     take_weights(w, loaded, w->threads);
     pthread_mutex_lock(&v->lock);
     w->ready = true;
-    w->able = w->lane != NULL;
+    w->able = w->loaded != NULL;
     pthread_cond_broadcast(&v->change);
 }
 

@@ -47,6 +47,7 @@ struct serve_job {
     size_t max_pixels;                    /* of an image */
     json_t *id;                           /* the client's id of the request, a string, or NULL */
     struct serve_samples samples;
+    json_t *answer; /* of a rating model, which needs no batch; NULL: the samples are computed */
     double arrived;
     base_status st;
     char *why; /* the message of st */

@@ -23,7 +23,10 @@ static base_status load_file(struct train_session *s, const struct model_carrier
     char *path = NULL;
 
     if (s->origin.path != NULL) {
-        TRY(train_state_load(&s->state, carrier, &s->origin));
+        if (s->task->read != NULL)
+            TRY(s->task->read(s, carrier, &s->origin));
+        else
+            TRY(train_state_load(&s->state, carrier, &s->origin));
         goto out;
     }
     TRY(base_prefix(model_find_weights(job->init, job->runs_dir, &path), "--init %s", job->init));

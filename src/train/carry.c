@@ -224,22 +224,21 @@ static base_status fetch(struct train_carry *c, const struct range *r, const flo
     return st;
 }
 
-static base_status carry_bring(void *context, int slot, const struct nn_tensor *t,
+static base_status carry_bring(void *context, int slot, size_t from, size_t count,
                                const float **memory_p)
 {
-    return fetch(context, &(struct range){.slot = slot, .from = t->offset, .count = t->floats},
-                 memory_p);
+    return fetch(context, &(struct range){.slot = slot, .from = from, .count = count}, memory_p);
 }
 
 base_status train_carry_serve_save(struct train_carry *c)
 {
     base_status st = BASE_OK;
-    const struct nn_graph *graph = c->state->graph;
+    const struct train_state *state = c->state;
     const float *memory; /* the leader's alone */
 
-    for (int slot = -1; slot < c->state->optimiser->slots; slot++)
-        for (size_t i = 0; i < nn_graph_params(graph); i++)
-            TRY(carry_bring(c, slot, nn_graph_param(graph, i), &memory));
+    for (int slot = -1; slot < train_state_buffers(state, TRAIN_SLOTS); slot++)
+        for (size_t i = 0; i < state->tensor_count; i++)
+            TRY(carry_bring(c, slot, state->tensors[i].from, state->tensors[i].count, &memory));
 out:
     return st;
 }
@@ -296,11 +295,11 @@ static base_status deliver(struct train_carry *c, const struct range *r, float *
     return st;
 }
 
-static base_status carry_take(void *context, int slot, const struct nn_tensor *t,
+static base_status carry_take(void *context, int slot, size_t from, size_t count,
                               const float *memory)
 {
     struct train_carry *c = context;
-    struct range r = {.slot = slot, .from = t->offset, .count = t->floats};
+    struct range r = {.slot = slot, .from = from, .count = count};
     base_status st = BASE_OK;
 
     TRY(train_team_broadcast(c->team, c->leader, &r, sizeof r));
@@ -324,9 +323,9 @@ base_status train_carry_loaded(struct train_carry *c, bool *good)
     }
     *good = r.good != 0;
     TRY(train_team_broadcast(c->team, c->leader, c->state->statistics,
-                             nn_graph_stat_floats(c->state->graph) * sizeof(float)));
+                             c->state->stat_floats * sizeof(float)));
     TRY(train_team_broadcast(c->team, c->leader, c->state->tracked,
-                             nn_graph_stats(c->state->graph) * sizeof *c->state->tracked));
+                             c->state->stats * sizeof *c->state->tracked));
 out:
     return st;
 }
@@ -342,11 +341,8 @@ base_status train_carry_begin(struct train_carry *c, struct train_team *team,
                               NULL,   {.bring = carry_bring, .take = carry_take, .context = c}};
     if (team->exchange.rank != leader || train_state_is_whole(state))
         return BASE_OK;
-    for (size_t i = 0; i < nn_graph_params(state->graph); i++) {
-        const struct nn_tensor *t = nn_graph_param(state->graph, i);
-
-        most = t->floats > most ? t->floats : most;
-    }
+    for (size_t i = 0; i < state->tensor_count; i++)
+        most = state->tensors[i].count > most ? state->tensors[i].count : most;
     return base_tensor(most, sizeof(float), "a tensor of other workers", &c->room);
 }
 

@@ -96,6 +96,10 @@ static base_status compare_group(struct train_session *s, const struct train_hol
     size_t count, size = (size_t)s->team.exchange.size, ranges;
     uint64_t *cuts = cut(places, s->team.exchange.size, group, &count), *mine, *all;
 
+    while (group == TRAIN_WEIGHTS && count > 1 && cuts[count - 2] >= s->state.compared)
+        count--;
+    if (group == TRAIN_WEIGHTS && count > 0 && cuts[count - 1] > s->state.compared)
+        cuts[count - 1] = s->state.compared;
     ranges = count > 0 ? count - 1 : 0;
     mine = base_calloc(ranges, sizeof *mine);
     all = base_calloc(ranges * size, sizeof *all);

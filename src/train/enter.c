@@ -26,7 +26,7 @@ static json_t *describe(const struct train_session *s)
 {
     json_t *tracked = json_array();
 
-    for (size_t i = 0; i < nn_graph_stats(s->state.graph); i++)
+    for (size_t i = 0; i < s->state.stats; i++)
         json_array_append_new(tracked, json_integer(s->state.tracked[i]));
     return json_pack("{s:s, s:s, s:I, s:o, s:o, s:f, s:I, s:I, s:I, s:b}", "model",
                      s->task->text(s), "kernels", s->kernels, "batch", (json_int_t)s->plan.batch,
@@ -40,7 +40,7 @@ static json_t *describe(const struct train_session *s)
  * is of the same model. */
 static base_status take_model(struct train_session *s, const char *model, const char *kernels)
 {
-    if (s->whole || (s->state.graph != NULL && s->kernels != NULL &&
+    if (s->whole || (s->state.optimiser != NULL && s->kernels != NULL &&
                      strcmp(s->task->text(s), model) == 0 && strcmp(s->kernels, kernels) == 0))
         return BASE_OK;
     train_session_discard(s);
@@ -63,7 +63,7 @@ static base_status take_description(struct train_session *s, const json_t *d)
         TRY(base_fail(BASE_ERR_DATA, "a batch of %" PRId64 " samples", s->plan.batch));
     TRY(take_model(s, model, kernels));
     TRY(train_position_from_json(position, &s->state.position));
-    norms = nn_graph_stats(s->state.graph);
+    norms = s->state.stats;
     if (s->whole) /* the former counts may be needed again */
         s->state.tracked = base_calloc(norms, sizeof *s->state.tracked);
     for (size_t i = 0; i < norms; i++)
@@ -120,6 +120,18 @@ static bool lacks(const struct train_session *s, const struct train_agreed *a,
     return yes;
 }
 
+/* Room for those that come from others, beside this worker's own. */
+static base_status take_own_statistics(const struct train_session *s, struct refill *r)
+{
+    base_status st = BASE_OK;
+    size_t floats = s->state.stat_floats;
+
+    TRY(base_tensor(floats, sizeof(float), "the statistics of another worker", &r->statistics));
+    memcpy(r->statistics, s->state.statistics, floats * sizeof(float));
+out:
+    return st;
+}
+
 static base_status make_room(struct train_session *s, const struct train_agreed *a,
                              struct refill *r)
 {
@@ -136,8 +148,7 @@ static base_status make_room(struct train_session *s, const struct train_agreed 
         r->made[g] = true;
     }
     if (!anew && lacks(s, a, TRAIN_STATISTICS))
-        TRY(base_tensor(nn_graph_stat_floats(s->state.graph), sizeof(float),
-                        "the statistics of another worker", &r->statistics));
+        TRY(take_own_statistics(s, r));
 out:
     return st;
 }
@@ -146,8 +157,7 @@ out:
 static void accept(struct train_session *s, struct refill *r)
 {
     if (r->statistics != NULL)
-        memcpy(s->state.statistics, r->statistics,
-               nn_graph_stat_floats(s->state.graph) * sizeof(float));
+        memcpy(s->state.statistics, r->statistics, s->state.stat_floats * sizeof(float));
     for (enum train_group g = TRAIN_WEIGHTS; r->kept && g <= TRAIN_SLOTS; g++)
         if (r->made[g])
             train_state_drop(&r->before, g);
@@ -177,9 +187,11 @@ static base_status fill(struct train_session *s, struct train_agreed *a, bool fi
                         struct refill *r)
 {
     base_status st = BASE_OK;
-    bool lent = train_strategy_lends(s->strategy, s->options).gradients;
+    /* Gradients that are lent, of stages, or of no use have another place or none. */
+    bool none = train_strategy_lends(s->strategy, s->options).gradients ||
+                s->strategy->stages != NULL || s->task->sweeps != NULL;
 
-    TRY(train_team_begin(&s->team, lent ? 0 : s->state.floats)); /* lent ones have another place */
+    TRY(train_team_begin(&s->team, none ? 0 : s->state.floats));
     train_agree_places(s, a);
     TRY(make_room(s, a, r));
     TRY(s->task->fit(s));

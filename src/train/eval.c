@@ -9,6 +9,8 @@
 #include "base/stop.h"
 #include "model/model.h"
 #include "nn/threads.h"
+#include "recsys/saved.h"
+#include "train/eval_ratings.h"
 #include "train/evaluate.h"
 #include "train/pace.h"
 #include "train/train.h"
@@ -82,15 +84,13 @@ static char *text_of(const struct evaluation *e, const struct train_eval *eval)
     return base_str_take(&text);
 }
 
-base_status train_eval_run(const struct train_eval *eval, json_t **result_p, char **text_p)
+static base_status eval_network(const struct train_eval *eval, json_t **result_p, char **text_p)
 {
     struct evaluation e = {0};
     enum data_part part = strcmp(eval->part, "train") == 0 ? DATA_TRAIN : DATA_TEST;
     base_status st = BASE_OK;
     uint32_t count;
 
-    *result_p = NULL;
-    *text_p = NULL;
     e.threads = nn_threads_set((int)eval->threads);
     TRY(open_model(&e, eval));
     TRY(open_data(&e, eval));
@@ -114,5 +114,22 @@ out:
     train_tally_fini(&e.tally);
     train_pace_fini(&e.pace);
     model_close(&e.model);
+    return st;
+}
+
+base_status train_eval_run(const struct train_eval *eval, json_t **result_p, char **text_p)
+{
+    base_status st = BASE_OK;
+    struct store_checkpoint checkpoint = {0};
+    bool ratings;
+
+    *result_p = NULL;
+    *text_p = NULL;
+    TRY(model_find(eval->checkpoint, eval->runs_dir, eval->best, &checkpoint));
+    ratings = recsys_saved_is(checkpoint.manifest);
+    TRY(ratings ? train_eval_ratings(eval, &checkpoint, result_p, text_p)
+                : eval_network(eval, result_p, text_p));
+out:
+    store_checkpoint_close(&checkpoint);
     return st;
 }

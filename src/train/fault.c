@@ -28,9 +28,14 @@ base_status train_fault_find(uint32_t id, struct train_fault *fault_p)
     return BASE_OK;
 }
 
+bool train_fault_hits(const struct train_fault *fault, const char *phase, int64_t step)
+{
+    return fault->armed && fault->step == step && strcmp(fault->phase, phase) == 0;
+}
+
 void train_fault_at(const struct train_fault *fault, const char *phase, int64_t step)
 {
-    if (fault->armed && fault->step == step && strcmp(fault->phase, phase) == 0)
+    if (train_fault_hits(fault, phase, step))
         raise(fault->signal);
 }
 

@@ -22,6 +22,8 @@ struct train_fault { /* zeros: none */
 base_status train_fault_find(uint32_t id, struct train_fault *fault_p);
 /* The worker is at `phase` of `step`: raises the signal if that is what was asked for. */
 void train_fault_at(const struct train_fault *fault, const char *phase, int64_t step);
+/* The same for a phase at which the caller itself does something wrong. */
+bool train_fault_hits(const struct train_fault *fault, const char *phase, int64_t step);
 /* The same for the n-th of several, "phase-n". */
 void train_fault_nth(const struct train_fault *fault, const char *phase, int n, int64_t step);
 

@@ -9,6 +9,7 @@
 #include "nn/schedule.h"
 #include "train/aggregator.h"
 #include "train/strategy.h"
+#include "train/task.h"
 
 const struct train_job train_job_defaults = {
     .epochs = 5,
@@ -31,7 +32,7 @@ const struct train_job train_job_defaults = {
     .strategy = TRAIN_AUTO,
     .kernels = "auto",
     .log_every = -1,
-    .eval_every = 1,
+    .eval_every = -1,
     .test = true,
     .checkpoint = true,
     .keep = 3,
@@ -95,6 +96,15 @@ const struct base_option train_job_options[] = {
      .help = "of a table: read a column as number or category, or ignore it"},
     {.name = "test-share", .argument = "X", .kind = BASE_REAL, .offset = AT(test_share), .max = 0.9,
      .help = "of a table in one file: share of the rows kept for tests"},
+    {.name = "split", .argument = "HOW", .kind = BASE_TEXT, .offset = AT(split),
+     .help = "of ratings: what is kept for tests: a share, fold:2/5, last[:N] of every user, or "
+             "from:DATE on [0.2]"},
+    {.name = "columns", .argument = "LIST", .kind = BASE_TEXT, .offset = AT(rating_columns),
+     .help = "of ratings in another form: what each column is, as in user,item,rating,time"},
+    {.name = "separator", .argument = "TEXT", .kind = BASE_TEXT, .offset = AT(separator),
+     .help = "of --columns [what the lines seem to have]"},
+    {.name = "strict", .kind = BASE_FLAG, .offset = AT(strict),
+     .help = "of ratings: refuse bad lines and pairs that come twice"},
     {.name = "image-size", .argument = "HxW", .kind = BASE_TEXT, .offset = AT(image_size),
      .help = "scale the images of a folder to this [their median size, at most 256 a side]"},
     {.name = "channels", .argument = "N", .kind = BASE_NAME, .offset = AT(channels),
@@ -123,7 +133,7 @@ const struct base_option train_job_options[] = {
     {.name = "strategy", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(strategy),
      .names = (const char *const[]){TRAIN_AUTO, NULL}, .registry = train_strategy_registry,
      .help = "how the work is divided, NAME or NAME:option=value,… "
-             "(auto: single; of several workers ddp)"},
+             "(auto: single; of several workers ddp; of rating models rows)"},
     {.name = "aggregate", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(aggregate),
      .registry = train_aggregator_registry,
      .help = "how updates of workers become one (downpour), NAME or NAME:option=value,… [average]"},
@@ -137,14 +147,15 @@ const struct base_option train_job_options[] = {
     {.name = "log-every", .argument = "N", .kind = BASE_INT, .offset = AT(log_every), .min = -1,
      .max = 1e9,
      .help = "steps between log lines; 0: none; -1: 20, on a terminal 10 seconds at least"},
-    {.name = "eval-every", .argument = "N", .kind = BASE_INT, .offset = AT(eval_every), .max = 1e6,
-     .help = "epochs between tests; 0: only at the end"},
+    {.name = "eval-every", .argument = "N", .kind = BASE_INT, .offset = AT(eval_every), .min = -1,
+     .max = 1e6,
+     .help = "epochs between tests; 0: only at the end; -1: 1, or up to 40 tests of many sweeps"},
     {.name = "test", .kind = BASE_FLAG, .offset = AT(test),
      .help = "evaluate on the test data"},
     {.name = "checkpoint", .kind = BASE_FLAG, .offset = AT(checkpoint),
      .help = "write checkpoints"},
     {.name = "checkpoint-every", .argument = "N", .kind = BASE_INT, .offset = AT(checkpoint_every),
-     .max = 1e12, .help = "steps between checkpoints; 0: at each epoch's end"},
+     .max = 1e12, .help = "steps between checkpoints; 0: at each epoch's end, or up to 10 of many sweeps"},
     {.name = "keep", .argument = "K", .kind = BASE_INT, .offset = AT(keep), .max = 1e6,
      .help = "newest checkpoints to keep; 0: all"},
     {.name = "record", .argument = "LAYER", .kind = BASE_TEXTS, .offset = AT(record),
@@ -253,11 +264,29 @@ enum train_change train_job_may_change(const char *name)
     static const char *const fixed_names[] = {
         "model",      "init",      "kernels", "tune",
         "validation", "normalise", "batch",   "batch-per-worker",
-        "test-share", "target",    "column",  NULL};
+        "test-share", "target",    "column",  "split",
+        "columns",    "separator", "strict",  NULL};
 
     return is_one_of(name, free_names)    ? TRAIN_CHANGE_FREE
            : is_one_of(name, fixed_names) ? TRAIN_CHANGE_NEVER
                                           : TRAIN_CHANGE_OVERRIDE;
+}
+
+const char *train_job_task_of(const char *name)
+{
+    static const char *const network_names[] = {
+        "epochs",     "batch",        "batch-per-worker", "accumulate",  "lr",         "momentum",
+        "nesterov",   "weight-decay", "optimiser",        "beta1",       "beta2",      "epsilon",
+        "clip",       "schedule",     "warmup",           "decay-every", "decay",      "final-lr",
+        "validation", "patience",     "target",           "column",      "test-share", "image-size",
+        "channels",   "crop",         "skip-bad",         "pad",         "flip",       "balanced",
+        "normalise",  "sync-bn",      "kernels",          "tune",        "record",     "init",
+        NULL};
+    static const char *const ratings_names[] = {"split", "columns", "separator", "strict", NULL};
+
+    return is_one_of(name, network_names)   ? "network"
+           : is_one_of(name, ratings_names) ? "ratings"
+                                            : NULL;
 }
 
 bool train_job_is_auto(const struct train_job *job)
@@ -267,7 +296,8 @@ bool train_job_is_auto(const struct train_job *job)
 
 const char *train_job_strategy(const struct train_job *job, bool several)
 {
-    return train_job_is_auto(job) ? train_strategy_auto(several).strategy : job->strategy;
+    return train_job_is_auto(job) ? train_strategy_auto(train_task_of(job->model), several).strategy
+                                  : job->strategy;
 }
 
 json_t *train_job_to_json(const struct train_job *job)

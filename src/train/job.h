@@ -22,6 +22,8 @@ struct train_job {
     int64_t patience;
     const char *target; /* NULL: the last column */
     struct base_texts columns;
+    const char *split, *rating_columns, *separator; /* of ratings; NULL: the usual */
+    bool strict;
     const char *image_size, *channels; /* NULL: as the data decides */
     const char *crop;
     int64_t skip_bad, pad;
@@ -66,5 +68,8 @@ base_status train_job_from_json(const json_t *object, struct train_job *job_p);
  * another training than the one that began, which a person must ask for. */
 enum train_change { TRAIN_CHANGE_NEVER, TRAIN_CHANGE_OVERRIDE, TRAIN_CHANGE_FREE };
 enum train_change train_job_may_change(const char *name);
+
+/* The one task that option `name` is for; NULL: it is for all. */
+const char *train_job_task_of(const char *name);
 
 #endif

@@ -65,6 +65,12 @@ static void show_progress(const struct train_journal *j, const struct train_posi
     char bar[25];
 
     draw_bar(bar, sizeof bar - 1, (double)p->step / (double)j->last_step);
+    if (j->grade->scored) {
+        base_progress(false, "[%s] sweep %" PRId64 "/%" PRId64 "  %.2f M ratings/s  %d:%02d left",
+                      bar, p->step, j->last_step, 1e-6 * j->shown_rate, (int)(left / 60),
+                      (int)left % 60);
+        return;
+    }
     base_progress(false,
                   "[%s] step %" PRId64 "/%" PRId64 "  epoch %" PRId64
                   "  loss %.4f  %.0f samples/s  %d:%02d left",
@@ -151,7 +157,7 @@ void train_journal_step(struct train_journal *j, const struct train_position *p,
                                 .wait = e->wait,
                                 .overlapped = e->overlapped};
     tell_step(j, told);
-    if (is_logged(j, p->step) && j->window.outcome.seen > 0 &&
+    if (is_logged(j, p->step) && j->window.outcome.seen > 0 && !j->grade->scored &&
         (j->job->log_every > 0 || !base_progress_shown() || j->window.seconds >= TRAIN_LOG_SECONDS))
         log_window(j, p);
     show_progress(j, p);
@@ -176,7 +182,9 @@ static void add_score(struct base_str *line, const char *part, const struct trai
 {
     if (!score.there)
         return;
-    base_str_add(line, "  %s loss %.4f, ", part, score.loss);
+    base_str_add(line, "  %s ", part);
+    if (!grade->scored)
+        base_str_add(line, "loss %.4f, ", score.loss);
     train_grade_text(grade, score.grade, line);
 }
 
@@ -192,8 +200,9 @@ static void set_score(json_t *epoch, const char *part, const char *key, struct t
 static json_t *epoch_json(const struct train_journal *j, const struct train_position *p,
                           struct train_scored validation, struct train_scored test)
 {
-    json_t *epoch = json_pack("{s:I, s:I, s:f}", "epoch", (json_int_t)p->epoch, "step",
-                              (json_int_t)p->step, "loss", p->epoch_loss);
+    json_t *epoch =
+        json_pack("{s:I, s:I, s:o}", "epoch", (json_int_t)p->epoch, "step", (json_int_t)p->step,
+                  "loss", j->grade->scored ? json_null() : json_real(p->epoch_loss));
 
     if (j->grade->counted)
         json_object_set_new(epoch, j->grade->key, json_real(p->epoch_accuracy));
@@ -212,7 +221,10 @@ json_t *train_journal_epoch(struct train_journal *j, const struct train_position
 
     base_event(j->events, "{\"event\":\"epoch\",%s", text + 1);
     base_free(text);
-    base_str_add(&line, "epoch %" PRId64 "  train loss %.4f", p->epoch, p->epoch_loss);
+    if (j->grade->scored)
+        base_str_add(&line, "sweep %" PRId64 "  %.2f M ratings/s", p->epoch, 1e-6 * j->shown_rate);
+    else
+        base_str_add(&line, "epoch %" PRId64 "  train loss %.4f", p->epoch, p->epoch_loss);
     if (j->grade->counted) {
         base_str_add(&line, ", ");
         train_grade_text(j->grade, p->epoch_accuracy, &line);
@@ -223,6 +235,8 @@ json_t *train_journal_epoch(struct train_journal *j, const struct train_position
     add_score(&line, "test", j->grade, test);
     base_info("%s", line.text);
     base_str_fini(&line);
+    if (j->grade->scored) /* the next line is of the sweeps until then */
+        memset(&j->window, 0, sizeof j->window);
     return epoch;
 }
 

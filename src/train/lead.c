@@ -23,7 +23,8 @@ json_t *train_session_about(const struct train_session *s)
     json_t *json;
 
     settings.threads = s->threads; /* resuming to the same bits needs the same number */
-    settings.batch = s->plan.batch;
+    if (s->task->sweeps == NULL)
+        settings.batch = s->plan.batch;
     settings.batch_per_worker = 0;
     s->task->about(s, base_options_to_json(train_job_options, &settings), &about);
     json = model_about_to_json(&about);

@@ -39,7 +39,7 @@ static bool epoch_is_over(const struct train_session *s)
 static int64_t next_meeting(const struct train_session *s)
 {
     const struct train_position *p = &s->state.position;
-    int64_t left = s->count[DATA_TRAIN] - p->cursor, every = s->job->checkpoint_every;
+    int64_t left = s->count[DATA_TRAIN] - p->cursor, every = s->plan.save_every;
     int64_t meeting = p->step + (left + s->plan.batch - 1) / s->plan.batch;
     int64_t save = every > 0 ? (p->step / every + 1) * every : meeting;
 
@@ -57,7 +57,7 @@ static bool test_is_due(const struct train_session *s)
 
     return job->test && s->count[DATA_TEST] > 0 &&
            (s->state.position.step >= s->plan.last_step ||
-            (job->eval_every > 0 && epoch % job->eval_every == 0));
+            (s->plan.eval_every > 0 && epoch % s->plan.eval_every == 0));
 }
 
 /* Validation decides what is best and when to give up; true: this epoch is the best. */
@@ -91,6 +91,14 @@ static struct train_scored scored(const struct train_session *s, const double *s
         return (struct train_scored){0};
     return (struct train_scored){true, train_score_mean(score, TRAIN_SCORE_LOSS),
                                  s->task->graded(s, score)};
+}
+
+/* An epoch of many that are short is told with others. */
+static bool is_told(const struct train_session *s)
+{
+    const struct train_position *p = &s->state.position;
+
+    return s->tested || p->epoch % s->plan.tell_every == 0 || p->step >= s->plan.last_step;
 }
 
 /* Into the journal and, so that a resumed run's report has all epochs, into run.json. */
@@ -127,7 +135,8 @@ static base_status end_epoch(struct train_session *s)
     TRY(train_session_compare(s));
     better = validation != NULL && judge(s, validation);
     close_epoch(&s->state.position);
-    TRY(record_epoch(s, validation)); /* first: a resumed run takes out what its checkpoint lacks */
+    if (is_told(s))
+        TRY(record_epoch(s, validation)); /* first: resuming takes out what a checkpoint lacks */
     if (saved_open)
         s->saved_step = -1;
     if (train_session_save_is_due(s) || better || saved_open)

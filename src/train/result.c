@@ -48,6 +48,8 @@ static struct learnt last_epoch(const struct train_session *s)
         learnt = (struct learnt){p->epoch_loss, p->epoch_accuracy};
     if (!s->journal.grade->counted)
         learnt.accuracy = NAN;
+    if (s->journal.grade->scored)
+        learnt.loss = NAN;
     return learnt;
 }
 
@@ -112,30 +114,38 @@ static json_t *best_validation(const struct train_session *s)
     return json_null();
 }
 
-json_t *train_session_result(const struct train_session *s)
+static json_t *common_result(const struct train_session *s)
 {
     struct train_pace_summary pace = train_pace_summary(&s->journal.pace);
     struct train_times times = train_clock_times(&s->clock);
     const struct train_position *p = &s->state.position;
     struct learnt train = last_epoch(s);
 
-    return json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:f, "
-                     "s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:O?, s:o, s:I, s:b, s:s}",
-                     "schema", 1, "model", s->job->model, "data", s->job->data, "strategy",
-                     s->strategy->name, "workers", s->team.exchange.size, "hosts", hosts_of(s),
-                     "threads", s->threads, "batch", (json_int_t)s->plan.batch, "steps",
-                     (json_int_t)p->step, "lost_steps", (json_int_t)s->lost_steps, "epochs",
-                     (json_int_t)p->epoch, "best_step",
-                     p->best_validation < 0 ? json_null() : json_integer(p->best_step),
-                     "parameters", (json_int_t)nn_graph_parameters(s->state.graph), "step_seconds",
-                     train_pace_json(&s->journal.pace), "samples_per_second",
-                     pace.samples_per_second, "train", "loss", base_json_number(train.loss),
-                     "accuracy", base_json_number(train.accuracy), "validation", best_validation(s),
-                     "test", s->tested ? s->task->score_json(s, s->test) : json_null(), "time",
-                     train_times_json(&times), "ranks", ranks_of(s), "figures", s->figures,
-                     "memory", train_memory_json(&s->memory, train_team_neighbours(&s->team)),
-                     "peak_memory_bytes", (json_int_t)base_peak_memory(), "interrupted",
-                     train_session_stopped(s), "run", s->run.path);
+    return json_pack(
+        "{s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:f, "
+        "s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:O?, s:o, s:I, s:b, s:s}",
+        "schema", 1, "model", s->job->model, "data", s->job->data, "strategy", s->strategy->name,
+        "workers", s->team.exchange.size, "hosts", hosts_of(s), "threads", s->threads, "batch",
+        (json_int_t)s->plan.batch, "steps", (json_int_t)p->step, "lost_steps",
+        (json_int_t)s->lost_steps, "epochs", (json_int_t)p->epoch, "best_step",
+        p->best_validation < 0 ? json_null() : json_integer(p->best_step), "parameters",
+        (json_int_t)s->state.parameters, "step_seconds", train_pace_json(&s->journal.pace),
+        "samples_per_second", pace.samples_per_second, "train", "loss",
+        base_json_number(train.loss), "accuracy", base_json_number(train.accuracy), "validation",
+        best_validation(s), "test", s->tested ? s->task->score_json(s, s->test) : json_null(),
+        "time", train_times_json(&times), "ranks", ranks_of(s), "figures", s->figures, "memory",
+        train_memory_json(&s->memory, train_team_neighbours(&s->team)), "peak_memory_bytes",
+        (json_int_t)base_peak_memory(), "interrupted", train_session_stopped(s), "run",
+        s->run.path);
+}
+
+json_t *train_session_result(const struct train_session *s)
+{
+    json_t *result = common_result(s);
+
+    if (s->task->result != NULL)
+        s->task->result(s, result);
+    return result;
 }
 
 /* A cell of twelve places. */
@@ -167,10 +177,12 @@ static void add_epochs(const struct train_session *s, struct base_str *text)
     {
         const json_t *validation = json_object_get(epoch, "validation_loss");
 
-        base_str_add(text, "%6lld %8lld %12.4f",
-                     json_integer_value(json_object_get(epoch, "epoch")),
-                     json_integer_value(json_object_get(epoch, "step")),
-                     json_number_value(json_object_get(epoch, "loss")));
+        base_str_add(text, "%6lld %8lld", json_integer_value(json_object_get(epoch, "epoch")),
+                     json_integer_value(json_object_get(epoch, "step")));
+        if (grade->scored)
+            base_str_add(text, " %12s", "-");
+        else
+            base_str_add(text, " %12.4f", json_number_value(json_object_get(epoch, "loss")));
         if (grade->counted)
             add_grade(text, grade, json_object_get(epoch, grade->key));
         if (json_is_number(validation))

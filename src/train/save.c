@@ -28,14 +28,21 @@ static base_status write_checkpoint(struct train_session *s, const struct model_
 {
     base_status st = BASE_OK;
     double began = base_now();
+    struct store_save *save = NULL;
     json_t *about = NULL;
 
     TRY(check_finite(s, train_state_finite(&s->state)));
     about = train_session_about(s);
     base_events_flush(s->journal.events); /* no checkpoint has a step that events.jsonl lacks */
-    TRY(train_state_save(&s->state, carrier, s->run.checkpoints, about, (unsigned)s->job->keep));
+    TRY(store_save_begin(s->run.checkpoints, (uint64_t)s->state.position.step, &save));
+    TRY(s->task->write != NULL ? s->task->write(s, carrier, save)
+                               : train_state_write(&s->state, carrier, save));
+    st = train_state_commit(&s->state, save, about, (unsigned)s->job->keep);
+    save = NULL;
+    TRY(st);
     train_journal_checkpoint(&s->journal, s->state.position.step, base_now() - began);
 out:
+    store_save_abandon(save);
     json_decref(about);
     return st;
 }
@@ -72,7 +79,7 @@ base_status train_session_unite(struct train_session *s)
     enum train_category was = train_clock_enter(&s->clock, TRAIN_WAIT);
 
     if (s->team.exchange.size > 1 && s->united_step != s->state.position.step)
-        TRY(s->task->unite(s));
+        TRY(s->strategy->unite != NULL ? s->strategy->unite(s) : s->task->unite(s));
     s->united_step = s->state.position.step;
 out:
     train_clock_enter(&s->clock, was);
@@ -81,7 +88,7 @@ out:
 
 bool train_session_save_is_due(const struct train_session *s)
 {
-    int64_t every = s->job->checkpoint_every;
+    int64_t every = s->plan.save_every;
 
     return every > 0 ? s->state.position.step % every == 0 : s->state.position.cursor == 0;
 }

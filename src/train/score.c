@@ -117,8 +117,7 @@ base_status train_session_test_best(struct train_session *s)
     base_status st = BASE_OK;
     struct train_state best = s->state;
     struct train_holds *places = train_session_places(s);
-    size_t statistics = nn_graph_stat_floats(s->state.graph),
-           norms = nn_graph_stats(s->state.graph);
+    size_t statistics = s->state.stat_floats, norms = s->state.stats;
     float *kept = NULL;
     int64_t *tracked = base_calloc(norms, sizeof *tracked);
     bool there = false, made = false;

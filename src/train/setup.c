@@ -12,6 +12,18 @@
 #include "nn/threads.h"
 #include "train/session.h"
 
+/* Sweeps are many and may be shorter than a checkpoint or a test takes. */
+static void plan_sweeps(const struct train_job *job, int64_t sweeps, struct train_plan *plan)
+{
+    enum { LINES = 40, SAVES = 10 }; /* of a whole training, at most */
+
+    plan->tell_every = job->log_every > 0 ? job->log_every : (sweeps + LINES - 1) / LINES;
+    if (job->eval_every < 0)
+        plan->eval_every = (sweeps + LINES - 1) / LINES;
+    if (job->checkpoint_every == 0)
+        plan->save_every = (sweeps + SAVES - 1) / SAVES;
+}
+
 static base_status plan_steps(struct train_session *s)
 {
     const struct train_job *job = s->job;
@@ -19,7 +31,15 @@ static base_status plan_steps(struct train_session *s)
     base_status st = nn_schedule_find(job->schedule, &plan->schedule);
     int64_t steps_per_epoch = (s->count[DATA_TRAIN] + plan->batch - 1) / plan->batch;
 
-    plan->last_step = s->closed ? 1 : job->steps >= 0 ? job->steps : job->epochs * steps_per_epoch;
+    const struct train_sweeps *sweeps = s->task->sweeps;
+    int64_t all = sweeps != NULL ? sweeps->count(s) : job->epochs * steps_per_epoch;
+
+    plan->last_step = s->closed ? 1 : job->steps >= 0 ? job->steps : all;
+    plan->save_every = job->checkpoint_every;
+    plan->eval_every = job->eval_every >= 0 ? job->eval_every : 1;
+    plan->tell_every = 1;
+    if (sweeps != NULL)
+        plan_sweeps(job, all, plan);
     plan->schedule_setup = (struct nn_schedule_setup){
         .total = (uint64_t)plan->last_step,
         .warmup = (uint64_t)(job->warmup * (double)steps_per_epoch),
@@ -92,6 +112,9 @@ static base_status check_unfinished(struct train_session *s)
                          "run %s is done: %s is computed in one step, and there is no other to go "
                          "on with",
                          s->run.name, s->job->model);
+    if (p->step >= s->plan.last_step && s->task->sweeps != NULL && s->job->steps < 0)
+        return base_fail(BASE_ERR_USAGE, "run %s is done: %s has made its %lld sweeps", s->run.name,
+                         s->job->model, (long long)p->step);
     if (p->step >= s->plan.last_step)
         return base_fail(BASE_ERR_USAGE,
                          "run %s is done after step %lld; to go on raise --epochs or --steps",
@@ -114,7 +137,7 @@ struct train_holds *train_session_places(const struct train_session *s)
 {
     int size = s->team.exchange.size;
     struct train_holds *places = base_calloc((size_t)size, sizeof *places);
-    struct train_placing placing = {.options = s->options, .size = size};
+    struct train_placing placing = {.options = s->options, .size = size, .graph = s->state.graph};
 
     train_state_sizes(&s->state, placing.floats);
     for (int rank = 0; rank < size; rank++)
@@ -134,25 +157,36 @@ out:
     return st;
 }
 
+/* The model that `text` is, and what the strategy keeps beside its weights. */
+static base_status describe(struct train_session *s, const char *text)
+{
+    base_status st = s->task->describe(s, text);
+
+    if (st == BASE_OK && s->strategy->extras != NULL)
+        s->state.extras = s->strategy->extras(s->options);
+    return st;
+}
+
 base_status train_session_create(struct train_session *s)
 {
     const struct train_job *job = s->job;
     base_status st = BASE_OK;
     struct model_about resumed = {0};
 
-    s->plan.batch =
-        job->batch_per_worker > 0 ? job->batch_per_worker * s->team.exchange.size : job->batch;
+    s->plan.batch = s->task->sweeps != NULL     ? s->count[DATA_TRAIN]
+                    : job->batch_per_worker > 0 ? job->batch_per_worker * s->team.exchange.size
+                                                : job->batch;
     s->saved_step = -1;
     if (job->resume != NULL) {
         TRY(train_run_open(job->runs_dir, job->resume, &s->run));
         TRY(train_run_lock(&s->run, 0));
         TRY(train_run_about(&s->run, &resumed));
-        TRY(s->task->describe(s, resumed.model));
+        TRY(describe(s, resumed.model));
         TRY(open_resumed(s, &resumed));
     } else {
         if (job->run != NULL)
             TRY(check_name(s));
-        TRY(s->task->describe(s, NULL));
+        TRY(describe(s, NULL));
     }
     TRY(plan_steps(s));
     TRY(check_unfinished(s));
@@ -169,7 +203,7 @@ base_status train_session_follow(struct train_session *s, const char *model, con
 {
     base_status st = BASE_OK;
 
-    TRY(s->task->describe(s, model));
+    TRY(describe(s, model));
     TRY(plan_steps(s));
     s->kernels = base_strdup(kernels);
 out:
@@ -212,7 +246,7 @@ static void announce(const struct train_session *s)
     s->task->announce(s);
     if (train_job_is_auto(s->job))
         base_info("strategy %s (auto): %s", s->strategy->name,
-                  train_strategy_auto(s->team.worker != NULL).why);
+                  train_strategy_auto(s->task, s->team.worker != NULL).why);
     train_memory_text(&s->memory, locals, TOLD, &parts);
     base_info("memory %sB a worker: %s", base_scaled(train_memory_part(&s->memory, locals)).text,
               parts.text);
@@ -230,12 +264,12 @@ base_status train_session_open(const struct train_job *job, struct cluster_worke
     s->team.worker = worker;
     train_journal_init(&s->journal, job);
     train_clock_start(&s->clock); /* the loop starts it anew: setting up is not training */
-    /* Every model of today is a network. */
-    TRY(base_registry_find("task", "network", train_task_registry, train_task_count, &s->task));
+    s->task = train_task_of(job->model);
     s->work = base_calloc(1, s->task->size);
     TRY(train_job_check(job));
     TRY(train_fault_find(train_team_id(&s->team), &s->fault));
     TRY(train_strategy_find(train_job_strategy(job, worker != NULL), &s->strategy, &s->options));
+    TRY(train_strategy_trains(s->strategy, s->task));
     s->first_options = base_calloc(1, s->strategy->options_size);
     memcpy(s->first_options, s->options, s->strategy->options_size);
     s->strategy_state = base_calloc(1, s->strategy->state_size);
@@ -262,6 +296,8 @@ void train_session_close(struct train_session *s)
     }
     base_free(s->work);
     base_free(s->options);
+    if (s->strategy_state != NULL && s->strategy->fini != NULL)
+        s->strategy->fini(s->strategy_state);
     base_free(s->strategy_state);
     base_free(s->first_options);
     cluster_settings_fini(&s->settings);

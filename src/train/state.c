@@ -13,12 +13,40 @@
 base_status train_state_describe(struct train_state *state, const struct nn_graph *graph,
                                  const struct nn_optimiser *optimiser)
 {
-    *state = (struct train_state){
-        .graph = graph, .optimiser = optimiser, .floats = nn_graph_weight_floats(graph)};
+    *state = (struct train_state){.graph = graph,
+                                  .optimiser = optimiser,
+                                  .floats = nn_graph_weight_floats(graph),
+                                  .compared = nn_graph_weight_floats(graph),
+                                  .stat_floats = nn_graph_stat_floats(graph),
+                                  .stats = nn_graph_stats(graph),
+                                  .parameters = nn_graph_parameters(graph),
+                                  .tensor_count = nn_graph_params(graph)};
     state->position.best_validation = -1;
-    state->tracked = base_calloc(nn_graph_stats(graph), sizeof *state->tracked);
-    return base_tensor(nn_graph_stat_floats(graph), sizeof(float), "the running statistics",
+    state->tensors = base_calloc(state->tensor_count, sizeof *state->tensors);
+    for (size_t i = 0; i < state->tensor_count; i++)
+        state->tensors[i] = (struct train_extent){nn_graph_param(graph, i)->offset,
+                                                  nn_graph_param(graph, i)->floats};
+    state->tracked = base_calloc(state->stats, sizeof *state->tracked);
+    return base_tensor(state->stat_floats, sizeof(float), "the running statistics",
                        &state->statistics);
+}
+
+base_status train_state_describe_tensors(struct train_state *state,
+                                         const struct train_extent *tensors, size_t count,
+                                         size_t floats)
+{
+    static const struct nn_optimiser none = {.name = "none"};
+
+    *state = (struct train_state){
+        .optimiser = &none, .floats = floats, .compared = floats, .tensor_count = count};
+    state->position.best_validation = -1;
+    state->tensors = base_calloc(count, sizeof *state->tensors);
+    for (size_t i = 0; i < count; i++) {
+        state->tensors[i] = tensors[i];
+        state->parameters += tensors[i].count;
+    }
+    state->tracked = base_calloc(0, sizeof *state->tracked);
+    return base_tensor(0, sizeof(float), "the running statistics", &state->statistics);
 }
 
 base_status train_state_init(struct train_state *state, const struct nn_graph *graph,
@@ -39,19 +67,26 @@ void train_state_fini(struct train_state *state)
     train_state_drop(state, TRAIN_SLOTS);
     base_free(state->statistics);
     base_free(state->tracked);
+    base_free(state->tensors);
     *state = (struct train_state){0};
 }
 
 int train_state_buffers(const struct train_state *state, enum train_group group)
 {
-    return group == TRAIN_SLOTS ? state->optimiser->slots : 1;
+    int extras = 0;
+
+    if (group != TRAIN_SLOTS)
+        return 1;
+    while (state->extras != NULL && state->extras[extras] != NULL)
+        extras++;
+    return state->optimiser->slots + extras;
 }
 
 void train_state_sizes(const struct train_state *state, uint64_t size[TRAIN_GROUPS])
 {
     size[TRAIN_WEIGHTS] = state->floats;
-    size[TRAIN_SLOTS] = state->optimiser->slots > 0 ? state->floats : 0;
-    size[TRAIN_STATISTICS] = nn_graph_stat_floats(state->graph);
+    size[TRAIN_SLOTS] = train_state_buffers(state, TRAIN_SLOTS) > 0 ? state->floats : 0;
+    size[TRAIN_STATISTICS] = state->stat_floats;
 }
 
 struct train_version train_state_version(const struct train_state *state)
@@ -261,8 +296,8 @@ void train_state_clear(struct train_state *state)
 {
     clear_group(state, TRAIN_WEIGHTS);
     clear_group(state, TRAIN_SLOTS);
-    memset(state->statistics, 0, nn_graph_stat_floats(state->graph) * sizeof(float));
-    memset(state->tracked, 0, nn_graph_stats(state->graph) * sizeof *state->tracked);
+    memset(state->statistics, 0, state->stat_floats * sizeof(float));
+    memset(state->tracked, 0, state->stats * sizeof *state->tracked);
 }
 
 base_status train_state_start(struct train_state *state, uint64_t seed)
@@ -308,7 +343,8 @@ bool train_state_finite(const struct train_state *state)
 
 bool train_state_is_whole(const struct train_state *state)
 {
-    return state->weights != NULL && (state->optimiser->slots == 0 || state->slots[0] != NULL);
+    return state->weights != NULL &&
+           (train_state_buffers(state, TRAIN_SLOTS) == 0 || state->slots[0] != NULL);
 }
 
 static void add_hold(struct train_holds *holds, enum train_group group, size_t from, size_t count,

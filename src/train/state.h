@@ -31,10 +31,14 @@ struct train_position {
     int64_t best_step, stale_epochs;
 };
 
+/* Slots are the optimiser's, then *extras*: buffers of the weights' layout that the strategy keeps.
+ */
+enum { TRAIN_MAX_EXTRAS = 2, TRAIN_MAX_SLOTS = NN_MAX_SLOTS + TRAIN_MAX_EXTRAS };
+
 /* Memory for a range of a group: of the weights one buffer, of the slots one for each. */
 struct train_part {
     size_t from, count;
-    float *buffers[NN_MAX_SLOTS];
+    float *buffers[TRAIN_MAX_SLOTS];
 };
 
 struct train_parts {
@@ -42,11 +46,22 @@ struct train_parts {
     size_t count;
 };
 
+/* Where a tensor is in the weights. */
+struct train_extent {
+    size_t from, count;
+};
+
 struct train_state {
-    const struct nn_graph *graph;
+    const struct nn_graph *graph; /* of a network; NULL: the tensors are all there is to know */
     const struct nn_optimiser *optimiser;
-    size_t floats; /* of each weight-like buffer, wherever it is */
-    float *weights, *slots[NN_MAX_SLOTS], *statistics;
+    const char *const *extras; /* names of them in checkpoints, NULL-ended; NULL: there are none */
+    size_t floats;             /* of each weight-like buffer, wherever it is */
+    size_t compared; /* the first of them: what comes after follows from these (train/compare.c) */
+    size_t stat_floats, stats; /* floats of the running statistics, and tensors of them */
+    uint64_t parameters;
+    struct train_extent *tensors; /* of the weights, in the order of the file */
+    size_t tensor_count;
+    float *weights, *slots[TRAIN_MAX_SLOTS], *statistics;
     struct train_parts parts[TRAIN_GROUPS]; /* of a group that is held in parts */
     int64_t *tracked; /* PyTorch's num_batches_tracked, one for each statistics tensor */
     struct train_position position;
@@ -64,6 +79,11 @@ base_status train_state_init(struct train_state *state, const struct nn_graph *g
 /* The same without memory for weights and slots. */
 base_status train_state_describe(struct train_state *state, const struct nn_graph *graph,
                                  const struct nn_optimiser *optimiser);
+/* The same for weights that are no network's: `count` tensors in `floats`, with neither slots nor
+ * statistics. */
+base_status train_state_describe_tensors(struct train_state *state,
+                                         const struct train_extent *tensors, size_t count,
+                                         size_t floats);
 void train_state_fini(struct train_state *state); /* accepts zeros */
 
 /* Floats of a buffer of each group. */
@@ -99,18 +119,25 @@ bool train_state_is_whole(const struct train_state *state);
 /* What it can give to others: its claims, or all of its memory at the position. */
 void train_state_holds(const struct train_state *state, struct train_holds *holds_p);
 
-/* Writes DIR/step-N. `about` (borrowed) is completed with "position" and "optimiser". `carrier`
- * brings weights (group TRAIN_WEIGHTS) and slots that are not in this worker's memory; NULL: all
- * are. */
+/* The files of a network. `carrier` brings weights (group TRAIN_WEIGHTS) and slots that are not in
+ * this worker's memory; NULL: all are. */
+base_status train_state_write(const struct train_state *state, const struct model_carrier *carrier,
+                              struct store_save *save);
+/* Writes DIR/step-N with these files. `about` (borrowed) is completed with "position" and
+ * "optimiser". */
 base_status train_state_save(const struct train_state *state, const struct model_carrier *carrier,
                              const char *dir, json_t *about, unsigned keep);
+/* Completes a checkpoint whose files are written, as train_state_save does; frees `save` in any
+ * case. */
+base_status train_state_commit(const struct train_state *state, struct store_save *save,
+                               json_t *about, unsigned keep);
 
 /* The position of an opened checkpoint. */
 base_status train_state_load_position(struct train_state *state,
                                       const struct store_checkpoint *checkpoint);
 /* All tensors of it, which `carrier` takes to where they are held; what is missing or has another
  * shape is an error. The slots are left alone, with a warning, when the checkpoint's optimiser is
- * another one. */
+ * another one; extras that one side does not know, with a message. */
 base_status train_state_load(struct train_state *state, const struct model_carrier *carrier,
                              const struct store_checkpoint *checkpoint);
 

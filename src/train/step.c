@@ -15,6 +15,12 @@ static const double DIVERGED = 1e4;
 
 enum head { HEAD_LOSS, HEAD_CORRECT, HEAD_SEEN, HEAD_STOP, HEAD_RENEW, HEAD_NEWS };
 
+double train_step_lr(const struct train_session *s)
+{
+    return s->job->lr * nn_schedule_factor(s->plan.schedule, &s->plan.schedule_setup,
+                                           (uint64_t)s->state.position.step);
+}
+
 static struct train_update describe_update(const struct train_session *s)
 {
     const struct train_job *job = s->job;
@@ -25,8 +31,7 @@ static struct train_update describe_update(const struct train_session *s)
         .clip = job->clip,
         .hyper =
             {
-                .lr = job->lr *
-                      nn_schedule_factor(s->plan.schedule, &s->plan.schedule_setup, (uint64_t)step),
+                .lr = train_step_lr(s),
                 .momentum = job->momentum,
                 .nesterov = job->nesterov,
                 .weight_decay = job->weight_decay,

@@ -12,6 +12,8 @@
 #include "base/str.h"
 #include "data/loader.h"
 #include "model/about.h"
+#include "model/weights.h"
+#include "store/checkpoint.h"
 
 struct train_session;
 struct train_sizes;
@@ -34,9 +36,46 @@ struct train_grade {
     int decimals;
     const char *unit;
     bool counted; /* it is the share of samples that are `correct`, known of every step */
+    bool scored;  /* nothing is known of a step, not even its loss: the figure comes from scores */
 };
 /* "accuracy 96.67 %"; of NAN "R² -" */
 void train_grade_text(const struct train_grade *grade, double value, struct base_str *text);
+
+/* Rows of a part of the state, one after another, and floats of each. */
+struct train_rows {
+    float *at;
+    size_t width;
+};
+
+enum { TRAIN_MAX_WRITES = 4 };
+
+/* The rows of a phase can be computed apart from each other, in any division, with the same bits.
+ */
+struct train_phase {
+    uint32_t rows;
+    const uint64_t *work; /* (rows+1) rising: what a range of rows costs; NULL: all the same */
+    struct train_rows writes[TRAIN_MAX_WRITES]; /* what of the state the rows become */
+    int write_count;
+};
+
+/* A task that goes over all of its data at once, in *sweeps*, in place of batches and gradients: a
+ * sweep is a step and an epoch. Every worker has the whole state; phases write to the part of it
+ * that is compared (train_state.compared), `finish` alone to the rest. */
+struct train_sweeps {
+    bool (*divides)(const struct train_session *session); /* can workers share its phases? */
+    int (*phases)(const struct train_session *session);
+    /* The same on every worker: what its rows need from the state as it is. */
+    base_status (*prepare)(struct train_session *session, int phase, struct train_phase *phase_p);
+    void (*run)(struct train_session *session, int phase, uint32_t from, uint32_t to);
+    /* All phases are done: the same on every worker. */
+    base_status (*finish)(struct train_session *session);
+    int64_t (*count)(const struct train_session *session); /* of sweeps, of the whole training */
+};
+
+/* What `auto` stands for, and why. */
+struct train_choice {
+    const char *strategy, *why;
+};
 
 /* Samples of the training part that one worker computes whole, in this order. */
 struct train_block {
@@ -49,6 +88,10 @@ struct train_block {
 struct train_task {
     const char *name, *help;
     size_t size; /* of session->work, zeros at first */
+
+    /* Is this model, as --model has it, of this task? NULL: whatever no other task takes. */
+    bool (*takes)(const char *model);
+    const struct train_choice *strategy; /* for `auto`; NULL: by the number of workers */
 
     /* Opens the data; sets session->count and session->digest. Allocates no model. */
     base_status (*open)(struct train_session *session);
@@ -72,6 +115,10 @@ struct train_task {
     /* Memory for this worker's share of the batch in this view. */
     base_status (*fit)(struct train_session *session);
 
+    const struct train_sweeps *sweeps; /* in place of next, compute and undo; NULL: these */
+    /* Optional. The training samples in the order of an epoch, and the class of each (NULL: not
+     * asked for). Returns the number of classes; 1 where samples have none. */
+    int32_t (*order)(struct train_session *session, int64_t epoch, uint32_t *ids, int32_t *classes);
     /* Optional. From now on `next` serves the samples of blocks, in batches of which this worker
      * has all, until they are used up: a batch of 0 samples. A block that comes while another is
      * under way is prepared meanwhile and served after it. With NULL, or at the next `fit`, blocks
@@ -104,6 +151,15 @@ struct train_task {
     const struct train_grade *(*grade)(const struct train_session *session);
     double (*graded)(const struct train_session *session, const double *score);
 
+    /* The files of a checkpoint, and the state from such. `carrier` is for what other workers hold;
+     * NULL: all is here. Both NULL: those of train/state.h. */
+    base_status (*write)(struct train_session *session, const struct model_carrier *carrier,
+                         struct store_save *save);
+    base_status (*read)(struct train_session *session, const struct model_carrier *carrier,
+                        const struct store_checkpoint *checkpoint);
+    /* Adds to the object of docs/json.md; or NULL. */
+    void (*result)(const struct train_session *session, json_t *result);
+
     /* What a checkpoint's manifest and run.json say about the model and its data. Takes over
      * `settings`, the job's. */
     void (*about)(const struct train_session *session, json_t *settings,
@@ -113,5 +169,8 @@ struct train_task {
 
 extern const struct train_task *const train_task_registry[];
 extern const size_t train_task_count;
+
+/* The task of a model, as --model has it; NULL: not known yet, the task of most models. */
+const struct train_task *train_task_of(const char *model);
 
 #endif

@@ -27,14 +27,16 @@ def losses(run):
     return {e["step"]: e["loss"] for e in map(json.loads, open(f"runs/{run}/events.jsonl")) if e["event"] == "step"}
 a, b = losses("reference"), losses(name)
 exact = unit in ("step", "checkpoint")
-for step in range(5, 9):
+told = [step for step in range(5, 9) if step in b]
+assert len(told) >= (0 if "-apart" in name else 1 if unit == "round" else 4), b  # a manager apart has no steps
+for step in told:
     assert abs(a[step] - b[step]) <= (1e-4 if exact else 0.5) * a[step], (step, a[step], b[step])
 PY
 }
 
 expect 0 "$paceline" train "${job[@]}" --steps 8 --strategy single --run reference
 while read -r strategy workers unit; do
-    name=${strategy//[:=,]/-}-$workers
+    name=${strategy//[:=,\/]/-}-$workers
     # It writes, `single` loads: what both say of the test part, and the steps that follow.
     expect 0 "$paceline" train "${job[@]}" --steps 4 --strategy "$strategy" --workers "$workers" --run "$name" --json
     tested=$(/usr/bin/python3 -c "import json; print(json.load(open('out'))['test']['loss'])")

@@ -63,11 +63,12 @@ void sim_counting_check(const struct train_job *job, const struct train_position
     base_free(order);
 }
 
-/* Between the rounds of local-sgd each worker has weights of its own; an update of ps by a block is
- * of that block's mean gradient, which is rounded. */
+/* Between the rounds of local-sgd and downpour each worker has weights of its own; an update of ps
+ * by a block is of that block's mean gradient, which is rounded. */
 static bool is_exact(const struct train_session *s)
 {
-    return strcmp(s->strategy->name, "local-sgd") != 0 && strcmp(s->strategy->name, "ps") != 0;
+    return strcmp(s->strategy->name, "local-sgd") != 0 &&
+           strcmp(s->strategy->name, "downpour") != 0 && strcmp(s->strategy->name, "ps") != 0;
 }
 
 /* The weights that this worker holds, NAN for the others; base_free. */
@@ -235,6 +236,15 @@ static base_status counting_fit(struct train_session *s)
 }
 
 /* ---- a batch ---- */
+
+static int32_t counting_order(struct train_session *s, int64_t epoch, uint32_t *ids,
+                              int32_t *classes)
+{
+    make_order(s->job->seed, epoch, s->count[DATA_TRAIN], ids);
+    for (uint32_t i = 0; classes != NULL && i < s->count[DATA_TRAIN]; i++)
+        classes[i] = (int32_t)ids[i] % CLASSES;
+    return CLASSES;
+}
 
 static base_status counting_take(struct train_session *s, const struct train_block *block)
 {
@@ -483,6 +493,7 @@ static const struct train_task counting = {
     .start = counting_start,
     .tune = counting_tune,
     .fit = counting_fit,
+    .order = counting_order,
     .take = counting_take,
     .next = counting_next,
     .compute = counting_compute,

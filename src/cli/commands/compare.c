@@ -51,9 +51,9 @@ static double cmd_compare_best_validation(const json_t *run)
 }
 
 /* A figure of the test; null if the run was not tested or has other figures. A new reference. */
-static json_t *cmd_compare_test_figure(const json_t *result, const char *key)
+static json_t *cmd_compare_figure(const json_t *result, const char *part, const char *key)
 {
-    json_t *value = json_object_get(json_object_get(result, "test"), key);
+    json_t *value = json_object_get(json_object_get(result, part), key);
 
     return json_is_number(value) ? json_incref(value) : json_null();
 }
@@ -113,18 +113,20 @@ static json_t *cmd_compare_figures(const struct train_run *run, const json_t *fi
 
     return json_pack(
         "{s:s, s:O?, s:O?, s:O?, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:o, s:o, s:O?}",
+        "s:o, s:o, s:o, s:O?}",
         "name", run->name, "strategy", json_object_get(result, "strategy"), "workers",
         json_object_get(result, "workers"), "batch", json_object_get(result, "batch"),
         "step_seconds", base_json_number(cmd_compare_number(result, "step_seconds", "median")),
         "samples_per_second", base_json_number(rate), "speedup", base_json_number(speedup),
         "efficiency", base_json_number(speedup / workers), "idle", base_json_number(idle),
         "bytes_sent", (json_int_t)cmd_compare_sum_ranks(result, "bytes_sent"), "loss",
-        base_json_number(cmd_compare_number(result, "train", "loss")), "validation_loss",
+        cmd_compare_figure(result, "train", "loss"), "validation_loss",
         base_json_number(cmd_compare_best_validation(run->json)), "test_loss",
-        cmd_compare_test_figure(result, "loss"), "accuracy",
-        cmd_compare_test_figure(result, "accuracy"), "r2", cmd_compare_test_figure(result, "r2"),
-        "staleness", base_json_number(cmd_compare_staleness(result)), "reissued",
+        cmd_compare_figure(result, "test", "loss"), "accuracy",
+        cmd_compare_figure(result, "test", "accuracy"), "r2",
+        cmd_compare_figure(result, "test", "r2"), "rmse",
+        cmd_compare_figure(result, "test", "rmse"), "staleness",
+        base_json_number(cmd_compare_staleness(result)), "reissued",
         cmd_compare_own_figure(result, "reissued"), "late_results",
         cmd_compare_own_figure(result, "late_results"), "roles", cmd_compare_roles(result),
         "figures", json_object_get(result, "figures"));
@@ -207,6 +209,7 @@ static const struct column {
     {"test loss", "test_loss", 4, 1, ""},
     {"accuracy", "accuracy", 2, 100, " %"},
     {"R²", "r2", 4, 1, ""},
+    {"RMSE", "rmse", 4, 1, ""},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -243,17 +246,17 @@ static bool cmd_compare_has_figure(const json_t *list, const char *key)
     return false;
 }
 
-/* Runs that predict classes have an accuracy, those that predict numbers an R². Some strategies
- * have figures of their own. */
+/* Runs that predict classes have an accuracy, those that predict numbers an R² and an RMSE, those
+ * of ratings an RMSE and no loss but of tests. */
 static bool cmd_compare_is_shown(const json_t *list, const struct column *column)
 {
-    static const char *const rare[] = {"r2", "staleness", "reissued", "late_results"};
+    static const char *const rare[] = {"r2", "rmse", "staleness", "reissued", "late_results"};
 
     for (size_t i = 0; i < sizeof rare / sizeof *rare; i++)
         if (strcmp(column->key, rare[i]) == 0)
             return cmd_compare_has_figure(list, rare[i]);
     return strcmp(column->key, "accuracy") != 0 || cmd_compare_has_figure(list, "accuracy") ||
-           !cmd_compare_has_figure(list, "r2");
+           !cmd_compare_has_figure(list, "rmse");
 }
 
 /* The columns are the name, the settings that differ, the strategy and the figures. */

@@ -153,7 +153,7 @@ static base_status info_known_ratings(const struct args *args, const char *name)
     base_status st = BASE_OK;
     char *path = NULL;
 
-    TRY(cli_ratings_path(name, &path));
+    TRY(recsys_ratings_path(name, &path));
     TRY(info_ratings(args, name, path));
 out:
     base_free(path);

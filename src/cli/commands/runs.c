@@ -42,7 +42,7 @@ static json_t *cmd_runs_summary(const struct train_run *run)
     const json_t *epochs = json_object_get(run->json, "epochs");
 
     object = json_pack(
-        "{s:s, s:s, s:O?, s:o, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?}", "name", run->name,
+        "{s:s, s:s, s:O?, s:o, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?}", "name", run->name,
         "status", status, "created", json_object_get(run->json, "created"), "age_seconds",
         base_json_number(age), "model", json_object_get(settings, "model"), "data",
         json_object_get(settings, "data"), "steps",
@@ -52,7 +52,9 @@ static json_t *cmd_runs_summary(const struct train_run *run)
         live ? cmd_runs_tested(epochs, "test_accuracy")
              : cmd_runs_look_up(result, "test", "accuracy"),
         "test_r2",
-        live ? cmd_runs_tested(epochs, "test_r2") : cmd_runs_look_up(result, "test", "r2"));
+        live ? cmd_runs_tested(epochs, "test_r2") : cmd_runs_look_up(result, "test", "r2"),
+        "test_rmse",
+        live ? cmd_runs_tested(epochs, "test_rmse") : cmd_runs_look_up(result, "test", "rmse"));
     json_decref(newest);
     return object;
 }
@@ -83,7 +85,7 @@ static void cmd_runs_print_line(const json_t *s)
 {
     const json_t *loss = json_object_get(s, "train_loss");
     const json_t *accuracy = json_object_get(s, "test_accuracy");
-    const json_t *r2 = json_object_get(s, "test_r2");
+    const json_t *r2 = json_object_get(s, "test_r2"), *rmse = json_object_get(s, "test_rmse");
 
     printf("%-32s %-11s %8lld ", cmd_runs_text_of(s, "name"), cmd_runs_text_of(s, "status"),
            json_integer_value(json_object_get(s, "steps")));
@@ -95,6 +97,8 @@ static void cmd_runs_print_line(const json_t *s)
         printf("%8.2f %% ", 100 * json_number_value(accuracy));
     else if (json_is_number(r2))
         printf("R²%8.4f ", json_number_value(r2));
+    else if (json_is_number(rmse))
+        printf("RMSE%6.4f ", json_number_value(rmse));
     else
         printf("%10s ", "-");
     cmd_runs_print_age(json_object_get(s, "age_seconds"));
@@ -109,7 +113,7 @@ struct args {
 
 /* The values of --sort, and the JSON field that each stands for. */
 static const char *const sort_names[] = {"created", "age",      "name", "status", "steps",
-                                         "loss",    "accuracy", "r2",   NULL};
+                                         "loss",    "accuracy", "r2",   "rmse",   NULL};
 
 static const char *cmd_runs_sort_field(const char *name)
 {
@@ -119,6 +123,8 @@ static const char *cmd_runs_sort_field(const char *name)
         return "age_seconds";
     if (strcmp(name, "r2") == 0)
         return "test_r2";
+    if (strcmp(name, "rmse") == 0)
+        return "test_rmse";
     return strcmp(name, "accuracy") == 0 ? "test_accuracy" : name;
 }
 
@@ -218,7 +224,7 @@ static base_status cmd_runs(void *args, const struct cli_positional *positional)
 /* clang-format off */
 static const struct base_option options[] = {
     {.name = "sort", .argument = "COLUMN", .kind = BASE_NAME, .offset = AT(sort),
-     .names = sort_names, .help = "order of the lines; accuracy and R² from high to low", .local = true},
+     .names = sort_names, .help = "order of the lines; accuracy and R² from high to low, RMSE from low to high", .local = true},
     {.table = cli_runs_options, .offset = AT(common)},
     {0},
 };

@@ -58,7 +58,7 @@ static json_t *cmd_strategies_aggregators_json(void)
 
 static json_t *cmd_strategies_choice_json(bool several)
 {
-    struct train_choice choice = train_strategy_auto(several);
+    struct train_choice choice = train_strategy_auto(train_task_of(NULL), several);
 
     return json_pack("{s:s, s:s}", "strategy", choice.strategy, "why", choice.why);
 }
@@ -88,7 +88,9 @@ static base_status cmd_strategies_print_json(void)
 
 static void cmd_strategies_print_choices(void)
 {
-    struct train_choice one = train_strategy_auto(false), several = train_strategy_auto(true);
+    const struct train_task *task = train_task_of(NULL);
+    struct train_choice one = train_strategy_auto(task, false),
+                        several = train_strategy_auto(task, true);
 
     printf("\n%-16s what train takes where no other is asked for:\n", TRAIN_AUTO);
     printf("    one worker         %s: %s\n", one.strategy, one.why);

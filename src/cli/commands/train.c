@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/cluster.h"
 #include "cli/train_check.h"
+#include "cli/train_choose.h"
 #include "comm/transport.h"
 #include "train/run.h"
 #include "train/strategy.h"
@@ -197,8 +198,33 @@ out:
 /* Nothing that needs an agent: no second worker, now or later, and nothing between workers. */
 static bool runs_here(const struct train_job *job, const struct cluster_launch *launch)
 {
+    const char *strategy = train_job_strategy(job, false);
+
     return launch->hosts == 1 && launch->workers == 1 && !launch->listens &&
-           strcmp(train_job_strategy(job, false), "single") == 0;
+           (strcmp(strategy, "single") == 0 || strcmp(strategy, "rows") == 0);
+}
+
+/* Options that the model's task has no use for are mistakes. */
+static base_status check_options(const struct train_job *job,
+                                 const struct cli_positional *positional)
+{
+    const struct train_task *task = train_task_of(job->model);
+    struct base_option row;
+
+    for (size_t i = 0; base_option_at(train_job_options, i, &row); i++) {
+        const char *only = train_job_task_of(row.name);
+
+        if (only == NULL || strcmp(only, task->name) == 0 || !cli_given(positional, row.name))
+            continue;
+        if (task->sweeps != NULL)
+            return base_fail(BASE_ERR_USAGE,
+                             "--%s is for networks; %s is a rating model, whose own options follow "
+                             "its name, as in bmf:k=32,sweeps=200",
+                             row.name, job->model);
+        return base_fail(BASE_ERR_USAGE, "--%s is for rating models; %s is a network", row.name,
+                         job->model);
+    }
+    return BASE_OK;
 }
 
 static base_status cmd_train(void *args, const struct cli_positional *positional)
@@ -216,6 +242,10 @@ static base_status cmd_train(void *args, const struct cli_positional *positional
         TRY(inherit(job, positional, &from));
         TRY(restore_launch(job, &from, cli_given(positional, "threads"), &launch));
     }
+    if (job->model != NULL && strcmp(job->model, TRAIN_AUTO) == 0)
+        TRY(cli_train_choose(job));
+    if (job->model != NULL)
+        TRY(check_options(job, positional));
     if (runs_here(job, &launch))
         TRY(train_job_run(job, NULL, &result));
     else
@@ -242,6 +272,7 @@ const struct cli_command cli_command_train = {
                 "  paceline train --model mlp:64x2 --data synthetic --optimiser adamw --lr 0.001\n"
                 "  paceline train --model lda --data flowers.csv --target species\n"
                 "  paceline train --model vgg11 --data cifar10 --workers 2 --strategy allreduce\n"
+                "  paceline train --model bmf --data ratings.csv          # who likes what\n"
                 "  paceline train --resume vgg11-cifar10-1 --epochs 30\n"
                 "  paceline train --like vgg11-cifar10-1 --lr 0.1\n",
     .options = train_job_options,

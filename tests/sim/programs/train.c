@@ -37,6 +37,14 @@ out:
 /* An outer step by less than the mean change counts a sample in part; this one is the mean. */
 static const char WHOLE_OUTER_STEP[] = "k=4,outer-lr=1,outer-momentum=0";
 
+/* What a wire leaves out is in no weights yet, and goes with a worker that is lost; this one leaves
+ * out nothing. Its rounds are as long as at --lr, two steps. */
+static const char WHOLE_WIRE[] = "k=auto,base=2,wire=fp32";
+
+/* A round that goes on without a block leaves its samples out; this one waits for all. */
+static const char PATIENT_QUORUM[] = "quorum=0.6,grace=1000000";
+
+/* Not one with stages: it computes layers itself, and the model that counts has none to compute. */
 static char *draw_strategy(void)
 {
     const struct train_strategy *all[64] = {0}, *s;
@@ -44,7 +52,7 @@ static char *draw_strategy(void)
     const char *options = "";
 
     for (size_t i = 0; i < train_strategy_count; i++)
-        if (!train_strategy_registry[i]->alone)
+        if (!train_strategy_registry[i]->alone && train_strategy_registry[i]->stages == NULL)
             all[count++] = train_strategy_registry[i];
     s = all[sim_random(count)];
     for (uint32_t i = 0; sim_wanted_strategy != NULL && i < count; i++)
@@ -58,6 +66,10 @@ static char *draw_strategy(void)
         options = s->examples[sim_random(examples)];
     if (strstr(options, "outer-lr") != NULL)
         options = WHOLE_OUTER_STEP;
+    else if (strstr(options, "wire=int") != NULL || strstr(options, "wire=topk") != NULL)
+        options = WHOLE_WIRE;
+    else if (strstr(options, "quorum") != NULL)
+        options = PATIENT_QUORUM;
     if (strcmp(s->name, "ddp") == 0 && sim_random(2) == 0)
         options = "overlap=on,bucket=1K,first=1K";
     if (strcmp(s->name, "scattered") == 0)

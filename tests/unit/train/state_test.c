@@ -206,33 +206,34 @@ struct elsewhere {
     int calls;
 };
 
-static base_status bring(void *context, int slot, const struct nn_tensor *t, const float **memory_p)
+static base_status bring(void *context, int slot, size_t at, size_t count, const float **memory_p)
 {
     struct elsewhere *e = context;
 
     e->calls++;
     *memory_p = train_state_at(e->state, slot < 0 ? TRAIN_WEIGHTS : TRAIN_SLOTS,
-                               slot < 0 ? 0 : slot, t->offset, t->floats);
+                               slot < 0 ? 0 : slot, at, count);
     return BASE_OK;
 }
 
-static base_status take(void *context, int slot, const struct nn_tensor *t, const float *memory)
+static base_status take(void *context, int slot, size_t at, size_t count, const float *memory)
 {
     struct elsewhere *e = context;
 
     e->calls++;
-    train_state_put(e->state, slot < 0 ? TRAIN_WEIGHTS : TRAIN_SLOTS, slot < 0 ? 0 : slot,
-                    t->offset, t->floats, memory);
+    train_state_put(e->state, slot < 0 ? TRAIN_WEIGHTS : TRAIN_SLOTS, slot < 0 ? 0 : slot, at,
+                    count, memory);
     return BASE_OK;
 }
 
-static base_status refuse_tensor(void *context, int slot, const struct nn_tensor *t,
+static base_status refuse_tensor(void *context, int slot, size_t at, size_t count,
                                  const float *memory)
 {
     (void)context;
     (void)slot;
+    (void)count;
     (void)memory;
-    return base_fail(BASE_ERR_PEER_LOST, "no worker has %s", t->name);
+    return base_fail(BASE_ERR_PEER_LOST, "no worker has the tensor at %zu", at);
 }
 
 static void test_carrier(void **state)

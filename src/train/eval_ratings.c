@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include "train/eval_ratings.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "model/about.h"
+#include "nn/threads.h"
+#include "recsys/saved.h"
+#include "recsys/split.h"
+
+struct evaluation {
+    struct model_about about;
+    struct train_job job; /* the settings of the training */
+    struct recsys_saved *saved;
+    struct recsys_ratings *set;
+    struct recsys_division parts;
+    const char *data;
+    bool own; /* it is the set that the model was trained on */
+    int threads;
+    struct recsys_score score;
+    double seconds;
+};
+
+static base_status open_model(struct evaluation *e, const struct store_checkpoint *checkpoint)
+{
+    base_status st = BASE_OK;
+
+    TRY(base_prefix(model_about_from_json(checkpoint->manifest, &e->about), "%s/manifest.json",
+                    checkpoint->path));
+    e->job = train_job_defaults;
+    TRY(base_prefix(base_options_from_json(train_job_options, e->about.settings, &e->job),
+                    "%s/manifest.json", checkpoint->path));
+    TRY(recsys_saved_open(checkpoint, e->threads, &e->saved));
+out:
+    return st;
+}
+
+static base_status open_data(struct evaluation *e, const struct train_eval *eval)
+{
+    base_status st = BASE_OK;
+    const struct recsys_options options = {
+        .columns = e->job.rating_columns, .separator = e->job.separator, .threads = e->threads};
+    char *path = NULL;
+
+    e->data = eval->data != NULL ? eval->data : model_about_place(&e->about);
+    TRY(recsys_ratings_path(e->data, &path));
+    TRY(recsys_ratings_open(path, &options, &e->set));
+    recsys_warn(e->set);
+    e->own = strcmp(e->set->digest, e->about.digest) == 0;
+    TRY(recsys_divide(e->set,
+                      !e->own                ? "none"
+                      : e->job.split != NULL ? e->job.split
+                                             : "0.2",
+                      (uint64_t)e->job.seed, e->threads, &e->parts));
+out:
+    base_free(path);
+    return st;
+}
+
+/* Numbers of the model's users or items for those of the set. */
+static uint32_t *numbers_of(const struct recsys_ids *of, const struct recsys_ids *in)
+{
+    uint32_t *numbers = base_calloc(of->count, sizeof *numbers);
+    struct recsys_id text;
+
+    for (uint32_t i = 0; i < of->count; i++)
+        if (!recsys_id_find(in, recsys_id_text(of, i, &text), &numbers[i]))
+            numbers[i] = RECSYS_UNKNOWN;
+    return numbers;
+}
+
+/* Ratings of another set, by ids. */
+static void score_others(struct evaluation *e, const struct recsys_rows *rows)
+{
+    const struct recsys_fit *fit = e->saved->fit;
+    uint32_t *users = numbers_of(&e->set->user_ids, &e->saved->users);
+    uint32_t *items = numbers_of(&e->set->item_ids, &e->saved->items);
+
+    for (uint32_t u = 0; u < rows->rows; u++)
+        for (uint64_t k = rows->start[u]; k < rows->start[u + 1]; k++) {
+            const struct recsys_guess guess = recsys_predict(
+                fit, users[u], items[rows->column[k]], rows->time != NULL ? rows->time[k] : 0);
+            const double truth =
+                fit->model->implicit ? 1 : (double)recsys_value(&e->set->scale, rows, k);
+
+            e->score.count++;
+            e->score.absolute += fabs((double)guess.value - truth);
+            e->score.squared += ((double)guess.value - truth) * ((double)guess.value - truth);
+        }
+    base_free(users);
+    base_free(items);
+}
+
+static base_status score(struct evaluation *e, const struct train_eval *eval)
+{
+    base_status st = BASE_OK;
+    const bool test = e->own && strcmp(eval->part, "test") == 0;
+    const struct recsys_rows *rows = test ? &e->parts.test : &e->parts.by_user;
+    const double began = base_now();
+
+    if (rows->count == 0)
+        TRY(base_fail(BASE_ERR_DATA, "%s has no %s ratings", e->data, eval->part));
+    if (e->own)
+        TRY(recsys_score(e->saved->fit, rows, 0, rows->rows, &e->score));
+    else
+        score_others(e, rows);
+    e->seconds = base_now() - began;
+out:
+    return st;
+}
+
+base_status train_eval_ratings(const struct train_eval *eval,
+                               const struct store_checkpoint *checkpoint, json_t **result_p,
+                               char **text_p)
+{
+    base_status st = BASE_OK;
+    struct evaluation e = {.threads = nn_threads_set((int)eval->threads)};
+    struct base_str text = {0};
+    double mae, rmse;
+
+    TRY(open_model(&e, checkpoint));
+    TRY(open_data(&e, eval));
+    TRY(score(&e, eval));
+    mae = e.score.absolute / e.score.count;
+    rmse = sqrt(e.score.squared / e.score.count);
+    base_str_add(&text, "%s on %s (%s): RMSE %.4f, MAE %.4f of %.0f ratings\n", checkpoint->path,
+                 e.data, e.own ? eval->part : "all", rmse, mae, e.score.count);
+    *text_p = base_str_take(&text);
+    *result_p = json_pack(
+        "{s:i, s:s, s:s, s:i, s:I, s:f, s:{s:o, s:o, s:o, s:I}, s:I, s:s}", "schema", 1, "model",
+        e.saved->model, "data", e.data, "threads", e.threads, "steps", (json_int_t)checkpoint->step,
+        "samples_per_second", e.score.count / fmax(1e-9, e.seconds), eval->part, "loss",
+        base_json_number(rmse * rmse), "mae", base_json_number(mae), "rmse", base_json_number(rmse),
+        "samples", (json_int_t)e.score.count, "peak_memory_bytes", (json_int_t)base_peak_memory(),
+        "run", checkpoint->path);
+out:
+    recsys_division_fini(&e.parts);
+    recsys_ratings_close(e.set);
+    recsys_saved_close(e.saved);
+    model_about_fini(&e.about);
+    return st;
+}

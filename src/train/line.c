@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+#include "train/line.h"
+
+#include "base/clock.h"
+#include "train/manager.h"
+
+void train_line_open(struct train_line *line, struct train_team *team)
+{
+    *line = (struct train_line){.team = team};
+}
+
+static struct comm_engine *engine_of(const struct train_line *line)
+{
+    return comm_group_engine(line->team->group);
+}
+
+static void listen(struct train_line *line)
+{
+    if (line->listens)
+        return;
+    line->listens = true;
+    comm_engine_receive(engine_of(line), 0, COMM_CALLS, TRAIN_TAG_ANSWER, line->answer,
+                        sizeof line->answer, &line->heard);
+}
+
+static base_status wait_for(struct train_line *line, struct comm_task *task)
+{
+    base_status st = comm_engine_wait(engine_of(line), task, base_now() + TRAIN_MANAGER_PATIENCE);
+    const struct comm_member *manager = &line->team->view.members[0];
+
+    if (st == BASE_ERR_TIMEOUT)
+        return base_fail(st, "the manager, worker %u, is silent for %.0f seconds", manager->id,
+                         TRAIN_MANAGER_PATIENCE);
+    return st;
+}
+
+/* The next answer that is more than a sign of life. */
+static base_status hear(struct train_line *line, struct train_answer *answer_p)
+{
+    base_status st = BASE_OK;
+
+    do {
+        listen(line);
+        TRY(wait_for(line, &line->heard));
+        line->listens = false;
+        TRY(train_answer_decode(line->answer, sizeof line->answer, answer_p));
+    } while (answer_p->kind == TRAIN_ANSWER_WAIT);
+out:
+    return st;
+}
+
+base_status train_line_call(struct train_line *line, const struct train_call *call,
+                            const float *values, size_t floats, struct train_answer *answer_p)
+{
+    base_status st = BASE_OK;
+    bool result = call->kind == TRAIN_CALL_RESULT || call->kind == TRAIN_CALL_PUSH;
+
+    train_call_encode(call, line->call);
+    comm_engine_send(engine_of(line), 0, COMM_CALLS, TRAIN_TAG_CALL, line->call, sizeof line->call,
+                     &line->said);
+    if (result)
+        comm_engine_send(engine_of(line), 0, COMM_CALLS, TRAIN_TAG_VALUES, values,
+                         floats * sizeof *values, &line->values);
+    TRY(wait_for(line, &line->said));
+    if (result)
+        TRY(wait_for(line, &line->values));
+    if (call->kind != TRAIN_CALL_BYE)
+        TRY(hear(line, answer_p));
+out:
+    return st;
+}
+
+base_status train_line_fetch(struct train_line *line, float *values, size_t floats)
+{
+    comm_engine_receive(engine_of(line), 0, COMM_CALLS, TRAIN_TAG_WEIGHTS, values,
+                        floats * sizeof *values, &line->values);
+    return wait_for(line, &line->values);
+}
+
+base_status train_line_look(struct train_line *line, bool *over_p, struct train_answer *answer_p)
+{
+    base_status st = BASE_OK;
+
+    *over_p = false;
+    listen(line);
+    if (!atomic_load(&line->heard.ended))
+        return BASE_OK;
+    TRY(hear(line, answer_p));
+    *over_p = answer_p->kind == TRAIN_ANSWER_CLOSE;
+out:
+    return st;
+}

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A rating model: src/recsys in the training room. Its buffers, but for the passing ones, lie one
+ * after another in the weights of the state, so that entering a view, saving and comparing know
+ * nothing of ratings. A step is a sweep over all ratings, in phases whose rows workers divide
+ * (train/task.h); every worker has all ratings.
+ */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/registry.h"
+#include "recsys/saved.h"
+#include "recsys/split.h"
+#include "train/session.h"
+
+struct ratings {
+    struct recsys_ratings *set;
+    char *path; /* where the set is, absolute */
+    struct recsys_division parts;
+    struct base_team *team;
+
+    char *text; /* of the model, with its options */
+    void *options;
+    struct recsys_fit *fit;
+    const float *placed; /* the memory that the fit computes with */
+};
+
+enum { SCORE_ABSOLUTE = TRAIN_SCORE_OWN, SCORES }; /* the loss is the squared error */
+
+static bool ratings_takes(const char *model)
+{
+    char *name = base_strndup(model, strcspn(model, ":"));
+    bool yes = base_registry_get(name, recsys_model_registry, recsys_model_count) != NULL;
+
+    base_free(name);
+    return yes;
+}
+
+/* ---- data ---- */
+
+static void ratings_close(struct train_session *s)
+{
+    struct ratings *r = s->work;
+
+    recsys_division_fini(&r->parts);
+    recsys_ratings_close(r->set);
+    base_team_free(r->team);
+    free(r->path);
+}
+
+static base_status ratings_open(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    struct ratings *r = s->work;
+    const struct train_job *job = s->job;
+    const struct recsys_options options = {.columns = job->rating_columns,
+                                           .separator = job->separator,
+                                           .threads = s->threads,
+                                           .strict = job->strict};
+    char *path = NULL;
+
+    TRY(recsys_ratings_path(job->data, &path));
+    TRY(recsys_ratings_open(path, &options, &r->set));
+    r->path = realpath(path, NULL);
+    TRY(recsys_divide(r->set, job->split != NULL ? job->split : "0.2", (uint64_t)job->seed,
+                      s->threads, &r->parts));
+    if (r->parts.by_user.count > UINT32_MAX)
+        TRY(base_fail(BASE_ERR_DATA, "%s has %llu ratings; up to %u can be trained on", job->data,
+                      (unsigned long long)r->parts.by_user.count, UINT32_MAX));
+    TRY(base_team_new(s->threads, &r->team));
+    s->count[DATA_TRAIN] = (uint32_t)r->parts.by_user.count;
+    s->count[DATA_TEST] = (uint32_t)r->parts.test.count;
+    s->digest = r->set->digest;
+    s->data_path = r->path;
+out:
+    base_free(path);
+    return st;
+}
+
+/* ---- the model ---- */
+
+static void ratings_discard(struct train_session *s)
+{
+    struct ratings *r = s->work;
+
+    recsys_fit_free(r->fit);
+    base_free(r->options);
+    base_free(r->text);
+    r->fit = NULL;
+    r->options = r->text = NULL;
+    r->placed = NULL;
+    train_state_fini(&s->state);
+}
+
+/* The state's tensors are the buffers of the fit. */
+static base_status ratings_lay_out(struct train_session *s)
+{
+    const struct recsys_fit *fit = ((const struct ratings *)s->work)->fit;
+    struct train_extent tensors[RECSYS_MAX_BUFFERS];
+    size_t count = 0;
+    base_status st;
+
+    for (int i = 0; i < fit->buffer_count; i++) {
+        const struct recsys_buffer *b = &fit->buffers[i];
+
+        if (!b->passing)
+            tensors[count++] = (struct train_extent){b->offset, (size_t)b->rows * b->width};
+    }
+    st = train_state_describe_tensors(&s->state, tensors, count, fit->floats);
+    s->state.compared = fit->early_floats;
+    return st;
+}
+
+static base_status ratings_describe(struct train_session *s, const char *text)
+{
+    base_status st = BASE_OK;
+    struct ratings *r = s->work;
+    struct recsys_setup setup = {.scale = &r->set->scale,
+                                 .by_user = &r->parts.by_user,
+                                 .by_item = &r->parts.by_item,
+                                 .seed = (uint64_t)s->job->seed,
+                                 .team = r->team};
+
+    r->text = base_strdup(text != NULL ? text : s->job->model);
+    TRY(recsys_model_find(r->text, &setup.model, &r->options));
+    setup.options = r->options;
+    TRY(recsys_fit_open(&setup, &r->fit));
+    TRY(train_memory_check(s));
+    TRY(ratings_lay_out(s));
+out:
+    return st;
+}
+
+static const char *ratings_text(const struct train_session *s)
+{
+    return ((const struct ratings *)s->work)->text;
+}
+
+/* What the fit has besides the state was allocated when the model was described. */
+static base_status ratings_sizes(const struct train_session *s, int workers, int64_t batch,
+                                 int64_t accumulate, struct train_sizes *sizes_p)
+{
+    const struct recsys_fit *fit = ((const struct ratings *)s->work)->fit;
+    double most = 0;
+
+    (void)workers;
+    (void)batch;
+    (void)accumulate;
+    for (int i = 0; i < fit->buffer_count; i++)
+        most = fmax(most, (double)fit->buffers[i].rows * fit->buffers[i].width);
+    *sizes_p = (struct train_sizes){.weights = (double)fit->floats * sizeof(float),
+                                    .sweeps = true,
+                                    .early = (double)fit->early_floats * sizeof(float),
+                                    .tensor = most * sizeof(float),
+                                    .samples = 1};
+    return BASE_OK;
+}
+
+/* The state may have moved since the fit was last used. */
+static struct recsys_fit *ratings_fit(struct train_session *s)
+{
+    struct ratings *r = s->work;
+
+    if (r->placed != s->state.weights)
+        recsys_fit_place(r->fit, s->state.weights);
+    r->placed = s->state.weights;
+    return r->fit;
+}
+
+static base_status ratings_start(struct train_session *s)
+{
+    train_state_clear(&s->state);
+    return recsys_fit_start(ratings_fit(s));
+}
+
+static base_status ratings_tune(struct train_session *s, const char *wished)
+{
+    (void)wished;
+    s->kernels = base_strdup("");
+    return BASE_OK;
+}
+
+static base_status ratings_make_room(struct train_session *s)
+{
+    ratings_fit(s);
+    return BASE_OK;
+}
+
+/* ---- sweeps ---- */
+
+/* A phase that is one unit writes to whatever it likes. */
+static bool ratings_divides(const struct train_session *s)
+{
+    const struct recsys_fit *fit = ((const struct ratings *)s->work)->fit;
+    bool all = true;
+
+    for (int i = 0; i < fit->phase_count; i++)
+        all &= fit->phases[i].write_count > 0;
+    return all;
+}
+
+static int ratings_phases(const struct train_session *s)
+{
+    return ((const struct ratings *)s->work)->fit->phase_count;
+}
+
+static base_status ratings_prepare(struct train_session *s, int phase, struct train_phase *phase_p)
+{
+    struct recsys_fit *fit = ratings_fit(s);
+    const struct recsys_phase *p = &fit->phases[phase];
+
+    static_assert((int)TRAIN_MAX_WRITES >= (int)RECSYS_MAX_WRITES);
+    *phase_p =
+        (struct train_phase){.rows = p->rows, .work = p->work, .write_count = p->write_count};
+    for (int i = 0; i < p->write_count; i++) {
+        const struct recsys_buffer *b = &fit->buffers[p->writes[i]];
+
+        phase_p->writes[i] = (struct train_rows){b->at, b->width};
+    }
+    fit->sweep = s->state.position.step;
+    return recsys_prepare(fit, phase);
+}
+
+static void ratings_run(struct train_session *s, int phase, uint32_t from, uint32_t to)
+{
+    recsys_run(ratings_fit(s), phase, from, to);
+}
+
+static base_status ratings_finish(struct train_session *s)
+{
+    return recsys_finish(ratings_fit(s));
+}
+
+static int64_t ratings_sweeps(const struct train_session *s)
+{
+    return ((const struct ratings *)s->work)->fit->sweeps;
+}
+
+static base_status ratings_unite(struct train_session *s)
+{
+    (void)s; /* phases leave nothing that is a worker's own */
+    return BASE_OK;
+}
+
+/* ---- scores ---- */
+
+static size_t ratings_score_count(const struct train_session *s)
+{
+    (void)s;
+    return SCORES;
+}
+
+/* A share of a part is one of its users. */
+static base_status ratings_score(struct train_session *s, enum data_part part,
+                                 struct data_share share, double *score)
+{
+    base_status st = BASE_OK;
+    const struct ratings *r = s->work;
+    const struct recsys_rows *rows = part == DATA_TEST ? &r->parts.test : &r->parts.by_user;
+    struct recsys_score sum = {0};
+    uint32_t first, count;
+
+    data_share_of(share, rows->rows, &first, &count);
+    TRY(recsys_score(ratings_fit(s), rows, first, first + count, &sum));
+    score[TRAIN_SCORE_COUNT] = sum.count;
+    score[TRAIN_SCORE_LOSS] = sum.squared;
+    score[TRAIN_SCORE_CORRECT] = 0;
+    score[SCORE_ABSOLUTE] = sum.absolute;
+out:
+    return st;
+}
+
+static double ratings_graded(const struct train_session *s, const double *score)
+{
+    (void)s;
+    return sqrt(train_score_mean(score, TRAIN_SCORE_LOSS));
+}
+
+static void ratings_score_text(const struct train_session *s, const double *score,
+                               struct base_str *text)
+{
+    base_str_add(text, "RMSE %.4f, MAE %.4f (%.0f ratings)\n", ratings_graded(s, score),
+                 train_score_mean(score, SCORE_ABSOLUTE), score[TRAIN_SCORE_COUNT]);
+}
+
+static json_t *ratings_score_json(const struct train_session *s, const double *score)
+{
+    return json_pack("{s:o, s:o, s:o, s:I}", "loss",
+                     base_json_number(train_score_mean(score, TRAIN_SCORE_LOSS)), "mae",
+                     base_json_number(train_score_mean(score, SCORE_ABSOLUTE)), "rmse",
+                     base_json_number(ratings_graded(s, score)), "samples",
+                     (json_int_t)score[TRAIN_SCORE_COUNT]);
+}
+
+static const struct train_grade *ratings_grade(const struct train_session *s)
+{
+    static const struct train_grade grade = {
+        .key = "rmse", .title = "RMSE", .scale = 1, .decimals = 4, .unit = "", .scored = true};
+
+    (void)s;
+    return &grade;
+}
+
+static void ratings_result(const struct train_session *s, json_t *result)
+{
+    const struct train_pace_summary pace = train_pace_summary(&s->journal.pace);
+    const double seconds = pace.median > 0 ? pace.median : pace.first; /* of one sweep */
+
+    json_object_set_new(result, "epoch_seconds", base_json_number(seconds));
+    json_object_set_new(result, "updates_per_second",
+                        base_json_number(seconds > 0 ? s->count[DATA_TRAIN] / seconds : NAN));
+}
+
+/* ---- files ---- */
+
+static base_status ratings_bring(void *context, size_t from, size_t count, const float **memory_p)
+{
+    const struct model_carrier *carrier = context;
+
+    return carrier->bring(carrier->context, -1, from, count, memory_p);
+}
+
+static base_status ratings_take(void *context, size_t from, size_t count, const float *memory)
+{
+    const struct model_carrier *carrier = context;
+
+    return carrier->take(carrier->context, -1, from, count, memory);
+}
+
+static struct recsys_carrier ratings_carrier(const struct model_carrier *carrier)
+{
+    return (struct recsys_carrier){ratings_bring, ratings_take, (void *)(uintptr_t)carrier};
+}
+
+static base_status ratings_write(struct train_session *s, const struct model_carrier *carrier,
+                                 struct store_save *save)
+{
+    const struct ratings *r = s->work;
+    const struct recsys_carrier own = ratings_carrier(carrier);
+
+    return recsys_saved_write(ratings_fit(s), r->set, carrier != NULL ? &own : NULL, save);
+}
+
+static base_status ratings_read(struct train_session *s, const struct model_carrier *carrier,
+                                const struct store_checkpoint *checkpoint)
+{
+    base_status st = BASE_OK;
+    const struct recsys_carrier own = ratings_carrier(carrier);
+    char *path = NULL;
+
+    TRY(store_checkpoint_file(checkpoint, RECSYS_MODEL_FILE, &path));
+    TRY(recsys_saved_read(ratings_fit(s), path, carrier != NULL ? &own : NULL));
+    TRY(train_state_load_position(&s->state, checkpoint));
+out:
+    base_free(path);
+    return st;
+}
+
+/* ---- what is told ---- */
+
+static void ratings_about(const struct train_session *s, json_t *settings,
+                          struct model_about *about_p)
+{
+    const struct ratings *r = s->work;
+
+    model_about_task(about_p, "ratings", r->text, recsys_saved_manifest(r->fit, r->text),
+                     &(struct model_source){.name = s->job->data,
+                                            .format = r->set->format,
+                                            .digest = r->set->digest,
+                                            .path = r->path},
+                     settings);
+}
+
+static void ratings_announce(const struct train_session *s)
+{
+    const struct ratings *r = s->work;
+
+    recsys_warn(r->set);
+    base_info(
+        "%s: %llu parameters, %lld sweeps%s%s; %s: %u users, %u items, %u ratings for training, "
+        "%u for tests",
+        r->text, (unsigned long long)s->state.parameters, (long long)r->fit->sweeps,
+        r->fit->reason != NULL ? ", " : "", r->fit->reason != NULL ? r->fit->reason : "",
+        s->job->data, r->set->users, r->set->items, s->count[DATA_TRAIN], s->count[DATA_TEST]);
+    base_info("run %s, %d thread%s", s->run.path, s->threads, base_plural(s->threads));
+}
+
+const struct train_task train_task_ratings = {
+    .name = "ratings",
+    .help = "rating models",
+    .size = sizeof(struct ratings),
+    .takes = ratings_takes,
+    .strategy = &(const struct train_choice){"rows", "workers divide the rows of users and items; "
+                                                     "any number of them gives the same bits"},
+    .open = ratings_open,
+    .close = ratings_close,
+    .describe = ratings_describe,
+    .discard = ratings_discard,
+    .text = ratings_text,
+    .sizes = ratings_sizes,
+    .start = ratings_start,
+    .tune = ratings_tune,
+    .fit = ratings_make_room,
+    .sweeps = &(const struct train_sweeps){.divides = ratings_divides,
+                                           .phases = ratings_phases,
+                                           .prepare = ratings_prepare,
+                                           .run = ratings_run,
+                                           .finish = ratings_finish,
+                                           .count = ratings_sweeps},
+    .unite = ratings_unite,
+    .score_count = ratings_score_count,
+    .score = ratings_score,
+    .score_text = ratings_score_text,
+    .score_json = ratings_score_json,
+    .grade = ratings_grade,
+    .graded = ratings_graded,
+    .write = ratings_write,
+    .read = ratings_read,
+    .result = ratings_result,
+    .about = ratings_about,
+    .announce = ratings_announce,
+};

@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# Downpour: all its forms count every sample once; workers and the manager killed at the phases of a round, a
+# worker that is stopped, one that sends rubbish, one that is slow, a quorum that goes on without it, one that
+# joins, a stop. Nothing hangs, no block is counted twice or lost.
+source "$(dirname "$0")/../support/dist.bash"
+
+job=(--model mlp:32x1 --data synthetic:classes=10,shape=1x12x12,train=960,test=100 --batch 48 --epochs 3 --lr 0.05
+    --threads 1 --kernels auto --workers 3 --log-every 0)
+
+# rounds RUN EXPRESSION: of the events `r` ("round", one for each that was committed) and the result `o`.
+rounds() {
+    /usr/bin/python3 - "$@" <<'PY' || fail "$*: see above"
+import json, sys
+r = [e for e in map(json.loads, open(f"runs/{sys.argv[1]}/events.jsonl")) if e["event"] == "round"]
+o = json.load(open(f"runs/{sys.argv[1]}/run.json"))["result"]
+assert eval(sys.argv[2]), (sys.argv[2], r, {k: o[k] for k in ("steps", "epochs", "ranks")})
+PY
+}
+once="[e['samples'] for e in r] == [960] * 3 and o['steps'] == 60 and o['epochs'] == 3"
+
+# Every form, and each aggregator; the loss falls as in a training of one worker.
+for form in downpour downpour:split=equal downpour:split=class downpour:apart downpour:push-every=4,fetch-every=2; do
+    expect 0 "$paceline" train "${job[@]}" --strategy $form --run form --json
+    json "o['figures']['rounds'] == 3 and o['ranks'][0]['roles'][-1] == 'manager' and o['ranks'][1]['roles'] == ['worker']"
+    json "0 < o['train']['loss'] < 2.3 and sum(s['samples'] for s in o['ranks']) == 3 * 960"
+    rounds form "$once and all(e['refused'] == e['late'] == e['left_out'] == 0 for e in r)"
+    [ $form != downpour:apart ] || rounds form "o['ranks'][0]['samples'] == 0 and r[0]['blocks'] == 2"
+    rm -r runs/form
+done
+for aggregate in weighted:bound=3 trust-weighted median trimmed-mean:share=0.4; do
+    expect 0 "$paceline" train "${job[@]}" --strategy downpour --aggregate $aggregate --validation 0.1 --run form
+    rounds form "[e['samples'] for e in r] == [864] * 3"
+    rm -r runs/form
+done
+expect 0 "$paceline" train "${job[@]}" --workers 2 --transport tcp --strategy downpour:push-every=5 --run tcp
+rounds tcp "$once"
+# One worker is the single run: the same batches in the same order.
+one=("${job[@]}" --workers 1 --steps 10 --quiet)
+expect 0 "$paceline" train "${one[@]}" --strategy single --run alone
+expect 0 "$paceline" train "${one[@]}" --strategy downpour --run manager
+"$root/tests/support/equal.py" losses alone manager || fail "one worker under a manager is not one worker"
+# A round is the same whichever worker is slower.
+expect 0 "$paceline" train "${job[@]}" --strategy downpour --run again-1
+expect 0 "$paceline" train "${job[@]}" --strategy downpour --run again-2
+rounds again-1 "$once"
+
+# Killed at the phases of the second round (its first step is 21): what was done of the round before counts.
+for fault in 2:block-issued 2:update 2:block-done 1:block-issued 1:block-done 1:aggregate 1:checkpoint; do
+    [ $fault = 1:checkpoint ] && step=20 || step=21
+    PACELINE_FAULT=$fault:$step expect 0 "$paceline" train "${job[@]}" --strategy downpour --run lost
+    says "worker ${fault%%:*} .*signal 9"
+    # The manager takes the events with it that were not yet written.
+    [ ${fault%%:*} = 1 ] && want="[e['samples'] for e in r][-1] == 960 and o['steps'] == 60" || want=$once
+    rounds lost "$want and o['workers'] == 2"
+    rm -r runs/lost
+done
+PACELINE_FAULT=2:update:30 expect 0 "$paceline" train "${job[@]}" --strategy downpour:push-every=4 --run lost
+rounds lost "$once and o['workers'] == 2"
+rm -r runs/lost
+# Results of a round that lost a worker are kept: fewer samples are computed than in a round that begins anew.
+PACELINE_FAULT=2:block-done:21 expect 0 "$paceline" train "${job[@]}" --strategy downpour --run lost
+rounds lost "$once and r[1]['blocks'] == 3 and r[2]['blocks'] == 2"
+rm -r runs/lost
+
+# What is no result of its block is refused, and another worker computes the block.
+for kind in nan size epoch block; do
+    for id in 1 3; do
+        PACELINE_FAULT=$id:rubbish-$kind:21 expect 0 "$paceline" train "${job[@]}" --strategy downpour --run wrong
+        [ $id$kind = 1size ] || { # the worker beside the manager hands over memory, which has one size
+            says "worker $id sent a result .*it does not count"
+            rounds wrong "$once and r[0]['refused'] == 0 and r[2]['refused'] >= 1"
+        }
+        rm -r runs/wrong
+    done
+done
+# … unless there is no other one: then the job ends, and says why.
+PACELINE_FAULT=1:rubbish-nan:21 expect 1 "$paceline" train "${job[@]}" --workers 1 --min-workers 1 --restart-workers \
+    --strategy downpour --run wrong
+says 'no worker has a result for a block: worker 1 sent a result that is not finite'
+rm -r runs/wrong
+
+# A worker that is stopped for a while is late, by its peers' median: its block is computed by another one, and it
+# is not lost.
+PACELINE_FAULT=2:update:25:STOP "$paceline" train "${job[@]}" --strategy downpour --silence 60 --run slow >out 2>err &
+agent=$!
+for _ in $(seq 1500); do grep -qs 'was stopped' err && break; sleep 0.02; done
+sleep 1
+kill -CONT "$(sed -nE 's/.*worker 2 \(pid ([0-9]+)\) was stopped/\1/p' err)"
+wait $agent || fail "a worker that was stopped for a while: $(tail -n 3 err)"
+rounds slow "$once and o['workers'] == 3 and r[1]['reissued'] >= 1"
+# With a quorum the round does not wait for it; what it had under way counts in the next one, with its age.
+PACELINE_FAULT=2:update:25:STOP "$paceline" train "${job[@]}" --strategy downpour:quorum=0.6,grace=0.1 --silence 60 \
+    --run quorum >out 2>err &
+agent=$!
+for _ in $(seq 1500); do grep -qs 'was stopped' err && break; sleep 0.02; done
+sleep 1
+kill -CONT "$(sed -nE 's/.*worker 2 \(pid ([0-9]+)\) was stopped/\1/p' err)"
+wait $agent || fail "a quorum without a worker that was stopped: $(tail -n 3 err)"
+rounds quorum "o['steps'] == 60 and len(r) == 3 and sum(e['samples'] for e in r) + 320 * (r[2]['left_out'] - r[2]['late']) == 3 * 960"
+# Stopped for good: it is lost, and the others have its block.
+PACELINE_FAULT=2:update:25:STOP expect 0 "$paceline" train "${job[@]}" --strategy downpour --silence 3 --run stopped
+rounds stopped "$once and o['workers'] == 2"
+
+# A stop ends the round at once, without it, and the run goes on from there.
+"$paceline" train "${job[@]}" --epochs 100000 --strategy downpour --run long >out 2>err &
+agent=$!
+for _ in $(seq 1500); do grep -qs '"event":"round"' runs/long/events.jsonl && break; sleep 0.02; done
+kill -INT $agent
+wait $agent
+[ $? = 130 ] || fail "it does not stop as asked: $(tail -n 3 err)"
+says 'paceline train --resume long'
+steps=$(/usr/bin/python3 -c "import json; print(json.load(open('runs/long/run.json'))['result']['steps'])")
+expect 0 "$paceline" train --resume long --steps $((steps + 20)) --epochs 100000 --workers 2 --json
+json "o['steps'] == $steps + 20"
+
+# Settings that do not go together, and names that are unknown.
+expect 2 "$paceline" train "${job[@]}" --strategy downpour --aggregate mean --run bad
+says "unknown aggregator 'mean'"
+expect 2 "$paceline" train "${job[@]}" --strategy ddp --aggregate median --run bad
+says 'no use for --aggregate median'
+expect 2 "$paceline" train "${job[@]}" --strategy downpour --aggregate trust-weighted --run bad
+says 'add --validation'
+expect 2 "$paceline" train "${job[@]}" --strategy downpour --sync-bn --run bad
+says 'leave one out'
+expect 2 "$paceline" train "${job[@]}" --strategy downpour:push-every=2,quorum=0.5 --run bad
+says 'as they come'
+expect 2 "$paceline" train "${job[@]}" --strategy downpour:fetch-every=2 --run bad
+says 'for push-every alone'
