@@ -53,8 +53,7 @@ static char *draw_strategy(void)
     const char *options = "";
 
     for (size_t i = 0; i < train_strategy_count; i++)
-        if (!train_strategy_registry[i]->alone && !train_strategy_registry[i]->sweeps &&
-            train_strategy_registry[i]->stages == NULL)
+        if (!train_strategy_registry[i]->alone && train_strategy_registry[i]->stages == NULL)
             all[count++] = train_strategy_registry[i];
     s = all[sim_random(count)];
     for (uint32_t i = 0; sim_wanted_strategy != NULL && i < count; i++)
@@ -76,6 +75,8 @@ static char *draw_strategy(void)
         options = "overlap=on,bucket=1K,first=1K";
     if (strcmp(s->name, "scattered") == 0)
         return base_format("%s:seed=%u", s->name, sim_random(1000000));
+    if (s->sweeps)
+        plan.model = "sweeping";
     return base_format("%s%s%s", s->name, options[0] != '\0' ? ":" : "", options);
 }
 
