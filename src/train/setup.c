@@ -250,8 +250,9 @@ static void announce(const struct train_session *s)
         base_info("strategy %s (auto): %s", s->strategy->name,
                   train_strategy_auto(s->task, s->job->model, s->team.worker != NULL).why);
     train_memory_text(&s->memory, locals, TOLD, &parts);
-    base_info("memory %sB a worker: %s", base_scaled(train_memory_part(&s->memory, locals)).text,
-              parts.text);
+    if (parts.length > 0) /* a task may have no bytes to tell of */
+        base_info("memory %sB a worker: %s",
+                  base_scaled(train_memory_part(&s->memory, locals)).text, parts.text);
     base_str_fini(&parts);
 }
 

@@ -150,6 +150,12 @@ struct train_strategy {
      * none. */
     const char *const *(*extras)(const void *options);
 
+    /* A checkpoint is due, which rank 0 writes from its own memory: all workers call `saving`,
+     * after which rank 0's extras stand for those of all; `saved`, on every worker and after a
+     * failure, too, undoes that. For a strategy without a `place`; or NULL. */
+    base_status (*saving)(struct train_session *session);
+    void (*saved)(struct train_session *session);
+
     /* NULL, or by its options: the network has everything. */
     const struct train_lends *(*lends)(const void *options);
     const struct train_stages *stages; /* NULL: every worker has all layers */
