@@ -304,10 +304,18 @@ enum train_receipt train_ledger_receive(struct train_ledger *l, uint32_t worker,
     return TRAIN_RECEIPT_COUNTS;
 }
 
+void train_ledger_drop(struct train_ledger *l, uint32_t block)
+{
+    l->counts.left_out++;
+    l->filled--;
+    l->samples -= l->blocks[block].samples;
+    l->blocks[block].samples = 0;
+}
+
 bool train_ledger_complete(struct train_ledger *l, double share, double grace, double now)
 {
     if (l->in == l->filled)
-        return true;
+        return l->in > 0;
     if (l->in == 0 || l->in < share * l->filled - 1e-9)
         return false;
     if (l->quorum_since < 0)
@@ -317,6 +325,8 @@ bool train_ledger_complete(struct train_ledger *l, double share, double grace, d
 
 bool train_ledger_hopeless(const struct train_ledger *l)
 {
+    if (l->filled == 0)
+        return true;
     for (uint32_t b = 0; b < l->round.blocks; b++)
         if (!l->blocks[b].in && l->blocks[b].refusals >= REFUSALS)
             return true;

@@ -108,9 +108,13 @@ enum train_receipt train_ledger_receive(struct train_ledger *ledger, uint32_t wo
  * several the round is hopeless. */
 void train_ledger_blame(struct train_ledger *ledger, uint32_t block, uint32_t worker);
 
+/* No worker can compute the block: the round goes on without it. */
+void train_ledger_drop(struct train_ledger *ledger, uint32_t block);
+
 /* Are `share` of the blocks in, and then `grace` seconds over, or all? */
 bool train_ledger_complete(struct train_ledger *ledger, double share, double grace, double now);
-/* Has a block been refused so often that no worker seems able to compute it? */
+/* Has a block been refused so often that no worker seems able to compute it, or were all dropped?
+ */
 bool train_ledger_hopeless(const struct train_ledger *ledger);
 /* Does what a worker has under way for that round and block count if it comes later? */
 bool train_ledger_wants(const struct train_ledger *ledger, uint32_t block);

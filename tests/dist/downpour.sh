@@ -113,6 +113,37 @@ steps=$(/usr/bin/python3 -c "import json; print(json.load(open('runs/long/run.js
 expect 0 "$paceline" train --resume long --steps $((steps + 20)) --epochs 100000 --workers 2 --json
 json "o['steps'] == $steps + 20"
 
+# Each worker has data of its own, of which only shape and classes are the same.
+/usr/bin/python3 - <<'PY'
+import os, random
+random.seed(3)
+for folder, rows, columns in ("a", 240, 3), ("b", 480, 3), ("c", 240, 4):
+    os.mkdir(folder)
+    with open(f"{folder}/rows.csv", "w") as file:
+        print(",".join(f"x{i}" for i in range(columns)) + ",kind", file=file)
+        for i in range(rows):
+            kind = i % 2
+            print(",".join(f"{random.gauss(2 * kind - 1, 1):.3f}" for _ in range(columns)) + f",{'ab'[kind]}", file=file)
+PY
+host() { # RANK FOLDER OPTION…
+    (cd "$2" && exec timeout 100 "$paceline" train --model mlp:16x1 --data rows.csv --target kind --batch 24 --epochs 6 --lr 0.1 \
+        --threads 1 --workers 1 --num-nodes 2 --rank "$1" --master-ip 127.0.0.1 --strategy downpour:split=local --run own \
+        "${@:3}" >"$work/$2.out" 2>"$work/$2.err")
+}
+both() { # FOLDER FOLDER
+    rm -f ./*.err
+    host 0 "$1" --port 0 --json &
+    for _ in $(seq 1500); do grep -qs 'listens on' "$1.err" && break; sleep 0.02; done
+    host 1 "$2" --port "$(sed -nE 's/^host 0 listens on 127.0.0.1:([0-9]+).*/\1/p' "$1.err")"
+    wait %%
+}
+both a b || fail "workers with data of their own: $(tail -n 3 a.err b.err)"
+cp a.out out
+# A fifth of the rows is kept for tests: 192 and 384 are left, in 6 epochs of the first worker's.
+json "o['epochs'] == 6 and [r['samples'] for r in o['ranks']] == [1152, 2304] and o['test']['accuracy'] > 0.9"
+both a c && fail "data of another shape is not refused"
+grep -q 'has not the same shape and classes' c.err || fail "no word about the shape: $(cat c.err)"
+
 # Settings that do not go together, and names that are unknown.
 expect 2 "$paceline" train "${job[@]}" --strategy downpour --aggregate mean --run bad
 says "unknown aggregator 'mean'"
