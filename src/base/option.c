@@ -122,6 +122,10 @@ static base_status set_int(const struct base_option *row, const char *mark, cons
     char *end = NULL;
     long long value;
 
+    if (row->names != NULL && strcmp(text, row->names[0]) == 0) {
+        memcpy(at, &(int64_t){0}, sizeof(int64_t));
+        return BASE_OK;
+    }
     errno = 0;
     value = strtoll(text, &end, 10);
     if (end == text || *end != '\0' || errno != 0)
@@ -278,7 +282,9 @@ char *base_option_text(const struct base_option *row, const void *settings)
     case BASE_FLAG:
         return base_strdup(*(const bool *)at ? "on" : "off");
     case BASE_INT:
-        return base_format("%lld", (long long)*(const int64_t *)at);
+        whole = *(const int64_t *)at;
+        return whole == 0 && row->names != NULL ? base_strdup(row->names[0])
+                                                : base_format("%lld", (long long)whole);
     case BASE_SIZE:
         whole = *(const int64_t *)at;
         if (whole > 0 && whole % (1 << 20) == 0)

@@ -15,7 +15,7 @@
 
 enum base_kind {
     BASE_FLAG,  /* bool; --name sets it, --no-name clears it; also on, off, true, false */
-    BASE_INT,   /* int64_t, min … max */
+    BASE_INT,   /* int64_t, min … max; the row's first name, if it has one, stands for 0 */
     BASE_SIZE,  /* int64_t of bytes, min … max; "2M": K, M and G are powers of 1024 */
     BASE_REAL,  /* double, min … max */
     BASE_ENUM,  /* int or an enum: which of the row's names it is */
@@ -41,7 +41,7 @@ struct base_option {
     enum base_kind kind;
     size_t offset;            /* of the field in the settings struct */
     double min, max;          /* of BASE_INT, BASE_SIZE and BASE_REAL; both 0: any */
-    const char *const *names; /* of BASE_ENUM and BASE_NAME, NULL-ended */
+    const char *const *names; /* of BASE_ENUM, BASE_NAME and BASE_INT, NULL-ended */
     const void *registry;     /* (base/registry.h) of BASE_NAME; of BASE_TEXT for --help alone */
     const char *help;         /* one line; --help adds names and default */
     bool local;               /* about this call, not about the job: never in run.json */

@@ -117,8 +117,8 @@ static struct items list_slots(const struct model_slots *slots)
         for (size_t i = 0; i < nn_graph_params(slots->graph); i++) {
             const struct nn_tensor *t = nn_graph_param(slots->graph, i);
 
-            add_tensor(&items, t, base_format("%s.%s", slots->names[slot], t->name), slot,
-                       slots->carrier == NULL ? slots->at[slot] : NULL);
+            add_tensor(&items, t, base_format("%s.%s", slots->names[slot], t->name),
+                       slots->first + slot, slots->carrier == NULL ? slots->at[slot] : NULL);
         }
     return items;
 }

@@ -52,6 +52,7 @@ struct model_slots {
     const char *const *names;
     float *const *at;
     const struct model_carrier *carrier; /* in place of `at`; or NULL */
+    int first;                           /* the carrier's number of the first of them */
 };
 
 base_status model_slots_write(const struct model_slots *slots, const char *path);

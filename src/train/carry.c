@@ -236,7 +236,7 @@ base_status train_carry_serve_save(struct train_carry *c)
     const struct train_state *state = c->state;
     const float *memory; /* the leader's alone */
 
-    for (int slot = -1; slot < state->optimiser->slots; slot++)
+    for (int slot = -1; slot < train_state_buffers(state, TRAIN_SLOTS); slot++)
         for (size_t i = 0; i < state->tensor_count; i++)
             TRY(carry_bring(c, slot, state->tensors[i].from, state->tensors[i].count, &memory));
 out:

@@ -51,7 +51,7 @@ struct desk {
 
 struct train_manager {
     struct train_team *team;
-    struct train_ledger *ledger;
+    struct downpour_ledger *ledger;
     struct train_rules rules;
     size_t floats;
     struct comm_engine *engine; /* NULL: there is no other worker */
@@ -127,11 +127,12 @@ static void tell_end(struct train_manager *m, int rank)
     struct desk *d = &m->desks[rank];
 
     d->told = true;
-    answer(m, rank,
-           &(struct train_answer){.kind = TRAIN_ANSWER_CLOSE,
-                                  .ending = m->ending,
-                                  .wanted = m->ending == TRAIN_ENDING_RENEW ||
-                                            (d->holds && train_ledger_wants(m->ledger, d->block))});
+    answer(
+        m, rank,
+        &(struct train_answer){.kind = TRAIN_ANSWER_CLOSE,
+                               .ending = m->ending,
+                               .wanted = m->ending == TRAIN_ENDING_RENEW ||
+                                         (d->holds && downpour_ledger_wants(m->ledger, d->block))});
 }
 
 static void give_block(struct train_manager *m, int rank, double now)
@@ -139,8 +140,8 @@ static void give_block(struct train_manager *m, int rank, double now)
     struct desk *d = &m->desks[rank];
     int64_t block = m->rules.fixed
                         ? -1
-                        : train_ledger_issue(m->ledger, id_of(m, rank), m->workers == 1,
-                                             (uint32_t)rank % m->ledger->round.blocks, now);
+                        : downpour_ledger_issue(m->ledger, id_of(m, rank), m->workers == 1,
+                                                (uint32_t)rank % m->ledger->round.blocks, now);
 
     if (block >= 0) {
         d->state = DESK_COMPUTES;
@@ -160,7 +161,7 @@ static void give_reserved(struct train_manager *m, int rank)
 
     d->reserved = false;
     d->state = DESK_COMPUTES;
-    train_ledger_claim(m->ledger, d->block);
+    downpour_ledger_claim(m->ledger, d->block);
     answer(m, rank, &(struct train_answer){.kind = TRAIN_ANSWER_BLOCK, .block = d->block});
 }
 
@@ -190,13 +191,13 @@ static void look_around(struct train_manager *m, double now)
 {
     if (m->over)
         return;
-    if (train_ledger_complete(m->ledger, m->rules.quorum, m->rules.grace, now))
+    if (downpour_ledger_complete(m->ledger, m->rules.quorum, m->rules.grace, now))
         end_round(m, TRAIN_ENDING_COMMIT, now);
     else if (train_team_stopping(m->team))
         end_round(m, TRAIN_ENDING_STOP, now);
     else if (train_team_outdated(m->team))
         end_round(m, TRAIN_ENDING_RENEW, now);
-    else if (train_ledger_hopeless(m->ledger))
+    else if (downpour_ledger_hopeless(m->ledger))
         fail_round(m,
                    base_fail(BASE_ERR_DIVERGED,
                              "no worker has a result for a block: %s; try a lower --lr or --clip 1",
@@ -222,7 +223,7 @@ static void publish(struct train_manager *m)
 /* A change is in the centre at once, by its block's share of the round's samples. */
 static void add_change(struct train_manager *m, const struct train_call *call, const float *values)
 {
-    const struct train_ledger *l = m->ledger;
+    const struct downpour_ledger *l = m->ledger;
     float *centre = m->centre,
           share = (float)((double)l->blocks[call->block].samples / (double)l->samples);
 
@@ -240,14 +241,14 @@ static void book_result(struct train_manager *m, int rank, const struct train_ca
     if (d->holds && !d->reserved && booked.block != d->block &&
         booked.round.number == m->ledger->round.number)
         booked.round.blocks = 0; /* it was given another one: this is of no round */
-    switch (
-        train_ledger_receive(m->ledger, id_of(m, rank), &booked, values_p, m->floats, got, now)) {
+    switch (downpour_ledger_receive(m->ledger, id_of(m, rank), &booked, values_p, m->floats, got,
+                                    now)) {
     case TRAIN_RECEIPT_REFUSED:
         note_refusal(m, rank);
         if (d->holds && !d->reserved && m->rules.fixed)
-            train_ledger_drop(m->ledger, d->block);
+            downpour_ledger_drop(m->ledger, d->block);
         else if (d->holds && !d->reserved)
-            train_ledger_blame(m->ledger, d->block, id_of(m, rank));
+            downpour_ledger_blame(m->ledger, d->block, id_of(m, rank));
         break;
     case TRAIN_RECEIPT_COUNTS:
         if (m->centre != NULL)
@@ -264,7 +265,7 @@ static void book_push(struct train_manager *m, int rank, const struct train_call
     const struct desk *d = &m->desks[rank];
 
     if (d->holds && call->block == d->block &&
-        train_ledger_check(m->ledger, call, values, m->floats, got) == BASE_OK)
+        downpour_ledger_check(m->ledger, call, values, m->floats, got) == BASE_OK)
         add_change(m, call, values);
     else
         note_refusal(m, rank);
@@ -290,7 +291,7 @@ static void book_continue(struct train_manager *m, int rank, const struct train_
 {
     struct desk *d = &m->desks[rank];
 
-    if (!train_ledger_resume(m->ledger, id_of(m, rank), call, now))
+    if (!downpour_ledger_resume(m->ledger, id_of(m, rank), call, now))
         return;
     d->state = DESK_COMPUTES;
     d->holds = true;
@@ -313,7 +314,7 @@ static void book(struct train_manager *m, int rank, const struct train_call *cal
     if (call->kind == TRAIN_CALL_ASK && d->reserved && !m->over)
         return give_reserved(m, rank);
     if (d->holds)
-        train_ledger_release(m->ledger, d->block);
+        downpour_ledger_release(m->ledger, d->block);
     d->holds = d->reserved = false;
     d->state = call->kind == TRAIN_CALL_BYE ? DESK_GONE : DESK_WAITS;
     if (call->kind == TRAIN_CALL_CONTINUE && !m->over)
@@ -503,7 +504,7 @@ float *train_manager_centre(struct train_manager *m)
     return m->centre;
 }
 
-base_status train_manager_open(struct train_team *team, struct train_ledger *ledger,
+base_status train_manager_open(struct train_team *team, struct downpour_ledger *ledger,
                                const struct train_rules *rules, size_t floats,
                                struct train_manager **manager_p)
 {
@@ -558,7 +559,7 @@ base_status train_manager_begin(struct train_manager *m, bool computes)
         d->block = (uint32_t)rank % m->ledger->round.blocks;
         d->holds = d->reserved =
             d->state != DESK_GONE &&
-            train_ledger_reserve(m->ledger, id_of(m, rank), d->block, base_now());
+            downpour_ledger_reserve(m->ledger, id_of(m, rank), d->block, base_now());
         if (rank > 0)
             listen(m, rank);
     }
@@ -570,9 +571,9 @@ out:
     return st;
 }
 
-struct train_ledger_counts train_manager_counts(struct train_manager *m)
+struct downpour_ledger_counts train_manager_counts(struct train_manager *m)
 {
-    struct train_ledger_counts counts;
+    struct downpour_ledger_counts counts;
 
     base_mutex_lock(&m->lock);
     counts = m->ledger->counts;

@@ -137,9 +137,11 @@ struct train_holds *train_session_places(const struct train_session *s)
 {
     int size = s->team.exchange.size;
     struct train_holds *places = base_calloc((size_t)size, sizeof *places);
-    struct train_placing placing = {.options = s->options, .size = size};
+    struct train_placing placing = {.options = s->options, .size = size, .graph = s->state.graph};
 
     train_state_sizes(&s->state, placing.floats);
+    if (s->task->sweeps != NULL)
+        placing.stays = s->task->sweeps->rotation->stays(s);
     for (int rank = 0; rank < size; rank++)
         train_strategy_place(s->strategy, &placing, rank, &places[rank]);
     return places;
@@ -157,6 +159,16 @@ out:
     return st;
 }
 
+/* The model that `text` is, and what the strategy keeps beside its weights. */
+static base_status describe(struct train_session *s, const char *text)
+{
+    base_status st = s->task->describe(s, text);
+
+    if (st == BASE_OK && s->strategy->extras != NULL)
+        s->state.extras = s->strategy->extras(s->options);
+    return st;
+}
+
 base_status train_session_create(struct train_session *s)
 {
     const struct train_job *job = s->job;
@@ -171,12 +183,12 @@ base_status train_session_create(struct train_session *s)
         TRY(train_run_open(job->runs_dir, job->resume, &s->run));
         TRY(train_run_lock(&s->run, 0));
         TRY(train_run_about(&s->run, &resumed));
-        TRY(s->task->describe(s, resumed.model));
+        TRY(describe(s, resumed.model));
         TRY(open_resumed(s, &resumed));
     } else {
         if (job->run != NULL)
             TRY(check_name(s));
-        TRY(s->task->describe(s, NULL));
+        TRY(describe(s, NULL));
     }
     TRY(plan_steps(s));
     TRY(check_unfinished(s));
@@ -193,7 +205,7 @@ base_status train_session_follow(struct train_session *s, const char *model, con
 {
     base_status st = BASE_OK;
 
-    TRY(s->task->describe(s, model));
+    TRY(describe(s, model));
     TRY(plan_steps(s));
     s->kernels = base_strdup(kernels);
 out:
@@ -236,10 +248,11 @@ static void announce(const struct train_session *s)
     s->task->announce(s);
     if (train_job_is_auto(s->job))
         base_info("strategy %s (auto): %s", s->strategy->name,
-                  train_strategy_auto(s->task, s->team.worker != NULL).why);
+                  train_strategy_auto(s->task, s->job->model, s->team.worker != NULL).why);
     train_memory_text(&s->memory, locals, TOLD, &parts);
-    base_info("memory %sB a worker: %s", base_scaled(train_memory_part(&s->memory, locals)).text,
-              parts.text);
+    if (parts.length > 0) /* a task may have no bytes to tell of */
+        base_info("memory %sB a worker: %s",
+                  base_scaled(train_memory_part(&s->memory, locals)).text, parts.text);
     base_str_fini(&parts);
 }
 

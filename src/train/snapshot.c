@@ -10,7 +10,7 @@ static base_status allocate(struct train_snapshot *kept, const struct train_stat
     base_status st = BASE_OK;
 
     TRY(base_tensor(s->floats, sizeof(float), "the kept weights", &kept->weights));
-    for (int i = 0; i < s->optimiser->slots; i++)
+    for (int i = 0; i < train_state_buffers(s, TRAIN_SLOTS); i++)
         TRY(base_tensor(s->floats, sizeof(float), "the kept optimiser state", &kept->slots[i]));
     TRY(base_tensor(s->stat_floats, sizeof(float), "the kept statistics", &kept->statistics));
     kept->tracked = base_calloc(s->stats, sizeof *kept->tracked);
@@ -30,7 +30,7 @@ base_status train_snapshot_take(struct train_snapshot *kept, const struct train_
     if (kept->tracked == NULL)
         TRY(allocate(kept, s));
     copy(kept->weights, s->weights, s->floats);
-    for (int i = 0; i < s->optimiser->slots; i++)
+    for (int i = 0; i < train_state_buffers(s, TRAIN_SLOTS); i++)
         copy(kept->slots[i], s->slots[i], s->floats);
     copy(kept->statistics, s->statistics, s->stat_floats);
     memcpy(kept->tracked, s->tracked, s->stats * sizeof *kept->tracked);
@@ -44,7 +44,7 @@ void train_snapshot_restore(const struct train_snapshot *kept, struct train_stat
     if (kept->tracked == NULL)
         return;
     copy(s->weights, kept->weights, s->floats);
-    for (int i = 0; i < s->optimiser->slots; i++)
+    for (int i = 0; i < train_state_buffers(s, TRAIN_SLOTS); i++)
         copy(s->slots[i], kept->slots[i], s->floats);
     copy(s->statistics, kept->statistics, s->stat_floats);
     memcpy(s->tracked, kept->tracked, s->stats * sizeof *s->tracked);
@@ -54,7 +54,7 @@ void train_snapshot_restore(const struct train_snapshot *kept, struct train_stat
 void train_snapshot_fini(struct train_snapshot *kept)
 {
     base_free(kept->weights);
-    for (int i = 0; i < NN_MAX_SLOTS; i++)
+    for (int i = 0; i < TRAIN_MAX_SLOTS; i++)
         base_free(kept->slots[i]);
     base_free(kept->statistics);
     base_free(kept->tracked);

@@ -8,7 +8,7 @@
 #include "train/state.h"
 
 struct train_snapshot { /* starts as zeros: empty */
-    float *weights, *slots[NN_MAX_SLOTS], *statistics;
+    float *weights, *slots[TRAIN_MAX_SLOTS], *statistics;
     int64_t *tracked;
     struct train_position position;
 };

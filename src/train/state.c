@@ -73,13 +73,19 @@ void train_state_fini(struct train_state *state)
 
 int train_state_buffers(const struct train_state *state, enum train_group group)
 {
-    return group == TRAIN_SLOTS ? state->optimiser->slots : 1;
+    int extras = 0;
+
+    if (group != TRAIN_SLOTS)
+        return 1;
+    while (state->extras != NULL && state->extras[extras] != NULL)
+        extras++;
+    return state->optimiser->slots + extras;
 }
 
 void train_state_sizes(const struct train_state *state, uint64_t size[TRAIN_GROUPS])
 {
     size[TRAIN_WEIGHTS] = state->floats;
-    size[TRAIN_SLOTS] = state->optimiser->slots > 0 ? state->floats : 0;
+    size[TRAIN_SLOTS] = train_state_buffers(state, TRAIN_SLOTS) > 0 ? state->floats : 0;
     size[TRAIN_STATISTICS] = state->stat_floats;
 }
 
@@ -337,7 +343,8 @@ bool train_state_finite(const struct train_state *state)
 
 bool train_state_is_whole(const struct train_state *state)
 {
-    return state->weights != NULL && (state->optimiser->slots == 0 || state->slots[0] != NULL);
+    return state->weights != NULL &&
+           (train_state_buffers(state, TRAIN_SLOTS) == 0 || state->slots[0] != NULL);
 }
 
 static void add_hold(struct train_holds *holds, enum train_group group, size_t from, size_t count,

@@ -31,10 +31,14 @@ struct train_position {
     int64_t best_step, stale_epochs;
 };
 
+/* Slots are the optimiser's, then *extras*: buffers of the weights' layout that the strategy keeps.
+ */
+enum { TRAIN_MAX_EXTRAS = 2, TRAIN_MAX_SLOTS = NN_MAX_SLOTS + TRAIN_MAX_EXTRAS };
+
 /* Memory for a range of a group: of the weights one buffer, of the slots one for each. */
 struct train_part {
     size_t from, count;
-    float *buffers[NN_MAX_SLOTS];
+    float *buffers[TRAIN_MAX_SLOTS];
 };
 
 struct train_parts {
@@ -50,16 +54,20 @@ struct train_extent {
 struct train_state {
     const struct nn_graph *graph; /* of a network; NULL: the tensors are all there is to know */
     const struct nn_optimiser *optimiser;
-    size_t floats;   /* of each weight-like buffer, wherever it is */
+    const char *const *extras; /* names of them in checkpoints, NULL-ended; NULL: there are none */
+    size_t floats;             /* of each weight-like buffer, wherever it is */
     size_t compared; /* the first of them: what comes after follows from these (train/compare.c) */
     size_t stat_floats, stats; /* floats of the running statistics, and tensors of them */
     uint64_t parameters;
     struct train_extent *tensors; /* of the weights, in the order of the file */
     size_t tensor_count;
-    float *weights, *slots[NN_MAX_SLOTS], *statistics;
+    float *weights, *slots[TRAIN_MAX_SLOTS], *statistics;
     struct train_parts parts[TRAIN_GROUPS]; /* of a group that is held in parts */
     int64_t *tracked; /* PyTorch's num_batches_tracked, one for each statistics tensor */
     struct train_position position;
+    /* Samples after the cursor that are in the weights nevertheless: a strategy whose workers take
+     * blocks was left half-way, and goes on with the others. Such a state is never saved. */
+    int64_t ahead;
     /* After a step that a lost worker ended half-way: what this worker has, at which versions.
      * Empty: all of its memory, at the position. The strategy that ran the step fills it. */
     struct train_holds claims;
@@ -129,7 +137,7 @@ base_status train_state_load_position(struct train_state *state,
                                       const struct store_checkpoint *checkpoint);
 /* All tensors of it, which `carrier` takes to where they are held; what is missing or has another
  * shape is an error. The slots are left alone, with a warning, when the checkpoint's optimiser is
- * another one. */
+ * another one; extras that one side does not know, with a message. */
 base_status train_state_load(struct train_state *state, const struct model_carrier *carrier,
                              const struct store_checkpoint *checkpoint);
 

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "store/safetensors.h"
 #include "train/state.h"
 
 #define SLOTS_FILE "state.safetensors"
@@ -22,14 +23,24 @@ static struct model_weights weights_of(const struct train_state *state,
                                   .tracked = state->tracked};
 }
 
+/* Names of all slots: those of the optimiser, then the extras. */
+static void name_slots(const struct train_state *state, const char *names[TRAIN_MAX_SLOTS])
+{
+    for (int i = 0; i < train_state_buffers(state, TRAIN_SLOTS); i++)
+        names[i] = i < state->optimiser->slots ? state->optimiser->slot_names[i]
+                                               : state->extras[i - state->optimiser->slots];
+}
+
 static struct model_slots slots_of(const struct train_state *state,
-                                   const struct model_carrier *carrier)
+                                   const struct model_carrier *carrier, const char *const *names,
+                                   int first, int count)
 {
     return (struct model_slots){.graph = state->graph,
                                 .carrier = carrier,
-                                .count = state->optimiser->slots,
-                                .names = state->optimiser->slot_names,
-                                .at = state->slots};
+                                .first = first,
+                                .count = count,
+                                .names = names + first,
+                                .at = state->slots + first};
 }
 
 json_t *train_position_to_json(const struct train_position *p)
@@ -47,8 +58,11 @@ base_status train_state_write(const struct train_state *state, const struct mode
 {
     base_status st = BASE_OK;
     struct model_weights weights = weights_of(state, carrier);
-    struct model_slots slots = slots_of(state, carrier);
+    const char *names[TRAIN_MAX_SLOTS] = {NULL};
+    struct model_slots slots =
+        slots_of(state, carrier, names, 0, train_state_buffers(state, TRAIN_SLOTS));
 
+    name_slots(state, names);
     TRY(model_weights_write(&weights, store_save_path(save, MODEL_WEIGHTS_FILE)));
     TRY(model_slots_write(&slots, store_save_path(save, SLOTS_FILE)));
 out:
@@ -132,12 +146,12 @@ base_status train_state_load_weights(struct train_state *state, const struct mod
 
 /* The slots mean nothing to another optimiser. */
 static base_status load_slots(struct train_state *state, const struct model_carrier *carrier,
-                              const struct store_checkpoint *checkpoint)
+                              const struct store_checkpoint *checkpoint, const char *path)
 {
-    struct model_slots slots = slots_of(state, carrier);
+    struct model_slots slots =
+        slots_of(state, carrier, state->optimiser->slot_names, 0, state->optimiser->slots);
     const char *optimiser = NULL;
     base_status st = BASE_OK;
-    char *path = NULL;
 
     TRY(base_json_string(checkpoint->manifest, "optimiser", &optimiser));
     if (strcmp(optimiser, state->optimiser->name) != 0) {
@@ -145,10 +159,65 @@ static base_status load_slots(struct train_state *state, const struct model_carr
                   state->optimiser->name);
         goto out;
     }
-    TRY(store_checkpoint_file(checkpoint, SLOTS_FILE, &path));
     TRY(model_slots_read(&slots, path));
 out:
-    base_free(path);
+    return st;
+}
+
+/* Is it a tensor "NAME.P" of the file? */
+static bool is_of(const struct store_tensor *tensor, const char *name)
+{
+    size_t length = strlen(name);
+
+    return strncmp(tensor->name, name, length) == 0 && tensor->name[length] == '.';
+}
+
+static bool has_slot(const struct store_file *file, const char *name)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < store_count(file); i++)
+        found |= is_of(store_at(file, i), name);
+    return found;
+}
+
+/* What a strategy has kept means nothing to another one. */
+static void tell_dropped(const struct train_state *state, const struct store_file *file,
+                         const char *path)
+{
+    size_t unknown = 0;
+
+    for (size_t i = 0; i < store_count(file); i++) {
+        bool known = !is_of(store_at(file, i), "strategy");
+
+        for (int e = 0; state->extras != NULL && state->extras[e] != NULL; e++)
+            known |= is_of(store_at(file, i), state->extras[e]);
+        unknown += !known;
+    }
+    if (unknown > 0)
+        base_info("%s has %zu tensors of another strategy, which are dropped", path, unknown);
+}
+
+static base_status load_extras(struct train_state *state, const struct model_carrier *carrier,
+                               const char *path)
+{
+    base_status st = BASE_OK;
+    const char *names[TRAIN_MAX_SLOTS] = {NULL};
+    struct store_file *file = NULL;
+
+    name_slots(state, names);
+    TRY(store_open(path, &file));
+    for (int i = state->optimiser->slots; i < train_state_buffers(state, TRAIN_SLOTS); i++) {
+        struct model_slots slot = slots_of(state, carrier, names, i, 1);
+
+        if (has_slot(file, names[i]))
+            TRY(model_slots_read(&slot, path));
+        else
+            base_info("%s has no %s, which starts at zero", path, names[i]);
+    }
+    tell_dropped(state, file, path);
+out:
+    store_close(file);
     return st;
 }
 
@@ -176,7 +245,10 @@ base_status train_state_load(struct train_state *state, const struct model_carri
     TRY(store_checkpoint_file(checkpoint, MODEL_WEIGHTS_FILE, &path));
     TRY(train_state_load_weights(state, carrier, path, false));
     TRY(train_state_load_position(state, checkpoint));
-    TRY(load_slots(state, carrier, checkpoint));
+    base_free(path);
+    TRY(store_checkpoint_file(checkpoint, SLOTS_FILE, &path));
+    TRY(load_slots(state, carrier, checkpoint, path));
+    TRY(load_extras(state, carrier, path));
 out:
     base_free(path);
     return st;

@@ -7,39 +7,22 @@
 #include "base/registry.h"
 #include "base/str.h"
 
-/* One "option=value". */
-static base_status set_option(const struct train_wire *wire, char *text, void *options)
-{
-    char *value = strchr(text, '=');
-    struct base_option row;
-
-    if (value != NULL)
-        *value++ = '\0';
-    if (base_option_find(wire->options, text, strlen(text), &row) < 0)
-        return base_fail(BASE_ERR_USAGE, "wire %s has no option '%s'", wire->name, text);
-    if (value == NULL)
-        return base_fail(BASE_ERR_USAGE, "wire %s: %s takes a value, %s=%s", wire->name, text, text,
-                         row.argument);
-    return base_prefix(base_option_set(&row, "", value, options), "wire %s", wire->name);
-}
-
 base_status train_wire_find(const char *text, struct train_wiring *wiring)
 {
     base_status st = BASE_OK;
-    char *copy = base_strdup(text), *rest = NULL, *name = strtok_r(copy, "/", &rest);
+    char *name = base_strndup(text, strcspn(text, "/")), *list = base_strdup(text);
+    const struct train_wire *wire = NULL;
 
     *wiring = (struct train_wiring){0};
-    TRY(base_registry_find("wire", name != NULL ? name : "", train_wire_registry, train_wire_count,
-                           &wiring->wire));
-    wiring->options = base_calloc(1, wiring->wire->options_size + 1);
-    if (wiring->wire->defaults != NULL)
-        memcpy(wiring->options, wiring->wire->defaults, wiring->wire->options_size);
-    for (char *at = strtok_r(NULL, "/", &rest); at != NULL; at = strtok_r(NULL, "/", &rest))
-        TRY(set_option(wiring->wire, at, wiring->options));
+    TRY(base_registry_find("wire", name, train_wire_registry, train_wire_count, &wire));
+    for (char *at = list, mark = ':'; (at = strchr(at, '/')) != NULL; mark = ',')
+        *at = mark; /* as options of a plug-in are written where it stands alone */
+    TRY(base_options_parse(wire->options, "wire", name, wire->defaults, wire->options_size, list,
+                           &wiring->options));
+    wiring->wire = wire;
 out:
-    if (st != BASE_OK)
-        train_wiring_fini(wiring);
-    base_free(copy);
+    base_free(list);
+    base_free(name);
     return st;
 }
 

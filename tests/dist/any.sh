@@ -36,7 +36,7 @@ PY
 
 expect 0 "$paceline" train "${job[@]}" --steps 8 --strategy single --run reference
 while read -r strategy workers unit; do
-    name=${strategy//[:=,]/-}-$workers
+    name=${strategy//[:=,\/]/-}-$workers
     # It writes, `single` loads: what both say of the test part, and the steps that follow.
     expect 0 "$paceline" train "${job[@]}" --steps 4 --strategy "$strategy" --workers "$workers" --run "$name" --json
     tested=$(/usr/bin/python3 -c "import json; print(json.load(open('out'))['test']['loss'])")

@@ -2,36 +2,105 @@
  *
  * Local SGD (Stich 2019): every worker trains alone for k steps on its shares, then all average
  * their weights, each by its share of the samples: a round. `warmup` steps at the beginning are
- * averaged one by one (post-local SGD, Lin et al. 2020). With `outer-lr` the round's mean change is
- * a gradient for an outer Nesterov step (DiLoCo, Douillard et al. 2023) whose velocity begins at
- * zero with every view. What is committed is the last round: a lost worker costs the steps since
- * then, which the others do again.
+ * averaged one by one (post-local SGD, Lin et al. 2020); with k=auto rounds grow as the learning
+ * rate falls (the quadratic rule of Gu et al. 2024). With `outer-lr` the round's mean change is a
+ * gradient for an outer Nesterov step (DiLoCo, Douillard et al. 2023). With `wire` the changes
+ * since the last round travel, compressed, with error feedback (train/mean.h), in place of weights.
+ * What is committed is the last round: a lost worker costs the steps since then, which the others
+ * do again. Outer velocity and residuals are extras of the state, so they outlive views and are
+ * saved.
  */
+#include <math.h>
+#include <string.h>
+
 #include "base/mem.h"
+#include "train/mean.h"
 #include "train/memory.h"
 #include "train/snapshot.h"
 #include "train/step.h"
 
 struct options {
-    int64_t k, warmup;
-    double outer_lr, outer_momentum;
+    int64_t k; /* 0: auto */
+    int64_t base, warmup;
+    double alpha, outer_lr, outer_momentum;
+    const char *wire; /* NULL: weights are averaged as they are */
     bool slots;
 };
 
 struct local_sgd {
     struct train_snapshot round;  /* the state after the last round */
     struct train_outcome outcome; /* of this worker's shares since then */
-    float *velocity;              /* of the outer step; NULL: there is none */
-    int64_t steps, rounds;        /* that this worker has done */
+    int64_t due;                  /* k=auto: the step that ends the round */
+    struct train_wiring wiring;
+    struct train_mean mean;
+    float *velocity;       /* of the outer step; NULL: there is none */
+    float *residual;       /* of the wire; NULL: there is none */
+    int64_t steps, rounds; /* that this worker has done */
 };
+
+static const int64_t MOST_STEPS = 1000000; /* of a round */
+
+/* ---- options ---- */
+
+#define VELOCITY "strategy.outer_velocity"
+#define RESIDUAL "strategy.residual"
+
+/* Does the wire leave residuals? */
+static bool local_sgd_is_lossy(const struct options *o)
+{
+    struct train_wiring wiring = {0};
+    bool lossy =
+        o->wire != NULL && train_wire_find(o->wire, &wiring) == BASE_OK && !wiring.wire->exact;
+
+    train_wiring_fini(&wiring);
+    return lossy;
+}
+
+static const char *const *local_sgd_extras(const void *options)
+{
+    static const char *const velocity[] = {VELOCITY, NULL}, *const residual[] = {RESIDUAL, NULL};
+    static const char *const both[] = {VELOCITY, RESIDUAL, NULL};
+    const struct options *o = options;
+
+    if (o->outer_lr > 0)
+        return local_sgd_is_lossy(o) ? both : velocity;
+    return local_sgd_is_lossy(o) ? residual : NULL;
+}
+
+static base_status local_sgd_check(const void *options)
+{
+    const struct options *o = options;
+    struct train_wiring wiring = {0};
+    base_status st = o->wire != NULL ? train_wire_find(o->wire, &wiring) : BASE_OK;
+
+    train_wiring_fini(&wiring);
+    return st;
+}
 
 static void local_sgd_memory(const struct train_memory_question *q, struct train_memory *m)
 {
     const struct options *options = q->options;
-    int velocities = options->outer_lr > 0;
+    int extras = (options->outer_lr > 0) + local_sgd_is_lossy(options);
+    struct train_wiring wiring = {0};
 
+    m->of[TRAIN_MEMORY_SLOTS].own += extras * q->sizes->weights;
     m->of[TRAIN_MEMORY_SPARE].own +=
-        (1 + q->sizes->slots + velocities) * q->sizes->weights + q->sizes->statistics;
+        (1 + q->sizes->slots + extras) * q->sizes->weights + q->sizes->statistics;
+    if (options->wire != NULL && train_wire_find(options->wire, &wiring) == BASE_OK)
+        m->of[TRAIN_MEMORY_COMMUNICATION].own += train_mean_memory(
+            &wiring, (size_t)(q->sizes->weights / sizeof(float)), q->seat.workers);
+    train_wiring_fini(&wiring);
+}
+
+/* ---- views ---- */
+
+/* An extra of the state; NULL: the options do not ask for it. */
+static float **local_sgd_extra(struct train_session *s, const char *name)
+{
+    for (int i = 0; s->state.extras != NULL && s->state.extras[i] != NULL; i++)
+        if (strcmp(s->state.extras[i], name) == 0)
+            return &s->state.slots[s->state.optimiser->slots + i];
+    return NULL;
 }
 
 static base_status local_sgd_open(struct train_session *s)
@@ -39,9 +108,14 @@ static base_status local_sgd_open(struct train_session *s)
     base_status st = BASE_OK;
     const struct options *options = s->options;
     struct local_sgd *state = s->strategy_state;
+    float **velocity = local_sgd_extra(s, VELOCITY), **residual = local_sgd_extra(s, RESIDUAL);
 
-    if (options->outer_lr > 0)
-        TRY(base_tensor(s->state.floats, sizeof(float), "the outer velocity", &state->velocity));
+    state->velocity = velocity != NULL ? *velocity : NULL;
+    state->residual = residual != NULL ? *residual : NULL;
+    if (options->wire == NULL)
+        goto out;
+    TRY(train_wire_find(options->wire, &state->wiring));
+    TRY(train_mean_open(&state->mean, &s->team, &state->wiring, state->residual, s->state.floats));
 out:
     return st;
 }
@@ -51,9 +125,35 @@ static void local_sgd_close(struct train_session *s)
     struct local_sgd *state = s->strategy_state;
 
     train_snapshot_fini(&state->round);
-    base_free(state->velocity);
-    state->velocity = NULL;
+    train_mean_close(&state->mean);
+    train_wiring_fini(&state->wiring);
 }
+
+/* Rank 0 saves the mean of all residuals in place of its own, from where its gradients were. */
+static base_status local_sgd_saving(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    struct local_sgd *state = s->strategy_state;
+    float *mean = s->team.exchange.mine + TRAIN_HEAD;
+
+    if (state->residual == NULL || s->team.exchange.size == 1)
+        goto out;
+    TRY(train_mean_of_residuals(&state->mean, mean, s->state.position.step));
+    if (train_team_leads(&s->team))
+        *local_sgd_extra(s, RESIDUAL) = mean;
+out:
+    return st;
+}
+
+static void local_sgd_saved(struct train_session *s)
+{
+    struct local_sgd *state = s->strategy_state;
+
+    if (state->residual != NULL)
+        *local_sgd_extra(s, RESIDUAL) = state->residual;
+}
+
+/* ---- rounds ---- */
 
 static void local_sgd_outer_step(const struct train_session *s)
 {
@@ -69,6 +169,29 @@ static void local_sgd_outer_step(const struct train_session *s)
         velocity[i] = momentum * velocity[i] + change;
         weights[i] = before[i] - lr * (change + momentum * velocity[i]);
     }
+}
+
+/* In place of averaged weights: those of the last round and the mean change since then. */
+static base_status local_sgd_average_changes(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    struct local_sgd *state = s->strategy_state;
+    const float *before = state->round.weights;
+    float *change = s->team.exchange.mine + TRAIN_HEAD; /* the gradients are used up */
+    float *weights = s->state.weights;
+    size_t floats = s->state.floats;
+
+    if (!train_state_finite(&s->state))
+        TRY(base_fail(BASE_ERR_DIVERGED,
+                      "the weights are no longer finite; try a lower --lr or --clip 1"));
+    for (size_t i = 0; i < floats; i++)
+        change[i] = weights[i] - before[i];
+    TRY(train_mean_run(&state->mean, change, (uint32_t)state->outcome.seen, &s->fault,
+                       s->team.exchange.step));
+    for (size_t i = 0; i < floats; i++)
+        weights[i] = before[i] + change[i];
+out:
+    return st;
 }
 
 static base_status local_sgd_average(struct train_exchange *x, float share, float *of, size_t count)
@@ -87,7 +210,10 @@ static base_status local_sgd_average_models(struct train_session *s, float share
     struct train_exchange *x = &s->team.exchange;
     size_t floats = s->state.floats;
 
-    TRY(local_sgd_average(x, share, s->state.weights, floats));
+    if (options->wire != NULL)
+        TRY(local_sgd_average_changes(s));
+    else
+        TRY(local_sgd_average(x, share, s->state.weights, floats));
     for (int i = 0; options->slots && i < s->state.optimiser->slots; i++)
         TRY(local_sgd_average(x, share, s->state.slots[i], floats));
     TRY(local_sgd_average(x, share, s->state.statistics, s->state.stat_floats));
@@ -97,11 +223,30 @@ out:
     return st;
 }
 
+/* Steps of a round at the learning rate of the step that begins it: (alpha / lr)², at least `base`.
+ * Without an alpha it is `base` at --lr. While the learning rate rises it is `base`, too: a low
+ * rate that comes before the high ones is no reason to drift apart. */
+static int64_t local_sgd_period(const struct train_session *s)
+{
+    const struct options *options = s->options;
+    int64_t step = s->state.position.step;
+    double alpha = options->alpha > 0 ? options->alpha : s->job->lr * sqrt((double)options->base);
+    double lr = train_step_lr(s, step);
+    double steps = pow(alpha / lr, 2) * (1 + 1e-9); /* 8 and not 7.99… */
+
+    if (train_step_lr(s, step + 1) > lr || steps < (double)options->base)
+        return options->base;
+    return steps < (double)MOST_STEPS ? (int64_t)steps : MOST_STEPS;
+}
+
 static base_status local_sgd_begin_round(struct train_session *s)
 {
+    const struct options *options = s->options;
     struct local_sgd *state = s->strategy_state;
 
     state->outcome = (struct train_outcome){0};
+    if (options->k == 0)
+        state->due = s->state.position.step + local_sgd_period(s);
     return train_snapshot_take(&state->round, &s->state);
 }
 
@@ -154,9 +299,12 @@ out:
 static bool local_sgd_round_is_due(const struct train_session *s)
 {
     const struct options *options = s->options;
+    const struct local_sgd *state = s->strategy_state;
     int64_t step = s->state.position.step;
 
-    return step <= options->warmup || step % options->k == 0;
+    if (step <= options->warmup)
+        return true;
+    return options->k > 0 ? step % options->k == 0 : step >= state->due;
 }
 
 static base_status local_sgd_leg(struct train_session *s, int64_t goal)
@@ -194,10 +342,18 @@ static json_t *local_sgd_figures(const struct train_session *s)
 
 #define AT(field) offsetof(struct options, field)
 
+static const char *const automatic[] = {"auto", NULL};
+
 /* clang-format off */
 static const struct base_option table[] = {
-    {.name = "k", .argument = "N", .kind = BASE_INT, .offset = AT(k), .min = 1, .max = 1e6,
-     .live = true, .help = "steps between averages"},
+    {.name = "k", .argument = "N", .kind = BASE_INT, .offset = AT(k), .max = 1e6, .names = automatic,
+     .live = true, .help = "steps between averages; more as the learning rate falls"},
+    {.name = "base", .argument = "N", .kind = BASE_INT, .offset = AT(base), .min = 1, .max = 1e6,
+     .help = "k=auto: the fewest steps between averages"},
+    {.name = "alpha", .argument = "X", .kind = BASE_REAL, .offset = AT(alpha), .max = 1e3,
+     .help = "k=auto: (alpha / learning rate)^2 steps; 0: base steps at --lr"},
+    {.name = "wire", .argument = "NAME[/O=V]", .kind = BASE_TEXT, .offset = AT(wire),
+     .registry = train_wire_registry, .help = "format in which the changes of weights travel"},
     {.name = "warmup", .argument = "N", .kind = BASE_INT, .offset = AT(warmup), .max = 1e12,
      .help = "steps at the beginning that are averaged each"},
     {.name = "slots", .kind = BASE_FLAG, .offset = AT(slots),
@@ -217,8 +373,14 @@ const struct train_strategy train_strategy_local_sgd = {
     .least = 1,
     .options = table,
     .options_size = sizeof(struct options),
-    .defaults = &(const struct options){.k = 8, .outer_momentum = 0.9},
-    .examples = (const char *const[]){"k=1", "k=4,warmup=2,slots", "k=4,outer-lr=0.7", NULL},
+    .defaults = &(const struct options){.k = 8, .base = 8, .outer_momentum = 0.9},
+    .examples =
+        (const char *const[]){"k=1", "k=4,warmup=2,slots", "k=4,outer-lr=0.7", "k=4,wire=int8",
+                              "k=auto,base=2,outer-lr=0.7,wire=topk/share=0.1", NULL},
+    .check = local_sgd_check,
+    .extras = local_sgd_extras,
+    .saving = local_sgd_saving,
+    .saved = local_sgd_saved,
     .memory = local_sgd_memory,
     .figures = local_sgd_figures,
     .state_size = sizeof(struct local_sgd),

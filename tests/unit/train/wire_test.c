@@ -130,7 +130,8 @@ static void test_bad_texts(void **state)
                                         "topk/share=2",
                                         "topk/share",
                                         "topk/size=3",
-                                        "topk:share=0.1"};
+                                        "topk:share=0.1",
+                                        "topk,share=0.1"};
     struct train_wiring wiring;
 
     (void)state;
