@@ -9,7 +9,7 @@
 
 /* A block is late when it takes this many times as long as the median of its peers. What is less
  * than NOISE seconds beyond the median is no delay: processes of a busy machine wait that long. */
-static const double LATE = 2, NOISE = 0.2;
+static const double LATE = 2, NOISE = 1;
 enum {
     REFUSALS = 3, /* of one block; then it is not the worker that is wrong */
     MOST_LATE = 1024,
