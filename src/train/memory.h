@@ -53,6 +53,7 @@ struct train_sizes {
     double tensor;      /* the largest: what saving needs room for */
     double lent[2];     /* room to lend gradients alone, or [1] weights, too (train/pool.h) */
     int samples;        /* computed at once */
+    const struct nn_graph *graph; /* the model */
 };
 
 /* Where a worker is. */

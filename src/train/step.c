@@ -66,6 +66,13 @@ out:
     return st;
 }
 
+bool train_loss_diverged(struct train_session *s, double loss)
+{
+    if (s->first_loss == 0)
+        s->first_loss = fmax(1, loss);
+    return !isfinite(loss) || loss > DIVERGED * s->first_loss;
+}
+
 base_status train_step_judge(struct train_session *s, const struct train_step *step)
 {
     double loss;
@@ -74,9 +81,7 @@ base_status train_step_judge(struct train_session *s, const struct train_step *s
     if (step->outcome.seen == 0)
         return BASE_OK;
     loss = step->outcome.loss_sum / (double)step->outcome.seen;
-    if (s->first_loss == 0)
-        s->first_loss = fmax(1, loss);
-    if (isfinite(loss) && loss <= DIVERGED * s->first_loss)
+    if (!train_loss_diverged(s, loss))
         return BASE_OK;
     if (s->saved_step >= 0)
         snprintf(saved, sizeof saved, "; the checkpoint of step %" PRId64 " is kept",

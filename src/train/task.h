@@ -79,9 +79,9 @@ struct train_choice {
 
 /* Samples of the training part that one worker computes whole, in this order. */
 struct train_block {
-    int64_t epoch; /* whose augmentation they get */
-    const uint32_t *ids;
-    size_t count;
+    int64_t epoch;       /* whose augmentation they get */
+    const uint32_t *ids; /* NULL: those of the epoch's order from `from` on */
+    size_t from, count;
     uint32_t batch; /* computed at once; at most this worker's largest share of a batch */
 };
 

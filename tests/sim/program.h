@@ -18,4 +18,8 @@ struct sim_program {
 extern const struct sim_program *const sim_program_registry[];
 extern const size_t sim_program_count;
 
+/* The strategy of every training: "NAME", with one of its examples, or "NAME:options". NULL: it is
+ * drawn. */
+extern const char *sim_wanted_strategy;
+
 #endif

@@ -18,6 +18,7 @@
 #include "store/checkpoint.h"
 
 static struct train_job plan; /* of this history */
+const char *sim_wanted_strategy;
 
 static base_status train_run(struct cluster_worker *worker, const json_t *description,
                              json_t **result_p)
@@ -43,16 +44,23 @@ static const char WHOLE_WIRE[] = "k=auto,base=2,wire=fp32";
 /* A round that goes on without a block leaves its samples out; this one waits for all. */
 static const char PATIENT_QUORUM[] = "quorum=0.6,grace=1000000";
 
+/* Not one with stages: it computes layers itself, and the model that counts has none to compute. */
 static char *draw_strategy(void)
 {
-    const struct train_strategy *all[64], *s;
+    const struct train_strategy *all[64] = {0}, *s;
     uint32_t count = 0, examples = 0;
     const char *options = "";
 
     for (size_t i = 0; i < train_strategy_count; i++)
-        if (!train_strategy_registry[i]->alone && !train_strategy_registry[i]->sweeps)
+        if (!train_strategy_registry[i]->alone && !train_strategy_registry[i]->sweeps &&
+            train_strategy_registry[i]->stages == NULL)
             all[count++] = train_strategy_registry[i];
     s = all[sim_random(count)];
+    for (uint32_t i = 0; sim_wanted_strategy != NULL && i < count; i++)
+        if (strcmp(all[i]->name, sim_wanted_strategy) == 0)
+            s = all[i];
+    if (sim_wanted_strategy != NULL && strchr(sim_wanted_strategy, ':') != NULL)
+        return base_strdup(sim_wanted_strategy);
     while (s->examples != NULL && s->examples[examples] != NULL)
         examples++;
     if (examples > 0)
