@@ -235,6 +235,7 @@ static void apply_log(struct train_server *v)
            has_pushes(v, &v->log[done])) {
         update(v, &v->log[done]);
         count_entry(v, &v->log[done]);
+        v->applied_log[v->log[done].number % (uint64_t)v->size] = v->log[done];
         v->applied = v->log[done++].number;
     }
     v->log_count -= done;
@@ -270,6 +271,21 @@ void train_server_learn(struct train_server *v, const struct train_log_entry *en
     for (int i = 0; i < count; i++)
         insert(v, &entries[i]);
     apply_log(v);
+}
+
+int train_server_known(const struct train_server *v, struct train_log_entry **entries_p)
+{
+    struct train_log_entry *entries =
+        base_calloc((size_t)v->size + (size_t)v->log_count, sizeof *entries);
+    int count = 0;
+
+    for (int i = 0; v->applied_log != NULL && i < v->size; i++)
+        if (v->applied_log[i].number > 0)
+            entries[count++] = v->applied_log[i];
+    for (int i = 0; i < v->log_count; i++)
+        entries[count++] = v->log[i];
+    *entries_p = entries;
+    return count;
 }
 
 /* ---- server 0 ---- */
@@ -527,8 +543,9 @@ void train_server_land(struct train_server *v)
     struct train_state *state = &v->session->state;
 
     for (int i = 0; i < v->slice_count; i++)
-        memcpy(state->weights + v->slices[i].from, v->slices[i].weights,
-               v->slices[i].count * sizeof(float));
+        if (v->slices[i].weights != NULL) /* the server was opened */
+            memcpy(state->weights + v->slices[i].from, v->slices[i].weights,
+                   v->slices[i].count * sizeof(float));
     train_progress_position(&v->progress, &state->position);
 }
 
@@ -555,6 +572,7 @@ base_status train_server_open(struct train_server *v, struct train_session *s, i
         train_ledger_done(&v->progress.ledger, done[i]);
     v->sequencer.number = v->sequencer.durable = number;
     train_sequencer_init(&v->sequencer, s->plan.batch, p->cursor, end, done, done_count);
+    v->applied_log = base_calloc((size_t)x->size, sizeof *v->applied_log);
     v->slice_count = train_server_slices(s->state.floats, x->rank, servers, v->slices);
     for (int i = 0; i < v->slice_count; i++) {
         struct train_slice *slice = &v->slices[i];

@@ -114,6 +114,10 @@ struct train_server {
     struct train_outline outlines[COMM_MAX_WORKERS]; /* … and what it is */
     struct train_log_entry *log;                     /* known and not applied, first to last */
     int log_count;
+    /* The newest that were applied, as many as there are workers, by number modulo that. Another
+     * server may lack these and no older ones: a worker whose push is in an entry pulls the result
+     * from every server before it pushes again. */
+    struct train_log_entry *applied_log;
     uint64_t applied;
     struct train_progress progress;
     struct train_finished *told; /* steps that the journal has not been told of */
@@ -170,7 +174,9 @@ base_status train_server_read(struct train_server *server, uint64_t number, floa
 int train_server_take_told(struct train_server *server, struct train_finished **told_p,
                            struct train_staleness *staleness);
 
-/* After the thread's end: entries that other servers know of. Applies what follows on; the same
+/* After the thread's end: all entries that another server may lack; base_free. */
+int train_server_known(const struct train_server *server, struct train_log_entry **entries_p);
+/* The same: entries that other servers know of. Applies what follows on; the same
  * entries may come several times. */
 void train_server_learn(struct train_server *server, const struct train_log_entry *entries,
                         int count);

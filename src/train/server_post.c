@@ -318,6 +318,7 @@ void train_server_close(struct train_server *v)
     }
     base_free(v->inboxes);
     base_free(v->log);
+    base_free(v->applied_log);
     base_free(v->told);
     base_signal_fini(&v->changed);
     base_mutex_fini(&v->lock);

@@ -17,15 +17,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "nn/simd/simd.h"
+#include "train/client.h"
 #include "train/memory.h"
-#include "train/server.h"
 #include "train/settings.h"
 #include "train/step.h"
-
-enum { MAX_TASKS = 4 * COMM_MAX_WORKERS };
-
-/* Seconds that a worker waits for a server: others may compute or be stalled meanwhile. */
-static const double PATIENCE = 600;
 
 struct options {
     int64_t servers; /* 0: by the number of processes */
@@ -33,18 +28,13 @@ struct options {
 };
 
 struct ps {
-    struct train_server server;        /* of this process, if it serves */
-    bool serves;                       /* the struct above is one */
-    struct comm_task tasks[MAX_TASKS]; /* messages under way */
-    int task_count;
-    struct train_outline outline;  /* of the newest push */
-    struct train_call_body answer; /* of server 0 to it */
-    struct train_call_body heads[COMM_MAX_WORKERS], pull, bye;
-    struct train_slice slices[COMM_MAX_WORKERS][2]; /* that each server keeps */
-    int servers;
-    int64_t clock;   /* of this worker's pushes in this view */
-    uint64_t number; /* of the view's newest entry, at a meeting */
-    bool blocks;     /* the task serves blocks now */
+    struct train_server server; /* of this process, if it serves */
+    bool serves;                /* the struct above is one */
+    struct train_client client;
+    struct train_outline outline; /* of the newest push */
+    int64_t clock;                /* of this worker's pushes in this view */
+    uint64_t number;              /* of the view's newest entry, at a meeting */
+    bool blocks;                  /* the task serves blocks now */
 
     /* A leg under way, or one that ended half-way: its view and this worker's place in it. */
     bool dirty;
@@ -109,110 +99,6 @@ static void ps_memory(const struct train_memory_question *q, struct train_memory
     m->of[TRAIN_MEMORY_COMMUNICATION].own += q->seat.workers * kept + (q->seat.workers - 1) * slice;
 }
 
-/* ---- messages of this worker ---- */
-
-static struct comm_engine *ps_engine(const struct train_session *s)
-{
-    return s->team.exchange.size > 1 ? comm_group_engine(s->team.group) : NULL;
-}
-
-static struct comm_task *ps_task(struct ps *p)
-{
-    return &p->tasks[p->task_count++];
-}
-
-/* Until all messages of this worker have moved. */
-static base_status ps_wait(struct train_session *s)
-{
-    base_status st = BASE_OK;
-    struct ps *p = s->strategy_state;
-
-    for (int i = 0; i < p->task_count; i++)
-        TRY(comm_engine_wait(ps_engine(s), &p->tasks[i], base_now() + PATIENCE));
-    p->task_count = 0;
-out:
-    return st;
-}
-
-static void ps_send(struct train_session *s, int to, enum train_call call, const void *bytes,
-                    size_t count)
-{
-    comm_engine_send(ps_engine(s), to, COMM_CALLS, (uint32_t)call, bytes, count,
-                     ps_task(s->strategy_state));
-}
-
-static base_status ps_ask(struct train_session *s)
-{
-    struct ps *p = s->strategy_state;
-
-    p->pull = (struct train_call_body){.rank = s->team.exchange.rank};
-    if (p->serves) {
-        train_server_ask(&p->server);
-        return BASE_OK;
-    }
-    ps_send(s, 0, TRAIN_CALL_ASK, &p->pull, sizeof p->pull);
-    return ps_wait(s);
-}
-
-static base_status ps_take_answer(struct train_session *s)
-{
-    base_status st = BASE_OK;
-    struct ps *p = s->strategy_state;
-    enum train_category was = train_clock_enter(&s->clock, TRAIN_WAIT);
-
-    if (s->team.exchange.rank == 0)
-        TRY(train_server_wait_answer(&p->server, &p->answer));
-    else
-        comm_engine_receive(ps_engine(s), 0, COMM_BACKWARD, TRAIN_CALL_ANSWER, &p->answer,
-                            sizeof p->answer, ps_task(p));
-    TRY(ps_wait(s)); /* for the push, too: its gradients are written anew */
-    train_fault_at(&s->fault, "answer", p->answer.step + 1);
-    if (p->computing && p->answer.clock == p->clock)
-        s->samples += p->outline.block.count;
-    train_clock_enter(&s->clock, was);
-out:
-    return st;
-}
-
-/* The weights of entry `number` at least, from all servers. */
-static base_status ps_pull(struct train_session *s, uint64_t number)
-{
-    base_status st = BASE_OK;
-    struct ps *p = s->strategy_state;
-    enum train_category was = train_clock_enter(&s->clock, TRAIN_COMMUNICATE);
-    uint64_t read = UINT64_MAX, mine;
-
-    p->pull = (struct train_call_body){.rank = s->team.exchange.rank, .number = number};
-    for (int i = 0; i < p->servers; i++) {
-        const struct train_slice *slice = &p->slices[i][0];
-
-        if (i == s->team.exchange.rank)
-            continue;
-        ps_send(s, i, TRAIN_CALL_PULL, &p->pull, sizeof p->pull);
-        comm_engine_receive(ps_engine(s), i, COMM_BACKWARD, TRAIN_CALL_WEIGHTS, &p->heads[i],
-                            sizeof p->heads[i], ps_task(p));
-        comm_engine_receive(ps_engine(s), i, COMM_BACKWARD, TRAIN_CALL_FLOATS,
-                            s->state.weights + slice->from, slice->count * sizeof(float),
-                            ps_task(p));
-    }
-    train_fault_at(&s->fault, "pull", p->answer.step + 1);
-    if (p->serves)
-        TRY(train_server_read(&p->server, number, s->state.weights, &read));
-    TRY(ps_wait(s));
-    for (int i = 0; i < p->servers; i++) {
-        mine = i == s->team.exchange.rank ? read : p->heads[i].number;
-        read = mine < read ? mine : read;
-    }
-    if (read < number)
-        TRY(base_fail(BASE_ERR_INTERNAL, "weights of entry %llu where %llu was asked for",
-                      (unsigned long long)read, (unsigned long long)number));
-    p->outline.read = read;
-    s->tested = false;
-    train_clock_enter(&s->clock, was);
-out:
-    return st;
-}
-
 /* ---- a block ---- */
 
 /* What a worker pushes is clipped, not the sum: a server sees slices alone. Bounds of shares add up
@@ -232,7 +118,7 @@ static void ps_clip(struct train_session *s, const struct data_batch *batch)
 static base_status ps_prepare(struct train_session *s)
 {
     struct ps *p = s->strategy_state;
-    const struct train_call_body *a = &p->answer;
+    const struct train_call_body *a = &p->client.answer;
     const struct train_block block = {.epoch = s->state.position.epoch,
                                       .from = (size_t)a->block.from,
                                       .count = (size_t)a->block.count,
@@ -251,7 +137,7 @@ static base_status ps_compute(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct ps *p = s->strategy_state;
-    const struct train_call_body *a = &p->answer;
+    const struct train_call_body *a = &p->client.answer;
     struct train_step *step = &p->step;
 
     TRY(ps_prepare(s));
@@ -266,7 +152,7 @@ static base_status ps_compute(struct train_session *s)
     p->outline = (struct train_outline){.rank = s->team.exchange.rank,
                                         .shared = a->shared,
                                         .clock = p->clock++,
-                                        .read = p->outline.read,
+                                        .read = p->client.read,
                                         .block = a->block,
                                         .loss_sum = step->outcome.loss_sum,
                                         .correct = step->outcome.correct,
@@ -276,30 +162,6 @@ static base_status ps_compute(struct train_session *s)
                                         .news = train_settings_are_news(s)};
 out:
     return st;
-}
-
-static void ps_push(struct train_session *s)
-{
-    struct ps *p = s->strategy_state;
-    const float *gradients = s->team.exchange.mine + TRAIN_HEAD;
-    int64_t step = s->team.exchange.step;
-    int copies = p->servers > 1 ? 2 : 1;
-
-    train_fault_at(&s->fault, "combine", step);
-    p->pushed = true;
-    for (int i = 0; i < p->servers; i++) {
-        if (i != s->team.exchange.rank) {
-            ps_send(s, i, TRAIN_CALL_PUSH, &p->outline, sizeof p->outline);
-            for (int j = 0; j < copies; j++)
-                if (p->slices[i][j].count > 0)
-                    ps_send(s, i, TRAIN_CALL_FLOATS, gradients + p->slices[i][j].from,
-                            p->slices[i][j].count * sizeof(float));
-        }
-        train_fault_nth(&s->fault, "push", i, step);
-    }
-    if (p->serves)
-        train_server_push(&p->server, &p->outline, gradients);
-    train_fault_at(&s->fault, "update", step);
 }
 
 /* ---- a leg ---- */
@@ -324,7 +186,7 @@ static void ps_tell(struct train_session *s)
         p->told_clock = s->clock;
     }
     if (!p->serves && s->team.worker != NULL)
-        cluster_worker_step(s->team.worker, p->answer.step);
+        cluster_worker_step(s->team.worker, p->client.answer.step);
     base_free(told);
 }
 
@@ -332,21 +194,27 @@ static base_status ps_work(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct ps *p = s->strategy_state;
+    const struct train_call_body *a = &p->client.answer;
 
     p->told = base_now();
     p->told_clock = s->clock;
-    TRY(ps_ask(s));
+    TRY(train_client_ask(&p->client));
     for (;;) {
-        TRY(ps_take_answer(s));
+        TRY(train_client_answer(&p->client));
+        if (p->computing && a->clock == p->clock)
+            s->samples += p->outline.block.count;
         p->computing = false;
-        if (p->answer.diverged)
+        if (a->diverged)
             break;
-        TRY(ps_pull(s, p->answer.number));
+        TRY(train_client_pull(&p->client, a->number));
         ps_tell(s);
-        if (p->answer.over)
+        if (a->over)
             break;
         TRY(ps_compute(s));
-        ps_push(s);
+        train_fault_at(&s->fault, "combine", s->team.exchange.step);
+        p->pushed = true;
+        train_client_push(&p->client, &p->outline);
+        train_fault_at(&s->fault, "update", s->team.exchange.step);
     }
 out:
     return st;
@@ -381,6 +249,7 @@ static base_status ps_begin(struct train_session *s, int64_t goal)
     const struct train_exchange *x = &s->team.exchange;
     const struct train_position *at = &s->state.position;
     struct train_rules rules = options->rules;
+    int servers = ps_servers(options, x->size);
     int64_t end = at->cursor + (goal - at->step) * s->plan.batch;
 
     if (end > s->count[DATA_TRAIN])
@@ -390,20 +259,16 @@ static base_status ps_begin(struct train_session *s, int64_t goal)
     p->dirty = true;
     p->view = s->team.view.number;
     p->rank = x->rank;
-    p->task_count = 0;
     if (s->state.ahead == 0) /* all went back to a checkpoint */
         p->left_count = 0;
-    p->servers = ps_servers(options, x->size);
-    for (int i = 0; i < p->servers; i++)
-        train_server_slices(s->state.floats, i, p->servers, p->slices[i]);
     TRY(ps_share_left(s));
     if (x->size > 1)
         TRY(comm_engine_begin(s->team.group));
-    if (x->rank >= p->servers)
+    train_client_open(&p->client, s, servers, x->rank < servers ? &p->server : NULL);
+    if (x->rank >= servers)
         goto out;
     p->serves = true;
-    TRY(train_server_open(&p->server, s, p->servers, p->number, rules, end, p->left,
-                          p->left_count));
+    TRY(train_server_open(&p->server, s, servers, p->number, rules, end, p->left, p->left_count));
     train_server_count(&p->server, &p->unfinished);
     p->unfinished = (struct train_outcome){0};
     TRY(train_server_start(&p->server));
@@ -417,11 +282,7 @@ static base_status ps_end(struct train_session *s)
     base_status st = BASE_OK;
     struct ps *p = s->strategy_state;
 
-    p->bye = (struct train_call_body){.rank = s->team.exchange.rank};
-    for (int i = 0; i < p->servers; i++)
-        if (i != s->team.exchange.rank)
-            ps_send(s, i, TRAIN_CALL_BYE, &p->bye, sizeof p->bye);
-    TRY(ps_wait(s));
+    TRY(train_client_leave(&p->client));
     if (p->serves)
         TRY(train_server_finish(&p->server));
     if (s->team.exchange.size > 1)
@@ -433,7 +294,7 @@ out:
 static void ps_arrive(struct train_session *s)
 {
     struct ps *p = s->strategy_state;
-    const struct train_call_body *a = &p->answer;
+    const struct train_call_body *a = &p->client.answer;
     struct train_position *at = &s->state.position;
 
     at->step = a->step;
@@ -498,9 +359,9 @@ static base_status ps_leg(struct train_session *s, int64_t goal)
     TRY(ps_begin(s, goal));
     TRY(ps_work(s));
     TRY(ps_end(s));
-    if (p->answer.diverged) {
-        p->step.outcome =
-            (struct train_outcome){p->answer.loss_sum, p->answer.correct, p->answer.seen};
+    if (p->client.answer.diverged) {
+        p->step.outcome = (struct train_outcome){p->client.answer.loss_sum,
+                                                 p->client.answer.correct, p->client.answer.seen};
         st = train_step_judge(s, &p->step);
         if (st == BASE_OK)
             st = base_fail(BASE_ERR_DIVERGED, "the loss of another worker has diverged; try a "
@@ -557,29 +418,31 @@ static void ps_resolve(struct train_session *s, const struct train_progress *pro
 struct ps_note {
     uint32_t view, serves; /* view 0: this worker is in no leg */
     uint64_t applied;
-    int64_t entries; /* known and not applied */
+    int64_t entries; /* that another server may lack */
 };
 
-/* Every server learns what any of them knows of the log. */
+/* Every server learns what any of them knows of the log; `mine`: what this one does. */
 static base_status ps_share_logs(struct train_session *s, const struct ps_note *notes,
-                                 uint32_t view)
+                                 uint32_t view, const struct train_log_entry *mine)
 {
     base_status st = BASE_OK;
     struct ps *p = s->strategy_state;
-    bool learns = p->dirty && p->serves && p->view == view;
+    int rank = s->team.exchange.rank;
     struct train_log_entry *log = NULL;
 
     for (int i = 0; i < s->team.exchange.size; i++) {
-        if (notes[i].view != view || notes[i].entries == 0)
+        size_t count = (size_t)notes[i].entries;
+
+        if (notes[i].view != view || count == 0)
             continue;
-        if (notes[i].entries < 0 || notes[i].entries > COMM_MAX_WORKERS)
-            TRY(base_fail(BASE_ERR_DATA, "a log of %lld entries", (long long)notes[i].entries));
-        log = base_calloc((size_t)notes[i].entries, sizeof *log);
-        if (i == s->team.exchange.rank)
-            memcpy(log, p->server.log, (size_t)notes[i].entries * sizeof *log);
-        TRY(train_team_broadcast(&s->team, i, log, (size_t)notes[i].entries * sizeof *log));
-        if (learns && i != s->team.exchange.rank)
-            train_server_learn(&p->server, log, (int)notes[i].entries);
+        if (count > (size_t)2 * COMM_MAX_WORKERS)
+            TRY(base_fail(BASE_ERR_DATA, "a log of %zu entries", count));
+        log = base_calloc(count, sizeof *log);
+        if (i == rank)
+            memcpy(log, mine, count * sizeof *log);
+        TRY(train_team_broadcast(&s->team, i, log, count * sizeof *log));
+        if (p->dirty && p->serves && p->view == view && i != rank)
+            train_server_learn(&p->server, log, (int)count);
         base_free(log);
         log = NULL;
     }
@@ -619,20 +482,20 @@ static base_status ps_reconcile(struct train_session *s)
     struct ps *p = s->strategy_state;
     int size = s->team.exchange.size, source = -1;
     struct ps_note mine = {0}, *notes = base_calloc((size_t)size, sizeof *notes);
+    struct train_log_entry *known = NULL;
     uint32_t view = 0;
     uint64_t applied = 0;
 
     if (p->dirty)
-        mine = (struct ps_note){.view = p->view,
-                                .serves = p->serves,
-                                .applied = p->serves ? p->server.applied : 0,
-                                .entries = p->serves ? p->server.log_count : 0};
+        mine = (struct ps_note){.view = p->view, .serves = p->serves};
+    if (p->dirty && p->serves)
+        mine.entries = train_server_known(&p->server, &known);
     TRY(train_team_gather(&s->team, &mine, sizeof mine, notes));
     for (int i = 0; i < size; i++)
         view = notes[i].view > view ? notes[i].view : view;
     if (view == 0)
         goto out;
-    TRY(ps_share_logs(s, notes, view));
+    TRY(ps_share_logs(s, notes, view, known));
     mine.applied = p->dirty && p->serves && p->view == view ? p->server.applied : 0;
     TRY(train_team_gather(&s->team, &mine, sizeof mine, notes));
     for (int i = 0; i < size; i++)
@@ -649,6 +512,7 @@ static base_status ps_reconcile(struct train_session *s)
         train_server_land(&p->server);
     ps_claim(s, p->view == view && mine.applied == applied);
 out:
+    base_free(known);
     base_free(notes);
     return st;
 }
