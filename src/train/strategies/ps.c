@@ -145,6 +145,7 @@ static base_status ps_compute(struct train_session *s)
     p->pushed = false;
     TRY(train_step_compute(s, step));
     p->step_number = s->team.exchange.step;
+    train_fault_stall(&s->fault, (uint64_t)p->clock);
     if (step->batch.count != a->block.count)
         TRY(base_fail(BASE_ERR_INTERNAL, "%u samples of a block of %lld", step->batch.count,
                       (long long)a->block.count));
