@@ -15,10 +15,10 @@ static const double DIVERGED = 1e4;
 
 enum head { HEAD_LOSS, HEAD_CORRECT, HEAD_SEEN, HEAD_STOP, HEAD_RENEW, HEAD_NEWS };
 
-double train_step_lr(const struct train_session *s)
+double train_step_lr(const struct train_session *s, int64_t step)
 {
-    return s->job->lr * nn_schedule_factor(s->plan.schedule, &s->plan.schedule_setup,
-                                           (uint64_t)s->state.position.step);
+    return s->job->lr *
+           nn_schedule_factor(s->plan.schedule, &s->plan.schedule_setup, (uint64_t)step);
 }
 
 static struct train_update describe_update(const struct train_session *s)
@@ -31,7 +31,7 @@ static struct train_update describe_update(const struct train_session *s)
         .clip = job->clip,
         .hyper =
             {
-                .lr = train_step_lr(s),
+                .lr = train_step_lr(s, step),
                 .momentum = job->momentum,
                 .nesterov = job->nesterov,
                 .weight_decay = job->weight_decay,

@@ -509,6 +509,93 @@ static const struct train_task counting = {
     .announce = counting_announce,
 };
 
+/* ---- the same in sweeps ---- */
+
+enum { PHASES = 2 }; /* of a sweep: each has a part of the samples, a row each */
+
+static bool sweeping_takes(const char *model)
+{
+    return strcmp(model, "sweeping") == 0;
+}
+
+static bool sweeping_divides(const struct train_session *s)
+{
+    (void)s;
+    return true;
+}
+
+static int sweeping_phases(const struct train_session *s)
+{
+    (void)s;
+    return PHASES;
+}
+
+static uint32_t sweeping_begin(const struct train_session *s, int phase)
+{
+    return s->count[DATA_TRAIN] * (uint32_t)phase / PHASES;
+}
+
+static base_status sweeping_prepare(struct train_session *s, int phase, struct train_phase *p)
+{
+    const uint32_t from = sweeping_begin(s, phase);
+
+    sim_worker_self()->knows = true;
+    if (phase == 0)
+        check_state(s, "the next sweep");
+    *p = (struct train_phase){.rows = sweeping_begin(s, phase + 1) - from,
+                              .writes = {{s->state.weights + from, 1}},
+                              .write_count = 1};
+    return BASE_OK;
+}
+
+static void sweeping_run(struct train_session *s, int phase, uint32_t from, uint32_t to)
+{
+    for (uint32_t row = from; row < to; row++)
+        s->state.weights[sweeping_begin(s, phase) + row] += 1;
+    compute_for(sim_counting.seconds * (to - from));
+}
+
+static base_status sweeping_finish(struct train_session *s)
+{
+    (void)s;
+    return BASE_OK;
+}
+
+static int64_t sweeping_count(const struct train_session *s)
+{
+    return s->job->epochs;
+}
+
+static const struct train_task sweeping = {
+    .name = "sweeping",
+    .takes = sweeping_takes,
+    .strategy = &(const struct train_choice){"rows", "it has no batches"},
+    .size = sizeof(struct counting),
+    .open = counting_open,
+    .close = counting_close,
+    .describe = counting_describe,
+    .discard = counting_discard,
+    .text = counting_text,
+    .start = counting_start,
+    .tune = counting_tune,
+    .fit = counting_fit,
+    .sweeps = &(const struct train_sweeps){.divides = sweeping_divides,
+                                           .phases = sweeping_phases,
+                                           .prepare = sweeping_prepare,
+                                           .run = sweeping_run,
+                                           .finish = sweeping_finish,
+                                           .count = sweeping_count},
+    .unite = counting_unite,
+    .score_count = counting_score_count,
+    .score = counting_score,
+    .score_text = counting_score_text,
+    .score_json = counting_score_json,
+    .grade = counting_grade,
+    .graded = counting_graded,
+    .about = counting_about,
+    .announce = counting_announce,
+};
+
 /* In place of the generated registry. */
-const struct train_task *const train_task_registry[] = {&counting, NULL};
-const size_t train_task_count = 1;
+const struct train_task *const train_task_registry[] = {&counting, &sweeping, NULL};
+const size_t train_task_count = 2;

@@ -11,6 +11,7 @@ struct sim_program {
     const char *name, *help;
     const struct cluster_program *runs; /* what the workers do */
     json_t *(*plan)(int workers);       /* the job, drawn from the history's randomness */
+    sim_change *change;                 /* NULL: nothing can change while the job runs */
     /* After the job's end: sim_check what must hold. */
     void (*check)(const struct sim_job *job, const struct sim_end *end);
 };

@@ -16,6 +16,7 @@
 #include "sim/faults.h"
 #include "sim/program.h"
 #include "store/checkpoint.h"
+#include "train/settings.h"
 
 static struct train_job plan; /* of this history */
 const char *sim_wanted_strategy;
@@ -52,7 +53,8 @@ static char *draw_strategy(void)
     const char *options = "";
 
     for (size_t i = 0; i < train_strategy_count; i++)
-        if (!train_strategy_registry[i]->alone && train_strategy_registry[i]->stages == NULL)
+        if (!train_strategy_registry[i]->alone && !train_strategy_registry[i]->sweeps &&
+            train_strategy_registry[i]->stages == NULL)
             all[count++] = train_strategy_registry[i];
     s = all[sim_random(count)];
     for (uint32_t i = 0; sim_wanted_strategy != NULL && i < count; i++)
@@ -74,6 +76,8 @@ static char *draw_strategy(void)
         options = "overlap=on,bucket=1K,first=1K";
     if (strcmp(s->name, "scattered") == 0)
         return base_format("%s:seed=%u", s->name, sim_random(1000000));
+    if (s->sweeps)
+        plan.model = "sweeping";
     return base_format("%s%s%s", s->name, options[0] != '\0' ? ":" : "", options);
 }
 
@@ -107,6 +111,32 @@ static json_t *train_plan(int workers)
     sim_trace("%s, %u samples in batches of %u, %" PRId64 " epochs", plan.strategy,
               sim_counting.count[DATA_TRAIN], batch, plan.epochs);
     return train_job_to_json(&plan);
+}
+
+/* Any value of a live option of the strategy. */
+static bool train_change(const char **name_p, char *value, size_t room)
+{
+    const struct train_strategy *strategy = NULL;
+    void *options = NULL;
+    struct base_option row, chosen = {0};
+    uint32_t live = 0, choices = 0;
+
+    if (train_strategy_find(plan.strategy, &strategy, &options) != BASE_OK)
+        return false;
+    base_free(options);
+    for (size_t i = 0; base_option_at(strategy->options, i, &row); i++)
+        if (row.live && sim_random(++live) == 0)
+            chosen = row;
+    while (live > 0 && base_option_choice(&chosen, choices) != NULL)
+        choices++;
+    if (live == 0)
+        return false;
+    *name_p = chosen.name;
+    if (choices > 0)
+        snprintf(value, room, "%s", base_option_choice(&chosen, sim_random(choices)));
+    else
+        snprintf(value, room, "%u", (uint32_t)chosen.min + sim_random(8));
+    return true;
 }
 
 /* ---- what must hold ---- */
@@ -180,7 +210,10 @@ static void train_check(const struct sim_job *job, const struct sim_end *end)
 const struct sim_program sim_program_train = {
     .name = "train",
     .help = "the training loop with every strategy, on a model that counts its samples",
-    .runs = &(const struct cluster_program){.name = "train", .run = train_run},
+    .runs = &(const struct cluster_program){.name = "train",
+                                            .run = train_run,
+                                            .check = train_settings_check},
     .plan = train_plan,
+    .change = train_change,
     .check = train_check,
 };
