@@ -1,127 +1,43 @@
 /* SPDX-License-Identifier: MIT
  *
- * The manager's ledger of a round: which block is with which worker, and what came back. Each block
- * counts once, whichever worker delivers it. A block that its worker lost, or for which it takes
- * much longer than its peers' median, is given to another one; what is no result of its block is
- * refused, and the block given out again. Blocks that a quorum left out may come in a later round,
- * once, with their age.
- *
- * The ledger talks to no worker and asks no clock: its callers do. It outlives views, so that what
- * came before a loss counts after it. One thread at a time.
+ * Which samples of an epoch's order are in the weights, where workers take blocks of them as they
+ * become free. Blocks are issued in order; what is done is a low-water mark and the spans above it.
+ * A block that its worker does not finish is simply not done, and is issued again. Pure arithmetic.
  */
 #ifndef TRAIN_LEDGER_H
 #define TRAIN_LEDGER_H
 
-#include "train/aggregator.h"
-#include "train/call.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-enum { TRAIN_LEDGER_AGES = 8 };
+#include "comm/view.h"
 
-/* What has happened, of all rounds so far. */
-struct train_ledger_counts {
-    int64_t rounds;   /* that were committed */
-    int64_t results;  /* that count */
-    int64_t reissued; /* blocks given out once more: their worker was lost, late or wrong */
-    int64_t refused;  /* results that are none */
-    int64_t surplus;  /* results of a block that another worker had delivered before */
-    int64_t late;     /* results that count for a later round … */
-    int64_t late_by_age[TRAIN_LEDGER_AGES]; /* … by rounds: one, two, …, so many or more */
-    int64_t left_out;                       /* blocks that a quorum went without */
+struct train_span { /* samples [from, from + count) of the order */
+    int64_t from, count;
 };
 
-struct train_ledger_block {
-    uint32_t samples;
-    bool in, issued;
-    int holders;     /* workers of this view that have it now */
-    uint32_t worker; /* id of the one that got it last; once it is in, that delivered it */
-    double since;    /* when it was given out first in this view */
-    int refusals;
-    float *values; /* of the result */
-    struct train_outcome outcome;
+/* Spans are apart by what is issued or was returned: one for each worker, and as many again. */
+enum { TRAIN_MAX_SPANS = 4 * COMM_MAX_WORKERS };
+
+struct train_ledger {
+    int64_t low;                             /* all samples before it are done */
+    int64_t end;                             /* no sample from here on is issued */
+    struct train_span done[TRAIN_MAX_SPANS]; /* above `low`, ascending; they do not touch */
+    int done_count;
+    struct train_span issued[COMM_MAX_WORKERS]; /* and not done */
+    int issued_count;
 };
 
-/* A block that a round went without; once it has come, its values, for the round under way. */
-struct train_ledger_late {
-    int64_t number; /* of its round */
-    uint32_t block, samples, worker;
-    float *values; /* NULL: it has not come */
-    struct train_outcome outcome;
-};
-
-struct train_ledger { /* zeros: of no round */
-    struct train_round round;
-    struct train_ledger_block *blocks;
-    uint32_t filled, in; /* blocks with samples; those of them that are in */
-    uint64_t samples;    /* of all blocks */
-    bool once;           /* no block is with two workers at once */
-    double *paces;       /* (in) seconds per sample of those that came, ascending */
-    uint32_t pace_count;
-    double quorum_since; /* when the quorum was there; negative: it is not */
-    struct train_ledger_late *late;
-    size_t late_count;
-    struct train_ledger_counts counts;
-};
-
-void train_ledger_fini(struct train_ledger *ledger); /* accepts zeros */
-
-/* A round begins, or goes on in another view: then what came before counts, and blocks that are out
- * are free again. counts (round->blocks): samples of each block. */
-void train_ledger_begin(struct train_ledger *ledger, const struct train_round *round,
-                        const uint32_t *counts);
-
-/* What came of the round so far is void. */
-void train_ledger_forget(struct train_ledger *ledger);
-
-/* A block for the worker of that id, which is out from now on; -1: there is none now. `favourite`
- * is taken first if it is free. A block whose result was refused goes to another worker, unless
- * there is none (`alone`). One that is out with others is given out once more when it is late by
- * the median of those that came. */
-int64_t train_ledger_issue(struct train_ledger *ledger, uint32_t worker, bool alone,
-                           uint32_t favourite, double now);
-/* The round begins: the block is kept for the worker, which has not asked yet, if it is free. From
- * now on it may be late. It is then issued by train_ledger_claim, or released. */
-bool train_ledger_reserve(struct train_ledger *ledger, uint32_t worker, uint32_t block, double now);
-void train_ledger_claim(struct train_ledger *ledger, uint32_t block);
-/* The worker has a part of `call->block` done, in this or a former view: the block is out with it
- * from now on, if it is free. */
-bool train_ledger_resume(struct train_ledger *ledger, uint32_t worker,
-                         const struct train_call *call, double now);
-/* The worker that had it does not any more: it was lost, or is given another one. */
-void train_ledger_release(struct train_ledger *ledger, uint32_t block);
-
-/* Is it a result of a block of this round, or a part of one that is to be added? */
-base_status train_ledger_check(struct train_ledger *ledger, const struct train_call *call,
-                               const float *values, size_t floats, size_t got);
-
-enum train_receipt {
-    TRAIN_RECEIPT_COUNTS,
-    TRAIN_RECEIPT_SURPLUS, /* the block is in already */
-    TRAIN_RECEIPT_REFUSED, /* it is no result of an open block: base_message says why */
-};
-/* A result came: `floats` of them were expected, `values` has `got`. If it counts, the ledger keeps
- * *values_p, made by base_tensor, and *values_p is NULL. */
-enum train_receipt train_ledger_receive(struct train_ledger *ledger, uint32_t worker,
-                                        const struct train_call *call, float **values_p,
-                                        size_t floats, size_t got, double now);
-
-/* What a worker sent for a block that it was given was refused: another one gets it, and after
- * several the round is hopeless. */
-void train_ledger_blame(struct train_ledger *ledger, uint32_t block, uint32_t worker);
-
-/* Are `share` of the blocks in, and then `grace` seconds over, or all? */
-bool train_ledger_complete(struct train_ledger *ledger, double share, double grace, double now);
-/* Has a block been refused so often that no worker seems able to compute it? */
-bool train_ledger_hopeless(const struct train_ledger *ledger);
-/* Does what a worker has under way for that round and block count if it comes later? */
-bool train_ledger_wants(const struct train_ledger *ledger, uint32_t block);
-
-/* The results that the round's update is made of: at most round.blocks + late_count rows. */
-int train_ledger_rows(const struct train_ledger *ledger, struct train_row *rows);
-/* Of these, together. */
-struct train_outcome train_ledger_outcome(const struct train_ledger *ledger);
-/* Samples of them that the worker of that id computed. */
-int64_t train_ledger_samples_of(const struct train_ledger *ledger, uint32_t worker);
-/* The update is made: the results go; blocks that are not in may come late, if `late`. */
-void train_ledger_commit(struct train_ledger *ledger, bool late);
+void train_ledger_init(struct train_ledger *ledger, int64_t low, int64_t end);
+/* The lowest samples that are neither done nor issued, at most `most`; false: there are none. */
+bool train_ledger_issue(struct train_ledger *ledger, int64_t most, struct train_span *block_p);
+/* A block that was issued, or any samples that are not done, is done. */
+void train_ledger_done(struct train_ledger *ledger, struct train_span block);
+/* A block that was issued is not done: it may be issued again. */
+void train_ledger_return(struct train_ledger *ledger, struct train_span block);
+/* The end of the highest sample that is done or issued. */
+int64_t train_ledger_top(const struct train_ledger *ledger);
+/* Are all samples before `end` done? */
+bool train_ledger_complete(const struct train_ledger *ledger);
 
 #endif

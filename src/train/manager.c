@@ -51,7 +51,7 @@ struct desk {
 
 struct train_manager {
     struct train_team *team;
-    struct train_ledger *ledger;
+    struct downpour_ledger *ledger;
     struct train_rules rules;
     size_t floats;
     struct comm_engine *engine; /* NULL: there is no other worker */
@@ -127,18 +127,19 @@ static void tell_end(struct train_manager *m, int rank)
     struct desk *d = &m->desks[rank];
 
     d->told = true;
-    answer(m, rank,
-           &(struct train_answer){.kind = TRAIN_ANSWER_CLOSE,
-                                  .ending = m->ending,
-                                  .wanted = m->ending == TRAIN_ENDING_RENEW ||
-                                            (d->holds && train_ledger_wants(m->ledger, d->block))});
+    answer(
+        m, rank,
+        &(struct train_answer){.kind = TRAIN_ANSWER_CLOSE,
+                               .ending = m->ending,
+                               .wanted = m->ending == TRAIN_ENDING_RENEW ||
+                                         (d->holds && downpour_ledger_wants(m->ledger, d->block))});
 }
 
 static void give_block(struct train_manager *m, int rank, double now)
 {
     struct desk *d = &m->desks[rank];
-    int64_t block = train_ledger_issue(m->ledger, id_of(m, rank), m->workers == 1,
-                                       (uint32_t)rank % m->ledger->round.blocks, now);
+    int64_t block = downpour_ledger_issue(m->ledger, id_of(m, rank), m->workers == 1,
+                                          (uint32_t)rank % m->ledger->round.blocks, now);
 
     if (block >= 0) {
         d->state = DESK_COMPUTES;
@@ -158,7 +159,7 @@ static void give_reserved(struct train_manager *m, int rank)
 
     d->reserved = false;
     d->state = DESK_COMPUTES;
-    train_ledger_claim(m->ledger, d->block);
+    downpour_ledger_claim(m->ledger, d->block);
     answer(m, rank, &(struct train_answer){.kind = TRAIN_ANSWER_BLOCK, .block = d->block});
 }
 
@@ -188,13 +189,13 @@ static void look_around(struct train_manager *m, double now)
 {
     if (m->over)
         return;
-    if (train_ledger_complete(m->ledger, m->rules.quorum, m->rules.grace, now))
+    if (downpour_ledger_complete(m->ledger, m->rules.quorum, m->rules.grace, now))
         end_round(m, TRAIN_ENDING_COMMIT, now);
     else if (train_team_stopping(m->team))
         end_round(m, TRAIN_ENDING_STOP, now);
     else if (train_team_outdated(m->team))
         end_round(m, TRAIN_ENDING_RENEW, now);
-    else if (train_ledger_hopeless(m->ledger))
+    else if (downpour_ledger_hopeless(m->ledger))
         fail_round(m,
                    base_fail(BASE_ERR_DIVERGED,
                              "no worker has a result for a block: %s; try a lower --lr or --clip 1",
@@ -220,7 +221,7 @@ static void publish(struct train_manager *m)
 /* A change is in the centre at once, by its block's share of the round's samples. */
 static void add_change(struct train_manager *m, const struct train_call *call, const float *values)
 {
-    const struct train_ledger *l = m->ledger;
+    const struct downpour_ledger *l = m->ledger;
     float *centre = m->centre,
           share = (float)((double)l->blocks[call->block].samples / (double)l->samples);
 
@@ -238,12 +239,12 @@ static void book_result(struct train_manager *m, int rank, const struct train_ca
     if (d->holds && !d->reserved && booked.block != d->block &&
         booked.round.number == m->ledger->round.number)
         booked.round.blocks = 0; /* it was given another one: this is of no round */
-    switch (
-        train_ledger_receive(m->ledger, id_of(m, rank), &booked, values_p, m->floats, got, now)) {
+    switch (downpour_ledger_receive(m->ledger, id_of(m, rank), &booked, values_p, m->floats, got,
+                                    now)) {
     case TRAIN_RECEIPT_REFUSED:
         note_refusal(m, rank);
         if (d->holds && !d->reserved)
-            train_ledger_blame(m->ledger, d->block, id_of(m, rank));
+            downpour_ledger_blame(m->ledger, d->block, id_of(m, rank));
         break;
     case TRAIN_RECEIPT_COUNTS:
         if (m->centre != NULL)
@@ -260,7 +261,7 @@ static void book_push(struct train_manager *m, int rank, const struct train_call
     const struct desk *d = &m->desks[rank];
 
     if (d->holds && call->block == d->block &&
-        train_ledger_check(m->ledger, call, values, m->floats, got) == BASE_OK)
+        downpour_ledger_check(m->ledger, call, values, m->floats, got) == BASE_OK)
         add_change(m, call, values);
     else
         note_refusal(m, rank);
@@ -286,7 +287,7 @@ static void book_continue(struct train_manager *m, int rank, const struct train_
 {
     struct desk *d = &m->desks[rank];
 
-    if (!train_ledger_resume(m->ledger, id_of(m, rank), call, now))
+    if (!downpour_ledger_resume(m->ledger, id_of(m, rank), call, now))
         return;
     d->state = DESK_COMPUTES;
     d->holds = true;
@@ -309,7 +310,7 @@ static void book(struct train_manager *m, int rank, const struct train_call *cal
     if (call->kind == TRAIN_CALL_ASK && d->reserved && !m->over)
         return give_reserved(m, rank);
     if (d->holds)
-        train_ledger_release(m->ledger, d->block);
+        downpour_ledger_release(m->ledger, d->block);
     d->holds = d->reserved = false;
     d->state = call->kind == TRAIN_CALL_BYE ? DESK_GONE : DESK_WAITS;
     if (call->kind == TRAIN_CALL_CONTINUE && !m->over)
@@ -341,30 +342,42 @@ out:
     return st;
 }
 
+/* The call that came, as far as this manager knows such calls. */
+static base_status decode(const struct train_manager *m, struct desk *d)
+{
+    base_status st = BASE_OK;
+    const struct comm_request *message = &d->heard.request;
+
+    if (message->tag != TRAIN_TAG_CALL || message->count > sizeof d->bytes)
+        TRY(base_fail(BASE_ERR_DATA, "a message of %zu bytes with tag %u", message->count,
+                      message->tag));
+    TRY(train_call_decode(d->bytes, message->count, &d->call));
+    if ((d->call.kind == TRAIN_CALL_PUSH && m->centre == NULL) ||
+        (d->call.kind == TRAIN_CALL_FETCH && d->fetched == NULL))
+        TRY(base_fail(BASE_ERR_DATA, "a call of kind %d, which is not served", d->call.kind));
+out:
+    return st;
+}
+
 /* The message that this desk waited for is there. */
 static base_status hear(struct train_manager *m, int rank, double now)
 {
     base_status st = BASE_OK;
     struct desk *d = &m->desks[rank];
-    const struct comm_request *message = &d->heard.request;
+    size_t got = 0;
 
     if (d->values_come) {
-        size_t got = message->tag == TRAIN_TAG_VALUES ? message->count / sizeof(float) : 0;
-
         d->values_come = false;
-        book(m, rank, &d->call, &d->values, got, now);
+        if (d->heard.request.tag == TRAIN_TAG_VALUES)
+            got = d->heard.request.count / sizeof(float);
     } else {
-        st = message->tag == TRAIN_TAG_CALL && message->count <= sizeof d->bytes
-                 ? train_call_decode(d->bytes, message->count, &d->call)
-                 : base_fail(BASE_ERR_DATA, "a message of %zu bytes with tag %u", message->count,
-                             message->tag);
-        TRY(base_prefix(st, "worker %u", id_of(m, rank)));
+        TRY(base_prefix(decode(m, d), "worker %u", id_of(m, rank)));
         if (d->call.kind == TRAIN_CALL_RESULT || d->call.kind == TRAIN_CALL_PUSH) {
             TRY(expect_values(m, rank));
             goto out;
         }
-        book(m, rank, &d->call, NULL, 0, now);
     }
+    book(m, rank, &d->call, &d->values, got, now);
     if (d->state != DESK_GONE)
         listen(m, rank);
 out:
@@ -487,7 +500,7 @@ float *train_manager_centre(struct train_manager *m)
     return m->centre;
 }
 
-base_status train_manager_open(struct train_team *team, struct train_ledger *ledger,
+base_status train_manager_open(struct train_team *team, struct downpour_ledger *ledger,
                                const struct train_rules *rules, size_t floats,
                                struct train_manager **manager_p)
 {
@@ -542,7 +555,7 @@ base_status train_manager_begin(struct train_manager *m, bool computes)
         d->block = (uint32_t)rank % m->ledger->round.blocks;
         d->holds = d->reserved =
             d->state != DESK_GONE &&
-            train_ledger_reserve(m->ledger, id_of(m, rank), d->block, base_now());
+            downpour_ledger_reserve(m->ledger, id_of(m, rank), d->block, base_now());
         if (rank > 0)
             listen(m, rank);
     }
@@ -554,9 +567,9 @@ out:
     return st;
 }
 
-struct train_ledger_counts train_manager_counts(struct train_manager *m)
+struct downpour_ledger_counts train_manager_counts(struct train_manager *m)
 {
-    struct train_ledger_counts counts;
+    struct downpour_ledger_counts counts;
 
     base_mutex_lock(&m->lock);
     counts = m->ledger->counts;

@@ -12,7 +12,7 @@
 #ifndef TRAIN_MANAGER_H
 #define TRAIN_MANAGER_H
 
-#include "train/ledger.h"
+#include "train/strategies/downpour/ledger.h"
 #include "train/team.h"
 
 struct train_manager;
@@ -36,7 +36,7 @@ enum { TRAIN_TAG_CALL = 16, TRAIN_TAG_VALUES, TRAIN_TAG_ANSWER, TRAIN_TAG_WEIGHT
 #define TRAIN_MANAGER_REGION "downpour"
 
 /* `floats`: of a result. The ledger outlives the manager. */
-base_status train_manager_open(struct train_team *team, struct train_ledger *ledger,
+base_status train_manager_open(struct train_team *team, struct downpour_ledger *ledger,
                                const struct train_rules *rules, size_t floats,
                                struct train_manager **manager_p);
 void train_manager_close(struct train_manager *manager); /* accepts NULL */
@@ -52,12 +52,12 @@ base_status train_manager_begin(struct train_manager *manager, bool computes);
 base_status train_manager_end(struct train_manager *manager, bool failed);
 
 /* What has happened so far; any thread. */
-struct train_ledger_counts train_manager_counts(struct train_manager *manager);
+struct downpour_ledger_counts train_manager_counts(struct train_manager *manager);
 /* How the round ended, once it has. */
 enum train_ending train_manager_ending(const struct train_manager *manager);
 
 /* The call of the worker beside the manager; waits for the answer. *values_p as of
- * train_ledger_receive, of the right length; of a fetch, it gets the centre. */
+ * downpour_ledger_receive, of the right length; of a fetch, it gets the centre. */
 base_status train_manager_call(struct train_manager *manager, const struct train_call *call,
                                float **values_p, struct train_answer *answer_p);
 /* Between steps: is the round over, and how? */

@@ -60,6 +60,7 @@ static double held(const struct train_strategy *strategy, const struct train_mem
         .options = q->options,
         .size = q->seat.workers,
         .floats = {[TRAIN_WEIGHTS] = floats, [TRAIN_SLOTS] = floats},
+        .stays = q->sizes->stays,
         .graph = q->sizes->graph};
     struct train_holds holds;
     double sum = 0;

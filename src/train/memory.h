@@ -46,6 +46,7 @@ struct train_sizes {
     double weights; /* and of the gradients, and of every slot */
     bool sweeps;    /* there are no gradients … */
     double early;   /* … and phases write to so much of the weights */
+    struct train_stays stays;
     int slots;
     double statistics;
     double activations; /* of the samples that are computed at once; with working memory */

@@ -62,10 +62,11 @@ struct train_lends train_strategy_lends(const struct train_strategy *strategy, c
 /* A job's workers must agree before any of them knows the model, so this goes by their number
  * alone; where the choice does not fit into memory, the refusal names what does
  * (train/memory_check.c). */
-struct train_choice train_strategy_auto(const struct train_task *task, bool several)
+struct train_choice train_strategy_auto(const struct train_task *task, const char *model,
+                                        bool several)
 {
-    if (task->strategy != NULL)
-        return *task->strategy;
+    if (task->choose != NULL)
+        return task->choose(model, several);
     if (!several)
         return (struct train_choice){"single", "one worker has nothing to combine"};
     return (struct train_choice){"ddp", "steps are those of one worker; gradients travel while "

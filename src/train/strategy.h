@@ -109,6 +109,7 @@ struct train_placing {
     const void *options;           /* of the strategy */
     int size;                      /* workers of the view */
     uint64_t floats[TRAIN_GROUPS]; /* of a buffer of each group */
+    struct train_stays stays;      /* of the model */
     const struct nn_graph *graph;  /* the model */
 };
 
@@ -133,6 +134,10 @@ struct train_strategy {
      * do not touch; pure arithmetic, the same on every worker. NULL: everything. Running statistics
      * are everywhere and none of its business. `wanted` is empty before; versions do not matter. */
     void (*place)(const struct train_placing *placing, int rank, struct train_holds *wanted);
+    /* The next view has been met, and no holds are told yet. Collective, on every worker of the
+     * view, also on those that have no state. Workers that left a leg half-way may find out
+     * together how far it came, and claim what they have then. NULL: each knows by itself. */
+    base_status (*reconcile)(struct train_session *session);
     /* The next view has been met, and `version` was found to be committed ({-1, -1}: none, all go
      * back to a checkpoint). A worker whose last step was neither done nor undone, which its
      * claims (train/state.h) tell, completes it or gives it up; its claims are then of that
@@ -144,6 +149,12 @@ struct train_strategy {
      * the state, saved under these names, which begin with "strategy.". NULL, or by its options:
      * none. */
     const char *const *(*extras)(const void *options);
+
+    /* A checkpoint is due, which rank 0 writes from its own memory: all workers call `saving`,
+     * after which rank 0's extras stand for those of all; `saved`, on every worker and after a
+     * failure, too, undoes that. For a strategy without a `place`; or NULL. */
+    base_status (*saving)(struct train_session *session);
+    void (*saved)(struct train_session *session);
 
     /* NULL, or by its options: the network has everything. */
     const struct train_lends *(*lends)(const void *options);
@@ -198,9 +209,11 @@ void train_strategy_place(const struct train_strategy *strategy,
 /* What it lends; zeros: nothing. */
 struct train_lends train_strategy_lends(const struct train_strategy *strategy, const void *options);
 
-/* What `auto` stands for in a job of one worker and of several, and why; `task` may choose. */
+/* What `auto` stands for in a job of one worker and of several, and why; `task` may choose. `model`
+ * as --model has it; NULL: any of the task. */
 #define TRAIN_AUTO "auto"
-struct train_choice train_strategy_auto(const struct train_task *task, bool several);
+struct train_choice train_strategy_auto(const struct train_task *task, const char *model,
+                                        bool several);
 
 /* An error where the strategy is for one worker and there are more. */
 base_status train_strategy_serves(const struct train_strategy *strategy, int workers);

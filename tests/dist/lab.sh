@@ -200,12 +200,12 @@ says 'results.json cannot be gone on with \(--fresh forgets it\): "schema" is 2'
 
 # The labs of the program: listed, printed as files that mean the same, and all of their quick forms are trainings.
 expect 0 "$paceline" lab --list --json
-json "[l['lab'] for l in o['labs']] == ['s1', 's3', 's4'] and all(l['about'] and l['runs'] > 0 for l in o['labs'])"
+json "[l['lab'] for l in o['labs']] == ['s1', 's3', 's4', 'ten'] and all(l['about'] and l['runs'] > 0 for l in o['labs'])"
 images=synthetic:train=256,test=32,shape=3x32x32,classes=10
-for lab in s1 s3 s4; do
+for lab in s1 s3 s4 ten; do
     expect 0 "$paceline" lab $lab --print
     cp out printed.json
-    [ $lab = s4 ] || sed -i "s/cifar10/$images/" printed.json
+    sed -i "s/cifar10/$images/" printed.json
     sed -i "s/\"mnist\"/\"synthetic\"/" printed.json
     expect 0 "$paceline" lab printed.json --dry-run --json
     expect 0 "$paceline" lab printed.json --dry-run --quick

@@ -63,11 +63,12 @@ void sim_counting_check(const struct train_job *job, const struct train_position
     base_free(order);
 }
 
-/* Between the rounds of local-sgd and downpour each worker has weights of its own. */
+/* Between the rounds of local-sgd and downpour each worker has weights of its own; an update of ps
+ * by a block is of that block's mean gradient, which is rounded. */
 static bool is_exact(const struct train_session *s)
 {
     return strcmp(s->strategy->name, "local-sgd") != 0 &&
-           strcmp(s->strategy->name, "downpour") != 0;
+           strcmp(s->strategy->name, "downpour") != 0 && strcmp(s->strategy->name, "ps") != 0;
 }
 
 /* The weights that this worker holds, NAN for the others; base_free. */
@@ -81,10 +82,38 @@ static float *own_weights(const struct train_session *s)
     return weights;
 }
 
+/* A leg was left half-way: so many samples after the cursor are in the weights, too. They are taken
+ * out here, and the rest is checked as ever. */
+static void take_out_ahead(const struct train_session *s, float *weights, const char *where)
+{
+    const struct train_position *p = &s->state.position;
+    uint32_t count = s->count[DATA_TRAIN];
+    uint32_t *order = base_calloc(count, sizeof *order);
+    int64_t found = 0;
+    bool whole = true;
+
+    make_order(s->job->seed, p->epoch, count, order);
+    for (int64_t i = p->cursor; i < count; i++) {
+        float *weight = &weights[order[i]];
+
+        whole &= !isnan(*weight);
+        if (*weight > (float)p->epoch + 0.5f) {
+            *weight -= 1;
+            found++;
+        }
+    }
+    sim_check(!whole || found == s->state.ahead,
+              "%s: %" PRId64 " samples after the cursor are in the weights and not %" PRId64, where,
+              found, s->state.ahead);
+    base_free(order);
+}
+
 static void check_state(const struct train_session *s, const char *where)
 {
     float *weights = own_weights(s);
 
+    if (s->state.ahead > 0)
+        take_out_ahead(s, weights, where);
     sim_counting_check(s->job, &s->state.position, weights, is_exact(s), where);
     base_free(weights);
 }
@@ -234,7 +263,12 @@ static base_status counting_take(struct train_session *s, const struct train_blo
     *last = base_calloc(1, sizeof **last + block->count * sizeof *block->ids);
     (*last)->count = (uint32_t)block->count;
     (*last)->batch = block->batch;
-    memcpy((*last)->ids, block->ids, block->count * sizeof *block->ids);
+    if (block->ids == NULL && c->epoch != block->epoch)
+        make_order(s->job->seed, block->epoch, s->count[DATA_TRAIN], c->order);
+    if (block->ids == NULL)
+        c->epoch = block->epoch;
+    memcpy((*last)->ids, block->ids != NULL ? block->ids : c->order + block->from,
+           block->count * sizeof *block->ids);
     return BASE_OK;
 }
 
@@ -475,6 +509,93 @@ static const struct train_task counting = {
     .announce = counting_announce,
 };
 
+/* ---- the same in sweeps ---- */
+
+enum { PHASES = 2 }; /* of a sweep: each has a part of the samples, a row each */
+
+static bool sweeping_takes(const char *model)
+{
+    return strcmp(model, "sweeping") == 0;
+}
+
+static bool sweeping_divides(const struct train_session *s)
+{
+    (void)s;
+    return true;
+}
+
+static int sweeping_phases(const struct train_session *s)
+{
+    (void)s;
+    return PHASES;
+}
+
+static uint32_t sweeping_begin(const struct train_session *s, int phase)
+{
+    return s->count[DATA_TRAIN] * (uint32_t)phase / PHASES;
+}
+
+static base_status sweeping_prepare(struct train_session *s, int phase, struct train_phase *p)
+{
+    const uint32_t from = sweeping_begin(s, phase);
+
+    sim_worker_self()->knows = true;
+    if (phase == 0)
+        check_state(s, "the next sweep");
+    *p = (struct train_phase){.rows = sweeping_begin(s, phase + 1) - from,
+                              .writes = {{s->state.weights + from, 1}},
+                              .write_count = 1};
+    return BASE_OK;
+}
+
+static void sweeping_run(struct train_session *s, int phase, uint32_t from, uint32_t to)
+{
+    for (uint32_t row = from; row < to; row++)
+        s->state.weights[sweeping_begin(s, phase) + row] += 1;
+    compute_for(sim_counting.seconds * (to - from));
+}
+
+static base_status sweeping_finish(struct train_session *s)
+{
+    (void)s;
+    return BASE_OK;
+}
+
+static int64_t sweeping_count(const struct train_session *s)
+{
+    return s->job->epochs;
+}
+
+static const struct train_task sweeping = {
+    .name = "sweeping",
+    .takes = sweeping_takes,
+    .strategy = &(const struct train_choice){"rows", "it has no batches"},
+    .size = sizeof(struct counting),
+    .open = counting_open,
+    .close = counting_close,
+    .describe = counting_describe,
+    .discard = counting_discard,
+    .text = counting_text,
+    .start = counting_start,
+    .tune = counting_tune,
+    .fit = counting_fit,
+    .sweeps = &(const struct train_sweeps){.divides = sweeping_divides,
+                                           .phases = sweeping_phases,
+                                           .prepare = sweeping_prepare,
+                                           .run = sweeping_run,
+                                           .finish = sweeping_finish,
+                                           .count = sweeping_count},
+    .unite = counting_unite,
+    .score_count = counting_score_count,
+    .score = counting_score,
+    .score_text = counting_score_text,
+    .score_json = counting_score_json,
+    .grade = counting_grade,
+    .graded = counting_graded,
+    .about = counting_about,
+    .announce = counting_announce,
+};
+
 /* In place of the generated registry. */
-const struct train_task *const train_task_registry[] = {&counting, NULL};
-const size_t train_task_count = 1;
+const struct train_task *const train_task_registry[] = {&counting, &sweeping, NULL};
+const size_t train_task_count = 2;

@@ -4,9 +4,9 @@
  * blocks): a leg is a *round*. Its samples are divided into blocks, the manager at rank 0 gives out
  * the blocks by number, each worker trains alone over its block and returns how its weights have
  * changed, and the manager makes one update of all changes (train/aggregator.h), which all workers
- * get before they meet. train/manager.h has the talk, train/ledger.h the rules about blocks that
- * are lost, late or wrong, train/solo.h the work on a block, train/line.h the worker's end of the
- * talk.
+ * get before they meet. train/manager.h has the talk, train/strategies/downpour/ledger.h the rules
+ * about blocks that are lost, late or wrong, train/solo.h the work on a block, train/line.h the
+ * worker's end of the talk.
  *
  * What is committed is the round. After a loss the next view goes on with it: the manager has the
  * results that came, and each worker its newest one, or the block that it is in the middle of. The
@@ -36,7 +36,7 @@ struct options {
 
 struct downpour {
     /* Across views. */
-    struct train_ledger ledger; /* rank 0's */
+    struct downpour_ledger ledger; /* rank 0's */
     struct train_solo solo;
     int64_t rounds; /* that were committed, as far as this worker knows */
 
@@ -176,7 +176,7 @@ static void downpour_fini(void *state)
 {
     struct downpour *d = state;
 
-    train_ledger_fini(&d->ledger);
+    downpour_ledger_fini(&d->ledger);
     train_solo_fini(&d->solo);
 }
 
@@ -237,14 +237,14 @@ static base_status downpour_begin_round(struct train_session *s, int64_t goal)
     TRY(train_solo_begin(&d->solo, s, goal));
     if (options->push_every > 0) { /* what was added in a former view is lost with it */
         d->solo.own.valid = false;
-        train_ledger_forget(&d->ledger);
+        downpour_ledger_forget(&d->ledger);
         d->ledger.once = true;
         downpour_fill(s, d->solo.pushed);
     }
     TRY(downpour_agree(s));
     train_solo_divide(&d->solo, s);
     if (d->manager != NULL) {
-        train_ledger_begin(&d->ledger, &d->solo.round, d->solo.counts);
+        downpour_ledger_begin(&d->ledger, &d->solo.round, d->solo.counts);
         if (options->push_every > 0)
             downpour_fill(s, train_manager_centre(d->manager));
         TRY(train_manager_begin(d->manager, downpour_computes(s)));
@@ -451,7 +451,7 @@ static base_status downpour_aggregate(struct train_session *s)
     base_status st = BASE_OK;
     struct downpour *d = s->strategy_state;
     struct train_row *rows = base_calloc(d->solo.round.blocks + d->ledger.late_count, sizeof *rows);
-    int count = train_ledger_rows(&d->ledger, rows);
+    int count = downpour_ledger_rows(&d->ledger, rows);
     float *update = NULL;
 
     train_fault_at(&s->fault, "aggregate", d->solo.round.step + 1);
@@ -501,7 +501,7 @@ static void downpour_advance(struct train_session *s, const struct ending *e)
 static void downpour_tell(const struct train_session *s, const struct ending *e)
 {
     const struct downpour *d = s->strategy_state;
-    const struct train_ledger_counts *c = &d->ledger.counts;
+    const struct downpour_ledger_counts *c = &d->ledger.counts;
 
     base_event(s->journal.events,
                "{\"event\":\"round\",\"step\":%" PRId64 ",\"epoch\":%" PRId64
@@ -524,12 +524,12 @@ static unsigned downpour_roles(const struct train_session *s, int rank)
 static json_t *downpour_figures(const struct train_session *s)
 {
     const struct downpour *d = s->strategy_state;
-    struct train_ledger_counts c = {0};
+    struct downpour_ledger_counts c = {0};
     json_t *ages = json_array();
 
     if (d->manager != NULL)
         c = train_manager_counts(d->manager);
-    for (int i = 0; i < TRAIN_LEDGER_AGES; i++)
+    for (int i = 0; i < DOWNPOUR_LEDGER_AGES; i++)
         json_array_append_new(ages, json_integer(c.late_by_age[i]));
     return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "rounds", (json_int_t)c.rounds,
                      "results", (json_int_t)c.results, "reissued", (json_int_t)c.reissued,
@@ -547,9 +547,9 @@ static void downpour_describe_ending(struct train_session *s, enum train_ending 
                          .renew = how == TRAIN_ENDING_RENEW || train_team_outdated(&s->team)};
     if (how != TRAIN_ENDING_COMMIT)
         return;
-    e->outcome = train_ledger_outcome(&d->ledger);
+    e->outcome = downpour_ledger_outcome(&d->ledger);
     for (int rank = 0; rank < s->team.exchange.size; rank++)
-        e->samples[rank] = train_ledger_samples_of(
+        e->samples[rank] = downpour_ledger_samples_of(
             &d->ledger, s->team.worker != NULL ? s->team.view.members[rank].id : 0);
 }
 
@@ -572,7 +572,7 @@ static base_status downpour_commit(struct train_session *s, const struct ending 
     train_clock_enter(&s->clock, TRAIN_COMPUTE);
     downpour_advance(s, e);
     if (d->manager != NULL) {
-        train_ledger_commit(&d->ledger, options->quorum < 1);
+        downpour_ledger_commit(&d->ledger, options->quorum < 1);
         downpour_tell(s, e);
     }
 out:

@@ -415,7 +415,7 @@ static int32_t network_order(struct train_session *s, int64_t epoch, uint32_t *i
 
 static base_status network_take(struct train_session *s, const struct train_block *block)
 {
-    return train_samples_take(&((struct network *)s->work)->samples, block);
+    return train_samples_take(&((struct network *)s->work)->samples, s->job, block);
 }
 
 static base_status network_next(struct train_session *s, struct data_batch *batch_p)

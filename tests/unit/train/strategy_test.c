@@ -122,6 +122,49 @@ static void test_replicas(void **state)
     nn_graph_free(graph);
 }
 
+/* The same of rotate: rows of unequal work, some workers with none of them, and more weights after
+ * the rows, which all workers have. */
+static void test_places_of_rotate(void **state)
+{
+    enum { ROWS = 7, WIDTH = 8, REST = 40 };
+    static const char *const texts[] = {"rotate", "rotate:replicas=1"};
+    static const uint64_t work[ROWS + 1] = {0, 1, 50, 51, 60, 61, 62, 70};
+
+    (void)state;
+    for (int t = 0; t < 2; t++)
+        for (int size = 2; size <= 9; size++) {
+            const struct train_strategy *rotate = NULL;
+            struct train_placing placing = {
+                .size = size, .floats = {ROWS * WIDTH + REST, 0, 0}, .stays = {ROWS, WIDTH, work}};
+            struct train_holds *held = base_calloc((size_t)size, sizeof *held);
+            struct train_version version;
+            void *options = NULL;
+
+            assert_int_equal(train_strategy_find(texts[t], &rotate, &options), BASE_OK);
+            placing.options = options;
+            for (int lost = -1; lost < size; lost++) {
+                uint64_t floats = 0, own = 0;
+
+                for (int rank = 0; rank < size; rank++) {
+                    train_strategy_place(rotate, &placing, rank, &held[rank]);
+                    assert_true(train_holds_valid(&held[rank], placing.floats));
+                    for (uint32_t i = 0; i < held[rank].count; i++)
+                        floats += held[rank].at[i].count;
+                }
+                assert_int_equal(floats, ROWS * WIDTH * (t == 0 ? 2 : 1) + REST * size);
+                if (lost >= 0) {
+                    own = train_rows_begin(work, ROWS, lost + 1, size) -
+                          train_rows_begin(work, ROWS, lost, size);
+                    held[lost].count = 0;
+                }
+                assert_int_equal(train_holds_committed(held, size, placing.floats, &version),
+                                 t == 0 || own == 0);
+            }
+            base_free(options);
+            base_free(held);
+        }
+}
+
 static void test_wrong_texts_are_refused(void **state)
 {
     static const char *const wrong[] = {"alreduce",
@@ -210,6 +253,7 @@ int main(void)
         cmocka_unit_test(test_every_strategy_is_complete),
         cmocka_unit_test(test_places_cover_everything),
         cmocka_unit_test(test_replicas),
+        cmocka_unit_test(test_places_of_rotate),
         cmocka_unit_test(test_wrong_texts_are_refused),
         cmocka_unit_test(test_messages),
         cmocka_unit_test(test_update_by_ranges),
