@@ -374,8 +374,8 @@ const struct train_strategy train_strategy_ring = {
     .options = table,
     .options_size = sizeof(struct ring_options),
     .defaults = &(const struct ring_options){.microbatches = 8, .laps = 1, .replicate = true},
-    .examples = (const char *const[]){"", "microbatches=3,laps=2",
-                                      "microbatches=1,laps=2,place=fold,replicate=off", NULL},
+    .examples =
+        (const char *const[]){"", "replicate=off", "microbatches=3,laps=2,place=fold", NULL},
     .state_size = sizeof(struct ring),
     .place = ring_place,
     .settle = ring_settle,
