@@ -566,10 +566,17 @@ static int64_t sweeping_count(const struct train_session *s)
     return s->job->epochs;
 }
 
+static struct train_choice sweeping_choose(const char *model, bool several)
+{
+    (void)model;
+    (void)several;
+    return (struct train_choice){"rows", "it has no batches"};
+}
+
 static const struct train_task sweeping = {
     .name = "sweeping",
     .takes = sweeping_takes,
-    .strategy = &(const struct train_choice){"rows", "it has no batches"},
+    .choose = sweeping_choose,
     .size = sizeof(struct counting),
     .open = counting_open,
     .close = counting_close,
