@@ -123,6 +123,9 @@ static base_status mf_open(struct recsys_fit *fit)
     fit->facts[LAMBDA] = m->lambda;
     fit->facts[BIAS_LAMBDA] = m->bias_lambda;
     fit->fact_count = FACTS;
+    /* Cells have a level and an item for each rating, and some more of both to fill lanes. */
+    fit->extra = (uint64_t)blocks * (m->cells.group_rows + 1) * (uint64_t)m->k * sizeof(float) +
+                 fit->by_user->count * 7 / 2;
 out:
     return st;
 }

@@ -140,7 +140,6 @@ static const char *ratings_text(const struct train_session *s)
     return ((const struct ratings *)s->work)->text;
 }
 
-/* What the fit has besides the state was allocated when the model was described. */
 static base_status ratings_sizes(const struct train_session *s, int workers, int64_t batch,
                                  int64_t accumulate, struct train_sizes *sizes_p)
 {
@@ -155,6 +154,7 @@ static base_status ratings_sizes(const struct train_session *s, int workers, int
     *sizes_p = (struct train_sizes){.weights = (double)fit->floats * sizeof(float),
                                     .sweeps = true,
                                     .early = (double)fit->early_floats * sizeof(float),
+                                    .activations = (double)fit->extra,
                                     .tensor = most * sizeof(float),
                                     .samples = 1};
     return BASE_OK;
