@@ -13,9 +13,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/ratings_info.h"
-#include "cli/ratings_quality.h"
+#include "cli/ratings_pictures.h"
 #include "nn/threads.h"
 #include "recsys/model.h"
+#include "recsys/rank.h"
 #include "recsys/split.h"
 #include "train/pace.h"
 
@@ -90,11 +91,11 @@ static base_status judge(const struct bench *t, const struct cli_bench_ratings *
     if (b->lists == 0 && b->pictures == NULL)
         return BASE_OK;
     TRY(recsys_quality(t->fit, &t->parts.by_user, &t->parts.test,
-                       b->lists > 0 ? (uint32_t)b->lists : 10, NAN, &quality));
-    json_object_update_new(test, cli_quality_json(t->fit, &quality));
-    cli_quality_text(t->fit, &quality, lines);
+                       b->lists > 0 ? (uint32_t)b->lists : 10, RECSYS_USUAL_LEAST, NAN, &quality));
+    json_object_update_new(test, recsys_quality_json(t->fit, &quality));
+    recsys_quality_text(t->fit, &quality, lines);
     if (b->pictures != NULL)
-        TRY(cli_quality_pictures(t->fit, &t->parts.test, &quality, b->pictures));
+        TRY(cli_ratings_pictures(t->fit, &t->parts.test, &quality, b->pictures));
 out:
     return st;
 }

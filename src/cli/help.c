@@ -38,6 +38,8 @@ char *cli_help_option(const struct base_option *row)
     base_str_add(&text, "%s", row->help);
     for (size_t i = 0; (name = base_option_choice(row, i)) != NULL; i++)
         base_str_add(&text, "%s%s", i == 0 ? ": " : ", ", name);
+    if (row->live)
+        base_str_add(&text, " (changes with `paceline set`)");
     return base_str_take(&text);
 }
 

@@ -112,8 +112,8 @@ json_t *cli_rating_run_json(const struct cli_rating_run *run, uint32_t item)
                      title != NULL ? base_json_text(title) : json_null());
 }
 
-base_status cli_rating_run_barred(const struct cli_rating_run *run, const char *path,
-                                  bool **barred_p)
+/* The ids in a file, one a line. */
+static base_status bar_listed(const struct cli_rating_run *run, const char *path, bool *barred)
 {
     enum { LIMIT = 1 << 30 };
     base_status st = BASE_OK;
@@ -123,7 +123,6 @@ base_status cli_rating_run_barred(const struct cli_rating_run *run, const char *
     size_t count = 0;
     bool more = true;
 
-    TRY(base_tensor(run->saved->items.count, sizeof **barred_p, "excluded items", barred_p));
     TRY(base_file_read(path, LIMIT, &bytes, &count));
     data_csv_init(&csv, bytes, count);
     for (;;) {
@@ -135,7 +134,7 @@ base_status cli_rating_run_barred(const struct cli_rating_run *run, const char *
         if (csv.count == 0 || data_csv_field(&csv, 0)[0] == '\0')
             continue;
         if (recsys_id_find(&run->saved->items, data_csv_field(&csv, 0), &item))
-            (*barred_p)[item] = true;
+            barred[item] = true;
         else
             unknown += csv.line > 1; /* the first line may have titles */
     }
@@ -145,6 +144,20 @@ base_status cli_rating_run_barred(const struct cli_rating_run *run, const char *
 out:
     data_csv_fini(&csv);
     base_free(bytes);
+    return st;
+}
+
+base_status cli_rating_run_barred(const struct cli_rating_run *run, const char *path,
+                                  uint32_t least, bool **barred_p)
+{
+    base_status st = BASE_OK;
+
+    TRY(base_tensor(run->saved->items.count, sizeof **barred_p, "excluded items", barred_p));
+    for (uint32_t i = 0; i < run->saved->items.count; i++)
+        (*barred_p)[i] = run->saved->item_counts[i] < least;
+    if (path != NULL)
+        TRY(bar_listed(run, path, *barred_p));
+out:
     return st;
 }
 

@@ -42,10 +42,11 @@ void cli_rating_run_name(const struct cli_rating_run *run, uint32_t item, struct
 /* `item` and `title` (or null); a new reference. */
 json_t *cli_rating_run_json(const struct cli_rating_run *run, uint32_t item);
 
-/* The items whose ids are in a file, one a line, the first field of a table's lines: those that the
- * model knows, (items) with true for each. Unknown ones are counted in a warning. base_free. */
+/* Items that no list may have: (items) with true for each, base_free. Those with fewer than `least`
+ * ratings in training, and those whose ids are in the file at `path` (or NULL), one a line, the
+ * first field of a table's lines; unknown ids are counted in a warning. */
 base_status cli_rating_run_barred(const struct cli_rating_run *run, const char *path,
-                                  bool **barred_p);
+                                  uint32_t least, bool **barred_p);
 
 /* Ratings of one user of a set that was opened; those of items that the model does not know are
  * left out and counted. base_free. */

@@ -11,7 +11,7 @@
 struct cli_recommend_all {
     const struct cli_rating_run *run;
     const struct recsys_ratings *added; /* for the users of these ratings alone; NULL: of the run */
-    const bool *barred;                 /* (items), or NULL */
+    const bool *barred;                 /* (items) */
     bool include_rated;
     uint32_t n;
     const char *path;

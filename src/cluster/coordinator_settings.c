@@ -28,7 +28,9 @@ base_status cluster_coordinator_set(struct cluster_coordinator *c, const char *n
     *number_p = 0;
     if (c->phase != RUNNING)
         TRY(base_fail(BASE_ERR_USAGE, "the job %s: its settings cannot be changed now",
-                      c->phase < RUNNING ? "has not begun yet" : "is ending"));
+                      c->phase == RESUMING ? "waits for its hosts"
+                      : c->phase < RUNNING ? "has not begun yet"
+                                           : "is ending"));
     if (c->setup.check == NULL)
         TRY(base_fail(BASE_ERR_USAGE, "a job of `%s` has no settings that can change", c->program));
     json_object_set_new(values, name, json_string(value));

@@ -417,3 +417,11 @@ base_status comm_engine_poll(struct comm_engine *engine, struct comm_task *const
     base_mutex_unlock(&engine->lock);
     return *index_p < 0 ? st : outcome(engine, tasks[*index_p]);
 }
+
+void comm_engine_ring(struct comm_engine *engine, struct comm_task *bell)
+{
+    base_mutex_lock(&engine->lock);
+    end_task(bell, BASE_OK);
+    base_signal_wake(&engine->less);
+    base_mutex_unlock(&engine->lock);
+}

@@ -70,4 +70,8 @@ base_status comm_engine_wait(struct comm_engine *engine, struct comm_task *task,
 base_status comm_engine_poll(struct comm_engine *engine, struct comm_task *const *tasks, int count,
                              double until, uint32_t known, int *index_p);
 
+/* Ends a task that was handed to no engine and is all zeros: a bell, which wakes a thread that has
+ * it among the tasks of its comm_engine_poll. */
+void comm_engine_ring(struct comm_engine *engine, struct comm_task *bell);
+
 #endif

@@ -9,7 +9,7 @@
 #include "base/rng.h"
 #include "recsys/model_private.h"
 
-enum { BATCH = 8, SPARE = 64, MOST_BLOCKS = 64 }; /* entries that may be read past the last */
+enum { BATCH = 8, SPARE = 64 }; /* entries that may be read past the last */
 
 /* ---- items ---- */
 
@@ -31,13 +31,14 @@ static int by_popularity(const void *a, const void *b)
 static void deal_items(struct recsys_cells *c, const struct recsys_fit *fit)
 {
     struct popular *order = base_calloc(fit->items, sizeof *order);
+    const uint32_t groups = c->shape.groups;
 
     for (uint32_t i = 0; i < fit->items; i++)
         order[i] = (struct popular){recsys_row_count(fit->by_item, i), i};
     qsort(order, fit->items, sizeof *order, by_popularity);
     for (uint32_t x = 0; x < fit->items; x++) {
-        const uint32_t round = x / c->blocks, turn = x % c->blocks;
-        const uint32_t group = round % 2 == 0 ? turn : c->blocks - 1 - turn;
+        const uint32_t round = x / groups, turn = x % groups;
+        const uint32_t group = round % 2 == 0 ? turn : groups - 1 - turn;
 
         c->place[order[x].item] = group * (c->group_rows + 1) + round;
         c->item_counts[c->place[order[x].item]] = (float)order[x].count;
@@ -52,7 +53,7 @@ enum { CODES = 255, WIDE = 5, WIDTH = 4 };
 /* Codes 1 … are steps of the scale, or of the finest even one where it has none or too many. Steps
  * of gradient descent are as long as ratings are large: wide scales are brought to that of stars,
  * for which rates of learning are meant. */
-static void choose_codes(struct recsys_cells *c, const struct recsys_fit *fit)
+void recsys_cells_scale(struct recsys_cells *c, const struct recsys_fit *fit)
 {
     const struct recsys_scale *scale = fit->scale;
     const double lowest = (double)scale->lowest, range = (double)scale->highest - lowest;
@@ -76,8 +77,8 @@ static uint8_t code_of(const struct recsys_cells *c, const struct recsys_fit *fi
 struct layout {
     struct recsys_cells *cells;
     const struct recsys_fit *fit;
-    uint32_t *order;   /* (users) */
-    uint32_t *segment; /* (rotations * blocks + 1) where each begins in the order */
+    uint32_t *order;   /* (users of the shape) */
+    uint32_t *segment; /* (rotations * stripes + 1) where each begins in the order */
     uint64_t *padded;  /* of each cell: ratings, and then where they begin */
     uint64_t *runs;
 };
@@ -86,21 +87,24 @@ struct layout {
 static void deal_users(struct layout *l)
 {
     const struct recsys_fit *fit = l->fit;
-    const uint32_t segments = l->cells->rotations * l->cells->blocks;
+    const struct recsys_shape *shape = &l->cells->shape;
+    const uint32_t segments = shape->rotations * shape->stripes, users = shape->to - shape->from;
+    const uint64_t *start = fit->by_user->start;
+    const uint64_t count = start[shape->to] - start[shape->from];
     const struct base_rng rng = base_rng_of(fit->seed, BASE_STREAM_SHUFFLE, 2, 0, 0);
     uint64_t dealt = 0;
     uint32_t s = 0;
 
-    for (uint32_t u = 0; u < fit->users; u++)
-        l->order[u] = u;
-    base_rng_shuffle(&rng, l->order, fit->users);
-    for (uint32_t x = 0; x < fit->users; x++) {
-        for (; s < segments && dealt * segments >= fit->by_user->count * s; s++)
+    for (uint32_t u = 0; u < users; u++)
+        l->order[u] = shape->from + u;
+    base_rng_shuffle(&rng, l->order, users);
+    for (uint32_t x = 0; x < users; x++) {
+        for (; s < segments && dealt * segments >= count * s; s++)
             l->segment[s] = x;
         dealt += recsys_row_count(fit->by_user, l->order[x]);
     }
     for (; s <= segments; s++)
-        l->segment[s] = fit->users;
+        l->segment[s] = users;
 }
 
 /* Ratings of a user in each group. */
@@ -108,7 +112,7 @@ static void count_groups(const struct layout *l, uint32_t user, uint32_t *count)
 {
     const struct recsys_rows *rows = l->fit->by_user;
 
-    memset(count, 0, l->cells->blocks * sizeof *count);
+    memset(count, 0, l->cells->shape.groups * sizeof *count);
     for (uint64_t k = rows->start[user]; k < rows->start[user + 1]; k++)
         count[l->cells->place[rows->column[k]] / (l->cells->group_rows + 1)]++;
 }
@@ -121,32 +125,32 @@ static uint64_t rounded_up(uint32_t count)
 static void measure_segment(const void *context, int unit, int thread)
 {
     const struct layout *l = context;
-    const uint32_t blocks = l->cells->blocks;
-    uint32_t count[MOST_BLOCKS];
+    const uint32_t groups = l->cells->shape.groups;
+    uint32_t count[RECSYS_MOST_GROUPS];
 
     (void)thread;
     for (uint32_t x = l->segment[unit]; x < l->segment[unit + 1]; x++) {
         count_groups(l, l->order[x], count);
-        for (uint32_t g = 0; g < blocks; g++) {
-            l->runs[(uint32_t)unit * blocks + g] += count[g] > 0;
-            l->padded[(uint32_t)unit * blocks + g] += rounded_up(count[g]);
+        for (uint32_t g = 0; g < groups; g++) {
+            l->runs[(uint32_t)unit * groups + g] += count[g] > 0;
+            l->padded[(uint32_t)unit * groups + g] += rounded_up(count[g]);
         }
     }
 }
 
-/* Segment s is rotation s / blocks of stripe s % blocks, so that its cells lie side by side. */
+/* Segment s is rotation s / stripes of stripe s % stripes, so that its cells lie side by side. */
 static void fill_segment(const void *context, int unit, int thread)
 {
     const struct layout *l = context;
     struct recsys_cells *c = l->cells;
     const struct recsys_rows *rows = l->fit->by_user;
-    const uint32_t stride = c->group_rows + 1;
-    uint64_t at[MOST_BLOCKS], run[MOST_BLOCKS];
-    uint32_t count[MOST_BLOCKS];
+    const uint32_t stride = c->group_rows + 1, groups = c->shape.groups;
+    uint64_t at[RECSYS_MOST_GROUPS], run[RECSYS_MOST_GROUPS];
+    uint32_t count[RECSYS_MOST_GROUPS];
 
     (void)thread;
-    memcpy(at, l->padded + (uint32_t)unit * c->blocks, c->blocks * sizeof *at);
-    memcpy(run, l->runs + (uint32_t)unit * c->blocks, c->blocks * sizeof *run);
+    memcpy(at, l->padded + (uint32_t)unit * groups, groups * sizeof *at);
+    memcpy(run, l->runs + (uint32_t)unit * groups, groups * sizeof *run);
     for (uint32_t x = l->segment[unit]; x < l->segment[unit + 1]; x++) {
         const uint32_t user = l->order[x];
 
@@ -157,9 +161,10 @@ static void fill_segment(const void *context, int unit, int thread)
             ((uint16_t *)c->items)[at[g]] = (uint16_t)(place % stride);
             ((uint8_t *)c->codes)[at[g]++] = code_of(c, l->fit, k);
         }
-        for (uint32_t g = 0; g < c->blocks; g++) {
+        for (uint32_t g = 0; g < groups; g++) {
             if (count[g] > 0)
-                ((struct recsys_run *)c->runs)[run[g]++] = (struct recsys_run){user, count[g]};
+                ((struct recsys_run *)c->runs)[run[g]++] =
+                    (struct recsys_run){user - c->shape.from, count[g]};
             for (uint64_t pad = count[g]; pad < rounded_up(count[g]); pad++)
                 ((uint16_t *)c->items)[at[g]++] = (uint16_t)c->group_rows;
         }
@@ -173,7 +178,7 @@ static base_status place_cells(struct layout *l)
 {
     base_status st = BASE_OK;
     struct recsys_cells *c = l->cells;
-    const uint32_t cells = c->rotations * c->blocks * c->blocks;
+    const uint32_t cells = c->shape.rotations * c->shape.stripes * c->shape.groups;
     uint64_t padded = 0, runs = 0;
 
     for (uint32_t i = 0; i < cells; i++) {
@@ -201,11 +206,11 @@ static void summarise(struct layout *l)
 {
     struct recsys_cells *c = l->cells;
 
-    for (uint32_t s = 0; s < c->rotations * c->blocks; s++) {
+    for (uint32_t s = 0; s < c->shape.rotations * c->shape.stripes; s++) {
         uint64_t count = 0;
 
-        for (uint32_t g = 0; g < c->blocks; g++) {
-            const struct recsys_cell *cell = &c->cell[s * c->blocks + g];
+        for (uint32_t g = 0; g < c->shape.groups; g++) {
+            const struct recsys_cell *cell = &c->cell[s * c->shape.groups + g];
 
             for (uint32_t r = 0; r < cell->run_count; r++) {
                 count += cell->runs[r].count;
@@ -217,33 +222,34 @@ static void summarise(struct layout *l)
 }
 
 base_status recsys_cells_init(struct recsys_cells *cells, const struct recsys_fit *fit,
-                              uint32_t blocks, uint32_t rotations)
+                              const struct recsys_shape *shape)
 {
     base_status st = BASE_OK;
     struct layout l = {.cells = cells, .fit = fit};
-    const size_t count = (size_t)rotations * blocks * blocks;
+    const uint32_t segments = shape->rotations * shape->stripes;
+    const size_t count = (size_t)segments * shape->groups;
 
-    *cells = (struct recsys_cells){
-        .blocks = blocks, .rotations = rotations, .group_rows = (fit->items + blocks - 1) / blocks};
-    if (blocks > MOST_BLOCKS || cells->group_rows >= UINT16_MAX)
+    *cells = (struct recsys_cells){.shape = *shape,
+                                   .group_rows = (fit->items + shape->groups - 1) / shape->groups};
+    if (shape->groups > RECSYS_MOST_GROUPS || cells->group_rows >= UINT16_MAX)
         TRY(base_fail(BASE_ERR_USAGE,
-                      "%u items do not fit %u blocks; there are at most %d blocks of %d items",
-                      fit->items, blocks, MOST_BLOCKS, UINT16_MAX - 1));
+                      "%u items do not fit %u groups; there are at most %d groups of %d items",
+                      fit->items, shape->groups, RECSYS_MOST_GROUPS, UINT16_MAX - 1));
     TRY(base_tensor(fit->items, sizeof *cells->place, "places of items", &cells->place));
-    TRY(base_tensor((size_t)blocks * (cells->group_rows + 1), sizeof(float), "counts of items",
-                    &cells->item_counts));
+    TRY(base_tensor((size_t)shape->groups * (cells->group_rows + 1), sizeof(float),
+                    "counts of items", &cells->item_counts));
     TRY(base_tensor(count, sizeof *cells->cell, "cells", &cells->cell));
-    TRY(base_tensor((size_t)rotations * blocks, sizeof(float), "cells", &cells->share));
-    TRY(base_tensor(fit->users, sizeof *l.order, "an order of users", &l.order));
-    TRY(base_tensor((size_t)rotations * blocks + 1, sizeof *l.segment, "cells", &l.segment));
+    TRY(base_tensor(segments, sizeof(float), "cells", &cells->share));
+    TRY(base_tensor(shape->to - shape->from, sizeof *l.order, "an order of users", &l.order));
+    TRY(base_tensor(segments + 1, sizeof *l.segment, "cells", &l.segment));
     TRY(base_tensor(count, sizeof *l.padded, "cells", &l.padded));
     TRY(base_tensor(count, sizeof *l.runs, "cells", &l.runs));
-    choose_codes(cells, fit);
+    recsys_cells_scale(cells, fit);
     deal_items(cells, fit);
     deal_users(&l);
-    base_team_run(fit->team, (int)(rotations * blocks), measure_segment, &l);
+    base_team_run(fit->team, (int)segments, measure_segment, &l);
     TRY(place_cells(&l));
-    base_team_run(fit->team, (int)(rotations * blocks), fill_segment, &l);
+    base_team_run(fit->team, (int)segments, fill_segment, &l);
     summarise(&l);
 out:
     base_free(l.order);

@@ -81,7 +81,16 @@ void recsys_fit_place(struct recsys_fit *fit, float *memory)
 {
     for (int i = 0; i < fit->buffer_count; i++)
         if (!fit->buffers[i].passing)
-            fit->buffers[i].at = memory != NULL ? memory + fit->buffers[i].offset : NULL;
+            recsys_fit_place_rows(fit, i, 0, memory != NULL ? fit->buffers[i].rows : 0,
+                                  memory != NULL ? memory + fit->buffers[i].offset : NULL);
+}
+
+void recsys_fit_place_rows(struct recsys_fit *fit, int buffer, uint32_t first, uint32_t held,
+                           float *at)
+{
+    fit->buffers[buffer].at = at;
+    fit->buffers[buffer].first = first;
+    fit->buffers[buffer].held = held;
 }
 
 /* Passing buffers are the fit's own. */

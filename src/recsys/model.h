@@ -38,7 +38,8 @@ struct recsys_buffer {
     bool passing;         /* made anew in every sweep: no part of a saved model */
     bool late;            /* `finish` alone writes it, and no phase reads it */
     size_t offset;        /* in the flat memory of the fit, in floats; of a passing one: none */
-    float *at;            /* zeros at first */
+    float *at;            /* zeros at first; … */
+    uint32_t first, held; /* … the rows that it has, which may be some of all */
 };
 
 struct recsys_phase {
@@ -74,6 +75,7 @@ struct recsys_traits {
 };
 
 struct recsys_model;
+struct recsys_rotation;
 
 struct recsys_fit {
     const struct recsys_model *model;
@@ -95,7 +97,7 @@ struct recsys_fit {
     struct recsys_traits traits;
     int64_t sweep;      /* that is under way, or that comes next; from 0 */
     int64_t sweeps;     /* planned: the options', or what the model thinks right for the data */
-    uint64_t extra;     /* bytes that sweeps need besides the flat memory, about */
+    uint64_t extra;     /* bytes that `open` has allocated; of rotations, see there */
     const char *reason; /* why this size, where the options left it open; for a log */
     /* What guesses and folds need besides the buffers, set by `open`; `reopen` finds it there. */
     double facts[RECSYS_MAX_FACTS];
@@ -127,6 +129,8 @@ struct recsys_model {
     base_status (*prepare)(struct recsys_fit *fit, int phase); /* or NULL */
     void (*run)(struct recsys_fit *fit, int phase, uint32_t from, uint32_t to);
     base_status (*finish)(struct recsys_fit *fit); /* or NULL */
+    /* How several workers share a sweep that is one phase of one row; or NULL. */
+    const struct recsys_rotation *rotation;
 
     /* `user`: a row of the buffer `answers`, or of fold; NULL: an unknown user. */
     struct recsys_guess (*guess)(const struct recsys_fit *fit, const float *user, uint32_t item,
@@ -169,6 +173,10 @@ void recsys_fit_free(struct recsys_fit *fit); /* accepts NULL */
  * that. */
 base_status recsys_fit_open(const struct recsys_setup *setup, struct recsys_fit **fit_p);
 void recsys_fit_place(struct recsys_fit *fit, float *memory);
+/* Of one buffer, rows first … first+held-1 alone, which are at `at`. */
+void recsys_fit_place_rows(struct recsys_fit *fit, int buffer, uint32_t first, uint32_t held,
+                           float *at);
+/* Of the rows that are there. */
 base_status recsys_fit_start(struct recsys_fit *fit);
 
 base_status recsys_prepare(struct recsys_fit *fit, int phase);

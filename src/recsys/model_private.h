@@ -20,7 +20,9 @@ base_status recsys_lay_out(struct recsys_fit *fit);
 
 static inline float *recsys_at(const struct recsys_fit *fit, int buffer, size_t row)
 {
-    return fit->buffers[buffer].at + row * fit->buffers[buffer].width;
+    const struct recsys_buffer *b = &fit->buffers[buffer];
+
+    return b->at + (row - b->first) * b->width;
 }
 
 /* ---- work of rows ---- */

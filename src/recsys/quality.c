@@ -79,7 +79,7 @@ struct listing {
     struct recsys_wish *wishes; /* (BATCH) */
     uint32_t *user, *found;     /* (BATCH) whose wish it is */
     struct recsys_pick *picks;  /* (BATCH,n) */
-    bool *listed;               /* (items) */
+    bool *listed, *barred;      /* (items) in some list; in none, being rare */
 };
 
 static bool is_relevant(const struct listing *l, uint64_t k)
@@ -153,10 +153,26 @@ static base_status judge_batch(const struct listing *l, uint32_t *user)
             recsys_at(fit, fit->answers, *user), l->train->column + l->train->start[*user],
             l->train->start[*user + 1] - l->train->start[*user]};
     }
-    TRY(recsys_rank(fit, l->wishes, count, NULL, l->quality->n, l->picks, l->found));
+    TRY(recsys_rank(fit, l->wishes, count, l->barred, l->quality->n, l->picks, l->found));
     for (uint32_t w = 0; w < count; w++)
         judge_list(l, w);
 out:
+    return st;
+}
+
+static base_status bar_rare(struct listing *l)
+{
+    base_status st = BASE_OK;
+    uint32_t *count = NULL;
+
+    TRY(base_tensor(l->fit->items, sizeof *l->barred, "rare items", &l->barred));
+    TRY(base_tensor(l->fit->items, sizeof *count, "rare items", &count));
+    for (uint64_t k = 0; k < l->train->count; k++)
+        count[l->train->column[k]]++;
+    for (uint32_t i = 0; i < l->fit->items; i++)
+        l->barred[i] = count[i] < l->quality->least;
+out:
+    base_free(count);
     return st;
 }
 
@@ -170,6 +186,7 @@ static base_status judge_lists(struct listing *l)
     TRY(base_mul(BATCH, q->n, &picks));
     TRY(base_tensor(picks, sizeof *l->picks, "lists of items", &l->picks));
     TRY(base_tensor(l->fit->items, sizeof *l->listed, "listed items", &l->listed));
+    TRY(bar_rare(l));
     l->wishes = base_calloc(BATCH, sizeof *l->wishes);
     l->user = base_calloc(BATCH, sizeof *l->user);
     l->found = base_calloc(BATCH, sizeof *l->found);
@@ -184,6 +201,7 @@ static base_status judge_lists(struct listing *l)
 out:
     base_free(l->picks);
     base_free(l->listed);
+    base_free(l->barred);
     base_free(l->wishes);
     base_free(l->user);
     base_free(l->found);
@@ -191,8 +209,8 @@ out:
 }
 
 base_status recsys_quality(const struct recsys_fit *fit, const struct recsys_rows *train,
-                           const struct recsys_rows *test, uint32_t n, float relevant,
-                           struct recsys_quality *q)
+                           const struct recsys_rows *test, uint32_t n, uint32_t least,
+                           float relevant, struct recsys_quality *q)
 {
     base_status st = BASE_OK;
     const double scale = (double)fit->scale->highest - (double)fit->scale->lowest;
@@ -201,6 +219,7 @@ base_status recsys_quality(const struct recsys_fit *fit, const struct recsys_row
 
     *q = (struct recsys_quality){
         .n = n < fit->items ? n : fit->items,
+        .least = least,
         .relevant = isnan(relevant) ? (float)((double)fit->scale->lowest + RELEVANT_PART * scale)
                                     : relevant};
     set_bins(fit->scale, q);

@@ -7,6 +7,8 @@
 #ifndef RECSYS_QUALITY_H
 #define RECSYS_QUALITY_H
 
+#include "base/json.h"
+#include "base/str.h"
 #include "recsys/model.h"
 
 /* Values are counted by bins: the levels of the scale where there are up to RECSYS_QUALITY_BINS, or
@@ -25,6 +27,7 @@ struct recsys_quality {
     /* Of lists of the n best, as means over users who have a relevant item in the tests: one rated
      * `relevant` or more. */
     uint32_t n;
+    uint32_t least; /* ratings in training of the items that a list may have */
     float relevant;
     uint64_t users;
     double precision, recall, ndcg; /* NAN without such users */
@@ -35,10 +38,15 @@ struct recsys_quality {
  * users and items of the fit. relevant NAN: the upper 30 % of the scale. The same bits for any
  * number of threads. */
 base_status recsys_quality(const struct recsys_fit *fit, const struct recsys_rows *train,
-                           const struct recsys_rows *test, uint32_t n, float relevant,
-                           struct recsys_quality *quality_p);
+                           const struct recsys_rows *test, uint32_t n, uint32_t least,
+                           float relevant, struct recsys_quality *quality_p);
 
 /* The bin that a value is counted in. */
 int recsys_quality_bin(const struct recsys_quality *quality, float value);
+
+/* quality_tell.c: an object (docs/json.md), a new reference; and lines of text. */
+json_t *recsys_quality_json(const struct recsys_fit *fit, const struct recsys_quality *quality);
+void recsys_quality_text(const struct recsys_fit *fit, const struct recsys_quality *quality,
+                         struct base_str *text);
 
 #endif

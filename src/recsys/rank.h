@@ -17,6 +17,10 @@ struct recsys_pick {
     float score; /* the guess, not clipped; of similar items the cosine */
 };
 
+/* Of an item with fewer ratings a model knows little. One enthusiast may put it on top of all
+ * lists, so lists leave such items out unless they are asked for. */
+enum { RECSYS_USUAL_LEAST = 5 };
+
 /* What one user asks for. */
 struct recsys_wish {
     const float *row;     /* of the user, or of a fold; NULL: an unknown user */

@@ -23,6 +23,7 @@ struct recsys_saved {
     struct recsys_scale scale;      /* the fit's */
     struct recsys_ids users, items; /* numbers of both are rows of the fit: recsys_id_find, _text */
     struct recsys_rows rated;       /* by user: the training part, without times */
+    uint32_t *item_counts;          /* (items) its ratings of each */
     char *model;                    /* "bmf:k=32": as it was asked for */
     char *data;                     /* the place of the ratings, as it was given */
     uint64_t seed;

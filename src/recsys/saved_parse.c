@@ -179,12 +179,16 @@ static base_status read_rated(struct recsys_saved *saved, const struct store_fil
         TRY(copy_tensor(saved, file, "value", STORE_F32, rows->count, NULL, &rows->value));
     if (!are_places(rows->start, rows->rows, rows->count))
         TRY(base_fail(BASE_ERR_DATA, "start does not say where users begin"));
-    for (uint64_t k = 0; k < rows->count; k++)
+    TRY(base_tensor(rows->columns, sizeof *saved->item_counts, "counts", &saved->item_counts));
+    saved->memory[saved->memory_count++] = saved->item_counts;
+    for (uint64_t k = 0; k < rows->count; k++) {
         if (rows->column[k] >= rows->columns ||
             (rows->code != NULL && rows->code[k] >= saved->scale.levels) ||
             (rows->value != NULL && !isfinite(rows->value[k])))
             TRY(base_fail(BASE_ERR_DATA, "rating %llu is of no item or of no level",
                           (unsigned long long)k));
+        saved->item_counts[rows->column[k]]++;
+    }
 out:
     return st;
 }

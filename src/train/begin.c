@@ -84,6 +84,7 @@ base_status train_session_go_back(struct train_session *s, uint32_t leader, int 
 
     s->whole = false;
     s->state.claims.count = 0;
+    s->state.ahead = 0;
     TRY(train_team_gather(&s->team, &mine, sizeof mine, all));
     for (int i = 0; i < s->team.exchange.size; i++)
         if (all[i] > all[*source_p])

@@ -28,11 +28,12 @@ static json_t *describe(const struct train_session *s)
 
     for (size_t i = 0; i < s->state.stats; i++)
         json_array_append_new(tracked, json_integer(s->state.tracked[i]));
-    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:f, s:I, s:I, s:b}", "model", s->task->text(s),
-                     "kernels", s->kernels, "batch", (json_int_t)s->plan.batch, "position",
-                     train_position_to_json(&s->state.position), "tracked", tracked, "first_loss",
-                     s->first_loss, "saved_step", (json_int_t)s->saved_step, "leader",
-                     (json_int_t)s->leader, "file", train_session_has_file(s));
+    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:f, s:I, s:I, s:I, s:b}", "model",
+                     s->task->text(s), "kernels", s->kernels, "batch", (json_int_t)s->plan.batch,
+                     "position", train_position_to_json(&s->state.position), "tracked", tracked,
+                     "first_loss", s->first_loss, "ahead", (json_int_t)s->state.ahead, "saved_step",
+                     (json_int_t)s->saved_step, "leader", (json_int_t)s->leader, "file",
+                     train_session_has_file(s));
 }
 
 /* A worker without a state makes ready for it; what an earlier view left half-made is of use if it
@@ -68,6 +69,7 @@ static base_status take_description(struct train_session *s, const json_t *d)
     for (size_t i = 0; i < norms; i++)
         s->state.tracked[i] = json_integer_value(json_array_get(tracked, i));
     TRY(base_json_real(d, "first_loss", &s->first_loss));
+    TRY(base_json_integer(d, "ahead", &s->state.ahead));
 out:
     return st;
 }
@@ -118,6 +120,18 @@ static bool lacks(const struct train_session *s, const struct train_agreed *a,
     return yes;
 }
 
+/* Room for those that come from others, beside this worker's own. */
+static base_status take_own_statistics(const struct train_session *s, struct refill *r)
+{
+    base_status st = BASE_OK;
+    size_t floats = s->state.stat_floats;
+
+    TRY(base_tensor(floats, sizeof(float), "the statistics of another worker", &r->statistics));
+    memcpy(r->statistics, s->state.statistics, floats * sizeof(float));
+out:
+    return st;
+}
+
 static base_status make_room(struct train_session *s, const struct train_agreed *a,
                              struct refill *r)
 {
@@ -134,8 +148,7 @@ static base_status make_room(struct train_session *s, const struct train_agreed 
         r->made[g] = true;
     }
     if (!anew && lacks(s, a, TRAIN_STATISTICS))
-        TRY(base_tensor(s->state.stat_floats, sizeof(float), "the statistics of another worker",
-                        &r->statistics));
+        TRY(take_own_statistics(s, r));
 out:
     return st;
 }
@@ -174,9 +187,11 @@ static base_status fill(struct train_session *s, struct train_agreed *a, bool fi
                         struct refill *r)
 {
     base_status st = BASE_OK;
-    bool none = train_strategy_lends(s->strategy, s->options).gradients || s->task->sweeps != NULL;
+    /* Gradients that are lent, of stages, or of no use have another place or none. */
+    bool none = train_strategy_lends(s->strategy, s->options).gradients ||
+                s->strategy->stages != NULL || s->task->sweeps != NULL;
 
-    TRY(train_team_begin(&s->team, none ? 0 : s->state.floats)); /* lent ones have another place */
+    TRY(train_team_begin(&s->team, none ? 0 : s->state.floats));
     train_agree_places(s, a);
     TRY(make_room(s, a, r));
     TRY(s->task->fit(s));
@@ -328,6 +343,8 @@ static base_status agree_on_state(struct train_session *s)
     bool moved;
 
     TRY(train_settings_agree(s));
+    if (s->strategy->reconcile != NULL)
+        TRY(s->strategy->reconcile(s));
     TRY(train_agree(s, &a));
     if (s->strategy->settle != NULL && s->whole)
         s->strategy->settle(s, a.version);

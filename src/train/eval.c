@@ -127,6 +127,8 @@ base_status train_eval_run(const struct train_eval *eval, json_t **result_p, cha
     *text_p = NULL;
     TRY(model_find(eval->checkpoint, eval->runs_dir, eval->best, &checkpoint));
     ratings = recsys_saved_is(checkpoint.manifest);
+    if (!ratings && (eval->lists > 0 || eval->pictures != NULL))
+        TRY(base_fail(BASE_ERR_USAGE, "--lists and --pictures are for rating models"));
     TRY(ratings ? train_eval_ratings(eval, &checkpoint, result_p, text_p)
                 : eval_network(eval, result_p, text_p));
 out:

@@ -9,6 +9,8 @@
 #include "base/str.h"
 #include "model/about.h"
 #include "nn/threads.h"
+#include "recsys/quality.h"
+#include "recsys/rank.h"
 #include "recsys/saved.h"
 #include "recsys/split.h"
 
@@ -113,6 +115,31 @@ out:
     return st;
 }
 
+/* What is asked for besides the errors: more figures for the part's object, more lines, pictures.
+ */
+static base_status judge(const struct evaluation *e, const struct train_eval *eval, json_t *part,
+                         struct base_str *text)
+{
+    base_status st = BASE_OK;
+    const struct recsys_rows *test = &e->parts.test;
+    struct recsys_quality quality;
+
+    if (eval->lists == 0 && eval->pictures == NULL)
+        return BASE_OK;
+    if (!e->own || strcmp(eval->part, "test") != 0)
+        TRY(base_fail(BASE_ERR_USAGE, "lists and pictures are of the tests of the ratings that the "
+                                      "model was trained on"));
+    TRY(recsys_quality(e->saved->fit, &e->parts.by_user, test,
+                       eval->lists > 0 ? (uint32_t)eval->lists : 10, RECSYS_USUAL_LEAST, NAN,
+                       &quality));
+    json_object_update_new(part, recsys_quality_json(e->saved->fit, &quality));
+    recsys_quality_text(e->saved->fit, &quality, text);
+    if (eval->pictures != NULL)
+        TRY(eval->draw(e->saved->fit, test, &quality, eval->pictures));
+out:
+    return st;
+}
+
 base_status train_eval_ratings(const struct train_eval *eval,
                                const struct store_checkpoint *checkpoint, json_t **result_p,
                                char **text_p)
@@ -120,6 +147,7 @@ base_status train_eval_ratings(const struct train_eval *eval,
     base_status st = BASE_OK;
     struct evaluation e = {.threads = nn_threads_set((int)eval->threads)};
     struct base_str text = {0};
+    json_t *part = NULL;
     double mae, rmse;
 
     TRY(open_model(&e, checkpoint));
@@ -129,15 +157,19 @@ base_status train_eval_ratings(const struct train_eval *eval,
     rmse = sqrt(e.score.squared / e.score.count);
     base_str_add(&text, "%s on %s (%s): RMSE %.4f, MAE %.4f of %.0f ratings\n", checkpoint->path,
                  e.data, e.own ? eval->part : "all", rmse, mae, e.score.count);
+    part = json_pack("{s:o, s:o, s:o, s:I}", "loss", base_json_number(rmse * rmse), "mae",
+                     base_json_number(mae), "rmse", base_json_number(rmse), "samples",
+                     (json_int_t)e.score.count);
+    TRY(judge(&e, eval, part, &text));
     *text_p = base_str_take(&text);
     *result_p = json_pack(
-        "{s:i, s:s, s:s, s:i, s:I, s:f, s:{s:o, s:o, s:o, s:I}, s:I, s:s}", "schema", 1, "model",
-        e.saved->model, "data", e.data, "threads", e.threads, "steps", (json_int_t)checkpoint->step,
-        "samples_per_second", e.score.count / fmax(1e-9, e.seconds), eval->part, "loss",
-        base_json_number(rmse * rmse), "mae", base_json_number(mae), "rmse", base_json_number(rmse),
-        "samples", (json_int_t)e.score.count, "peak_memory_bytes", (json_int_t)base_peak_memory(),
-        "run", checkpoint->path);
+        "{s:i, s:s, s:s, s:i, s:I, s:f, s:O, s:I, s:s}", "schema", 1, "model", e.saved->model,
+        "data", e.data, "threads", e.threads, "steps", (json_int_t)checkpoint->step,
+        "samples_per_second", e.score.count / fmax(1e-9, e.seconds), eval->part, part,
+        "peak_memory_bytes", (json_int_t)base_peak_memory(), "run", checkpoint->path);
 out:
+    json_decref(part);
+    base_str_fini(&text);
     recsys_division_fini(&e.parts);
     recsys_ratings_close(e.set);
     recsys_saved_close(e.saved);

@@ -133,7 +133,7 @@ const struct base_option train_job_options[] = {
     {.name = "strategy", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(strategy),
      .names = (const char *const[]){TRAIN_AUTO, NULL}, .registry = train_strategy_registry,
      .help = "how the work is divided, NAME or NAME:option=value,… "
-             "(auto: single; of several workers ddp; of rating models rows)"},
+             "(auto: single; of several workers ddp; of rating models rows, of several workers with mf rotate)"},
     {.name = "aggregate", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(aggregate),
      .registry = train_aggregator_registry,
      .help = "how updates of workers become one (downpour), NAME or NAME:option=value,… [average]"},
@@ -296,7 +296,9 @@ bool train_job_is_auto(const struct train_job *job)
 
 const char *train_job_strategy(const struct train_job *job, bool several)
 {
-    return train_job_is_auto(job) ? train_strategy_auto(train_task_of(job->model), several).strategy
+    const struct train_task *task = train_task_of(job->model);
+
+    return train_job_is_auto(job) ? train_strategy_auto(task, job->model, several).strategy
                                   : job->strategy;
 }
 

@@ -138,8 +138,10 @@ static void tell_end(struct train_manager *m, int rank)
 static void give_block(struct train_manager *m, int rank, double now)
 {
     struct desk *d = &m->desks[rank];
-    int64_t block = downpour_ledger_issue(m->ledger, id_of(m, rank), m->workers == 1,
-                                          (uint32_t)rank % m->ledger->round.blocks, now);
+    int64_t block = m->rules.fixed
+                        ? -1
+                        : downpour_ledger_issue(m->ledger, id_of(m, rank), m->workers == 1,
+                                                (uint32_t)rank % m->ledger->round.blocks, now);
 
     if (block >= 0) {
         d->state = DESK_COMPUTES;
@@ -243,7 +245,9 @@ static void book_result(struct train_manager *m, int rank, const struct train_ca
                                     now)) {
     case TRAIN_RECEIPT_REFUSED:
         note_refusal(m, rank);
-        if (d->holds && !d->reserved)
+        if (d->holds && !d->reserved && m->rules.fixed)
+            downpour_ledger_drop(m->ledger, d->block);
+        else if (d->holds && !d->reserved)
             downpour_ledger_blame(m->ledger, d->block, id_of(m, rank));
         break;
     case TRAIN_RECEIPT_COUNTS:
@@ -342,30 +346,42 @@ out:
     return st;
 }
 
+/* The call that came, as far as this manager knows such calls. */
+static base_status decode(const struct train_manager *m, struct desk *d)
+{
+    base_status st = BASE_OK;
+    const struct comm_request *message = &d->heard.request;
+
+    if (message->tag != TRAIN_TAG_CALL || message->count > sizeof d->bytes)
+        TRY(base_fail(BASE_ERR_DATA, "a message of %zu bytes with tag %u", message->count,
+                      message->tag));
+    TRY(train_call_decode(d->bytes, message->count, &d->call));
+    if ((d->call.kind == TRAIN_CALL_PUSH && m->centre == NULL) ||
+        (d->call.kind == TRAIN_CALL_FETCH && d->fetched == NULL))
+        TRY(base_fail(BASE_ERR_DATA, "a call of kind %d, which is not served", d->call.kind));
+out:
+    return st;
+}
+
 /* The message that this desk waited for is there. */
 static base_status hear(struct train_manager *m, int rank, double now)
 {
     base_status st = BASE_OK;
     struct desk *d = &m->desks[rank];
-    const struct comm_request *message = &d->heard.request;
+    size_t got = 0;
 
     if (d->values_come) {
-        size_t got = message->tag == TRAIN_TAG_VALUES ? message->count / sizeof(float) : 0;
-
         d->values_come = false;
-        book(m, rank, &d->call, &d->values, got, now);
+        if (d->heard.request.tag == TRAIN_TAG_VALUES)
+            got = d->heard.request.count / sizeof(float);
     } else {
-        st = message->tag == TRAIN_TAG_CALL && message->count <= sizeof d->bytes
-                 ? train_call_decode(d->bytes, message->count, &d->call)
-                 : base_fail(BASE_ERR_DATA, "a message of %zu bytes with tag %u", message->count,
-                             message->tag);
-        TRY(base_prefix(st, "worker %u", id_of(m, rank)));
+        TRY(base_prefix(decode(m, d), "worker %u", id_of(m, rank)));
         if (d->call.kind == TRAIN_CALL_RESULT || d->call.kind == TRAIN_CALL_PUSH) {
             TRY(expect_values(m, rank));
             goto out;
         }
-        book(m, rank, &d->call, NULL, 0, now);
     }
+    book(m, rank, &d->call, &d->values, got, now);
     if (d->state != DESK_GONE)
         listen(m, rank);
 out:

@@ -114,9 +114,11 @@ struct messages {
     int count;
 };
 
-static uint32_t tag_of(int64_t step, bool means)
+enum purpose { CHANGE, MEAN, RESIDUAL, PURPOSES };
+
+static uint32_t tag_of(int64_t step, enum purpose purpose)
 {
-    return (uint32_t)step << 1 | means;
+    return (uint32_t)step * PURPOSES + purpose;
 }
 
 static void post_send(const struct train_mean *m, struct messages *all, int to, uint32_t tag,
@@ -178,13 +180,13 @@ static base_status give_changes(struct train_mean *m, const float *x, uint32_t w
         uint8_t *bytes = m->sending + (size_t)owner * room(m);
 
         memcpy(bytes, &weight, HEAD);
-        post_send(m, all, owner, tag_of(step, false), bytes,
+        post_send(m, all, owner, tag_of(step, CHANGE), bytes,
                   HEAD + encode(m, x, slice_of(m, owner), bytes + HEAD));
     }
     TRY(comm_wait(m->team->group, all->list, all->count, base_now() + PATIENCE));
     for (int rank = 0; rank < e->size; rank++)
         if (rank != e->rank)
-            TRY(check_message(m, came[rank], tag_of(step, false)));
+            TRY(check_message(m, came[rank], tag_of(step, CHANGE)));
 out:
     return st;
 }
@@ -258,14 +260,14 @@ static base_status give_mean(struct train_mean *m, float *x, int64_t step, struc
         if (rank != e->rank)
             came[rank] = post_receive(m, all, rank, m->sending + (size_t)rank * room(m));
     for (int i = 1; i < e->size; i++)
-        post_send(m, all, (e->rank + i) % e->size, tag_of(step, true), mine, length);
+        post_send(m, all, (e->rank + i) % e->size, tag_of(step, MEAN), mine, length);
     TRY(comm_wait(m->team->group, all->list, all->count, base_now() + PATIENCE));
     for (int rank = 0; rank < e->size; rank++) {
         struct slice slice = slice_of(m, rank);
         struct base_cursor in = base_cursor_of(mine, length);
 
         if (rank != e->rank) {
-            TRY(check_message(m, came[rank], tag_of(step, true)));
+            TRY(check_message(m, came[rank], tag_of(step, MEAN)));
             in = base_cursor_of(came[rank]->bytes, came[rank]->count);
         }
         TRY(decode(m, rank, in, x + slice.from, slice.count));
@@ -291,5 +293,73 @@ base_status train_mean_run(struct train_mean *m, float *x, uint32_t weight,
     TRY(give_mean(m, x, step, &all));
     train_fault_at(fault, "mean", step);
 out:
+    return st;
+}
+
+/* ---- for a checkpoint ---- */
+
+/* Slice by slice, because `part` has room for one. What int8 leaves out is dropped. */
+static void pack_residual(struct train_mean *m, const struct train_wiring *wiring, const float *x,
+                          uint8_t *bytes)
+{
+    for (int rank = 0; rank < m->team->exchange.size; rank++) {
+        struct slice slice = slice_of(m, rank);
+
+        memset(m->part, 0, slice.count * sizeof *m->part);
+        bytes += train_wire_encode(wiring, x + slice.from, m->part, slice.count, bytes);
+    }
+}
+
+static base_status add_residual(struct train_mean *m, const struct train_wiring *wiring,
+                                struct base_cursor in, float *x)
+{
+    base_status st = BASE_OK;
+
+    for (int rank = 0; rank < m->team->exchange.size; rank++) {
+        struct slice slice = slice_of(m, rank);
+        size_t length = train_wire_bound(wiring, slice.count); /* of int8 the very length */
+        const uint8_t *bytes;
+
+        TRY(base_cursor_skip(&in, length, &bytes));
+        TRY(train_wire_decode(wiring, bytes, length, m->part, slice.count));
+        coll_add(slice.count, m->part, 1, x + slice.from);
+    }
+out:
+    return st;
+}
+
+base_status train_mean_of_residuals(struct train_mean *m, float *x, int64_t step)
+{
+    base_status st = BASE_OK;
+    const struct train_exchange *e = &m->team->exchange;
+    struct slice own = slice_of(m, e->rank);
+    struct train_wiring wiring = {0};
+    struct comm_request request, *list[] = {&request};
+    uint8_t *bytes = NULL;
+    size_t length = 0;
+
+    TRY(train_wire_find("int8", &wiring));
+    for (int rank = 0; rank < e->size; rank++)
+        length += train_wire_bound(&wiring, slice_of(m, rank).count);
+    TRY(base_tensor(length, 1, "residuals for a checkpoint", &bytes));
+    memcpy(x, m->residual, m->floats * sizeof *x);
+    coll_scale(own.count, (float)e->size, x + own.from);
+    if (e->rank > 0) {
+        pack_residual(m, &wiring, x, bytes);
+        comm_send(m->team->group, 0, COMM_CALLS, tag_of(step, RESIDUAL), bytes, length, &request);
+        TRY(comm_wait(m->team->group, list, 1, base_now() + PATIENCE));
+        goto out;
+    }
+    for (int rank = 1; rank < e->size; rank++) {
+        comm_receive(m->team->group, rank, COMM_CALLS, tag_of(step, RESIDUAL), bytes, length,
+                     &request);
+        TRY(comm_wait(m->team->group, list, 1, base_now() + PATIENCE));
+        TRY(base_prefix(add_residual(m, &wiring, base_cursor_of(bytes, length), x),
+                        "what worker %u sent", m->team->view.members[rank].id));
+    }
+    coll_scale(m->floats, 1 / (float)e->size, x);
+out:
+    base_free(bytes);
+    train_wiring_fini(&wiring);
     return st;
 }

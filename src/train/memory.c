@@ -32,21 +32,22 @@ static void count_space(const struct train_seat *seat, double bytes, struct trai
 }
 
 /* What workers talk with, and their gradients: all of them in the exchange, or a few at a time. */
-static void count_exchange(const struct train_memory_question *q, struct train_lends lends,
-                           struct train_memory *m)
+static void count_exchange(const struct train_strategy *strategy,
+                           const struct train_memory_question *q, struct train_memory *m)
 {
+    const struct train_lends lends = train_strategy_lends(strategy, q->options);
+    bool elsewhere = lends.gradients || strategy->stages != NULL;
     const struct train_seat *seat = &q->seat;
     uint64_t own, shared;
 
     coll_memory(seat->workers, seat->shares ? seat->locals : 1, &own, &shared);
     m->of[TRAIN_MEMORY_COMMUNICATION] = (struct train_bytes){(double)own, (double)shared};
-    count_space(seat,
-                TRAIN_HEAD * sizeof(float) +
-                    (lends.gradients || q->sizes->sweeps ? 0 : q->sizes->weights),
-                m);
+    count_space(
+        seat, TRAIN_HEAD * sizeof(float) + (elsewhere || q->sizes->sweeps ? 0 : q->sizes->weights),
+        m);
     if (lends.gradients && seat->workers > 1)
         count_space(seat, q->sizes->lent[lends.weights], m);
-    if (q->accumulates)
+    if (q->accumulates && strategy->stages == NULL)
         m->of[TRAIN_MEMORY_GRADIENTS].own += q->sizes->weights;
 }
 
@@ -58,7 +59,9 @@ static double held(const struct train_strategy *strategy, const struct train_mem
     const struct train_placing placing = {
         .options = q->options,
         .size = q->seat.workers,
-        .floats = {[TRAIN_WEIGHTS] = floats, [TRAIN_SLOTS] = floats}};
+        .floats = {[TRAIN_WEIGHTS] = floats, [TRAIN_SLOTS] = floats},
+        .stays = q->sizes->stays,
+        .graph = q->sizes->graph};
     struct train_holds holds;
     double sum = 0;
 
@@ -85,7 +88,7 @@ void train_memory_count(const struct train_strategy *strategy,
         m.of[TRAIN_MEMORY_DATA].own += (whole ? 1 : 2) * sizes->tensor;
     m.of[TRAIN_MEMORY_PROGRAM].own = q->program + PROCESS;
     m.files = q->files;
-    count_exchange(q, train_strategy_lends(strategy, q->options), &m);
+    count_exchange(strategy, q, &m);
     if (strategy->memory != NULL)
         strategy->memory(q, &m);
     *memory_p = m;

@@ -46,6 +46,7 @@ struct train_sizes {
     double weights; /* and of the gradients, and of every slot */
     bool sweeps;    /* there are no gradients … */
     double early;   /* … and phases write to so much of the weights */
+    struct train_stays stays;
     int slots;
     double statistics;
     double activations; /* of the samples that are computed at once; with working memory */
@@ -53,6 +54,7 @@ struct train_sizes {
     double tensor;      /* the largest: what saving needs room for */
     double lent[2];     /* room to lend gradients alone, or [1] weights, too (train/pool.h) */
     int samples;        /* computed at once */
+    const struct nn_graph *graph; /* the model */
 };
 
 /* Where a worker is. */

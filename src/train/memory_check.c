@@ -77,8 +77,12 @@ static void ask(const struct train_session *s, const struct variant *v,
 static void size_up(const struct train_session *s, const struct variant *v,
                     struct train_sizes *sizes_p)
 {
+    const struct train_stages *stages = v->strategy->stages;
+    int sharers = stages != NULL ? 1 : v->seat.workers;
+    int64_t pieces = stages != NULL ? stages->pieces(v->options) : v->accumulate;
+
     *sizes_p = (struct train_sizes){.activations = INFINITY};
-    if (s->task->sizes(s, v->seat.workers, v->batch, v->accumulate, sizes_p) != BASE_OK)
+    if (s->task->sizes(s, sharers, v->batch, pieces, sizes_p) != BASE_OK)
         sizes_p->activations = INFINITY;
 }
 
@@ -129,11 +133,12 @@ static struct base_str *next_way(struct base_str *ways)
 }
 
 /* The fewest pieces, among the doubled ones, that fit; a batch-norm over all workers, and what is
- * computed in one step, take whole shares only. */
+ * computed in one step, take whole shares only; stages have pieces of their own. */
 static void try_pieces(const struct train_session *s, struct base_str *ways)
 {
     struct variant v = as_it_is(s);
-    int64_t most = s->job->sync_bn || s->closed ? 0 : MOST_PIECES;
+    bool whole = s->job->sync_bn || s->closed || s->strategy->stages != NULL;
+    int64_t most = whole ? 0 : MOST_PIECES;
 
     for (v.accumulate *= 2; v.accumulate <= most && v.accumulate <= v.batch; v.accumulate *= 2)
         if (fits(s, &v)) {
@@ -182,7 +187,10 @@ static bool try_strategy(const struct train_session *s, const char *text, struct
     const struct train_strategy *strategy;
     void *options = NULL;
     bool serves = train_strategy_find(text, &strategy, &options) == BASE_OK &&
-                  train_strategy_serves(strategy, v.seat.workers) == BASE_OK && !strategy->alone;
+                  train_strategy_serves(strategy, v.seat.workers) == BASE_OK &&
+                  train_strategy_trains(strategy, s->task) == BASE_OK &&
+                  train_strategy_suits(strategy, options, s->job) == BASE_OK && !strategy->alone &&
+                  !(s->closed && strategy->stages != NULL);
 
     v.strategy = strategy;
     v.options = options;

@@ -72,7 +72,7 @@ base_status train_samples_open(struct train_samples *s, const struct train_job *
         .crop = train_job_crop(job),
     };
 
-    s->epoch = -1;
+    s->epoch = s->order_epoch = -1;
     TRY(train_job_image_size(job, &options.height, &options.width));
     TRY(open_set(s, job, &options));
     s->info = data_describe(s->set);
@@ -106,6 +106,14 @@ base_status train_samples_begin(struct train_samples *s, const struct train_job 
                            &s->loader);
 }
 
+static void make_order(struct train_samples *s, const struct train_job *job, int64_t epoch)
+{
+    if (s->order_epoch != epoch)
+        data_order(s->set, DATA_TRAIN, (uint64_t)job->seed, (uint32_t)epoch, job->balanced,
+                   s->order);
+    s->order_epoch = epoch;
+}
+
 base_status train_samples_next(struct train_samples *s, const struct train_job *job, int64_t epoch,
                                int64_t cursor, struct data_batch *batch_p)
 {
@@ -114,9 +122,9 @@ base_status train_samples_next(struct train_samples *s, const struct train_job *
     if (s->blocks)
         return data_loader_next(s->loader, batch_p);
     if (s->epoch != epoch || s->cursor != cursor) {
-        s->epoch = -1; /* until it is there */
-        data_order(s->set, DATA_TRAIN, (uint64_t)job->seed, (uint32_t)epoch, job->balanced,
-                   s->order);
+        s->epoch = -1;                                 /* until it is there */
+        TRY(data_loader_begin(s->loader, 0, NULL, 0)); /* the order is used no more */
+        make_order(s, job, epoch);
         TRY(data_loader_begin(s->loader, (uint32_t)epoch, s->order + cursor,
                               s->info->count[DATA_TRAIN] - (size_t)cursor));
         s->epoch = epoch;
@@ -128,17 +136,22 @@ out:
     return st;
 }
 
-base_status train_samples_take(struct train_samples *s, const struct train_block *block)
+base_status train_samples_take(struct train_samples *s, const struct train_job *job,
+                               const struct train_block *block)
 {
     base_status st = BASE_OK;
+    const uint32_t *ids;
 
     if (block == NULL || !s->blocks)
         TRY(data_loader_begin(s->loader, 0, NULL, 0)); /* what was under way is forgotten */
     s->epoch = -1;
     s->blocks = block != NULL;
-    if (block != NULL)
-        TRY(data_loader_queue(s->loader, (uint32_t)block->epoch, block->ids, block->count,
-                              block->batch));
+    if (block == NULL)
+        goto out;
+    if (block->ids == NULL)
+        make_order(s, job, block->epoch);
+    ids = block->ids != NULL ? block->ids : s->order + block->from;
+    TRY(data_loader_queue(s->loader, (uint32_t)block->epoch, ids, block->count, block->batch));
 out:
     return st;
 }

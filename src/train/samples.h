@@ -15,7 +15,8 @@ struct train_samples { /* zeros: nothing is open */
     struct data_set *set;
     const struct data_info *info;
     struct data_loader *loader;
-    uint32_t *order;       /* of the epoch that the loader is in */
+    uint32_t *order;       /* of the epoch that the loader is in … */
+    int64_t order_epoch;   /* … which is this one; -1: none yet */
     int64_t epoch, cursor; /* where the loader goes on; epoch -1: nowhere */
     bool blocks;           /* the loader serves blocks that were given out, and no shares */
 };
@@ -33,7 +34,8 @@ base_status train_samples_next(struct train_samples *samples, const struct train
                                int64_t epoch, int64_t cursor, struct data_batch *batch_p);
 
 /* From now on `next` serves the samples of blocks (train/task.h); NULL: shares again. */
-base_status train_samples_take(struct train_samples *samples, const struct train_block *block);
+base_status train_samples_take(struct train_samples *samples, const struct train_job *job,
+                               const struct train_block *block);
 
 /* What a sample is and what is predicted: "3x32x32, 10 classes", "4 features, target 'kind' of 3
  * classes". */

@@ -47,6 +47,21 @@ out:
     return st;
 }
 
+/* Rank 0 has everything, or gets what it lacks of the strategy's extras. */
+static base_status write_whole(struct train_session *s)
+{
+    base_status st = BASE_OK;
+
+    if (s->strategy->saving != NULL)
+        TRY(s->strategy->saving(s));
+    if (train_team_leads(&s->team))
+        TRY(write_checkpoint(s, NULL));
+out:
+    if (s->strategy->saved != NULL)
+        s->strategy->saved(s);
+    return st;
+}
+
 /* Rank 0 has everything, or every worker brings what rank 0 lacks. */
 static base_status write_together(struct train_session *s)
 {
@@ -56,7 +71,7 @@ static base_status write_together(struct train_session *s)
     bool finite, all[COMM_MAX_WORKERS];
 
     if (s->strategy->place == NULL || s->team.exchange.size == 1)
-        return train_team_leads(&s->team) ? write_checkpoint(s, NULL) : BASE_OK;
+        return write_whole(s);
     finite = train_state_finite(&s->state);
     TRY(train_team_gather(&s->team, &finite, sizeof finite, all));
     for (int i = 0; i < s->team.exchange.size; i++)
@@ -79,7 +94,7 @@ base_status train_session_unite(struct train_session *s)
     enum train_category was = train_clock_enter(&s->clock, TRAIN_WAIT);
 
     if (s->team.exchange.size > 1 && s->united_step != s->state.position.step)
-        TRY(s->task->unite(s));
+        TRY(s->strategy->unite != NULL ? s->strategy->unite(s) : s->task->unite(s));
     s->united_step = s->state.position.step;
 out:
     train_clock_enter(&s->clock, was);
@@ -98,7 +113,7 @@ base_status train_session_save(struct train_session *s)
     base_status st = BASE_OK;
     enum train_category was = train_clock_enter(&s->clock, TRAIN_WAIT);
 
-    if (!s->job->checkpoint || s->saved_step == s->state.position.step)
+    if (!s->job->checkpoint || s->saved_step == s->state.position.step || s->state.ahead > 0)
         goto out;
     TRY(train_session_unite(s));
     train_fault_at(&s->fault, "checkpoint", s->state.position.step);
@@ -184,7 +199,7 @@ base_status train_session_save_alone(struct train_session *s)
         goto out;
     if (s->strategy->settle != NULL) /* a step that waits for the next view never was */
         s->strategy->settle(s, (struct train_version){-1, -1});
-    if (!train_state_is_whole(&s->state)) {
+    if (!train_state_is_whole(&s->state) || s->state.claims.count > 0 || s->state.ahead > 0) {
         tell_newest(s);
         goto out;
     }

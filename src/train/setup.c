@@ -137,9 +137,11 @@ struct train_holds *train_session_places(const struct train_session *s)
 {
     int size = s->team.exchange.size;
     struct train_holds *places = base_calloc((size_t)size, sizeof *places);
-    struct train_placing placing = {.options = s->options, .size = size};
+    struct train_placing placing = {.options = s->options, .size = size, .graph = s->state.graph};
 
     train_state_sizes(&s->state, placing.floats);
+    if (s->task->sweeps != NULL)
+        placing.stays = s->task->sweeps->rotation->stays(s);
     for (int rank = 0; rank < size; rank++)
         train_strategy_place(s->strategy, &placing, rank, &places[rank]);
     return places;
@@ -246,10 +248,11 @@ static void announce(const struct train_session *s)
     s->task->announce(s);
     if (train_job_is_auto(s->job))
         base_info("strategy %s (auto): %s", s->strategy->name,
-                  train_strategy_auto(s->task, s->team.worker != NULL).why);
+                  train_strategy_auto(s->task, s->job->model, s->team.worker != NULL).why);
     train_memory_text(&s->memory, locals, TOLD, &parts);
-    base_info("memory %sB a worker: %s", base_scaled(train_memory_part(&s->memory, locals)).text,
-              parts.text);
+    if (parts.length > 0) /* a task may have no bytes to tell of */
+        base_info("memory %sB a worker: %s",
+                  base_scaled(train_memory_part(&s->memory, locals)).text, parts.text);
     base_str_fini(&parts);
 }
 

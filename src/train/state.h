@@ -65,6 +65,9 @@ struct train_state {
     struct train_parts parts[TRAIN_GROUPS]; /* of a group that is held in parts */
     int64_t *tracked; /* PyTorch's num_batches_tracked, one for each statistics tensor */
     struct train_position position;
+    /* Samples after the cursor that are in the weights nevertheless: a strategy whose workers take
+     * blocks was left half-way, and goes on with the others. Such a state is never saved. */
+    int64_t ahead;
     /* After a step that a lost worker ended half-way: what this worker has, at which versions.
      * Empty: all of its memory, at the position. The strategy that ran the step fills it. */
     struct train_holds claims;

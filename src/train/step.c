@@ -15,10 +15,10 @@ static const double DIVERGED = 1e4;
 
 enum head { HEAD_LOSS, HEAD_CORRECT, HEAD_SEEN, HEAD_STOP, HEAD_RENEW, HEAD_NEWS };
 
-double train_step_lr(const struct train_session *s)
+double train_step_lr(const struct train_session *s, int64_t step)
 {
-    return s->job->lr * nn_schedule_factor(s->plan.schedule, &s->plan.schedule_setup,
-                                           (uint64_t)s->state.position.step);
+    return s->job->lr *
+           nn_schedule_factor(s->plan.schedule, &s->plan.schedule_setup, (uint64_t)step);
 }
 
 static struct train_update describe_update(const struct train_session *s)
@@ -31,7 +31,7 @@ static struct train_update describe_update(const struct train_session *s)
         .clip = job->clip,
         .hyper =
             {
-                .lr = train_step_lr(s),
+                .lr = train_step_lr(s, step),
                 .momentum = job->momentum,
                 .nesterov = job->nesterov,
                 .weight_decay = job->weight_decay,
@@ -66,6 +66,13 @@ out:
     return st;
 }
 
+bool train_loss_diverged(struct train_session *s, double loss)
+{
+    if (s->first_loss == 0)
+        s->first_loss = fmax(1, loss);
+    return !isfinite(loss) || loss > DIVERGED * s->first_loss;
+}
+
 base_status train_step_judge(struct train_session *s, const struct train_step *step)
 {
     double loss;
@@ -74,9 +81,7 @@ base_status train_step_judge(struct train_session *s, const struct train_step *s
     if (step->outcome.seen == 0)
         return BASE_OK;
     loss = step->outcome.loss_sum / (double)step->outcome.seen;
-    if (s->first_loss == 0)
-        s->first_loss = fmax(1, loss);
-    if (isfinite(loss) && loss <= DIVERGED * s->first_loss)
+    if (!train_loss_diverged(s, loss))
         return BASE_OK;
     if (s->saved_step >= 0)
         snprintf(saved, sizeof saved, "; the checkpoint of step %" PRId64 " is kept",

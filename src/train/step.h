@@ -24,10 +24,12 @@ struct train_step {
     struct train_update update;
 };
 
-/* The learning rate of the next step. */
-double train_step_lr(const struct train_session *session);
+/* The learning rate of the step after so many. */
+double train_step_lr(const struct train_session *session, int64_t step);
 base_status train_step_compute(struct train_session *session, struct train_step *step);
 base_status train_step_judge(struct train_session *session, const struct train_step *step);
+/* What it judges by: is this mean loss no number, or far above the first? */
+bool train_loss_diverged(struct train_session *session, double loss);
 void train_step_advance(struct train_session *session, const struct train_step *step);
 void train_step_count(struct train_session *session, const struct train_outcome *outcome,
                       int64_t own_samples);

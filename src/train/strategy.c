@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/strategy.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -61,10 +62,11 @@ struct train_lends train_strategy_lends(const struct train_strategy *strategy, c
 /* A job's workers must agree before any of them knows the model, so this goes by their number
  * alone; where the choice does not fit into memory, the refusal names what does
  * (train/memory_check.c). */
-struct train_choice train_strategy_auto(const struct train_task *task, bool several)
+struct train_choice train_strategy_auto(const struct train_task *task, const char *model,
+                                        bool several)
 {
-    if (task->strategy != NULL)
-        return *task->strategy;
+    if (task->choose != NULL)
+        return task->choose(model, several);
     if (!several)
         return (struct train_choice){"single", "one worker has nothing to combine"};
     return (struct train_choice){"ddp", "steps are those of one worker; gradients travel while "
@@ -144,4 +146,29 @@ base_status train_exchange_sum(struct train_exchange *x, const struct coll_sum *
     x->range_count = 2;
 out:
     return st;
+}
+
+/* Pieces of a batch take the place of --accumulate. */
+base_status train_strategy_suits(const struct train_strategy *strategy, const void *options,
+                                 const struct train_job *job)
+{
+    const struct train_stages *stages = strategy->stages;
+    const char *name = strategy->name;
+
+    if (stages == NULL)
+        return BASE_OK;
+    if (job->accumulate > 1)
+        return base_fail(BASE_ERR_USAGE,
+                         "strategy %s cuts every batch itself; in place of --accumulate %" PRId64
+                         " give it microbatches=%" PRId64,
+                         name, job->accumulate, job->accumulate);
+    if (job->sync_bn && stages->pieces(options) > 1)
+        return base_fail(BASE_ERR_USAGE,
+                         "--sync-bn normalises whole batches, but strategy %s cuts them into "
+                         "pieces; give it microbatches=1, or leave out --sync-bn",
+                         name);
+    if (job->record.count > 0)
+        return base_fail(BASE_ERR_USAGE,
+                         "--record needs all layers on a worker, which strategy %s divides", name);
+    return BASE_OK;
 }

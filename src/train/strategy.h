@@ -30,10 +30,15 @@
 #include "train/holds.h"
 #include "train/task.h"
 
+struct data_batch;
+struct nn_graph;
 struct nn_loan;
+struct train_job;
 struct train_memory;
 struct train_memory_question;
+struct train_outcome;
 struct train_session;
+struct train_tally;
 struct train_update;
 
 /* Floats in front of the gradients that are summed with them: the batch's loss and the like. */
@@ -82,11 +87,30 @@ struct train_lends {
                              bool complete);
 };
 
+/* A strategy under which a worker has some of the network's layers only. Every worker takes part in
+ * every sample, so its share is the whole batch, in pieces that pass from worker to worker. */
+struct train_stages {
+    int64_t (*pieces)(const void *options); /* that a batch is cut into */
+    /* Memory for this worker's layers in this view, for pieces of up to `piece` samples; in place
+     * of what there was. `discard` gives it up; accepts none. */
+    base_status (*fit)(struct train_session *session, int piece);
+    void (*discard)(struct train_session *session);
+    /* Forward and backward of all pieces. The outcome is that of the worker with the last layer,
+     * zeros of the others. */
+    base_status (*compute)(struct train_session *session, const struct data_batch *batch,
+                           struct train_outcome *outcome);
+    /* The same without learning: adds samples to the tally of the worker with the last layer. */
+    base_status (*score)(struct train_session *session, const struct data_batch *batch,
+                         struct train_tally *tally);
+};
+
 /* What a place follows from. */
 struct train_placing {
     const void *options;           /* of the strategy */
     int size;                      /* workers of the view */
     uint64_t floats[TRAIN_GROUPS]; /* of a buffer of each group */
+    struct train_stays stays;      /* of the model */
+    const struct nn_graph *graph;  /* the model */
 };
 
 struct train_strategy {
@@ -110,6 +134,10 @@ struct train_strategy {
      * do not touch; pure arithmetic, the same on every worker. NULL: everything. Running statistics
      * are everywhere and none of its business. `wanted` is empty before; versions do not matter. */
     void (*place)(const struct train_placing *placing, int rank, struct train_holds *wanted);
+    /* The next view has been met, and no holds are told yet. Collective, on every worker of the
+     * view, also on those that have no state. Workers that left a leg half-way may find out
+     * together how far it came, and claim what they have then. NULL: each knows by itself. */
+    base_status (*reconcile)(struct train_session *session);
     /* The next view has been met, and `version` was found to be committed ({-1, -1}: none, all go
      * back to a checkpoint). A worker whose last step was neither done nor undone, which its
      * claims (train/state.h) tell, completes it or gives it up; its claims are then of that
@@ -122,8 +150,19 @@ struct train_strategy {
      * none. */
     const char *const *(*extras)(const void *options);
 
+    /* A checkpoint is due, which rank 0 writes from its own memory: all workers call `saving`,
+     * after which rank 0's extras stand for those of all; `saved`, on every worker and after a
+     * failure, too, undoes that. For a strategy without a `place`; or NULL. */
+    base_status (*saving)(struct train_session *session);
+    void (*saved)(struct train_session *session);
+
     /* NULL, or by its options: the network has everything. */
     const struct train_lends *(*lends)(const void *options);
+    const struct train_stages *stages; /* NULL: every worker has all layers */
+
+    /* By its options: has every worker training data of its own? Then shape and classes must be the
+     * same, and the rest may differ. NULL: all have the same data. */
+    bool (*own_data)(const void *options);
 
     /* `memory` comes as that of a worker which holds everything and has its gradients in the
      * exchange (train/memory.h): changes what is different here. NULL: nothing is. */
@@ -147,6 +186,8 @@ struct train_strategy {
      * it was at the last commit. */
     base_status (*leg)(struct train_session *session, int64_t goal);
     const struct train_sum *sum; /* of train_parallel_leg */
+    /* Makes the running statistics the same everywhere, in place of the task's `unite`; or NULL. */
+    base_status (*unite)(struct train_session *session);
 
     /* A live option has another value from now on: session->options has it, `former` is the struct
      * as it was. Called between two legs, at the same step on every worker; before `open` options
@@ -172,12 +213,17 @@ void train_strategy_place(const struct train_strategy *strategy,
 /* What it lends; zeros: nothing. */
 struct train_lends train_strategy_lends(const struct train_strategy *strategy, const void *options);
 
-/* What `auto` stands for in a job of one worker and of several, and why; `task` may choose. */
+/* What `auto` stands for in a job of one worker and of several, and why; `task` may choose. `model`
+ * as --model has it; NULL: any of the task. */
 #define TRAIN_AUTO "auto"
-struct train_choice train_strategy_auto(const struct train_task *task, bool several);
+struct train_choice train_strategy_auto(const struct train_task *task, const char *model,
+                                        bool several);
 
 /* An error where the strategy is for one worker and there are more. */
 base_status train_strategy_serves(const struct train_strategy *strategy, int workers);
+/* An error where settings of the job do not go with a strategy that has stages. */
+base_status train_strategy_suits(const struct train_strategy *strategy, const void *options,
+                                 const struct train_job *job);
 /* An error where it does not serve the task, with those that do. */
 base_status train_strategy_trains(const struct train_strategy *strategy,
                                   const struct train_task *task);

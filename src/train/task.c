@@ -1,6 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/task.h"
 
+uint32_t train_rows_begin(const uint64_t *work, uint32_t rows, int rank, int size)
+{
+    uint32_t low = 0, high = rows;
+    double goal;
+
+    if (work == NULL || rank == 0 || rank == size)
+        return (uint32_t)((uint64_t)rows * (uint64_t)rank / (uint64_t)size);
+    goal = (double)work[0] + (double)(work[rows] - work[0]) * rank / size;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+
+        if ((double)work[middle] < goal)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 const struct train_task *train_task_of(const char *model)
 {
     const struct train_task *rest = NULL;

@@ -47,6 +47,10 @@ struct train_rows {
     size_t width;
 };
 
+/* The first of `rank`'s range of rows, where `size` workers divide them into ranges of about equal
+ * work. work (rows+1), rising: what a range costs; NULL: all rows the same. */
+uint32_t train_rows_begin(const uint64_t *work, uint32_t rows, int rank, int size);
+
 enum { TRAIN_MAX_WRITES = 4 };
 
 /* The rows of a phase can be computed apart from each other, in any division, with the same bits.
@@ -56,6 +60,31 @@ struct train_phase {
     const uint64_t *work; /* (rows+1) rising: what a range of rows costs; NULL: all the same */
     struct train_rows writes[TRAIN_MAX_WRITES]; /* what of the state the rows become */
     int write_count;
+};
+
+/* Rows at the beginning of the weights that stay with one worker each while what is after them
+ * travels. */
+struct train_stays {
+    uint32_t rows; /* 0: the model has no such rows */
+    size_t width;
+    const uint64_t *work; /* as in struct train_phase */
+};
+
+/* A sweep that is shared by workers whose rows stay, while the rest of the weights goes round in
+ * *bundles*: for strategy `rotate`. Every bundle comes to every worker once in a *rotation*, of
+ * which a sweep has several. */
+struct train_rotation {
+    struct train_stays (*stays)(const struct train_session *session);
+    /* Prepares the data of rows from … to-1. `least`: threads that should find work in a bundle. */
+    base_status (*lay_out)(struct train_session *session, uint32_t from, uint32_t to,
+                           uint32_t bundles, uint32_t least);
+    uint32_t (*count)(const struct train_session *session); /* of rotations */
+    void (*begin)(struct train_session *session);           /* the weights go into bundles */
+    /* Trains `rows`, those from … to-1, and the bundle. */
+    void (*train)(struct train_session *session, float *rows, uint32_t rotation, uint32_t bundle);
+    /* A bundle's memory; they lie one after another, and have as many floats each. */
+    float *(*bundle)(struct train_session *session, uint32_t bundle, size_t *floats_p);
+    base_status (*end)(struct train_session *session); /* all bundles are here: into the weights */
 };
 
 /* A task that goes over all of its data at once, in *sweeps*, in place of batches and gradients: a
@@ -70,6 +99,8 @@ struct train_sweeps {
     /* All phases are done: the same on every worker. */
     base_status (*finish)(struct train_session *session);
     int64_t (*count)(const struct train_session *session); /* of sweeps, of the whole training */
+    const struct train_rotation *rotation;                 /* of models that have `stays` rows */
+    const char *(*rotating)(void);                         /* which models these are */
 };
 
 /* What `auto` stands for, and why. */
@@ -79,9 +110,9 @@ struct train_choice {
 
 /* Samples of the training part that one worker computes whole, in this order. */
 struct train_block {
-    int64_t epoch; /* whose augmentation they get */
-    const uint32_t *ids;
-    size_t count;
+    int64_t epoch;       /* whose augmentation they get */
+    const uint32_t *ids; /* NULL: those of the epoch's order from `from` on */
+    size_t from, count;
     uint32_t batch; /* computed at once; at most this worker's largest share of a batch */
 };
 
@@ -91,7 +122,8 @@ struct train_task {
 
     /* Is this model, as --model has it, of this task? NULL: whatever no other task takes. */
     bool (*takes)(const char *model);
-    const struct train_choice *strategy; /* for `auto`; NULL: by the number of workers */
+    /* For `auto`; NULL: by the number of workers. `model`: as --model has it; NULL: any. */
+    struct train_choice (*choose)(const char *model, bool several);
 
     /* Opens the data; sets session->count and session->digest. Allocates no model. */
     base_status (*open)(struct train_session *session);
@@ -116,8 +148,9 @@ struct train_task {
     base_status (*fit)(struct train_session *session);
 
     const struct train_sweeps *sweeps; /* in place of next, compute and undo; NULL: these */
-    /* Optional. The training samples in the order of an epoch, and the class of each (NULL: not
-     * asked for). Returns the number of classes; 1 where samples have none. */
+    /* Optional. This worker's training samples (own_samples) in the order of an epoch, and the
+     * class of each (NULL: not asked for). Returns the number of classes; 1 where samples have
+     * none. */
     int32_t (*order)(struct train_session *session, int64_t epoch, uint32_t *ids, int32_t *classes);
     /* Optional. From now on `next` serves the samples of blocks, in batches of which this worker
      * has all, until they are used up: a batch of 0 samples. A block that comes while another is

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "cluster/worker.h"
+#include "recsys/quality.h"
 #include "train/job.h"
 
 /* Runs a job to its end, or until the person asks to stop: that saves, tells how to resume and is
@@ -23,6 +24,12 @@ struct train_eval {
     int64_t batch, threads;
     int64_t skip_bad; /* as in a training; -1: what the run has for its own data, 0 for other */
     bool best;
+    /* Of rating models: judge lists of so many items, too; 0: no. `draw` makes pictures of guesses
+     * in the folder `pictures`; NULL: none. */
+    int64_t lists;
+    const char *pictures;
+    base_status (*draw)(const struct recsys_fit *fit, const struct recsys_rows *test,
+                        const struct recsys_quality *quality, const char *dir);
 };
 
 /* The result as an object (docs/json.md) and as a text for people; base_free. */

@@ -27,7 +27,7 @@ for picture in seen/guesses.svg seen/histogram.svg; do
     /usr/bin/python3 -c 'import sys, xml.dom.minidom as x; x.parse(sys.argv[1])' $picture
 done
 expect 0 "$paceline" bench ratings ratings.csv --model ials:k=16,sweeps=2 --lists 5
-grep -q 'lists of 5 of all items' out || fail "no lists in: $(cat out)"
+grep -q 'lists of 5 of all items with 5 ratings or more' out || fail "no lists in: $(cat out)"
 expect 2 "$paceline" bench ratings ratings.csv --model ials:k=16,sweeps=2 --pictures seen
 says 'preferences, not ratings'
 

@@ -34,6 +34,7 @@ completes 'eval --part t' test train
 completes 'eval s' second
 completes 'compare first s' second
 completes 'status ' --runs-dir --json --help first second
+completes 'set f' first
 completes 'runs r' rm
 completes 'runs rm f' first
 completes 'data g' get

@@ -46,7 +46,12 @@ keep ratings 0 data info ratings.csv --json
 keep number 0 train --model mlp:0x0 --data shop.csv --validation 0.2 --epochs 2 --run number --json
 keep collectives 0 bench collectives --workers 2 --bytes 64 --seconds 0.001 --json
 keep infer 0 bench infer mnist-cnn --batch 2 --steps 2 --json
-keep fitted 0 bench ratings ratings.csv --model bias-als --json
+keep fitted 0 bench ratings ratings.csv --model bias-als --lists 2 --json
+keep films 0 train --model mf:k=8,sweeps=2 --data ratings.csv --run films --json
+keep film-quality 0 eval films --lists 2 --json
+keep recommend 0 recommend films --user "$(sed -n "2s/,.*//p" ratings.csv)" -n 2 --least 0 --explain --json
+keep recommend-all 0 recommend films --all -o lists.csv --json
+keep similar 0 similar films --item "$(sed -n "2s/[^,]*,\([^,]*\),.*/\1/p" ratings.csv)" --json
 keep strategies 0 strategies --json
 keep pair 0 train --model mlp:8x1 --data synthetic:train=64,test=16 --workers 2 --steps 3 --run pair --json
 keep compare 0 compare one pair --json

@@ -111,10 +111,10 @@ says -- '--lr is for networks; mf is a rating model'
 train 2 no --model mlp --split 0.2
 says -- '--split is for rating models; mlp is a network'
 train 2 no --model mf --strategy ddp
-says 'strategy ddp does not serve rating models; these do: rows'
+says 'strategy ddp does not serve rating models; these do: rotate, rows'
 train 2 no --model mlp --strategy rows
 says 'strategy rows does not serve'
-train 2 no --model mf --workers 2
+train 2 no --model mf --strategy rows --workers 2
 says 'strategy rows cannot divide'
 train 2 no --model bmf:k=7
 says 'k is a multiple of 8, not 7'

@@ -1,5 +1,5 @@
 /* covers: src/comm/mailbox.c src/cluster/message.c src/comm/view.c src/cluster/state.c
- * src/cluster/report.c */
+ * src/cluster/report.c src/cluster/settings.c src/cluster/requests.c */
 /* SPDX-License-Identifier: MIT
  *
  * What comes on a control connection, through a mailbox and the reading of control messages;
@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "cluster/message.h"
 #include "cluster/report.h"
+#include "cluster/requests.h"
 #include "cluster/state.h"
 #include "comm/mailbox.h"
 
@@ -81,8 +82,13 @@ static void check_body(const json_t *body)
 static void check(const json_t *object)
 {
     struct cluster_message message, again;
+    struct cluster_request request;
     json_t *text;
 
+    /* What a person asks comes through another socket, and is as strict. */
+    if (cluster_request_read(object, &request) == BASE_OK && request.sets &&
+        (request.name == NULL || request.value == NULL))
+        abort();
     if (cluster_message_from_json(object, &message) != BASE_OK)
         return;
     check_body(message.body);

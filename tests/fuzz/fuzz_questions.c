@@ -21,10 +21,12 @@ static const struct recsys_rows by_user = {USERS,       ITEMS,     RATINGS, user
 static const struct recsys_rows by_item = {ITEMS,       USERS,     RATINGS, item_start,
                                            item_column, item_code, NULL,    NULL};
 static const uint32_t users[] = {1, 2, 40}, items[] = {1, 2, 3, 318, 500};
+static uint32_t counts[] = {3, 2, 5, 9, 0};
 static struct recsys_saved saved = {
     .scale = {.lowest = 1, .highest = 5, .step = 1, .levels = 5, .level = {1, 2, 3, 4, 5}},
     .users = {.count = USERS, .number = users},
-    .items = {.count = ITEMS, .number = items}};
+    .items = {.count = ITEMS, .number = items},
+    .item_counts = counts};
 
 static void make_model(void)
 {

@@ -7,7 +7,7 @@ import sys
 
 RATINGS = [{"item": 318, "rating": 5}, {"item": "1", "rating": 2.5}, {"item": "nix", "rating": 1}]
 for name, value in {
-        "list": {"user": 1, "n": 3}, "usual": {"user": "40"}, "pair": {"user": "2", "item": 318},
+        "list": {"user": 1, "n": 3, "least": 0}, "usual": {"user": "40"}, "pair": {"user": "2", "item": 318},
         "strangers": {"user": "nix", "item": "nix"}, "new": {"ratings": RATINGS, "n": 10},
         "again": {"ratings": RATINGS + RATINGS, "item": 2},
         "more": {"user": 1, "ratings": RATINGS, "explain": True, "exclude": [1, "500", "nix"]},

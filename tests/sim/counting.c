@@ -63,11 +63,12 @@ void sim_counting_check(const struct train_job *job, const struct train_position
     base_free(order);
 }
 
-/* Between the rounds of local-sgd and downpour each worker has weights of its own. */
+/* Between the rounds of local-sgd and downpour each worker has weights of its own; an update of ps
+ * by a block is of that block's mean gradient, which is rounded. */
 static bool is_exact(const struct train_session *s)
 {
     return strcmp(s->strategy->name, "local-sgd") != 0 &&
-           strcmp(s->strategy->name, "downpour") != 0;
+           strcmp(s->strategy->name, "downpour") != 0 && strcmp(s->strategy->name, "ps") != 0;
 }
 
 /* The weights that this worker holds, NAN for the others; base_free. */
@@ -81,10 +82,38 @@ static float *own_weights(const struct train_session *s)
     return weights;
 }
 
+/* A leg was left half-way: so many samples after the cursor are in the weights, too. They are taken
+ * out here, and the rest is checked as ever. */
+static void take_out_ahead(const struct train_session *s, float *weights, const char *where)
+{
+    const struct train_position *p = &s->state.position;
+    uint32_t count = s->count[DATA_TRAIN];
+    uint32_t *order = base_calloc(count, sizeof *order);
+    int64_t found = 0;
+    bool whole = true;
+
+    make_order(s->job->seed, p->epoch, count, order);
+    for (int64_t i = p->cursor; i < count; i++) {
+        float *weight = &weights[order[i]];
+
+        whole &= !isnan(*weight);
+        if (*weight > (float)p->epoch + 0.5f) {
+            *weight -= 1;
+            found++;
+        }
+    }
+    sim_check(!whole || found == s->state.ahead,
+              "%s: %" PRId64 " samples after the cursor are in the weights and not %" PRId64, where,
+              found, s->state.ahead);
+    base_free(order);
+}
+
 static void check_state(const struct train_session *s, const char *where)
 {
     float *weights = own_weights(s);
 
+    if (s->state.ahead > 0)
+        take_out_ahead(s, weights, where);
     sim_counting_check(s->job, &s->state.position, weights, is_exact(s), where);
     base_free(weights);
 }
@@ -106,6 +135,7 @@ static base_status counting_open(struct train_session *s)
                                  .deviation = {1}};
     memcpy(c->info.count, sim_counting.count, sizeof c->info.count);
     memcpy(s->count, sim_counting.count, sizeof s->count);
+    s->own_samples = s->count[DATA_TRAIN];
     snprintf(c->info.digest, sizeof c->info.digest, "%064d", 7);
     s->digest = c->info.digest;
     s->data_names = c->info.names;
@@ -234,7 +264,12 @@ static base_status counting_take(struct train_session *s, const struct train_blo
     *last = base_calloc(1, sizeof **last + block->count * sizeof *block->ids);
     (*last)->count = (uint32_t)block->count;
     (*last)->batch = block->batch;
-    memcpy((*last)->ids, block->ids, block->count * sizeof *block->ids);
+    if (block->ids == NULL && c->epoch != block->epoch)
+        make_order(s->job->seed, block->epoch, s->count[DATA_TRAIN], c->order);
+    if (block->ids == NULL)
+        c->epoch = block->epoch;
+    memcpy((*last)->ids, block->ids != NULL ? block->ids : c->order + block->from,
+           block->count * sizeof *block->ids);
     return BASE_OK;
 }
 
@@ -532,10 +567,17 @@ static int64_t sweeping_count(const struct train_session *s)
     return s->job->epochs;
 }
 
+static struct train_choice sweeping_choose(const char *model, bool several)
+{
+    (void)model;
+    (void)several;
+    return (struct train_choice){"rows", "it has no batches"};
+}
+
 static const struct train_task sweeping = {
     .name = "sweeping",
     .takes = sweeping_takes,
-    .strategy = &(const struct train_choice){"rows", "it has no batches"},
+    .choose = sweeping_choose,
     .size = sizeof(struct counting),
     .open = counting_open,
     .close = counting_close,

@@ -102,6 +102,8 @@ static void *fate(void *argument)
         base_sleep_until(faults.at[i]);
         if (sim_random(24) == 0)
             stop();
+        else if (sim_random(6) == 0)
+            sim_job_change();
         else if (sim_random(faults.job->hosts > 2 ? 2 : 4) == 0)
             hit_host();
         else

@@ -58,6 +58,7 @@ static void draw_job(const struct sim_setup *setup, struct sim_job *job)
     int most = workers < SIM_MAX_HOSTS ? workers : SIM_MAX_HOSTS;
 
     job->program = setup->program->runs;
+    job->change = setup->program->change;
     job->hosts = sim_random(4) == 0 ? 1 : 1 + (int)sim_random((uint32_t)most);
     for (int i = 0; i < job->hosts; i++)
         job->workers[i] = 1;

@@ -109,6 +109,28 @@ void sim_job_stop(void)
         sim_plug_send(here.agents[0].up, &m);
 }
 
+cluster_check *sim_job_check(void)
+{
+    return here.job->program->check;
+}
+
+void sim_job_change(void)
+{
+    struct sim_agent *a = &here.agents[sim_coordinating_host()];
+    const char *name;
+    char value[32];
+    uint32_t number;
+
+    if (here.job->change == NULL || !here.job->change(&name, value, sizeof value) ||
+        a->server == NULL || a->ended || !sim_process_is_alive(a->process))
+        return;
+    if (cluster_coordinator_set(a->server->coordinator, name, value, base_now(), &number) ==
+        BASE_OK)
+        sim_trace("a person sets %s=%s, change %u", name, value, number);
+    else
+        sim_trace("a person cannot set %s=%s: %s", name, value, base_message());
+}
+
 /* ---- the job ---- */
 
 void sim_note_end(const struct cluster_coordinator *coordinator, const struct cluster_message *m)
@@ -172,6 +194,7 @@ void sim_job_run(const struct sim_job *job, struct sim_end *end_p)
     const struct cluster_coordinator_setup setup = {.name = "simulated",
                                                     .program = job->program->name,
                                                     .job = job->job,
+                                                    .check = job->program->check,
                                                     .hosts = job->hosts - job->guests,
                                                     .min_workers = job->min_workers,
                                                     .least = 1,

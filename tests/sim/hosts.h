@@ -13,6 +13,9 @@
 
 enum { SIM_MAX_WORKERS = 4 * COMM_MAX_WORKERS }; /* with those that took the place of dead ones */
 
+/* Draws a setting that a person may change while the job runs; false: there is none. */
+typedef bool sim_change(const char **name_p, char *value, size_t room);
+
 struct sim_job {
     const struct cluster_program *program;
     json_t *job;
@@ -22,6 +25,7 @@ struct sim_job {
     int guests;         /* the last of the hosts join … */
     double joins_after; /* … so many seconds after the beginning, at the earliest */
     double silence;
+    sim_change *change; /* of the program; NULL: it has no settings */
 };
 
 struct sim_worker {
@@ -56,6 +60,8 @@ struct sim_process *sim_agent_process(int host);
 int sim_elections(void);         /* so many hosts have succeeded to coordinate */
 int sim_coordinating_host(void); /* the last that began to */
 void sim_job_stop(void);         /* as a person asks for at host 0 */
+void sim_job_change(void);       /* as `paceline set` does at the host that coordinates */
+cluster_check *sim_job_check(void);
 void sim_host_kill(int host); /* as a power cut does: all processes, and no connection is closed */
 
 #endif

@@ -39,8 +39,9 @@ static struct {
 } sums;
 
 static const char usage[] =
-    "usage: sim [--seeds FROM:COUNT] [--program NAME] [--workers N] [--bug NAME] [--jobs N]\n"
-    "           [--trace] [--twice] [--finds] [--all] [--burn N]\n"
+    "usage: sim [--seeds FROM:COUNT] [--program NAME] [--strategy TEXT] [--workers N] [--bug "
+    "NAME]\n"
+    "           [--jobs N] [--trace] [--twice] [--finds] [--all] [--burn N]\n"
     "Runs simulated histories; the first that breaks an invariant ends it, with exit code 1.\n"
     "  --trace   print every event (of one seed)\n"
     "  --twice   run each history twice and compare the digests of their events\n"
@@ -71,17 +72,13 @@ static enum sim_bug find_bug(const char *name)
 
 static void parse(int argc, char **argv)
 {
-    static const struct option table[] = {{"seeds", required_argument, 0, 's'},
-                                          {"program", required_argument, 0, 'p'},
-                                          {"workers", required_argument, 0, 'w'},
-                                          {"bug", required_argument, 0, 'b'},
-                                          {"jobs", required_argument, 0, 'j'},
-                                          {"trace", no_argument, 0, 't'},
-                                          {"twice", no_argument, 0, '2'},
-                                          {"finds", no_argument, 0, 'f'},
-                                          {"all", no_argument, 0, 'a'},
-                                          {"burn", required_argument, 0, 'B'},
-                                          {0}};
+    static const struct option table[] = {
+        {"seeds", required_argument, 0, 's'},    {"program", required_argument, 0, 'p'},
+        {"strategy", required_argument, 0, 'S'}, {"workers", required_argument, 0, 'w'},
+        {"bug", required_argument, 0, 'b'},      {"jobs", required_argument, 0, 'j'},
+        {"trace", no_argument, 0, 't'},          {"twice", no_argument, 0, '2'},
+        {"finds", no_argument, 0, 'f'},          {"all", no_argument, 0, 'a'},
+        {"burn", required_argument, 0, 'B'},     {0}};
     int c;
 
     while ((c = getopt_long(argc, argv, "", table, NULL)) != -1) {
@@ -96,6 +93,9 @@ static void parse(int argc, char **argv)
             options.program = base_registry_get(optarg, sim_program_registry, sim_program_count);
             if (options.program == NULL)
                 fail_usage();
+            break;
+        case 'S':
+            sim_wanted_strategy = optarg;
             break;
         case 'w':
             options.workers = atoi(optarg);
@@ -189,10 +189,12 @@ static void report(struct sim_child *child)
 {
     const struct sim_setup *setup = &child->setup;
     char *words = sim_history_words(child);
-    char workers[32] = "", bug[48] = "";
+    char workers[32] = "", bug[48] = "", strategy[96] = "";
 
     if (options.workers > 0)
         snprintf(workers, sizeof workers, " --workers %d", options.workers);
+    if (sim_wanted_strategy != NULL)
+        snprintf(strategy, sizeof strategy, " --strategy %s", sim_wanted_strategy);
     if (setup->bug != SIM_SOUND)
         snprintf(bug, sizeof bug, " --bug %s", bug_names[setup->bug]);
     printf("seed %" PRIu64 " of %s fails; the last events of its history:\n", setup->seed,
@@ -200,8 +202,8 @@ static void report(struct sim_child *child)
     replay(*setup, TRACE_LINES);
     printf("the first time it said:\n%s\n", words);
     base_free(words);
-    printf("replay: sim --program %s --seeds %" PRIu64 "%s%s --trace\n", setup->program->name,
-           setup->seed, workers, bug);
+    printf("replay: sim --program %s --seeds %" PRIu64 "%s%s%s --trace\n", setup->program->name,
+           setup->seed, strategy, workers, bug);
 }
 
 /* Another run of the same history must have the same events. */

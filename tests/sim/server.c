@@ -76,7 +76,8 @@ void sim_server_succeed(struct sim_agent *a)
     double now = base_now();
 
     lead(a, from->term);
-    s->coordinator = cluster_coordinator_succeed(&from->state, NULL, from->self, from->term, now);
+    s->coordinator =
+        cluster_coordinator_succeed(&from->state, sim_job_check(), from->self, from->term, now);
     for (int i = 0; i < from->state.host_count; i++)
         if (from->hosts[i].dead)
             cluster_coordinator_dead(s->coordinator, i, now);

@@ -38,6 +38,7 @@ void lab_begin(int hosts, int min_workers, bool joins)
     struct cluster_coordinator_setup setup = {.name = "abc",
                                               .program = "ping",
                                               .job = job,
+                                              .check = lab.check,
                                               .transport = lab.transport,
                                               .hosts = hosts,
                                               .min_workers = min_workers,
@@ -64,6 +65,7 @@ int lab_finish(void **state)
     lab.restarts = false;
     lab.least = 0;
     lab.transport = NULL;
+    lab.check = NULL;
     return 0;
 }
 

@@ -17,6 +17,7 @@ struct lab {
     bool restarts;         /* of the next job; off again when it is over */
     int least;             /* the same */
     const char *transport; /* the same; NULL: automatic */
+    cluster_check *check;  /* the same; NULL: nothing can change */
     struct {
         int link;
         struct cluster_message m;

@@ -90,14 +90,6 @@ static double cmd_compare_staleness(const json_t *result)
     return sum / count;
 }
 
-/* One of the strategy's own figures; null without it. */
-static json_t *cmd_compare_own_figure(const json_t *result, const char *key)
-{
-    json_t *value = json_object_get(json_object_get(result, "figures"), key);
-
-    return json_is_number(value) ? json_incref(value) : json_null();
-}
-
 /* One run's figures. Speed-up and efficiency are relative to `first`, which may be the same run. */
 static json_t *cmd_compare_figures(const struct train_run *run, const json_t *first)
 {
@@ -127,8 +119,8 @@ static json_t *cmd_compare_figures(const struct train_run *run, const json_t *fi
         cmd_compare_figure(result, "test", "r2"), "rmse",
         cmd_compare_figure(result, "test", "rmse"), "staleness",
         base_json_number(cmd_compare_staleness(result)), "reissued",
-        cmd_compare_own_figure(result, "reissued"), "late_results",
-        cmd_compare_own_figure(result, "late_results"), "roles", cmd_compare_roles(result),
+        cmd_compare_figure(result, "figures", "reissued"), "late_results",
+        cmd_compare_figure(result, "figures", "late_results"), "roles", cmd_compare_roles(result),
         "figures", json_object_get(result, "figures"));
 }
 

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/cli.h"
+#include "cli/ratings_pictures.h"
 #include "train/train.h"
 
 struct args {
@@ -24,6 +25,7 @@ static base_status cmd_eval(void *args, const struct cli_positional *positional)
     if (a->quiet)
         base_log_level(BASE_WARN);
     a->eval.checkpoint = positional->at[0];
+    a->eval.draw = cli_ratings_pictures;
     TRY(train_eval_run(&a->eval, &result, &text));
     if (a->json)
         TRY(base_json_print(result));
@@ -55,6 +57,11 @@ static const struct base_option options[] = {
      .help = "compute threads; 0: one per core", .local = true},
     {.name = "runs-dir", .argument = "DIR", .kind = BASE_TEXT, .offset = AT(eval.runs_dir),
      .help = "where runs are kept", .local = true},
+    {.name = "lists", .argument = "N", .kind = BASE_INT, .offset = AT(eval.lists), .max = 1e5,
+     .help = "ratings: judge the N best items of every user, too: precision, recall, NDCG",
+     .local = true},
+    {.name = "pictures", .argument = "DIR", .kind = BASE_TEXT, .offset = AT(eval.pictures),
+     .help = "ratings: draw guesses beside the truth, as SVG files in DIR", .local = true},
     {.name = "json", .kind = BASE_FLAG, .offset = AT(json),
      .help = "one JSON object on standard output", .local = true},
     {.name = "quiet", .kind = BASE_FLAG, .offset = AT(quiet),
@@ -68,7 +75,8 @@ const struct cli_command cli_command_eval = {
     .help = "evaluate a checkpoint on data",
     .usage = "paceline eval RUN|CHECKPOINT [--data D] [options]",
     .examples = "  paceline eval mnist-cnn-fashion-mnist-1\n"
-                "  paceline eval runs/vgg11-cifar10-1/checkpoints/step-400 --data cifar10 --json\n",
+                "  paceline eval runs/vgg11-cifar10-1/checkpoints/step-400 --data cifar10 --json\n"
+                "  paceline eval films --lists 10 --pictures films-seen    # a rating model\n",
     .completes = "RUN",
     .options = options,
     .args_size = sizeof(struct args),

@@ -16,6 +16,7 @@ struct args {
     struct cli_rating_args run;
     const char *user, *added, *exclude, *out;
     bool all, explain, include_rated;
+    int64_t least;
 };
 
 enum { CAUSES = 3 }; /* ratings that explain a pick */
@@ -25,7 +26,7 @@ struct list {
     const struct args *args;
     struct cli_rating_run run;
     struct recsys_ratings *added; /* of --new, or NULL */
-    bool *barred;                 /* of --exclude, or NULL */
+    bool *barred;                 /* of --exclude and --least */
     const char *user;             /* its id */
     bool known;                   /* from training */
     struct recsys_asker asker;
@@ -101,7 +102,7 @@ static uint64_t cmd_recommend_barred_count(const struct list *l)
 {
     uint64_t count = 0;
 
-    for (uint32_t i = 0; l->barred != NULL && i < l->run.saved->items.count; i++)
+    for (uint32_t i = 0; i < l->run.saved->items.count; i++)
         count += l->barred[i];
     return count;
 }
@@ -118,7 +119,8 @@ static char *cmd_recommend_why_fewer(const struct list *l)
                  l->found == 1 ? " is" : "s are", l->user,
                  (unsigned long long)l->asker.wish.seen_count, l->run.saved->items.count);
     if (barred > 0)
-        base_str_add(&why, ", and %s excludes %llu", l->args->exclude, (unsigned long long)barred);
+        base_str_add(&why, ", and %llu are excluded or have fewer than %lld ratings (--least)",
+                     (unsigned long long)barred, (long long)l->args->least);
     return base_str_take(&why);
 }
 
@@ -294,8 +296,7 @@ static base_status cmd_recommend(void *args, const struct cli_positional *positi
         TRY(recsys_ratings_open(a->added, &(struct recsys_options){.no_cache = true}, &l.added));
         recsys_warn(l.added);
     }
-    if (a->exclude != NULL)
-        TRY(cli_rating_run_barred(&l.run, a->exclude, &l.barred));
+    TRY(cli_rating_run_barred(&l.run, a->exclude, (uint32_t)a->least, &l.barred));
     TRY(a->all ? cmd_recommend_all(&l) : cmd_recommend_one(&l));
 out:
     recsys_asker_fini(&l.asker);
@@ -320,6 +321,8 @@ static const struct base_option options[] = {
      .help = "ratings that came after the training, of known or new users", .local = true},
     {.name = "exclude", .argument = "FILE", .kind = BASE_TEXT, .offset = AT(exclude),
      .help = "items to leave out, an id on each line", .local = true},
+    {.name = "least", .argument = "N", .kind = BASE_INT, .offset = AT(least), .max = 1e9,
+     .help = "leave out items with fewer ratings than that, of which little is known", .local = true},
     {.name = "include-rated", .kind = BASE_FLAG, .offset = AT(include_rated),
      .help = "also items that the user has rated", .local = true},
     {.name = "explain", .kind = BASE_FLAG, .offset = AT(explain),
@@ -342,7 +345,7 @@ const struct cli_command cli_command_recommend = {
     .completes = "RUN",
     .options = options,
     .args_size = sizeof(struct args),
-    .defaults = &(const struct args){.run = CLI_RATING_DEFAULTS},
+    .defaults = &(const struct args){.run = CLI_RATING_DEFAULTS, .least = RECSYS_USUAL_LEAST},
     .min_positional = 1,
     .max_positional = 1,
     .run = cmd_recommend,

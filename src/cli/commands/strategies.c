@@ -58,7 +58,7 @@ static json_t *cmd_strategies_aggregators_json(void)
 
 static json_t *cmd_strategies_choice_json(bool several)
 {
-    struct train_choice choice = train_strategy_auto(train_task_of(NULL), several);
+    struct train_choice choice = train_strategy_auto(train_task_of(NULL), NULL, several);
 
     return json_pack("{s:s, s:s}", "strategy", choice.strategy, "why", choice.why);
 }
@@ -89,8 +89,8 @@ static base_status cmd_strategies_print_json(void)
 static void cmd_strategies_print_choices(void)
 {
     const struct train_task *task = train_task_of(NULL);
-    struct train_choice one = train_strategy_auto(task, false),
-                        several = train_strategy_auto(task, true);
+    struct train_choice one = train_strategy_auto(task, NULL, false),
+                        several = train_strategy_auto(task, NULL, true);
 
     printf("\n%-16s what train takes where no other is asked for:\n", TRAIN_AUTO);
     printf("    one worker         %s: %s\n", one.strategy, one.why);

@@ -7,6 +7,10 @@
  *
  * An epoch goes over the cells (recsys/cells.h) in sub-epochs of cells that share no row, one for
  * each stripe of users. So the result depends on the number of blocks, not on that of threads.
+ *
+ * Several workers divide the users (recsys/rotation.h): the groups of items make up bundles, and a
+ * worker that has a bundle goes over it with its own users, in as many sub-epochs as it has groups.
+ * One worker has one bundle.
  */
 #include <math.h>
 #include <string.h>
@@ -17,6 +21,7 @@
 #include "recsys/cells.h"
 #include "recsys/gauss.h"
 #include "recsys/model_private.h"
+#include "recsys/rotation.h"
 
 enum mf_loss { SQUARED, ABSOLUTE };
 
@@ -32,8 +37,10 @@ struct mf {
     int k;
     double lambda, bias_lambda;
     struct recsys_cells cells;
-    float *groups;             /* (blocks, group_rows + 1, k): the items' rows as cells want them */
+    uint32_t bundles;          /* of groups; 0: the ratings are not laid out yet */
+    float *groups;             /* (groups, group_rows + 1, k): the items' rows as cells want them */
     float *decay, *bias_decay; /* (longest + 1) */
+    double rate;               /* of the epoch */
 };
 
 /* ---- set-up ---- */
@@ -105,7 +112,6 @@ static base_status mf_open(struct recsys_fit *fit)
     base_status st = BASE_OK;
     const struct mf_options *o = fit->options;
     struct mf *m = fit->own;
-    const uint32_t blocks = o->blocks > 0 ? (uint32_t)o->blocks : mf_blocks(fit, (int)o->k);
 
     TRY(mf_declare(fit));
     m->lambda = o->lambda > 0 ? o->lambda : mf_lambda(fit->by_user->count);
@@ -114,18 +120,11 @@ static base_status mf_open(struct recsys_fit *fit)
     TRY(mf_check_decay("bias-lambda", m->bias_lambda, o->rate));
     recsys_add_phase(fit, "epoch", 1, NULL, USERS);
     fit->phases[0].write_count = 0; /* a unit that is not divided */
-    TRY(recsys_cells_init(&m->cells, fit, blocks, (uint32_t)o->rotations));
-    TRY(base_tensor((size_t)blocks * (m->cells.group_rows + 1) * (size_t)m->k, sizeof(float),
-                    "groups of items", &m->groups));
-    TRY(base_tensor(m->cells.longest + 1, sizeof(float), "decays", &m->decay));
-    TRY(base_tensor(m->cells.longest + 1, sizeof(float), "decays", &m->bias_decay));
+    recsys_cells_scale(&m->cells, fit);
     fit->facts[UNIT] = (double)m->cells.unit;
     fit->facts[LAMBDA] = m->lambda;
     fit->facts[BIAS_LAMBDA] = m->bias_lambda;
     fit->fact_count = FACTS;
-    /* Cells have a level and an item for each rating, and some more of both to fill lanes. */
-    fit->extra = (uint64_t)blocks * (m->cells.group_rows + 1) * (uint64_t)m->k * sizeof(float) +
-                 fit->by_user->count * 7 / 2;
 out:
     return st;
 }
@@ -138,7 +137,71 @@ static void mf_close(struct recsys_fit *fit)
     base_free(m->groups);
     base_free(m->decay);
     base_free(m->bias_decay);
+    m->cells = (struct recsys_cells){.unit = m->cells.unit};
+    m->groups = m->decay = m->bias_decay = NULL;
+    m->bundles = 0;
 }
+
+/* ---- layout ---- */
+
+static struct recsys_shape mf_shape(const struct recsys_fit *fit, const struct recsys_part *part)
+{
+    const struct mf_options *o = fit->options;
+    const uint32_t blocks = o->blocks > 0 ? (uint32_t)o->blocks : mf_blocks(fit, (int)o->k);
+    const uint32_t most = RECSYS_MOST_GROUPS / part->bundles;
+    uint32_t stripes = (blocks + part->bundles - 1) / part->bundles;
+
+    if (o->blocks == 0 && stripes < part->least)
+        stripes = part->least;
+    if (part->bundles > 1 && stripes > most && most > 0)
+        stripes = most;
+    return (struct recsys_shape){.from = part->from,
+                                 .to = part->to,
+                                 .stripes = stripes,
+                                 .groups = stripes * part->bundles,
+                                 .rotations = (uint32_t)o->rotations};
+}
+
+static base_status mf_lay_out(struct recsys_fit *fit, const struct recsys_part *part)
+{
+    base_status st = BASE_OK;
+    struct mf *m = fit->own;
+    const struct recsys_shape shape = mf_shape(fit, part);
+
+    mf_close(fit);
+    TRY(recsys_cells_init(&m->cells, fit, &shape));
+    TRY(base_tensor((size_t)shape.groups * (m->cells.group_rows + 1) * (size_t)m->k, sizeof(float),
+                    "groups of items", &m->groups));
+    TRY(base_tensor(m->cells.longest + 1, sizeof(float), "decays", &m->decay));
+    TRY(base_tensor(m->cells.longest + 1, sizeof(float), "decays", &m->bias_decay));
+    m->bundles = part->bundles;
+out:
+    return st;
+}
+
+/* Three bytes a rating, padded to eight of a user in a group; the rows of items in groups. */
+static double mf_bytes(const struct recsys_fit *fit, int workers)
+{
+    const struct mf_options *o = fit->options;
+    const double ratings = (double)fit->by_user->count / workers;
+    const double groups = fmax(2 * workers, mf_blocks(fit, (int)o->k));
+    const double runs = fmin((double)fit->users / workers * groups, ratings);
+
+    return 3 * (ratings + 3.5 * runs) + sizeof(struct recsys_run) * runs +
+           (double)fit->items * (double)(o->k + 2) * sizeof(float);
+}
+
+static base_status mf_prepare(struct recsys_fit *fit, int phase)
+{
+    const struct mf *m = fit->own;
+
+    (void)phase;
+    if (m->bundles == 1)
+        return BASE_OK;
+    return mf_lay_out(fit, &(struct recsys_part){.to = fit->users, .bundles = 1, .least = 1});
+}
+
+/* ---- starting values ---- */
 
 static const double USER_DAMPING = 5, ITEM_DAMPING = 3;
 enum { BIAS_SWEEPS = 4 };
@@ -188,7 +251,8 @@ static base_status mf_start(struct recsys_fit *fit)
         const struct starting s = {fit, side == USERS ? fit->by_user : fit->by_item,
                                    side == USERS ? users : items, side};
 
-        recsys_each_range(fit->team, NULL, 0, s.rows->rows, mf_start_range, &s);
+        recsys_each_range(fit->team, NULL, fit->buffers[side].first,
+                          fit->buffers[side].first + fit->buffers[side].held, mf_start_range, &s);
     }
 out:
     base_free(users);
@@ -213,7 +277,7 @@ static void move_items(struct recsys_fit *fit, bool into_groups)
 struct sub_epoch {
     const struct mf *m;
     struct recsys_sgd sgd;
-    uint32_t rotation, turn;
+    uint32_t rotation, bundle, turn;
 };
 
 /* L2 of a group's items, for as many of their ratings as the stripe has. */
@@ -237,14 +301,15 @@ static void mf_cell(const void *context, int unit, int thread)
 {
     const struct sub_epoch *e = context;
     const struct recsys_cells *c = &e->m->cells;
-    const uint32_t stripe = (uint32_t)unit, group = (stripe + e->turn) % c->blocks;
+    const uint32_t stripes = c->shape.stripes, stripe = (uint32_t)unit;
+    const uint32_t group = e->bundle * stripes + (stripe + e->turn) % stripes;
     struct recsys_sgd sgd = e->sgd;
 
     (void)thread;
     sgd.items = e->m->groups + (size_t)group * (c->group_rows + 1) * (size_t)e->m->k;
-    decay_items(e->m, group, (double)sgd.rate, (double)c->share[e->rotation * c->blocks + stripe],
+    decay_items(e->m, group, (double)sgd.rate, (double)c->share[e->rotation * stripes + stripe],
                 sgd.items);
-    recsys_kernels()->sgd(&sgd, &c->cell[recsys_cell_at(c, e->rotation, stripe, group)]);
+    recsys_kernels()->sgd(&sgd, &c->cell[recsys_cell_at(&c->shape, e->rotation, stripe, group)]);
 }
 
 /* Falls from `rate` to last_rate * rate, by the same factor each epoch. */
@@ -256,33 +321,65 @@ static double rate_of(const struct recsys_fit *fit)
     return o->rate * pow(o->last_rate, done < 1 ? done : 1);
 }
 
+static void mf_begin(struct recsys_fit *fit)
+{
+    struct mf *m = fit->own;
+
+    m->rate = rate_of(fit);
+    for (uint32_t n = 0; n <= m->cells.longest; n++) {
+        m->decay[n] = (float)pow(1 - m->rate * m->lambda, n);
+        m->bias_decay[n] = (float)pow(1 - m->rate * m->bias_lambda, n);
+    }
+    move_items(fit, true);
+}
+
+static void mf_train(struct recsys_fit *fit, float *users, uint32_t rotation, uint32_t bundle)
+{
+    const struct mf *m = fit->own;
+    struct sub_epoch e = {
+        .m = m,
+        .sgd = {.k = m->k,
+                .rate = (float)m->rate,
+                .scale = m->cells.scale,
+                .offset = m->cells.offset,
+                .absolute = ((const struct mf_options *)fit->options)->loss == ABSOLUTE,
+                .decay = m->decay,
+                .bias_decay = m->bias_decay,
+                .users = users},
+        .rotation = rotation,
+        .bundle = bundle};
+
+    for (; e.turn < m->cells.shape.stripes; e.turn++)
+        base_team_run(fit->team, (int)m->cells.shape.stripes, mf_cell, &e);
+}
+
+static void mf_end(struct recsys_fit *fit)
+{
+    move_items(fit, false);
+}
+
+static uint32_t mf_rotations(const struct recsys_fit *fit)
+{
+    return (uint32_t)((const struct mf_options *)fit->options)->rotations;
+}
+
+static float *mf_bundle(const struct recsys_fit *fit, uint32_t bundle, size_t *floats_p)
+{
+    const struct mf *m = fit->own;
+
+    *floats_p = (size_t)m->cells.shape.stripes * (m->cells.group_rows + 1) * (size_t)m->k;
+    return m->groups + bundle * *floats_p;
+}
+
 static void mf_run(struct recsys_fit *fit, int phase, uint32_t from, uint32_t to)
 {
-    const struct mf_options *o = fit->options;
-    struct mf *m = fit->own;
-    const double rate = rate_of(fit);
-    struct sub_epoch e = {.m = m,
-                          .sgd = {.k = m->k,
-                                  .rate = (float)rate,
-                                  .scale = m->cells.scale,
-                                  .offset = m->cells.offset,
-                                  .absolute = o->loss == ABSOLUTE,
-                                  .decay = m->decay,
-                                  .bias_decay = m->bias_decay,
-                                  .users = fit->buffers[USERS].at}};
-
     (void)phase;
     if (from == to)
         return;
-    for (uint32_t n = 0; n <= m->cells.longest; n++) {
-        m->decay[n] = (float)pow(1 - rate * m->lambda, n);
-        m->bias_decay[n] = (float)pow(1 - rate * m->bias_lambda, n);
-    }
-    move_items(fit, true);
-    for (e.rotation = 0; e.rotation < m->cells.rotations; e.rotation++)
-        for (e.turn = 0; e.turn < m->cells.blocks; e.turn++)
-            base_team_run(fit->team, (int)m->cells.blocks, mf_cell, &e);
-    move_items(fit, false);
+    mf_begin(fit);
+    for (uint32_t rotation = 0; rotation < mf_rotations(fit); rotation++)
+        mf_train(fit, fit->buffers[USERS].at, rotation, 0);
+    mf_end(fit);
 }
 
 /* ---- answers ---- */
@@ -439,7 +536,16 @@ const struct recsys_model recsys_model_mf = {
     .reopen = mf_reopen,
     .close = mf_close,
     .start = mf_start,
+    .prepare = mf_prepare,
     .run = mf_run,
+    .rotation = &(const struct recsys_rotation){.users = USERS,
+                                                .lay_out = mf_lay_out,
+                                                .bytes = mf_bytes,
+                                                .count = mf_rotations,
+                                                .begin = mf_begin,
+                                                .train = mf_train,
+                                                .bundle = mf_bundle,
+                                                .end = mf_end},
     .guess = mf_guess,
     .scores = mf_scores,
     .fold = mf_fold,

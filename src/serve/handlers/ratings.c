@@ -7,8 +7,9 @@
  *   {"ratings": [{"item": 318, "rating": 5}, …], "n": 10}   the same for a new user, or with "user"
  *                                                           for one who has rated more since
  *
- * "exclude": [ids] leaves items out; "explain": true names the ratings that count most. Ids are
- * strings or numbers. An array of questions, also under "instances", gets an array of answers.
+ * "exclude": [ids] leaves items out, and "least": 5 those with fewer ratings in training;
+ * "explain": true names the ratings that count most. Ids are strings or numbers. An array of
+ * questions, also under "instances", gets an array of answers.
  */
 #include <math.h>
 #include <string.h>
@@ -175,17 +176,33 @@ out:
     return st;
 }
 
+/* A whole number of the question, or the usual one where it has none. */
+static base_status ratings_number(const struct question *q, const char *key, int least, int most,
+                                  int usual, uint32_t *number_p)
+{
+    const json_t *value = json_object_get(q->json, key);
+
+    *number_p = value != NULL ? (uint32_t)json_integer_value(value) : (uint32_t)usual;
+    if (value == NULL || (json_is_integer(value) && json_integer_value(value) >= least &&
+                          json_integer_value(value) <= most))
+        return BASE_OK;
+    return base_fail(BASE_ERR_DATA, "\"%s\" is a whole number from %d to %d%s", key, least, most,
+                     q->explain ? " where answers are explained" : "");
+}
+
 static base_status ratings_barred(const struct question *q, bool **barred_p)
 {
     base_status st = BASE_OK;
     const json_t *list = json_object_get(q->json, "exclude"), *one;
+    uint32_t least;
     size_t index;
 
-    if (list == NULL)
-        return BASE_OK;
-    if (!json_is_array(list))
+    TRY(ratings_number(q, "least", 0, INT32_MAX, RECSYS_USUAL_LEAST, &least));
+    if (list != NULL && !json_is_array(list))
         TRY(base_fail(BASE_ERR_DATA, "\"exclude\" is an array of items"));
     TRY(base_tensor(q->saved->fit->items, sizeof **barred_p, "excluded items", barred_p));
+    for (uint32_t i = 0; i < q->saved->fit->items; i++)
+        (*barred_p)[i] = q->saved->item_counts[i] < least;
     json_array_foreach(list, index, one)
     {
         char id[RECSYS_MAX_ID + 1];
@@ -199,19 +216,6 @@ out:
     return st;
 }
 
-static base_status ratings_check_n(const struct question *q, uint32_t *n_p)
-{
-    const json_t *n = json_object_get(q->json, "n");
-    const int most = q->explain ? MOST_EXPLAINED : MOST_ITEMS;
-
-    *n_p = n != NULL ? (uint32_t)json_integer_value(n) : USUAL_N;
-    if (n == NULL ||
-        (json_is_integer(n) && json_integer_value(n) >= 1 && json_integer_value(n) <= most))
-        return BASE_OK;
-    return base_fail(BASE_ERR_DATA, "\"n\" is a whole number from 1 to %d%s", most,
-                     q->explain ? " where answers are explained" : "");
-}
-
 static base_status ratings_list(const struct question *q, json_t *answer)
 {
     base_status st = BASE_OK;
@@ -220,7 +224,7 @@ static base_status ratings_list(const struct question *q, json_t *answer)
     bool *barred = NULL;
     uint32_t n, found = 0;
 
-    TRY(ratings_check_n(q, &n));
+    TRY(ratings_number(q, "n", 1, q->explain ? MOST_EXPLAINED : MOST_ITEMS, USUAL_N, &n));
     if (q->asker.wish.row == NULL)
         TRY(base_fail(BASE_ERR_DATA, "%s%s%s: send some of its \"ratings\"",
                       q->user[0] != '\0' ? "user '" : "", q->user[0] != '\0' ? q->user : "no user",
@@ -236,7 +240,7 @@ static base_status ratings_list(const struct question *q, json_t *answer)
     json_object_set(answer, "items", items);
     if (found < n) {
         char *why = base_format("only %u of the %u items are left that are neither rated nor "
-                                "excluded",
+                                "excluded nor rare (\"least\")",
                                 found, q->saved->fit->items);
 
         json_object_set_new(answer, "fewer", base_json_text(why));

@@ -34,6 +34,7 @@ struct local_sgd {
     struct train_wiring wiring;
     struct train_mean mean;
     float *velocity;       /* of the outer step; NULL: there is none */
+    float *residual;       /* of the wire; NULL: there is none */
     int64_t steps, rounds; /* that this worker has done */
 };
 
@@ -94,11 +95,11 @@ static void local_sgd_memory(const struct train_memory_question *q, struct train
 /* ---- views ---- */
 
 /* An extra of the state; NULL: the options do not ask for it. */
-static float *local_sgd_extra(const struct train_session *s, const char *name)
+static float **local_sgd_extra(struct train_session *s, const char *name)
 {
     for (int i = 0; s->state.extras != NULL && s->state.extras[i] != NULL; i++)
         if (strcmp(s->state.extras[i], name) == 0)
-            return s->state.slots[s->state.optimiser->slots + i];
+            return &s->state.slots[s->state.optimiser->slots + i];
     return NULL;
 }
 
@@ -107,13 +108,14 @@ static base_status local_sgd_open(struct train_session *s)
     base_status st = BASE_OK;
     const struct options *options = s->options;
     struct local_sgd *state = s->strategy_state;
+    float **velocity = local_sgd_extra(s, VELOCITY), **residual = local_sgd_extra(s, RESIDUAL);
 
-    state->velocity = local_sgd_extra(s, VELOCITY);
+    state->velocity = velocity != NULL ? *velocity : NULL;
+    state->residual = residual != NULL ? *residual : NULL;
     if (options->wire == NULL)
         goto out;
     TRY(train_wire_find(options->wire, &state->wiring));
-    TRY(train_mean_open(&state->mean, &s->team, &state->wiring, local_sgd_extra(s, RESIDUAL),
-                        s->state.floats));
+    TRY(train_mean_open(&state->mean, &s->team, &state->wiring, state->residual, s->state.floats));
 out:
     return st;
 }
@@ -125,6 +127,30 @@ static void local_sgd_close(struct train_session *s)
     train_snapshot_fini(&state->round);
     train_mean_close(&state->mean);
     train_wiring_fini(&state->wiring);
+}
+
+/* Rank 0 saves the mean of all residuals in place of its own, from where its gradients were. */
+static base_status local_sgd_saving(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    struct local_sgd *state = s->strategy_state;
+    float *mean = s->team.exchange.mine + TRAIN_HEAD;
+
+    if (state->residual == NULL || s->team.exchange.size == 1)
+        goto out;
+    TRY(train_mean_of_residuals(&state->mean, mean, s->state.position.step));
+    if (train_team_leads(&s->team))
+        *local_sgd_extra(s, RESIDUAL) = mean;
+out:
+    return st;
+}
+
+static void local_sgd_saved(struct train_session *s)
+{
+    struct local_sgd *state = s->strategy_state;
+
+    if (state->residual != NULL)
+        *local_sgd_extra(s, RESIDUAL) = state->residual;
 }
 
 /* ---- rounds ---- */
@@ -198,16 +224,19 @@ out:
 }
 
 /* Steps of a round at the learning rate of the step that begins it: (alpha / lr)², at least `base`.
- * Without an alpha it is `base` at --lr. */
+ * Without an alpha it is `base` at --lr. While the learning rate rises it is `base`, too: a low
+ * rate that comes before the high ones is no reason to drift apart. */
 static int64_t local_sgd_period(const struct train_session *s)
 {
     const struct options *options = s->options;
+    int64_t step = s->state.position.step;
     double alpha = options->alpha > 0 ? options->alpha : s->job->lr * sqrt((double)options->base);
-    double steps = pow(alpha / train_step_lr(s), 2) * (1 + 1e-9); /* 8 and not 7.99… */
+    double lr = train_step_lr(s, step);
+    double steps = pow(alpha / lr, 2) * (1 + 1e-9); /* 8 and not 7.99… */
 
-    if (!(steps < (double)MOST_STEPS)) /* so is that of a learning rate of 0 */
-        return MOST_STEPS;
-    return steps > (double)options->base ? (int64_t)steps : options->base;
+    if (train_step_lr(s, step + 1) > lr || steps < (double)options->base)
+        return options->base;
+    return steps < (double)MOST_STEPS ? (int64_t)steps : MOST_STEPS;
 }
 
 static base_status local_sgd_begin_round(struct train_session *s)
@@ -350,6 +379,8 @@ const struct train_strategy train_strategy_local_sgd = {
                               "k=auto,base=2,outer-lr=0.7,wire=topk/share=0.1", NULL},
     .check = local_sgd_check,
     .extras = local_sgd_extras,
+    .saving = local_sgd_saving,
+    .saved = local_sgd_saved,
     .memory = local_sgd_memory,
     .figures = local_sgd_figures,
     .state_size = sizeof(struct local_sgd),

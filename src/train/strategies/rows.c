@@ -21,25 +21,9 @@ struct rows {
     size_t floats;
 };
 
-/* The first row of `rank`'s range. */
 static uint32_t rows_begin(const struct train_phase *phase, int rank, int size)
 {
-    uint32_t low = 0, high = phase->rows;
-    double goal;
-
-    if (phase->work == NULL || rank == 0 || rank == size)
-        return (uint32_t)((uint64_t)phase->rows * (uint64_t)rank / (uint64_t)size);
-    goal =
-        (double)phase->work[0] + (double)(phase->work[phase->rows] - phase->work[0]) * rank / size;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-
-        if ((double)phase->work[middle] < goal)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return train_rows_begin(phase->work, phase->rows, rank, size);
 }
 
 /* Every worker's rows go to all others. */
@@ -178,7 +162,7 @@ static base_status rows_open(struct train_session *s)
         return BASE_OK;
     return base_fail(BASE_ERR_USAGE,
                      "a sweep of %s is one piece, which strategy rows cannot divide between %d "
-                     "workers",
+                     "workers; strategy rotate can",
                      s->job->model, s->team.exchange.size);
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * A network that classifies samples of a data set or predicts a number of each: src/nn on
- * src/data. Every worker has the whole model; its gradients go into the exchange's memory, where
- * the strategy sums them.
+ * src/data. Every worker has the whole model, and its gradients go into the exchange's memory,
+ * where the strategy sums them; or the strategy has stages, and computes them itself.
  */
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "model/model.h"
@@ -34,6 +35,8 @@ struct network {
     float *accumulated;   /* gradients of the earlier pieces; NULL when --accumulate 1 */
     int ranges_ready;     /* of the backward under way */
 
+    const struct train_stages *stages; /* of the strategy; NULL: `net` has all layers */
+
     /* For a strategy that lends. */
     struct nn_group *groups;  /* what is lent at once */
     struct train_lends lends; /* zeros: nothing is */
@@ -53,14 +56,19 @@ static base_status network_open(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct network *n = s->work;
+    struct base_str shape = {0};
 
     TRY(train_samples_open(&n->samples, s->job));
     n->info = n->samples.info;
     memcpy(s->count, n->info->count, sizeof s->count);
+    s->own_samples = n->info->count[DATA_TRAIN];
+    train_samples_shape(&n->samples, &shape);
+    s->shape = base_crc32c(0, shape.text, strlen(shape.text));
     s->digest = n->info->digest;
     s->data_names = n->info->names;
     s->data_path = n->info->path;
 out:
+    base_str_fini(&shape);
     return st;
 }
 
@@ -71,6 +79,8 @@ static void network_discard(struct train_session *s)
     train_record_free(s->journal.record);
     s->journal.record = NULL;
     nn_net_free(n->net);
+    if (n->stages != NULL)
+        n->stages->discard(s);
     base_free(n->statistics_before);
     base_free(n->tracked_before);
     base_free(n->accumulated);
@@ -126,13 +136,25 @@ static uint32_t network_whole_batch(const struct train_session *s)
     return network_whole(s, s->plan.batch);
 }
 
-/* The largest share of a batch, cut into --accumulate pieces. */
+/* This worker's share of every batch: where the layers are divided, and not the samples, all of
+ * it. */
+static struct data_share network_share(const struct train_session *s)
+{
+    struct data_share share = train_team_share(&s->team);
+
+    if (s->strategy->stages != NULL && share.total > 0)
+        share = (struct data_share){0, share.total, share.total};
+    return share;
+}
+
+/* The largest share of a batch, cut into --accumulate pieces, or as many as the strategy has. */
 static void network_cut_batch(struct train_session *s)
 {
     struct network *n = s->work;
-    int64_t share = data_share_most(train_team_share(&s->team), network_whole_batch(s));
+    int64_t share = data_share_most(network_share(s), network_whole_batch(s));
+    int64_t pieces = n->stages != NULL ? n->stages->pieces(s->options) : s->job->accumulate;
 
-    n->piece = (int)((share + s->job->accumulate - 1) / s->job->accumulate);
+    n->piece = (int)((share + pieces - 1) / pieces);
 }
 
 /* The largest tensor, in bytes. */
@@ -182,7 +204,8 @@ static base_status network_sizes(const struct train_session *s, int workers, int
     TRY(nn_optimiser_find(job->optimiser, &optimiser));
     TRY(nn_net_memory(n->graph, &setup, &memory));
     if (job->test || job->validation > 0) /* its loader works beside that of the training */
-        batches += data_loader_memory(n->info, (uint32_t)samples);
+        batches += data_loader_memory(
+            n->info, (uint32_t)(n->stages != NULL ? samples * accumulate : samples));
     *sizes_p = (struct train_sizes){
         .weights = (double)memory.weights,
         .slots = optimiser->slots,
@@ -193,6 +216,7 @@ static base_status network_sizes(const struct train_session *s, int workers, int
         .tensor = network_largest(n->graph),
         .lent = {network_lent(n->graph, false), network_lent(n->graph, true)},
         .samples = samples,
+        .graph = n->graph,
     };
 out:
     return st;
@@ -212,7 +236,7 @@ static base_status network_find_closed(struct train_session *s)
                          "%s tells classes apart, but the target '%s' is a number; mlp:0x0 is a "
                          "linear model of it",
                          zoo->name, n->info->class_names[0]);
-    if (s->closed && n->lends.borrow != NULL)
+    if (s->closed && (n->lends.borrow != NULL || n->stages != NULL))
         return base_fail(BASE_ERR_USAGE,
                          "%s is computed in one step, for which a worker needs all of it; strategy "
                          "%s divides it here, --strategy ddp does not",
@@ -228,6 +252,8 @@ static base_status network_describe(struct train_session *s, const char *text)
     char *zoo = NULL;
     int layer = -1, groups;
 
+    TRY(train_strategy_suits(s->strategy, s->options, s->job));
+    n->stages = s->strategy->stages;
     if (text == NULL)
         TRY(nn_model_text(s->job->model, &zoo));
     TRY(network_describe_graph(n, s->job, text != NULL ? text : zoo));
@@ -369,10 +395,9 @@ static base_status network_fit(struct train_session *s)
     network_cut_batch(s);
     if (n->net != NULL && n->piece > n->net_piece)
         train_memory_warn(s);
-    TRY(network_fit_net(s));
+    TRY(n->stages != NULL ? n->stages->fit(s, n->piece) : network_fit_net(s));
     n->before = 0;
-    TRY(train_samples_begin(&n->samples, s->job, network_whole_batch(s),
-                            train_team_share(&s->team)));
+    TRY(train_samples_begin(&n->samples, s->job, network_whole_batch(s), network_share(s)));
     if (s->job->accumulate > 1 && n->accumulated == NULL)
         TRY(base_tensor(s->state.floats, sizeof(float), "accumulated gradients", &n->accumulated));
 out:
@@ -389,14 +414,14 @@ static int32_t network_order(struct train_session *s, int64_t epoch, uint32_t *i
 
     data_order(n->samples.set, DATA_TRAIN, (uint64_t)s->job->seed, (uint32_t)epoch,
                s->job->balanced, ids);
-    for (uint32_t i = 0; classes != NULL && i < s->count[DATA_TRAIN]; i++)
+    for (uint32_t i = 0; classes != NULL && i < s->own_samples; i++)
         classes[i] = numbers ? 0 : data_label(n->samples.set, DATA_TRAIN, ids[i]);
     return numbers ? 1 : n->info->classes;
 }
 
 static base_status network_take(struct train_session *s, const struct train_block *block)
 {
-    return train_samples_take(&((struct network *)s->work)->samples, block);
+    return train_samples_take(&((struct network *)s->work)->samples, s->job, block);
 }
 
 static base_status network_next(struct train_session *s, struct data_batch *batch_p)
@@ -465,6 +490,13 @@ static void network_find_weights(struct train_session *s)
     n->weights = s->state.weights;
 }
 
+/* Like PyTorch: each forward moves the running statistics. */
+static void network_track(struct train_session *s, int64_t forwards)
+{
+    for (size_t i = 0; i < nn_graph_stats(s->state.graph); i++)
+        s->state.tracked[i] += forwards;
+}
+
 /* Samples [at, at + count) of the batch. */
 static base_status network_compute_piece(struct train_session *s, const struct data_batch *b,
                                          uint32_t at, uint32_t count, struct nn_ready ready,
@@ -486,8 +518,7 @@ static base_status network_compute_piece(struct train_session *s, const struct d
 
     TRY(nn_net_forward(n->net, &piece, true, &o));
     train_fault_at(&s->fault, "forward", s->team.exchange.step);
-    for (size_t i = 0; i < nn_graph_stats(n->graph) && (count > 0 || s->job->sync_bn); i++)
-        s->state.tracked[i]++; /* like PyTorch: each forward moves the running statistics */
+    network_track(s, count > 0 || s->job->sync_bn);
     outcome->loss_sum += o.loss_sum;
     outcome->correct += o.correct;
     TRY(nn_net_backward(n->net, 1.0f / (float)b->whole, ready));
@@ -503,7 +534,7 @@ static uint32_t network_pieces(const struct train_session *s, const struct data_
     uint32_t most = (uint32_t)n->piece, samples = b->count;
 
     if (n->lends.borrow != NULL)
-        samples = data_share_most(train_team_share(&s->team), b->whole);
+        samples = data_share_most(network_share(s), b->whole);
     if (samples == 0 && s->job->sync_bn) /* the others wait for this worker's sums */
         return 1;
     return samples / most + (samples % most != 0);
@@ -520,6 +551,10 @@ static base_status network_compute(struct train_session *s, const struct data_ba
     base_status st = BASE_OK;
 
     network_keep_statistics(s);
+    if (n->stages != NULL) {
+        network_track(s, pieces);
+        return n->stages->compute(s, b, outcome);
+    }
     network_find_weights(s);
     n->ranges_ready = n->loans = 0;
     if (b->count == 0) /* more workers than samples */
@@ -570,6 +605,14 @@ static size_t network_score_count(const struct train_session *s)
     return train_tally_numbers(((const struct network *)s->work)->info);
 }
 
+static base_status network_score_stages(void *context, const struct data_batch *b,
+                                        struct train_tally *tally)
+{
+    struct train_session *s = context;
+
+    return s->strategy->stages->score(s, b, tally);
+}
+
 static base_status network_score(struct train_session *s, enum data_part part,
                                  struct data_share share, double *score)
 {
@@ -577,10 +620,16 @@ static base_status network_score(struct train_session *s, enum data_part part,
     struct train_tally tally;
     base_status st;
 
-    network_find_weights(s);
     train_tally_init(&tally, n->info);
-    st = train_evaluate(n->net, n->samples.set, part, share, n->piece, n->lends.weights, &tally,
-                        &s->clock, NULL);
+    if (n->stages != NULL) {
+        st = train_evaluate_by((struct train_pass){network_score_stages, s}, n->samples.set, part,
+                               network_share(s), n->piece * (int)n->stages->pieces(s->options),
+                               false, &tally, &s->clock, NULL);
+    } else {
+        network_find_weights(s);
+        st = train_evaluate(n->net, n->samples.set, part, share, n->piece, n->lends.weights, &tally,
+                            &s->clock, NULL);
+    }
     s->data_failed = st == BASE_ERR_DATA || st == BASE_ERR_IO;
     train_tally_pack(&tally, score);
     train_tally_fini(&tally);
@@ -633,7 +682,8 @@ static void network_about(const struct train_session *s, json_t *settings,
 {
     const struct network *n = s->work;
 
-    model_about_init(about_p, nn_graph_text(n->graph), nn_net_kernels(n->net), n->info, settings);
+    model_about_init(about_p, nn_graph_text(n->graph),
+                     n->net != NULL ? nn_net_kernels(n->net) : s->kernels, n->info, settings);
 }
 
 static void network_announce(const struct train_session *s)

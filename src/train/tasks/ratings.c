@@ -3,16 +3,19 @@
  * A rating model: src/recsys in the training room. Its buffers, but for the passing ones, lie one
  * after another in the weights of the state, so that entering a view, saving and comparing know
  * nothing of ratings. A step is a sweep over all ratings, in phases whose rows workers divide
- * (train/task.h); every worker has all ratings.
+ * (train/task.h); every worker has all ratings. Of a model that rotates (recsys/rotation.h),
+ * workers may have the rows of their own users alone.
  */
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/registry.h"
+#include "recsys/rotation.h"
 #include "recsys/saved.h"
 #include "recsys/split.h"
 #include "train/session.h"
@@ -31,13 +34,30 @@ struct ratings {
 
 enum { SCORE_ABSOLUTE = TRAIN_SCORE_OWN, SCORES }; /* the loss is the squared error */
 
-static bool ratings_takes(const char *model)
+static const struct recsys_model *ratings_model(const char *text)
 {
-    char *name = base_strndup(model, strcspn(model, ":"));
-    bool yes = base_registry_get(name, recsys_model_registry, recsys_model_count) != NULL;
+    char *name = base_strndup(text, strcspn(text, ":"));
+    const struct recsys_model *model =
+        base_registry_get(name, recsys_model_registry, recsys_model_count);
 
     base_free(name);
-    return yes;
+    return model;
+}
+
+static bool ratings_takes(const char *model)
+{
+    return ratings_model(model) != NULL;
+}
+
+static struct train_choice ratings_choose(const char *text, bool several)
+{
+    const struct recsys_model *model = text != NULL ? ratings_model(text) : NULL;
+
+    if (several && model != NULL && model->rotation != NULL)
+        return (struct train_choice){"rotate", "workers divide users and their ratings; items "
+                                               "travel from worker to worker"};
+    return (struct train_choice){"rows", "workers divide the rows of users and items; any number "
+                                         "of them gives the same bits"};
 }
 
 /* ---- data ---- */
@@ -140,24 +160,71 @@ static const char *ratings_text(const struct train_session *s)
     return ((const struct ratings *)s->work)->text;
 }
 
+/* The users' rows are the first of the state. */
+static struct train_stays ratings_stays(const struct train_session *s)
+{
+    const struct recsys_fit *fit = ((const struct ratings *)s->work)->fit;
+    const struct recsys_rotation *rotation = fit->model->rotation;
+
+    if (rotation == NULL)
+        return (struct train_stays){0};
+    assert(fit->buffers[rotation->users].offset == 0);
+    return (struct train_stays){fit->users, fit->buffers[rotation->users].width,
+                                fit->by_user->start};
+}
+
 static base_status ratings_sizes(const struct train_session *s, int workers, int64_t batch,
                                  int64_t accumulate, struct train_sizes *sizes_p)
 {
     const struct recsys_fit *fit = ((const struct ratings *)s->work)->fit;
     double most = 0;
 
-    (void)workers;
     (void)batch;
     (void)accumulate;
     for (int i = 0; i < fit->buffer_count; i++)
         most = fmax(most, (double)fit->buffers[i].rows * fit->buffers[i].width);
-    *sizes_p = (struct train_sizes){.weights = (double)fit->floats * sizeof(float),
-                                    .sweeps = true,
-                                    .early = (double)fit->early_floats * sizeof(float),
-                                    .activations = (double)fit->extra,
-                                    .tensor = most * sizeof(float),
-                                    .samples = 1};
+    *sizes_p = (struct train_sizes){
+        .weights = (double)fit->floats * sizeof(float),
+        .sweeps = true,
+        .early = (double)fit->early_floats * sizeof(float),
+        .stays = ratings_stays(s),
+        .activations =
+            (double)fit->extra +
+            (fit->model->rotation != NULL ? fit->model->rotation->bytes(fit, workers) : 0),
+        .tensor = most * sizeof(float),
+        .samples = 1};
     return BASE_OK;
+}
+
+/* Users from *first_p to *end_p - 1 are those of a share. */
+static void ratings_users(const struct ratings *r, struct data_share share, uint32_t *first_p,
+                          uint32_t *end_p)
+{
+    const struct recsys_rows *rows = &r->parts.by_user;
+    const int total = share.total > 0 ? (int)share.total : 1;
+    const int to = share.total > 0 ? (int)share.to : 1;
+
+    *first_p = train_rows_begin(rows->start, rows->rows, (int)share.from, total);
+    *end_p = train_rows_begin(rows->start, rows->rows, to, total);
+}
+
+/* Of a state in parts: this worker's users, and all of the items. */
+static void ratings_place_own(struct train_session *s)
+{
+    const struct ratings *r = s->work;
+    uint32_t first, end;
+
+    ratings_users(r, train_team_share(&s->team), &first, &end);
+    for (int i = 0; i < r->fit->buffer_count; i++) {
+        const struct recsys_buffer *b = &r->fit->buffers[i];
+        const uint32_t from = i == r->fit->model->rotation->users ? first : 0;
+        const uint32_t held = i == r->fit->model->rotation->users ? end - first : b->rows;
+
+        recsys_fit_place_rows(r->fit, i, from, held,
+                              train_state_at(&s->state, TRAIN_WEIGHTS, 0,
+                                             b->offset + (size_t)from * b->width,
+                                             (size_t)held * b->width));
+    }
 }
 
 /* The state may have moved since the fit was last used. */
@@ -165,16 +232,46 @@ static struct recsys_fit *ratings_fit(struct train_session *s)
 {
     struct ratings *r = s->work;
 
-    if (r->placed != s->state.weights)
+    if (s->state.parts[TRAIN_WEIGHTS].count > 0)
+        ratings_place_own(s);
+    else if (r->placed != s->state.weights)
         recsys_fit_place(r->fit, s->state.weights);
     r->placed = s->state.weights;
     return r->fit;
 }
 
+/* What a part of the state has of each buffer; parts begin and end with rows. */
+static void ratings_place_part(struct recsys_fit *fit, const struct train_part *part)
+{
+    for (int i = 0; i < fit->buffer_count; i++) {
+        const struct recsys_buffer *b = &fit->buffers[i];
+        const size_t all = b->offset + (size_t)b->rows * b->width;
+        const size_t begin = part->from > b->offset ? part->from : b->offset;
+        const size_t end = part->from + part->count < all ? part->from + part->count : all;
+        const bool has = end > begin;
+
+        recsys_fit_place_rows(fit, i, has ? (uint32_t)((begin - b->offset) / b->width) : 0,
+                              has ? (uint32_t)((end - begin) / b->width) : 0,
+                              has ? part->buffers[0] + (begin - part->from) : NULL);
+    }
+}
+
 static base_status ratings_start(struct train_session *s)
 {
+    base_status st = BASE_OK;
+    struct ratings *r = s->work;
+    const struct train_parts *parts = &s->state.parts[TRAIN_WEIGHTS];
+
     train_state_clear(&s->state);
-    return recsys_fit_start(ratings_fit(s));
+    if (parts->count == 0)
+        return recsys_fit_start(ratings_fit(s));
+    for (size_t i = 0; i < parts->count; i++) {
+        ratings_place_part(r->fit, &parts->at[i]);
+        TRY(recsys_fit_start(r->fit));
+    }
+    ratings_fit(s);
+out:
+    return st;
 }
 
 static base_status ratings_tune(struct train_session *s, const char *wished)
@@ -240,6 +337,64 @@ static int64_t ratings_sweeps(const struct train_session *s)
     return ((const struct ratings *)s->work)->fit->sweeps;
 }
 
+/* ---- rotations ---- */
+
+static const struct recsys_rotation *ratings_rotation(const struct train_session *s)
+{
+    return ((const struct ratings *)s->work)->fit->model->rotation;
+}
+
+static base_status ratings_rotate_lay_out(struct train_session *s, uint32_t from, uint32_t to,
+                                          uint32_t bundles, uint32_t least)
+{
+    return ratings_rotation(s)->lay_out(ratings_fit(s),
+                                        &(struct recsys_part){from, to, bundles, least});
+}
+
+static uint32_t ratings_rotate_count(const struct train_session *s)
+{
+    return ratings_rotation(s)->count(((const struct ratings *)s->work)->fit);
+}
+
+static void ratings_rotate_begin(struct train_session *s)
+{
+    struct recsys_fit *fit = ratings_fit(s);
+
+    fit->sweep = s->state.position.step;
+    ratings_rotation(s)->begin(fit);
+}
+
+static void ratings_rotate_train(struct train_session *s, float *rows, uint32_t rotation,
+                                 uint32_t bundle)
+{
+    ratings_rotation(s)->train(((const struct ratings *)s->work)->fit, rows, rotation, bundle);
+}
+
+static float *ratings_rotate_bundle(struct train_session *s, uint32_t bundle, size_t *floats_p)
+{
+    return ratings_rotation(s)->bundle(((const struct ratings *)s->work)->fit, bundle, floats_p);
+}
+
+static base_status ratings_rotate_end(struct train_session *s)
+{
+    struct recsys_fit *fit = ratings_fit(s);
+
+    ratings_rotation(s)->end(fit);
+    return recsys_finish(fit);
+}
+
+static const char *ratings_rotating(void)
+{
+    static char names[128];
+
+    names[0] = 0;
+    for (size_t i = 0; i < recsys_model_count; i++)
+        if (recsys_model_registry[i]->rotation != NULL)
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s",
+                     names[0] != 0 ? ", " : "", recsys_model_registry[i]->name);
+    return names;
+}
+
 static base_status ratings_unite(struct train_session *s)
 {
     (void)s; /* phases leave nothing that is a worker's own */
@@ -254,7 +409,7 @@ static size_t ratings_score_count(const struct train_session *s)
     return SCORES;
 }
 
-/* A share of a part is one of its users. */
+/* A share of a part is one of its users, with about as many ratings of the training part. */
 static base_status ratings_score(struct train_session *s, enum data_part part,
                                  struct data_share share, double *score)
 {
@@ -262,10 +417,10 @@ static base_status ratings_score(struct train_session *s, enum data_part part,
     const struct ratings *r = s->work;
     const struct recsys_rows *rows = part == DATA_TEST ? &r->parts.test : &r->parts.by_user;
     struct recsys_score sum = {0};
-    uint32_t first, count;
+    uint32_t first, end;
 
-    data_share_of(share, rows->rows, &first, &count);
-    TRY(recsys_score(ratings_fit(s), rows, first, first + count, &sum));
+    ratings_users(r, share, &first, &end);
+    TRY(recsys_score(ratings_fit(s), rows, first, end, &sum));
     score[TRAIN_SCORE_COUNT] = sum.count;
     score[TRAIN_SCORE_LOSS] = sum.squared;
     score[TRAIN_SCORE_CORRECT] = 0;
@@ -389,13 +544,20 @@ static void ratings_announce(const struct train_session *s)
     base_info("run %s, %d thread%s", s->run.path, s->threads, base_plural(s->threads));
 }
 
+static const struct train_rotation ratings_rotates = {.stays = ratings_stays,
+                                                      .lay_out = ratings_rotate_lay_out,
+                                                      .count = ratings_rotate_count,
+                                                      .begin = ratings_rotate_begin,
+                                                      .train = ratings_rotate_train,
+                                                      .bundle = ratings_rotate_bundle,
+                                                      .end = ratings_rotate_end};
+
 const struct train_task train_task_ratings = {
     .name = "ratings",
     .help = "rating models",
     .size = sizeof(struct ratings),
     .takes = ratings_takes,
-    .strategy = &(const struct train_choice){"rows", "workers divide the rows of users and items; "
-                                                     "any number of them gives the same bits"},
+    .choose = ratings_choose,
     .open = ratings_open,
     .close = ratings_close,
     .describe = ratings_describe,
@@ -410,7 +572,9 @@ const struct train_task train_task_ratings = {
                                            .prepare = ratings_prepare,
                                            .run = ratings_run,
                                            .finish = ratings_finish,
-                                           .count = ratings_sweeps},
+                                           .count = ratings_sweeps,
+                                           .rotation = &ratings_rotates,
+                                           .rotating = ratings_rotating},
     .unite = ratings_unite,
     .score_count = ratings_score_count,
     .score = ratings_score,

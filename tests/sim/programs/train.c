@@ -16,8 +16,10 @@
 #include "sim/faults.h"
 #include "sim/program.h"
 #include "store/checkpoint.h"
+#include "train/settings.h"
 
 static struct train_job plan; /* of this history */
+const char *sim_wanted_strategy;
 
 static base_status train_run(struct cluster_worker *worker, const json_t *description,
                              json_t **result_p)
@@ -43,16 +45,22 @@ static const char WHOLE_WIRE[] = "k=auto,base=2,wire=fp32";
 /* A round that goes on without a block leaves its samples out; this one waits for all. */
 static const char PATIENT_QUORUM[] = "quorum=0.6,grace=1000000";
 
+/* Not one with stages: it computes layers itself, and the model that counts has none to compute. */
 static char *draw_strategy(void)
 {
-    const struct train_strategy *all[64], *s;
+    const struct train_strategy *all[64] = {0}, *s;
     uint32_t count = 0, examples = 0;
     const char *options = "";
 
     for (size_t i = 0; i < train_strategy_count; i++)
-        if (!train_strategy_registry[i]->alone)
+        if (!train_strategy_registry[i]->alone && train_strategy_registry[i]->stages == NULL)
             all[count++] = train_strategy_registry[i];
     s = all[sim_random(count)];
+    for (uint32_t i = 0; sim_wanted_strategy != NULL && i < count; i++)
+        if (strcmp(all[i]->name, sim_wanted_strategy) == 0)
+            s = all[i];
+    if (sim_wanted_strategy != NULL && strchr(sim_wanted_strategy, ':') != NULL)
+        return base_strdup(sim_wanted_strategy);
     while (s->examples != NULL && s->examples[examples] != NULL)
         examples++;
     if (examples > 0)
@@ -102,6 +110,32 @@ static json_t *train_plan(int workers)
     sim_trace("%s, %u samples in batches of %u, %" PRId64 " epochs", plan.strategy,
               sim_counting.count[DATA_TRAIN], batch, plan.epochs);
     return train_job_to_json(&plan);
+}
+
+/* Any value of a live option of the strategy. */
+static bool train_change(const char **name_p, char *value, size_t room)
+{
+    const struct train_strategy *strategy = NULL;
+    void *options = NULL;
+    struct base_option row, chosen = {0};
+    uint32_t live = 0, choices = 0;
+
+    if (train_strategy_find(plan.strategy, &strategy, &options) != BASE_OK)
+        return false;
+    base_free(options);
+    for (size_t i = 0; base_option_at(strategy->options, i, &row); i++)
+        if (row.live && sim_random(++live) == 0)
+            chosen = row;
+    while (live > 0 && base_option_choice(&chosen, choices) != NULL)
+        choices++;
+    if (live == 0)
+        return false;
+    *name_p = chosen.name;
+    if (choices > 0 && (chosen.kind != BASE_INT || sim_random(4) == 0))
+        snprintf(value, room, "%s", base_option_choice(&chosen, sim_random(choices)));
+    else
+        snprintf(value, room, "%u", (uint32_t)chosen.min + sim_random(8));
+    return true;
 }
 
 /* ---- what must hold ---- */
@@ -175,7 +209,10 @@ static void train_check(const struct sim_job *job, const struct sim_end *end)
 const struct sim_program sim_program_train = {
     .name = "train",
     .help = "the training loop with every strategy, on a model that counts its samples",
-    .runs = &(const struct cluster_program){.name = "train", .run = train_run},
+    .runs = &(const struct cluster_program){.name = "train",
+                                            .run = train_run,
+                                            .check = train_settings_check},
     .plan = train_plan,
+    .change = train_change,
     .check = train_check,
 };

@@ -45,7 +45,7 @@ static void succeed(uint32_t own)
     cluster_coordinator_free(lab.c);
     lab.count = 0;
     lab.own = (int)own;
-    lab.c = cluster_coordinator_succeed(&state, NULL, own, 1, lab.now);
+    lab.c = cluster_coordinator_succeed(&state, lab.check, own, 1, lab.now);
     cluster_state_fini(&state);
 }
 
@@ -399,6 +399,43 @@ static void test_deposed(void **unused)
     assert_int_equal(lab_said(CLUSTER_STOP, 0, NULL), 1);
 }
 
+static base_status any_setting(const json_t *job, const json_t *settings)
+{
+    (void)job;
+    (void)settings;
+    return BASE_OK;
+}
+
+/* A successor knows the settings by the state, and a change that only one agent has heard of by
+ * that agent; the numbers of its own changes are higher. */
+static void test_settings_go_on(void **unused)
+{
+    struct cluster_message m;
+    uint32_t number;
+
+    (void)unused;
+    lab.check = any_setting;
+    begin(3);
+    assert_int_equal(cluster_coordinator_set(lab.c, "k", "4", lab.now, &number), BASE_OK);
+    assert_int_equal(number, 1);
+    lab_collect();
+    assert_int_equal(lab_said(CLUSTER_SETTINGS, 2, &m), 1);
+    succeed(1);
+    assert_int_equal(cluster_coordinator_set(lab.c, "j", "1", lab.now, &number), BASE_ERR_USAGE);
+    assert_true(cluster_coordinator_lead(lab.c, 2, 2));
+    report(1, 2);
+    report(2, 3);
+    lab_tell(2, (struct cluster_message){
+                    .type = CLUSTER_SETTINGS, .serial = 2, .body = json_pack("{s:s}", "k", "8")});
+    assert_true(lab_said(CLUSTER_SETTINGS, 1, &m) >= 1);
+    assert_int_equal(m.serial, 2);
+    assert_int_equal(cluster_coordinator_set(lab.c, "j", "1", lab.now, &number), BASE_OK);
+    assert_int_equal(number, CLUSTER_VIEWS_OF_A_TERM + 1);
+    lab_collect();
+    assert_true(lab_said(CLUSTER_SETTINGS, 2, &m) >= 2);
+    assert_int_equal(m.serial, number);
+}
+
 static void test_nonsense(void **unused)
 {
     struct cluster_reported stolen = worker(3);
@@ -442,6 +479,7 @@ int main(void)
         cmocka_unit_test_teardown(test_dead_do_not_count, lab_finish),
         cmocka_unit_test_teardown(test_deserted_are_not_dead, lab_finish),
         cmocka_unit_test_teardown(test_deposed, lab_finish),
+        cmocka_unit_test_teardown(test_settings_go_on, lab_finish),
         cmocka_unit_test_teardown(test_nonsense, lab_finish),
     };
 

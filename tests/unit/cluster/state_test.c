@@ -45,6 +45,7 @@ static json_t *full_state(void)
         .done_view = 3,
         .result_id = 4,
         .result = json_pack("{s:i}", "steps", 12),
+        .settings = {1000002, json_pack("{s:s}", "k", "4")},
         .view = {.number = 3,
                  .size = 2,
                  .members = {{.id = 3, .host = 1, .port = 99, .address = "10.0.0.2"},
@@ -75,6 +76,8 @@ static void test_state(void **unused)
     assert_int_equal(cluster_state_from_json(json, &back), BASE_OK);
     assert_true(back.term == 2 && back.serial == 77 && back.done == 2 && back.leader == 1);
     assert_true(back.quorum[0] && back.quorum[2] && !back.hosts[0].here && back.hosts[2].port == 8);
+    assert_int_equal(back.settings.number, 1000002);
+    assert_string_equal(json_string_value(json_object_get(back.settings.values, "k")), "4");
     assert_true(cluster_state_in_view(&back, 2) && !cluster_state_in_view(&back, 0));
     assert_true(cluster_state_newer(&back, 2, 76) && cluster_state_newer(&back, 1, 99));
     assert_false(cluster_state_newer(&back, 2, 77) || cluster_state_newer(&back, 3, 1));

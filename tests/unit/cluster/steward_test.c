@@ -373,6 +373,36 @@ static void test_gives_up(void **state)
     cluster_steward_fini(&s);
 }
 
+static struct cluster_message settings(uint32_t number)
+{
+    return (struct cluster_message){
+        .type = CLUSTER_SETTINGS, .serial = number, .body = json_pack("{s:s}", "k", "4")};
+}
+
+/* Workers are told of a change once, those that are started later at their start. */
+static void test_settings(void **state)
+{
+    struct cluster_message applied = {.type = CLUSTER_APPLIED, .id = 5, .serial = 1, .step = 7};
+
+    (void)state;
+    begin();
+    hear(settings(2), 0);
+    expect_done("tell:0:settings tell:1:settings");
+    hear(settings(2), 0);
+    hear(settings(1), 0);
+    expect_done("");
+    hear_from(0, applied, 0);
+    expect_done("say:applied:5");
+    hear((struct cluster_message){.type = CLUSTER_JOB,
+                                  .id = 9,
+                                  .host = 1,
+                                  .workers = 1,
+                                  .body = json_pack("{s:f}", "silence", 2.0)},
+         0);
+    expect_done("start:2:9 tell:2:settings");
+    cluster_steward_fini(&s);
+}
+
 static void test_nonsense(void **state)
 {
     struct cluster_message m = {.type = CLUSTER_READY, .id = 6};
@@ -414,6 +444,7 @@ int main(void)
         cmocka_unit_test(test_was_given_up),
         cmocka_unit_test(test_is_led),
         cmocka_unit_test(test_gives_up),
+        cmocka_unit_test(test_settings),
         cmocka_unit_test(test_nonsense),
         cmocka_unit_test(test_start_fails),
     };

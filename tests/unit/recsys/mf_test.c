@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "recsys/cells.h"
 #include "recsys/model_private.h"
+#include "recsys/rotation.h"
 #include "support/rated.h"
 
 enum { USERS = 130, ITEMS = 90, EACH = 30, K = 16, BLOCKS = 3, ROTATIONS = 2 };
@@ -70,54 +71,71 @@ static double rating_of(uint32_t user, uint32_t item)
     return 0;
 }
 
-static void one_cells(uint32_t blocks, uint32_t rotations)
+/* Adds what the cells of some users have. */
+static void check_cells(const struct recsys_fit *fit, const struct recsys_shape *shape,
+                        uint64_t *ratings, double *share)
 {
-    struct fitted f;
     struct recsys_cells c;
     uint32_t stripe_of[USERS];
-    uint64_t ratings = 0;
-    double share = 0;
 
     memset(stripe_of, -1, sizeof stripe_of);
-    fit_open(&f, "mf");
-    assert_int_equal(recsys_cells_init(&c, f.fit, blocks, rotations), BASE_OK);
-    for (uint32_t n = 0; n < rotations * blocks * blocks; n++) {
+    assert_int_equal(recsys_cells_init(&c, fit, shape), BASE_OK);
+    for (uint32_t n = 0; n < shape->rotations * shape->stripes * shape->groups; n++) {
         const struct recsys_cell *cell = &c.cell[n];
-        const uint32_t stripe = n / blocks, group = n % blocks;
+        const uint32_t stripe = n / shape->groups, group = n % shape->groups;
         size_t at = 0;
 
         for (uint32_t r = 0; r < cell->run_count; r++) {
             const struct recsys_run run = cell->runs[r];
+            const uint32_t user = shape->from + run.user;
             size_t end = at + (run.count + 7) / 8 * 8;
 
-            assert_true(stripe_of[run.user] == UINT32_MAX || stripe_of[run.user] == stripe);
-            stripe_of[run.user] = stripe;
-            ratings += run.count;
+            assert_true(user < shape->to);
+            assert_true(stripe_of[user] == UINT32_MAX || stripe_of[user] == stripe);
+            stripe_of[user] = stripe;
+            *ratings += run.count;
             for (uint32_t j = 0; j < run.count; j++, at++) {
                 const double value = cell->code[at] * (double)c.scale + (double)c.offset;
                 const uint32_t item = item_at(&c, group, cell->item[at]);
 
-                assert_true(fabs(value + (double)f.fit->mean - rating_of(run.user, item)) < 1e-5);
+                assert_true(fabs(value + (double)fit->mean - rating_of(user, item)) < 1e-5);
             }
             for (; at < end; at++)
                 assert_true(cell->code[at] == 0 && cell->item[at] == c.group_rows);
         }
     }
-    assert_int_equal(ratings, rated.by_user.count);
-    for (uint32_t s = 0; s < rotations * blocks; s++)
-        share += (double)c.share[s];
-    assert_true(fabs(share - 1) < 1e-5);
+    for (uint32_t s = 0; s < shape->rotations * shape->stripes; s++)
+        *share += (double)c.share[s];
     recsys_cells_fini(&c);
+}
+
+/* Every rating is in one cell of one of `parts` divisions of the users. */
+static void one_cells(uint32_t stripes, uint32_t groups, uint32_t rotations, uint32_t parts)
+{
+    struct fitted f;
+    uint64_t ratings = 0;
+    double share = 0;
+
+    fit_open(&f, "mf");
+    for (uint32_t i = 0; i < parts; i++)
+        check_cells(f.fit,
+                    &(struct recsys_shape){USERS * i / parts, USERS * (i + 1) / parts, stripes,
+                                           groups, rotations},
+                    &ratings, &share);
+    assert_int_equal(ratings, rated.by_user.count);
+    assert_true(fabs(share - 1) < 1e-5);
     fit_close(&f);
 }
 
 static void test_cells(void **state)
 {
     (void)state;
-    one_cells(1, 1);
-    one_cells(4, 1);
-    one_cells(3, 5);
-    one_cells(64, 4); /* more groups than some have items for */
+    one_cells(1, 1, 1, 1);
+    one_cells(4, 4, 1, 1);
+    one_cells(3, 3, 5, 1);
+    one_cells(64, 64, 4, 1); /* more groups than some have items for */
+    one_cells(2, 12, 3, 3);
+    one_cells(1, 2, 4, USERS + 1); /* more parts than users */
 }
 
 static void test_too_many(void **state)
@@ -127,7 +145,12 @@ static void test_too_many(void **state)
 
     (void)state;
     fit_open(&f, "mf");
-    assert_int_equal(recsys_cells_init(&c, f.fit, 65, 1), BASE_ERR_USAGE);
+    assert_int_equal(recsys_cells_init(&c, f.fit,
+                                       &(struct recsys_shape){.to = USERS,
+                                                              .stripes = 1,
+                                                              .groups = RECSYS_MOST_GROUPS + 1,
+                                                              .rotations = 1}),
+                     BASE_ERR_USAGE);
     recsys_cells_fini(&c);
     fit_close(&f);
 }
@@ -143,6 +166,7 @@ static void test_many_items(void **state)
     (void)state;
     rated_init(&rated, 1, MANY, two, 2, NULL);
     fit_open(&f, "mf:k=8");
+    assert_int_equal(recsys_prepare(f.fit, 0), BASE_OK);
     fit_close(&f);
     rated_fini(&rated);
     rated = kept;
@@ -207,7 +231,7 @@ static void plain_cell(struct plain *p, const struct recsys_fit *fit, const stru
             uint32_t items[8];
 
             for (uint32_t b = 0; b < count; b++)
-                items[b] = item_at(c, n % c->blocks, cell->item[at + b]);
+                items[b] = item_at(c, n % c->shape.groups, cell->item[at + b]);
             plain_batch(p, fit, run.user, items, count, absolute);
         }
     }
@@ -220,7 +244,12 @@ static void one_epoch(const char *text, bool absolute)
     struct plain *p = base_calloc(1, sizeof *p);
 
     fit_open(&f, text);
-    assert_int_equal(recsys_cells_init(&c, f.fit, BLOCKS, ROTATIONS), BASE_OK);
+    assert_int_equal(recsys_cells_init(&c, f.fit,
+                                       &(struct recsys_shape){.to = USERS,
+                                                              .stripes = BLOCKS,
+                                                              .groups = BLOCKS,
+                                                              .rotations = ROTATIONS}),
+                     BASE_OK);
     for (int i = 0; i < USERS * K; i++)
         p->user[i / K][i % K] = (double)f.fit->buffers[0].at[i];
     for (int i = 0; i < ITEMS * K; i++)
@@ -232,7 +261,7 @@ static void one_epoch(const char *text, bool absolute)
                 const uint32_t group = (s + turn) % BLOCKS;
 
                 plain_decay(p, &c, group, (double)c.share[r * BLOCKS + s]);
-                plain_cell(p, f.fit, &c, recsys_cell_at(&c, r, s, group), absolute);
+                plain_cell(p, f.fit, &c, recsys_cell_at(&c.shape, r, s, group), absolute);
             }
     for (int i = 0; i < USERS * K; i++)
         assert_true(fabs((double)f.fit->buffers[0].at[i] - p->user[i / K][i % K]) < 2e-4);
@@ -241,6 +270,62 @@ static void one_epoch(const char *text, bool absolute)
     recsys_cells_fini(&c);
     fit_close(&f);
     base_free(p);
+}
+
+/* Two workers in one process take turns: their epochs reach what one reaches. */
+static void test_rotation(void **state)
+{
+    enum { WORKERS = 2, BUNDLES = 2 * WORKERS, EPOCHS = 8 };
+    struct fitted one, f[WORKERS];
+    float *users[WORKERS], *bundle[WORKERS];
+    struct recsys_score score = {0}, divided = {0};
+    const struct recsys_rotation *rotation;
+    size_t floats;
+
+    (void)state;
+    fit_open(&one, "mf:k=16,sweeps=8");
+    for (int e = 0; e < EPOCHS; e++)
+        assert_int_equal(recsys_sweep(one.fit), BASE_OK);
+    for (uint32_t w = 0; w < WORKERS; w++) {
+        fit_open(&f[w], "mf:k=16,sweeps=8");
+        rotation = f[w].fit->model->rotation;
+        assert_int_equal(
+            rotation->lay_out(
+                f[w].fit,
+                &(struct recsys_part){USERS * w / WORKERS, USERS * (w + 1) / WORKERS, BUNDLES, 1}),
+            BASE_OK);
+        users[w] = recsys_at(f[w].fit, rotation->users, USERS * w / WORKERS);
+    }
+    for (int e = 0; e < EPOCHS; e++) {
+        for (int w = 0; w < WORKERS; w++)
+            rotation->begin(f[w].fit);
+        for (uint32_t turn = 0; turn < BUNDLES * rotation->count(one.fit); turn++)
+            for (uint32_t w = 0; w < WORKERS; w++) {
+                const uint32_t b = (2 * w + turn) % BUNDLES;
+
+                rotation->train(f[w].fit, users[w], turn / BUNDLES, b);
+                bundle[w] = rotation->bundle(f[w].fit, b, &floats);
+                memcpy(rotation->bundle(f[1 - w].fit, b, &floats), bundle[w],
+                       floats * sizeof(float)); /* no worker trains it in the same turn */
+            }
+        for (int w = 0; w < WORKERS; w++) {
+            rotation->end(f[w].fit);
+            assert_int_equal(recsys_finish(f[w].fit), BASE_OK);
+        }
+    }
+    assert_int_equal(recsys_score(one.fit, &rated.by_user, 0, USERS, &score), BASE_OK);
+    for (uint32_t w = 0; w < WORKERS; w++)
+        assert_int_equal(recsys_score(f[w].fit, &rated.by_user, USERS * w / WORKERS,
+                                      USERS * (w + 1) / WORKERS, &divided),
+                         BASE_OK);
+    assert_true(score.count == divided.count);
+    assert_true(fabs(sqrt(score.squared / score.count) - sqrt(divided.squared / score.count)) <
+                0.02);
+    assert_memory_equal(recsys_at(f[0].fit, 1, 0), recsys_at(f[1].fit, 1, 0),
+                        (size_t)ITEMS * 16 * sizeof(float));
+    for (int w = 0; w < WORKERS; w++)
+        fit_close(&f[w]);
+    fit_close(&one);
 }
 
 static void test_epoch(void **state)
@@ -351,7 +436,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cells),      cmocka_unit_test(test_too_many),
         cmocka_unit_test(test_many_items), cmocka_unit_test(test_epoch),
-        cmocka_unit_test(test_absolute),   cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_rotation),   cmocka_unit_test(test_absolute),
+        cmocka_unit_test(test_scales),
     };
 
     return cmocka_run_group_tests(tests, make_ratings, free_ratings);

@@ -15,7 +15,7 @@
 #include "recsys/quality.h"
 #include "support/fitted.h"
 
-enum { USERS = 130, ITEMS = 90, EACH = 25, N = 7 };
+enum { USERS = 130, ITEMS = 90, EACH = 25, N = 7, LEAST = 25 };
 
 static struct rated rated;
 
@@ -34,6 +34,11 @@ static bool is_rated(const struct recsys_rows *rows, uint32_t user, uint32_t ite
     return false;
 }
 
+static bool is_rare(uint32_t item)
+{
+    return rated.by_item.start[item + 1] - rated.by_item.start[item] < LEAST;
+}
+
 /* How many items that the user has not rated in training come before this one. */
 static uint32_t place_of(const struct recsys_fit *fit, uint32_t user, uint32_t item)
 {
@@ -44,7 +49,7 @@ static uint32_t place_of(const struct recsys_fit *fit, uint32_t user, uint32_t i
     for (uint32_t i = 0; i < ITEMS; i++) {
         const float score = fit->model->guess(fit, row_of(fit, user), i, 0).value;
 
-        before += !is_rated(&rated.by_user, user, i, &unused) &&
+        before += !is_rare(i) && !is_rated(&rated.by_user, user, i, &unused) &&
                   (score > own || (score == own && i < item));
     }
     return before;
@@ -64,7 +69,7 @@ static void plain_lists(const struct recsys_fit *fit, double relevant_from,
         for (uint32_t i = 0; i < ITEMS; i++) {
             const bool liked = is_rated(&rated.test, u, i, &value) &&
                                (fit->model->implicit || (double)value >= relevant_from);
-            const bool open = !is_rated(&rated.by_user, u, i, &value);
+            const bool open = !is_rare(i) && !is_rated(&rated.by_user, u, i, &value);
 
             relevant += liked;
             seen[i] = open && place_of(fit, u, i) < N;
@@ -106,7 +111,8 @@ static void judged(const char *model, const char *example, int threads)
 
     fitted_open(&f, &rated, model, example, threads, 5);
     fitted_train(&f);
-    assert_int_equal(recsys_quality(f.fit, &rated.by_user, &rated.test, N, NAN, &q), BASE_OK);
+    assert_int_equal(recsys_quality(f.fit, &rated.by_user, &rated.test, N, LEAST, NAN, &q),
+                     BASE_OK);
     for (uint32_t u = 0; u < USERS; u++)
         for (uint64_t k = rated.test.start[u]; k < rated.test.start[u + 1]; k++) {
             const float guess =
@@ -164,10 +170,10 @@ static void test_nothing_relevant(void **state)
     (void)state;
     fitted_open(&f, &rated, "bias-stat", "", 1, 5);
     fitted_train(&f);
-    assert_int_equal(recsys_quality(f.fit, &rated.by_user, &rated.test, N, 6, &q), BASE_OK);
+    assert_int_equal(recsys_quality(f.fit, &rated.by_user, &rated.test, N, 0, 6, &q), BASE_OK);
     assert_int_equal(q.users, 0);
     assert_true(isnan(q.precision) && isnan(q.ndcg) && q.coverage == 0);
-    assert_int_equal(recsys_quality(f.fit, &rated.by_user, &rated.test, 1000, 4, &q), BASE_OK);
+    assert_int_equal(recsys_quality(f.fit, &rated.by_user, &rated.test, 1000, 0, 4, &q), BASE_OK);
     assert_int_equal(q.n, ITEMS);
     assert_near(q.recall, 1); /* all items are in the list */
     fitted_close(&f);

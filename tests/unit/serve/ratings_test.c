@@ -22,6 +22,7 @@ enum { USERS = 60, ITEMS = 80, EACH = 20 };
 static struct rated rated;
 static struct fitted fitted;
 static uint32_t users[USERS], items[ITEMS]; /* ids 1 … and 100 … */
+static uint32_t counts[ITEMS];              /* 0 of the last item, 10 of the others */
 static struct recsys_saved saved;
 
 /* A new reference, or NULL: it is refused. */
@@ -45,7 +46,7 @@ static void test_list(void **state)
     const struct recsys_wish wish = {fitted.fit->buffers[fitted.fit->answers].at + 7 * 16,
                                      rated.by_user.column + rated.by_user.start[7],
                                      rated.by_user.start[8] - rated.by_user.start[7]};
-    const bool barred[ITEMS] = {[3] = true, [4] = true};
+    const bool barred[ITEMS] = {[3] = true, [4] = true, [ITEMS - 1] = true};
     struct recsys_pick picks[5];
     uint32_t found;
 
@@ -90,7 +91,7 @@ static void test_pair(void **state)
 static void test_new(void **state)
 {
     json_t *answer = ask("{\"ratings\": [{\"item\": 101, \"rating\": 5}, {\"item\": \"nix\", "
-                         "\"rating\": 2}], \"n\": 1000, \"explain\": false}");
+                         "\"rating\": 2}], \"n\": 1000, \"least\": 0}");
     const json_t *list = json_object_get(answer, "items");
     size_t index;
     json_t *one;
@@ -136,6 +137,7 @@ static void test_refused(void **state)
     refuse("{\"user\": 1, \"n\": 0}", "from 1 to 1000");
     refuse("{\"user\": 1, \"n\": 2.5}", "from 1 to 1000");
     refuse("{\"user\": 1, \"n\": 21, \"explain\": true}", "from 1 to 20 where");
+    refuse("{\"user\": 1, \"least\": -1}", "\"least\" is a whole number");
     refuse("{\"user\": 1, \"item\": null}", "\"item\" is an id");
     refuse("{\"user\": 1, \"exclude\": 7}", "\"exclude\" is an array");
     refuse("{\"ratings\": 7}", "\"ratings\" is an array");
@@ -174,13 +176,16 @@ static int set_up(void **state)
     fitted_train(&fitted);
     for (uint32_t u = 0; u < USERS; u++)
         users[u] = 1 + u;
-    for (uint32_t i = 0; i < ITEMS; i++)
+    for (uint32_t i = 0; i < ITEMS; i++) {
         items[i] = 100 + i;
+        counts[i] = i < ITEMS - 1 ? 10 : 0;
+    }
     saved = (struct recsys_saved){.fit = fitted.fit,
                                   .scale = rated.scale,
                                   .users = {.count = USERS, .number = users},
                                   .items = {.count = ITEMS, .number = items},
-                                  .rated = rated.by_user};
+                                  .rated = rated.by_user,
+                                  .item_counts = counts};
     return 0;
 }
 

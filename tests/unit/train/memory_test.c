@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "support/nets.h"
 #include "train/memory.h"
 
 static const double W = 4e6, G = 4e6 + TRAIN_HEAD * sizeof(float), STATISTICS = 1000;
@@ -182,6 +183,8 @@ static void test_every_strategy(void **state)
         const struct train_strategy *strategy = train_strategy_registry[i];
         const struct train_seat *seats[] = {&alone, &one_host, &apart};
 
+        if (strategy->stages != NULL) /* test_stages */
+            continue;
         for (size_t j = 0; j < (strategy->alone ? 1 : 3); j++) {
             struct train_memory m =
                 count(strategy->name, *seats[j], (struct train_memory_question){0});
@@ -193,6 +196,37 @@ static void test_every_strategy(void **state)
                 assert_true(m.of[kind].own >= 0 && m.of[kind].shared >= 0);
         }
     }
+}
+
+/* Layers on three workers: their weights are there once, and gradients and activations of a
+ * worker's own layers alone. */
+static void test_stages(void **state)
+{
+    struct train_sizes before = sizes;
+    struct nn_graph *graph = support_zoo("mlp:64x7");
+    double bytes = (double)nn_graph_weight_floats(graph) * sizeof(float), weights = 0;
+
+    (void)state;
+    sizes.graph = graph;
+    sizes.weights = bytes;
+    for (int rank = 0; rank < 3; rank++) {
+        struct train_seat seat = apart;
+        struct train_memory m;
+        double own;
+
+        seat.rank = rank;
+        m = count("ring:microbatches=4,replicate=off", seat, (struct train_memory_question){0});
+        own = m.of[TRAIN_MEMORY_WEIGHTS].own - STATISTICS;
+        weights += own;
+        assert_true(own > 0 && own < bytes);
+        assert_true(m.of[TRAIN_MEMORY_SLOTS].own == 2 * own);
+        assert_true(m.of[TRAIN_MEMORY_GRADIENTS].own ==
+                    2 * own + TRAIN_HEAD * sizeof(float)); /* a micro-batch's, and their sum */
+        assert_true(m.of[TRAIN_MEMORY_ACTIVATIONS].own > 0);
+    }
+    assert_true(weights == bytes);
+    sizes = before;
+    nn_graph_free(graph);
 }
 
 static void test_more_than_can_be_counted(void **state)
@@ -239,6 +273,7 @@ int main(void)
         cmocka_unit_test(test_what_strategies_keep),
         cmocka_unit_test(test_every_strategy),
         cmocka_unit_test(test_parts_of_zero),
+        cmocka_unit_test(test_stages),
         cmocka_unit_test(test_more_than_can_be_counted),
         cmocka_unit_test(test_what_is_told),
     };

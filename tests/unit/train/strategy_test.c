@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "support/nets.h"
 #include "train/update.h"
 
 static void test_every_strategy_is_complete(void **state)
@@ -40,10 +41,11 @@ static void test_every_strategy_is_complete(void **state)
 
 /* Ranges in ascending order that do not touch; together the workers hold everything. */
 static void check_place(const struct train_strategy *strategy, const void *options, int size,
-                        uint64_t floats)
+                        const struct nn_graph *graph)
 {
+    uint64_t floats = nn_graph_weight_floats(graph);
     struct train_placing placing = {
-        .options = options, .size = size, .floats = {floats, floats, 8}};
+        .options = options, .size = size, .floats = {floats, floats, 8}, .graph = graph};
     struct train_holds *held = base_calloc((size_t)size, sizeof *held);
     struct train_version version;
 
@@ -73,36 +75,90 @@ static void test_places_cover_everything(void **state)
 
             assert_int_equal(train_strategy_find(text, &found, &options), BASE_OK);
             for (int size = 1; size <= 9; size++)
-                for (uint64_t floats = 16; floats < 100000; floats = floats * 3 + 16)
-                    check_place(strategy, options, size, floats);
+                for (int width = 1; width < 4; width++) {
+                    char *model = base_format("mlp:%dx%d", width * width * 8, width);
+                    struct nn_graph *graph = support_zoo(model);
+
+                    check_place(strategy, options, size, graph);
+                    nn_graph_free(graph);
+                    base_free(model);
+                }
             base_free(options);
             base_free(text);
         }
     }
 }
 
-/* Two copies of each slice: any one worker may be lost. One: none may. */
-static void test_replicas_of_zero(void **state)
+/* Two copies of each range: any one worker may be lost. One: none may. */
+static void test_replicas(void **state)
 {
-    static const char *const texts[] = {"zero:replicas=2", "zero:replicas=1"};
+    static const char *const texts[] = {"zero:replicas=2", "zero:replicas=1", "ring:laps=2",
+                                        "ring:replicate=off"};
+    struct nn_graph *graph = support_zoo("mlp:784x9");
+    uint64_t floats = nn_graph_weight_floats(graph);
 
     (void)state;
-    for (int t = 0; t < 2; t++)
+    for (int t = 0; t < 4; t++)
         for (int size = 2; size <= 6; size++) {
-            const struct train_strategy *zero = NULL;
-            struct train_placing placing = {.size = size, .floats = {4096, 4096, 8}};
+            const struct train_strategy *found = NULL;
+            struct train_placing placing = {
+                .size = size, .floats = {floats, floats, 8}, .graph = graph};
             struct train_holds *held = base_calloc((size_t)size, sizeof *held);
             struct train_version version;
             void *options = NULL;
 
-            assert_int_equal(train_strategy_find(texts[t], &zero, &options), BASE_OK);
+            assert_int_equal(train_strategy_find(texts[t], &found, &options), BASE_OK);
             placing.options = options;
             for (int lost = 0; lost < size; lost++) {
                 for (int rank = 0; rank < size; rank++)
-                    train_strategy_place(zero, &placing, rank, &held[rank]);
+                    train_strategy_place(found, &placing, rank, &held[rank]);
                 held[lost].count = 0;
                 assert_int_equal(train_holds_committed(held, size, placing.floats, &version),
-                                 t == 0);
+                                 t % 2 == 0);
+            }
+            base_free(options);
+            base_free(held);
+        }
+    nn_graph_free(graph);
+}
+
+/* The same of rotate: rows of unequal work, some workers with none of them, and more weights after
+ * the rows, which all workers have. */
+static void test_places_of_rotate(void **state)
+{
+    enum { ROWS = 7, WIDTH = 8, REST = 40 };
+    static const char *const texts[] = {"rotate", "rotate:replicas=1"};
+    static const uint64_t work[ROWS + 1] = {0, 1, 50, 51, 60, 61, 62, 70};
+
+    (void)state;
+    for (int t = 0; t < 2; t++)
+        for (int size = 2; size <= 9; size++) {
+            const struct train_strategy *rotate = NULL;
+            struct train_placing placing = {
+                .size = size, .floats = {ROWS * WIDTH + REST, 0, 0}, .stays = {ROWS, WIDTH, work}};
+            struct train_holds *held = base_calloc((size_t)size, sizeof *held);
+            struct train_version version;
+            void *options = NULL;
+
+            assert_int_equal(train_strategy_find(texts[t], &rotate, &options), BASE_OK);
+            placing.options = options;
+            for (int lost = -1; lost < size; lost++) {
+                uint64_t floats = 0, own = 0;
+
+                for (int rank = 0; rank < size; rank++) {
+                    train_strategy_place(rotate, &placing, rank, &held[rank]);
+                    assert_true(train_holds_valid(&held[rank], placing.floats));
+                    for (uint32_t i = 0; i < held[rank].count; i++)
+                        floats += held[rank].at[i].count;
+                }
+                assert_int_equal(floats, ROWS * WIDTH * (t == 0 ? 2 : 1) + REST * size);
+                if (lost >= 0) {
+                    own = train_rows_begin(work, ROWS, lost + 1, size) -
+                          train_rows_begin(work, ROWS, lost, size);
+                    held[lost].count = 0;
+                }
+                assert_int_equal(train_holds_committed(held, size, placing.floats, &version),
+                                 t == 0 || own == 0);
             }
             base_free(options);
             base_free(held);
@@ -196,7 +252,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_strategy_is_complete),
         cmocka_unit_test(test_places_cover_everything),
-        cmocka_unit_test(test_replicas_of_zero),
+        cmocka_unit_test(test_replicas),
+        cmocka_unit_test(test_places_of_rotate),
         cmocka_unit_test(test_wrong_texts_are_refused),
         cmocka_unit_test(test_messages),
         cmocka_unit_test(test_update_by_ranges),

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "train/client.h"
+
+#include "base/clock.h"
+
+/* Seconds that a worker waits for a server: others may compute or be stalled meanwhile. */
+static const double PATIENCE = 600;
+
+void train_client_open(struct train_client *c, struct train_session *s, int servers,
+                       struct train_server *server)
+{
+    c->session = s;
+    c->servers = servers;
+    c->server = server;
+    c->task_count = 0;
+    c->answer = (struct train_ps_body){0};
+    for (int i = 0; i < servers; i++)
+        train_server_slices(s->state.floats, i, servers, c->slices[i]);
+}
+
+static int rank_of(const struct train_client *c)
+{
+    return c->session->team.exchange.rank;
+}
+
+static struct comm_engine *engine_of(const struct train_client *c)
+{
+    return comm_group_engine(c->session->team.group);
+}
+
+static void send(struct train_client *c, int to, enum train_ps_call call, const void *bytes,
+                 size_t count)
+{
+    comm_engine_send(engine_of(c), to, COMM_CALLS, (uint32_t)call, bytes, count,
+                     &c->tasks[c->task_count++]);
+}
+
+static void receive(struct train_client *c, int from, enum train_ps_call call, void *bytes,
+                    size_t count)
+{
+    comm_engine_receive(engine_of(c), from, COMM_BACKWARD, (uint32_t)call, bytes, count,
+                        &c->tasks[c->task_count++]);
+}
+
+/* Until all messages have moved. */
+static base_status wait_all(struct train_client *c)
+{
+    base_status st = BASE_OK;
+
+    for (int i = 0; i < c->task_count; i++)
+        TRY(comm_engine_wait(engine_of(c), &c->tasks[i], base_now() + PATIENCE));
+    c->task_count = 0;
+out:
+    return st;
+}
+
+base_status train_client_ask(struct train_client *c)
+{
+    c->call = (struct train_ps_body){.rank = rank_of(c)};
+    if (c->server != NULL) {
+        train_server_ask(c->server);
+        return BASE_OK;
+    }
+    send(c, 0, TRAIN_PS_ASK, &c->call, sizeof c->call);
+    return wait_all(c);
+}
+
+base_status train_client_answer(struct train_client *c)
+{
+    base_status st = BASE_OK;
+    struct train_session *s = c->session;
+    enum train_category was = train_clock_enter(&s->clock, TRAIN_WAIT);
+
+    if (rank_of(c) == 0)
+        TRY(train_server_wait_answer(c->server, &c->answer));
+    else
+        receive(c, 0, TRAIN_PS_ANSWER, &c->answer, sizeof c->answer);
+    TRY(wait_all(c));
+    train_fault_at(&s->fault, "answer", c->answer.step + 1);
+    train_clock_enter(&s->clock, was);
+out:
+    return st;
+}
+
+/* The oldest of what the servers have sent. */
+static uint64_t oldest(const struct train_client *c, uint64_t own)
+{
+    uint64_t read = own;
+
+    for (int i = 0; i < c->servers; i++)
+        if (i != rank_of(c) && c->heads[i].number < read)
+            read = c->heads[i].number;
+    return read;
+}
+
+base_status train_client_pull(struct train_client *c, uint64_t number)
+{
+    base_status st = BASE_OK;
+    struct train_session *s = c->session;
+    enum train_category was = train_clock_enter(&s->clock, TRAIN_COMMUNICATE);
+    uint64_t own = UINT64_MAX;
+
+    c->call = (struct train_ps_body){.rank = rank_of(c), .number = number};
+    for (int i = 0; i < c->servers; i++) {
+        const struct train_slice *slice = &c->slices[i][0];
+
+        if (i == rank_of(c))
+            continue;
+        send(c, i, TRAIN_PS_PULL, &c->call, sizeof c->call);
+        receive(c, i, TRAIN_PS_WEIGHTS, &c->heads[i], sizeof c->heads[i]);
+        receive(c, i, TRAIN_PS_FLOATS, s->state.weights + slice->from,
+                slice->count * sizeof(float));
+    }
+    train_fault_at(&s->fault, "pull", c->answer.step + 1);
+    if (c->server != NULL)
+        TRY(train_server_read(c->server, number, s->state.weights, &own));
+    TRY(wait_all(c));
+    c->read = oldest(c, own);
+    if (c->read < number)
+        TRY(base_fail(BASE_ERR_INTERNAL, "weights of entry %llu where %llu was asked for",
+                      (unsigned long long)c->read, (unsigned long long)number));
+    s->tested = false; /* the test's figures were of the former weights */
+    train_clock_enter(&s->clock, was);
+out:
+    return st;
+}
+
+/* The server of this process sends on the same channel, from another thread: the outline and its
+ * floats must not be torn apart. */
+static void push_to(struct train_client *c, int server, const float *gradients)
+{
+    int copies = c->servers > 1 ? 2 : 1;
+
+    if (c->server != NULL)
+        base_mutex_lock(&c->server->lock);
+    send(c, server, TRAIN_PS_PUSH, &c->outline, sizeof c->outline);
+    for (int i = 0; i < copies; i++) {
+        const struct train_slice *slice = &c->slices[server][i];
+
+        if (slice->count > 0)
+            send(c, server, TRAIN_PS_FLOATS, gradients + slice->from, slice->count * sizeof(float));
+    }
+    if (c->server != NULL)
+        base_mutex_unlock(&c->server->lock);
+}
+
+void train_client_push(struct train_client *c, const struct train_outline *outline)
+{
+    const struct train_exchange *x = &c->session->team.exchange;
+    const float *gradients = x->mine + TRAIN_HEAD;
+
+    c->outline = *outline;
+    for (int i = 0; i < c->servers; i++) {
+        if (i != x->rank)
+            push_to(c, i, gradients);
+        train_fault_nth(x->fault, "push", i, x->step);
+    }
+    if (c->server != NULL)
+        train_server_push(c->server, outline, gradients);
+}
+
+base_status train_client_leave(struct train_client *c)
+{
+    c->call = (struct train_ps_body){.rank = rank_of(c)};
+    for (int i = 0; i < c->servers; i++)
+        if (i != rank_of(c))
+            send(c, i, TRAIN_PS_BYE, &c->call, sizeof c->call);
+    return wait_all(c);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include "train/ledger.h"
+
+#include <assert.h>
+#include <string.h>
+
+void train_ledger_init(struct train_ledger *l, int64_t low, int64_t end)
+{
+    *l = (struct train_ledger){.low = low, .end = end};
+}
+
+static int64_t end_of(struct train_span span)
+{
+    return span.from + span.count;
+}
+
+/* The end of the span that contains `at`, or `at` where none does; *next_p: the beginning of the
+ * first span after it, if that is lower. */
+static int64_t skip(const struct train_span *spans, int count, int64_t at, int64_t *next_p)
+{
+    int64_t end = at;
+
+    for (int i = 0; i < count; i++) {
+        if (spans[i].from <= at && at < end_of(spans[i]))
+            end = end_of(spans[i]);
+        else if (spans[i].from > at && spans[i].from < *next_p)
+            *next_p = spans[i].from;
+    }
+    return end;
+}
+
+bool train_ledger_issue(struct train_ledger *l, int64_t most, struct train_span *block)
+{
+    int64_t at = l->low, before, next = l->end;
+
+    do {
+        before = at;
+        next = l->end;
+        at = skip(l->done, l->done_count, at, &next);
+        at = skip(l->issued, l->issued_count, at, &next);
+    } while (at != before);
+    if (at >= l->end || l->issued_count == COMM_MAX_WORKERS ||
+        l->done_count + l->issued_count >= TRAIN_MAX_SPANS - 1)
+        return false;
+    *block = (struct train_span){at, next - at < most ? next - at : most};
+    l->issued[l->issued_count++] = *block;
+    return true;
+}
+
+void train_ledger_return(struct train_ledger *l, struct train_span block)
+{
+    for (int i = 0; i < l->issued_count; i++)
+        if (l->issued[i].from == block.from && l->issued[i].count == block.count) {
+            l->issued[i] = l->issued[--l->issued_count];
+            return;
+        }
+}
+
+/* Spans that touch become one, and the mark moves over those that touch it. */
+static void merge(struct train_ledger *l)
+{
+    int kept = 0;
+
+    for (int i = 0; i < l->done_count; i++) {
+        struct train_span span = l->done[i];
+
+        if (kept > 0 && end_of(l->done[kept - 1]) == span.from)
+            l->done[kept - 1].count += span.count;
+        else
+            l->done[kept++] = span;
+    }
+    l->done_count = kept;
+    if (kept > 0 && l->done[0].from == l->low) {
+        l->low = end_of(l->done[0]);
+        l->done_count--;
+        memmove(l->done, l->done + 1, (size_t)l->done_count * sizeof *l->done);
+    }
+}
+
+void train_ledger_done(struct train_ledger *l, struct train_span block)
+{
+    int at = 0;
+
+    train_ledger_return(l, block);
+    if (block.count == 0)
+        return;
+    assert(l->done_count < TRAIN_MAX_SPANS);
+    while (at < l->done_count && l->done[at].from < block.from)
+        at++;
+    memmove(l->done + at + 1, l->done + at, (size_t)(l->done_count - at) * sizeof *l->done);
+    l->done[at] = block;
+    l->done_count++;
+    merge(l);
+}
+
+int64_t train_ledger_top(const struct train_ledger *l)
+{
+    int64_t top = l->low;
+
+    if (l->done_count > 0)
+        top = end_of(l->done[l->done_count - 1]);
+    for (int i = 0; i < l->issued_count; i++)
+        if (end_of(l->issued[i]) > top)
+            top = end_of(l->issued[i]);
+    return top;
+}
+
+bool train_ledger_complete(const struct train_ledger *l)
+{
+    return l->low >= l->end;
+}

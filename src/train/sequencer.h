@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Decides for the workers of a parameter server who computes which samples, and in which order
+ * their pushes come into the weights: a log of entries, each with one push or several. It is the
+ * part of server 0 that knows no messages and no weights. Pure arithmetic, one thread.
+ *
+ *   bsp   an entry has the pushes of all workers, or without the `backup` slowest of them, whose
+ *         samples are issued again: rounds, in which every worker computes with the same weights
+ *   asp   an entry is one push; a worker that is done gets the next block at once
+ *   ssp   the same, but a worker is never more than `staleness` blocks ahead of the slowest one
+ *         (Ho et al. 2013): at clock c it reads all updates of every worker up to c - staleness - 1
+ *
+ * A worker's life: it asks, is granted a block (or told that the leg is over), pushes, and its push
+ * becomes part of an entry, upon which it asks again.
+ */
+#ifndef TRAIN_SEQUENCER_H
+#define TRAIN_SEQUENCER_H
+
+#include "train/ledger.h"
+
+enum train_consistency { TRAIN_BSP, TRAIN_SSP, TRAIN_ASP };
+extern const char *const train_consistency_names[]; /* NULL-ended */
+
+enum train_work { TRAIN_ABSENT, TRAIN_ASKS, TRAIN_WORKS, TRAIN_PUSHED, TRAIN_LEFT };
+
+struct train_rules {
+    enum train_consistency consistency;
+    int64_t staleness, backup;
+};
+
+struct train_sequencer {
+    struct train_rules rules;
+    int workers;
+    int64_t batch;    /* samples of a step */
+    int64_t first;    /* sample with which the leg begins; a multiple of the batch */
+    uint64_t number;  /* of the newest entry */
+    uint64_t durable; /* entries up to here would survive the loss of a server */
+    int64_t round;    /* of bsp … */
+    bool begun;       /* … in which a worker has been granted something, and … */
+    bool shares; /* … workers get their shares of one batch, as synchronous strategies do … */
+    struct train_span whole; /* … which is this one */
+    bool ending;             /* no step is begun any more */
+    struct train_ledger ledger;
+    struct {
+        enum train_work work;
+        int64_t clock;  /* pushes that are in the log */
+        uint64_t entry; /* the one with its newest push */
+        int64_t round;
+        struct train_span block;
+        bool shared; /* the block is its share of `whole`, and may have no samples */
+    } of[COMM_MAX_WORKERS];
+};
+
+/* Fill in rules and workers before. `done`: spans above `first` that are in the weights
+ * already. */
+void train_sequencer_init(struct train_sequencer *sequencer, int64_t batch, int64_t first,
+                          int64_t end, const struct train_span *done, int done_count);
+
+void train_sequencer_ask(struct train_sequencer *sequencer, int worker);
+/* Its block is computed, and its push is everywhere it has to be. */
+void train_sequencer_push(struct train_sequencer *sequencer, int worker);
+/* No step is begun any more: what is issued is finished, up to the end of a step. */
+void train_sequencer_end(struct train_sequencer *sequencer);
+
+/* The next entry, if one can be made: its workers in ascending order; their number. 0: none yet. */
+int train_sequencer_entry(struct train_sequencer *sequencer, int workers[COMM_MAX_WORKERS]);
+
+enum train_grant { TRAIN_GRANT_NONE, TRAIN_GRANT_BLOCK, TRAIN_GRANT_OVER };
+/* A worker that can go on now, and with what: `of[*worker_p].block`. */
+enum train_grant train_sequencer_grant(struct train_sequencer *sequencer, int *worker_p);
+
+/* Samples of an update, as planned: the unit in which updates are counted. */
+int64_t train_sequencer_unit(const struct train_sequencer *sequencer);
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A parameter server: it keeps slices of the weights and of the optimiser's slots, and applies what
+ * workers push. It is a state machine over a log. Every server gets every entry of the log, in
+ * order, from server 0, which makes them (train/sequencer.h), and has the part of every push that
+ * concerns its slices before server 0 makes an entry of it. A slice is kept by two servers where
+ * there are two; they apply the same entries in the same order and so have the same bits. After the
+ * loss of a server, what any survivor knows of the log is what was decided, and every survivor can
+ * go on to its end by itself.
+ *
+ *   worker        server 0            server 1
+ *     push ─────────▶ keeps its part
+ *     push ──────────────────────────▶ keeps its part
+ *                     ◀─────── got ───
+ *                     makes entry n ─▶ keeps it, applies it
+ *                     applies it ◀ have n
+ *     ◀─── answer ─── n survives the loss of one server
+ *     pull n ───────▶
+ *     ◀── weights ───
+ *
+ * A server lives for a leg, on a thread of its own that takes messages; the worker of the same
+ * process calls it directly. All state is under one lock.
+ */
+#ifndef TRAIN_SERVER_H
+#define TRAIN_SERVER_H
+
+#include "base/thread.h"
+#include "comm/engine.h"
+#include "train/sequencer.h"
+#include "train/session.h"
+
+/* What travels, as it is in memory: workers of a job are the same program on the same kind of
+ * machine. The kind is the message's tag. */
+enum train_ps_call {
+    TRAIN_PS_ASK = 16,
+    TRAIN_PS_PUSH, /* floats of the receiver's slices follow */
+    TRAIN_PS_GOT,
+    TRAIN_PS_ENTRY,
+    TRAIN_PS_HAVE,
+    TRAIN_PS_PULL,
+    TRAIN_PS_BYE,
+    TRAIN_PS_ANSWER,
+    TRAIN_PS_WEIGHTS, /* floats of the sender's own slice follow */
+    TRAIN_PS_FLOATS,
+};
+
+struct train_outline { /* of a push */
+    int32_t rank;
+    int32_t shared; /* gradients of the whole batch's mean loss; 0: of the block's */
+    int64_t clock;  /* the worker's count of its pushes in this view */
+    uint64_t read;  /* the entry up to which it had read the weights */
+    struct train_span block;
+    double loss_sum;
+    int64_t correct, seen;
+    int32_t stop, renew, news, reserved;
+};
+
+struct train_log_entry {
+    uint64_t number; /* from 1 on in a view */
+    double lr;
+    uint64_t update; /* as optimisers count them */
+    int64_t count;   /* of pushes */
+    struct train_outline of[COMM_MAX_WORKERS];
+};
+
+struct train_ps_body {  /* ask, got, have, pull, bye, answer; the head of weights */
+    int32_t rank, over; /* over: the leg is */
+    int32_t shared, stop, renew, news, diverged, reserved;
+    int64_t clock; /* of the worker's pushes: those before it are in the log, or never will be */
+    struct train_span block, whole; /* over: block.from is the cursor */
+    uint64_t number;                /* of an entry: what to read at least, what was read */
+    int64_t step;                   /* that is done */
+    double loss_sum; /* of the entry that the worker's push is in; over: of the epoch so far */
+    int64_t correct, seen;
+};
+
+/* Where the samples stand after the entries that were applied. */
+struct train_progress {
+    struct train_position began; /* of the leg */
+    int64_t batch;
+    struct train_ledger ledger;
+    struct train_outcome outcome;     /* of the leg */
+    int64_t pushes[COMM_MAX_WORKERS]; /* of each worker: the clock after its newest one */
+};
+
+/* A step's samples are all in the weights. */
+struct train_finished {
+    int64_t step, samples;
+    struct train_outcome outcome; /* of the entries since the step before it */
+    double lr;
+};
+
+struct train_slice {
+    size_t from, count;
+    float *weights; /* what is served; slots are in the state */
+};
+
+/* How old the weights of a push were when it came into the log: entries since they were read. */
+enum { TRAIN_STALENESS = 64 };
+struct train_staleness {
+    int64_t pushes[TRAIN_STALENESS]; /* by that number; the last: or more */
+    int64_t reissued;                /* pushes that came too late, and whose samples went back */
+};
+
+struct train_server {
+    struct train_session *session;
+    int rank, size, servers;
+    uint32_t view;
+    struct base_mutex lock;
+    struct base_signal changed;
+    struct train_slice slices[2]; /* its own first */
+    int slice_count;
+    float *pushes[COMM_MAX_WORKERS]; /* the newest of each worker, slice after slice … */
+    struct train_outline outlines[COMM_MAX_WORKERS]; /* … and what it is */
+    struct train_log_entry *log;                     /* known and not applied, first to last */
+    int log_count;
+    /* The newest that were applied, as many as there are workers, by number modulo that. Another
+     * server may lack these and no older ones: a worker whose push is in an entry pulls the result
+     * from every server before it pushes again. */
+    struct train_log_entry *applied_log;
+    uint64_t applied;
+    struct train_progress progress;
+    struct train_finished *told; /* steps that the journal has not been told of */
+    int told_count;
+    bool diverged;
+
+    /* Server 0. */
+    struct train_sequencer sequencer;
+    int got[COMM_MAX_WORKERS]; /* servers that have the worker's push */
+    struct train_staleness staleness;
+    bool stop, renew, news;
+    struct train_outcome entered[COMM_MAX_WORKERS]; /* of the entry with the worker's last push */
+
+    /* Messages. */
+    struct comm_engine *engine; /* NULL: alone */
+    struct base_thread thread;
+    bool runs;                   /* the thread does */
+    struct comm_task bell;       /* rung to end it early */
+    struct train_inbox *inboxes; /* of every rank */
+    struct train_outbox *outboxes;
+    uint64_t pulls[COMM_MAX_WORKERS]; /* what a worker waits to read; 0: none */
+    struct train_ps_body answer;      /* for the worker of this process … */
+    bool answered;                    /* … and it is there */
+    base_status failure;
+    char message[256];
+};
+
+/* The slices that server `rank` keeps: its own, and the one of the server before it. */
+int train_server_slices(size_t floats, int rank, int servers, struct train_slice slices[2]);
+
+/* A leg begins, from the session's state; `done`: samples above the cursor that are in it. */
+base_status train_server_open(struct train_server *server, struct train_session *session,
+                              int servers, uint64_t number, struct train_rules rules, int64_t end,
+                              const struct train_span *done, int done_count);
+/* Before the start: samples that count for the journal's next step already. */
+void train_server_count(struct train_server *server, const struct train_outcome *outcome);
+/* Takes messages until every worker has said goodbye. */
+base_status train_server_start(struct train_server *server);
+/* Waits for that; then all that it had to send is sent. */
+base_status train_server_finish(struct train_server *server);
+/* Ends the thread at once; what it knows stays. */
+void train_server_abandon(struct train_server *server);
+void train_server_close(struct train_server *server); /* accepts zeros */
+
+/* For the worker of the same process. `gradients`: all of them. */
+void train_server_ask(struct train_server *server);
+void train_server_push(struct train_server *server, const struct train_outline *outline,
+                       const float *gradients);
+base_status train_server_wait_answer(struct train_server *server, struct train_ps_body *answer_p);
+/* Its own slice, once entry `number` is in it; *number_p: the newest that is. */
+base_status train_server_read(struct train_server *server, uint64_t number, float *weights,
+                              uint64_t *number_p);
+/* Moves finished steps out (base_free), and adds what was counted since the last call. */
+int train_server_take_told(struct train_server *server, struct train_finished **told_p,
+                           struct train_staleness *staleness);
+
+/* After the thread's end: all entries that another server may lack; base_free. */
+int train_server_known(const struct train_server *server, struct train_log_entry **entries_p);
+/* The same: entries that other servers know of. Applies what follows on; the same
+ * entries may come several times. */
+void train_server_learn(struct train_server *server, const struct train_log_entry *entries,
+                        int count);
+/* What is served goes into the state: weights, position. */
+void train_server_land(struct train_server *server);
+void train_progress_position(const struct train_progress *progress,
+                             struct train_position *position_p);
+/* Samples above that position that are done; as many as returned. */
+int train_progress_spans(const struct train_progress *progress,
+                         struct train_span spans[TRAIN_MAX_SPANS + 1]);
+
+#endif

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A parameter server's messages: its thread, which takes what workers and other servers send, and
+ * what it sends to them.
+ */
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "train/server_private.h"
+
+/* Seconds without any message after which a server gives up: a worker may compute for long. */
+static const double PATIENCE = 600;
+
+/* What comes from one rank: a message, and of a push then its floats, slice by slice. */
+struct train_inbox {
+    struct comm_task task;
+    union {
+        struct train_ps_body body;
+        struct train_outline outline;
+        struct train_log_entry entry;
+    } at;
+    int slice; /* whose floats come now; -1: a message does */
+    bool bye;
+};
+
+struct train_outbox {
+    struct train_outbox *next;
+    struct comm_task head, floats;
+    union {
+        struct train_ps_body body;
+        struct train_log_entry entry;
+    } at;
+    float *copy; /* of the slice, where one is sent */
+    bool used, sends_floats;
+};
+
+size_t train_log_entry_bytes(const struct train_log_entry *e)
+{
+    return offsetof(struct train_log_entry, of) + (size_t)e->count * sizeof e->of[0];
+}
+
+/* ---- what goes out ---- */
+
+static bool is_free(const struct train_outbox *o)
+{
+    return !o->used ||
+           (atomic_load(&o->head.ended) && (!o->sends_floats || atomic_load(&o->floats.ended)));
+}
+
+static struct train_outbox *find_outbox(struct train_server *v)
+{
+    struct train_outbox *o = v->outboxes;
+
+    while (o != NULL && !is_free(o))
+        o = o->next;
+    if (o == NULL) {
+        o = base_calloc(1, sizeof *o);
+        o->next = v->outboxes;
+        v->outboxes = o;
+    }
+    o->used = true;
+    o->sends_floats = false;
+    return o;
+}
+
+void train_server_send(struct train_server *v, int to, enum train_ps_call call, const void *bytes,
+                       size_t count)
+{
+    struct train_outbox *o = find_outbox(v);
+
+    memcpy(&o->at, bytes, count);
+    comm_engine_send(v->engine, to, call == TRAIN_PS_ANSWER ? COMM_BACKWARD : COMM_CALLS,
+                     (uint32_t)call, &o->at, count, &o->head);
+}
+
+/* A copy: the slice may change before it has left. */
+void train_server_send_weights(struct train_server *v, int to)
+{
+    const struct train_slice *slice = &v->slices[0];
+    struct train_outbox *o = find_outbox(v);
+
+    if (o->copy == NULL)
+        o->copy = base_calloc(slice->count > 0 ? slice->count : 1, sizeof *o->copy);
+    memcpy(o->copy, slice->weights, slice->count * sizeof *o->copy);
+    o->at.body = (struct train_ps_body){.rank = v->rank, .number = v->applied};
+    o->sends_floats = true;
+    comm_engine_send(v->engine, to, COMM_BACKWARD, TRAIN_PS_WEIGHTS, &o->at.body, sizeof o->at.body,
+                     &o->head);
+    comm_engine_send(v->engine, to, COMM_BACKWARD, TRAIN_PS_FLOATS, o->copy,
+                     slice->count * sizeof *o->copy, &o->floats);
+}
+
+/* ---- what comes in ---- */
+
+static void expect(struct train_server *v, int rank)
+{
+    struct train_inbox *in = &v->inboxes[rank];
+    float *to = v->pushes[rank];
+
+    while (in->slice >= 0 && in->slice < v->slice_count && v->slices[in->slice].count == 0)
+        in->slice++;
+    if (in->slice >= v->slice_count) {
+        in->slice = -1;
+        train_server_take_push(v, rank);
+    }
+    if (in->slice < 0) {
+        comm_engine_receive_any(v->engine, rank, COMM_CALLS, &in->at, sizeof in->at, &in->task);
+        return;
+    }
+    for (int i = 0; i < in->slice; i++)
+        to += v->slices[i].count;
+    comm_engine_receive(v->engine, rank, COMM_CALLS, TRAIN_PS_FLOATS, to,
+                        v->slices[in->slice].count * sizeof *to, &in->task);
+}
+
+static base_status wrong(const struct train_server *v, int rank, const char *what)
+{
+    return base_fail(BASE_ERR_DATA, "server %d: %s from worker %u", v->rank, what,
+                     v->session->team.view.members[rank].id);
+}
+
+static bool is_entry(const struct train_server *v, const struct train_log_entry *e, size_t bytes)
+{
+    if (bytes < offsetof(struct train_log_entry, of) || e->count < 1 || e->count > v->size ||
+        bytes != train_log_entry_bytes(e))
+        return false;
+    for (int64_t i = 0; i < e->count; i++)
+        if (e->of[i].rank < 0 || e->of[i].rank >= v->size || e->of[i].block.count < 0)
+            return false;
+    return true;
+}
+
+static base_status take_body(struct train_server *v, int rank, enum train_ps_call call,
+                             const struct train_ps_body *body)
+{
+    bool leads = v->rank == 0;
+
+    if (call == TRAIN_PS_BYE && body->rank == rank)
+        v->inboxes[rank].bye = true;
+    else if (call == TRAIN_PS_PULL && body->rank == rank)
+        train_server_take_pull(v, rank, body->number);
+    else if (call == TRAIN_PS_ASK && body->rank == rank && leads)
+        train_server_take_ask(v, rank);
+    else if (call == TRAIN_PS_GOT && body->rank >= 0 && body->rank < v->size && leads)
+        train_server_take_got(v, body->rank);
+    else if (call == TRAIN_PS_HAVE && leads)
+        train_server_take_have(v, body->number);
+    else
+        return wrong(v, rank, "a message that makes no sense");
+    return BASE_OK;
+}
+
+/* A message, or the floats of a slice, are here. */
+static base_status take(struct train_server *v, int rank)
+{
+    base_status st = BASE_OK;
+    struct train_inbox *in = &v->inboxes[rank];
+    const struct comm_request *r = &in->task.request;
+    enum train_ps_call call = (enum train_ps_call)r->tag;
+
+    if (in->slice >= 0) {
+        in->slice++;
+    } else if (call == TRAIN_PS_PUSH) {
+        if (r->count != sizeof in->at.outline || in->at.outline.rank != rank ||
+            in->at.outline.block.count < 0)
+            TRY(wrong(v, rank, "a push that is none"));
+        v->outlines[rank] = in->at.outline;
+        in->slice = 0;
+    } else if (call == TRAIN_PS_ENTRY) {
+        if (rank != 0 || !is_entry(v, &in->at.entry, r->count))
+            TRY(wrong(v, rank, "an entry that is none"));
+        train_server_take_entry(v, &in->at.entry);
+    } else if (r->count != sizeof in->at.body) {
+        TRY(wrong(v, rank, "a message of another length"));
+    } else {
+        TRY(take_body(v, rank, call, &in->at.body));
+    }
+    if (!in->bye)
+        expect(v, rank);
+out:
+    return st;
+}
+
+static bool all_gone(const struct train_server *v)
+{
+    for (int i = 0; i < v->size; i++)
+        if (i != v->rank && !v->inboxes[i].bye)
+            return false;
+    return true;
+}
+
+static base_status serve(struct train_server *v)
+{
+    base_status st = BASE_OK;
+    struct comm_task *tasks[COMM_MAX_WORKERS + 1];
+    int index;
+
+    while (!all_gone(v)) {
+        for (int i = 0; i < v->size; i++)
+            tasks[i] = i == v->rank || v->inboxes[i].bye ? NULL : &v->inboxes[i].task;
+        tasks[v->size] = &v->bell;
+        TRY(comm_engine_poll(v->engine, tasks, v->size + 1, base_now() + PATIENCE, UINT32_MAX,
+                             &index));
+        if (index == v->size)
+            break;
+        if (index < 0)
+            TRY(base_fail(BASE_ERR_TIMEOUT, "server %d heard nothing for %g s", v->rank, PATIENCE));
+        base_mutex_lock(&v->lock);
+        st = take(v, index);
+        base_mutex_unlock(&v->lock);
+        TRY(st);
+    }
+out:
+    return st;
+}
+
+static void *run(void *argument)
+{
+    struct train_server *v = argument;
+    base_status st = serve(v);
+
+    base_mutex_lock(&v->lock);
+    if (st != BASE_OK) {
+        v->failure = st;
+        snprintf(v->message, sizeof v->message, "%s", base_message());
+    }
+    base_signal_wake(&v->changed);
+    base_mutex_unlock(&v->lock);
+    return NULL;
+}
+
+base_status train_server_start(struct train_server *v)
+{
+    base_status st = BASE_OK;
+
+    v->engine = v->size > 1 ? comm_group_engine(v->session->team.group) : NULL;
+    if (v->engine == NULL)
+        return BASE_OK;
+    v->inboxes = base_calloc((size_t)v->size, sizeof *v->inboxes);
+    for (int i = 0; i < v->size; i++) {
+        v->inboxes[i].slice = -1;
+        if (i != v->rank)
+            expect(v, i);
+    }
+    TRY(base_thread_start(&v->thread, "server", run, v));
+    v->runs = true;
+out:
+    return st;
+}
+
+static void join(struct train_server *v)
+{
+    if (v->runs)
+        base_thread_join(&v->thread);
+    v->runs = false;
+}
+
+base_status train_server_finish(struct train_server *v)
+{
+    base_status st = BASE_OK;
+
+    join(v);
+    if (v->failure != BASE_OK)
+        TRY(base_fail(v->failure, "%s", v->message));
+    for (struct train_outbox *o = v->outboxes; o != NULL; o = o->next) {
+        TRY(comm_engine_wait(v->engine, &o->head, base_now() + PATIENCE));
+        if (o->sends_floats)
+            TRY(comm_engine_wait(v->engine, &o->floats, base_now() + PATIENCE));
+    }
+out:
+    return st;
+}
+
+void train_server_abandon(struct train_server *v)
+{
+    if (v->runs)
+        comm_engine_ring(v->engine, &v->bell);
+    join(v);
+}
+
+base_status train_server_wait_answer(struct train_server *v, struct train_ps_body *answer)
+{
+    double deadline = base_now() + PATIENCE;
+    base_status st = BASE_OK;
+
+    base_mutex_lock(&v->lock);
+    while (!v->answered && v->failure == BASE_OK && base_now() < deadline)
+        base_signal_wait(&v->changed, &v->lock, deadline);
+    if (v->answered)
+        *answer = v->answer;
+    else if (v->failure != BASE_OK)
+        st = base_fail(v->failure, "%s", v->message);
+    else
+        st = base_fail(BASE_ERR_TIMEOUT, "no answer from the server of this process for %g s",
+                       PATIENCE);
+    v->answered = false;
+    base_mutex_unlock(&v->lock);
+    return st;
+}
+
+void train_server_close(struct train_server *v)
+{
+    if (v->session == NULL)
+        return;
+    for (int i = 0; i < v->slice_count; i++)
+        base_free(v->slices[i].weights);
+    for (int i = 0; i < v->size; i++)
+        base_free(v->pushes[i]);
+    while (v->outboxes != NULL) {
+        struct train_outbox *o = v->outboxes;
+
+        v->outboxes = o->next;
+        base_free(o->copy);
+        base_free(o);
+    }
+    base_free(v->inboxes);
+    base_free(v->log);
+    base_free(v->applied_log);
+    base_free(v->told);
+    base_signal_fini(&v->changed);
+    base_mutex_fini(&v->lock);
+    *v = (struct train_server){0};
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How the ring cuts a model into stages, and which worker has which. A stage is a range of layers.
+ * Pure arithmetic: every worker computes the same answers.
+ */
+#ifndef TRAIN_STRATEGIES_RING_CUT_H
+#define TRAIN_STRATEGIES_RING_CUT_H
+
+#include "comm/view.h"
+#include "nn/graph.h"
+
+enum { RING_MAX_LAPS = 4, RING_MAX_STAGES = RING_MAX_LAPS * COMM_MAX_WORKERS };
+
+/* Where the stages of a lap lie: always from worker 0 to the last one, or every second lap back, so
+ * that a lap begins where the one before ended. */
+enum ring_order { RING_AROUND, RING_FOLD };
+
+struct ring_options {
+    int64_t microbatches, laps;
+    enum ring_order order;
+    bool replicate;
+};
+
+struct ring_cut {
+    int workers, stages; /* fewer stages than workers times laps where the model has no more */
+    enum ring_order order;
+    int first[RING_MAX_STAGES + 1]; /* stage i is layers first[i] … first[i + 1] - 1 */
+};
+
+/* Stages whose workers have nearly the same work, by estimate. */
+void ring_cut_make(const struct nn_graph *graph, const struct ring_options *options, int workers,
+                   struct ring_cut *cut_p);
+int ring_cut_worker(const struct ring_cut *cut, int stage);
+/* The stages of a worker in ascending order, one a lap at most; returns how many. */
+int ring_cut_stages(const struct ring_cut *cut, int worker, int stages[RING_MAX_LAPS]);
+/* With replicas a worker also holds the stages of the worker before it, around the end. */
+int ring_cut_before(const struct ring_cut *cut, int worker);
+bool ring_cut_holds(const struct ring_cut *cut, bool replicate, int worker, int stage);
+
+/* How much the worker with the most to do has of the mean, by estimate: 1 is even. */
+double ring_cut_unevenness(const struct nn_graph *graph, const struct ring_cut *cut);
+
+/* Floats of a sample that pass from the layers before `layer` to those from it on: the current
+ * tensor and every named one that is used there. */
+size_t ring_cut_crossing(const struct nn_graph *graph, int layer);
+
+/* What is not cut, layers that are computed as one: what each costs and with which layer it begins.
+ * Both have room for all layers, `begins` for one more, which is their end. Returns how many. */
+int ring_cut_units(const struct nn_graph *graph, double *costs, int *begins);
+/* The core: cuts `units` costs into cut->stages neighbouring ranges; cut->first gets the unit with
+ * which each begins. */
+void ring_cut_costs(const double *costs, int units, struct ring_cut *cut);
+/* The most that a worker has to do, in these costs. */
+double ring_cut_largest(const double *costs, const struct ring_cut *cut);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The ready rule: what a worker of the ring does next. It runs what has arrived, a backward before
+ * a forward, the later stage first, and waits where nothing has. No list, no costs, no scheduler:
+ * every worker decides by what it sees.
+ *
+ * It cannot deadlock, for any timing, numbers of workers, laps and micro-batches, under two
+ * conditions: a message that was sent is taken without the help of the receiver's rule, and every
+ * stage may have at least one micro-batch in flight, whatever the worker's other stages have.
+ * For assume that no worker can move. No gradient waits, because the worker that it waits for could
+ * run its backward. Take the last stage with a micro-batch in flight. It is not the model's last,
+ * whose backward waits for nothing. So its activation waits at the next stage, which has none in
+ * flight, and could run its forward. With none in flight at all the first stage could.
+ *
+ * Per stage, forwards and backwards each happen in the order of the micro-batches: so gradients are
+ * summed in one order, and the bits depend on no timing.
+ */
+#ifndef TRAIN_STRATEGIES_RING_RULE_H
+#define TRAIN_STRATEGIES_RING_RULE_H
+
+#include "train/strategies/ring/cut.h"
+
+/* The two ways through a stage, and of what passes from stage to stage. */
+enum ring_way { RING_FORWARD, RING_BACKWARD, RING_WAYS };
+
+/* A stage of this worker. */
+struct ring_track {
+    bool first, last;      /* of the model */
+    int limit;             /* micro-batches that may be in flight: forward done, backward not */
+    int done[RING_WAYS];   /* micro-batches */
+    bool came[RING_WAYS];  /* what the next one needs has arrived: activation, gradient */
+    bool clear[RING_WAYS]; /* what it makes can be sent */
+};
+
+struct ring_rule {
+    int count, pieces; /* stages of this worker in ascending order; micro-batches of the batch */
+    struct ring_track at[RING_MAX_LAPS];
+};
+
+enum ring_verb { RING_RUN, RING_WAIT, RING_END };
+
+struct ring_move {
+    enum ring_verb verb;
+    enum ring_way way;
+    int track, piece; /* of RING_RUN */
+};
+
+struct ring_move ring_rule_next(const struct ring_rule *rule);
+/* The move was made. */
+void ring_rule_made(struct ring_rule *rule, struct ring_move move);
+
+#endif

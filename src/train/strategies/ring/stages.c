@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT */
+#include "train/strategies/ring/stages.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "nn/simd/simd.h"
+#include "train/tally.h"
+
+/* ---- memory ---- */
+
+static void ring_stage_describe(struct ring_stage *stage, const struct nn_graph *graph,
+                                const struct ring_cut *cut, int index)
+{
+    int first = cut->first[index], last = cut->first[index + 1];
+
+    *stage = (struct ring_stage){.first = first,
+                                 .last = last,
+                                 .weights = nn_graph_weights_of(graph, first, last),
+                                 .statistics = nn_graph_stats_of(graph, first, last)};
+}
+
+/* The stages of the worker before this one, where it keeps replicas of them; returns how many. */
+static int ring_stages_kept(struct ring_stage kept[RING_MAX_LAPS], const struct nn_graph *graph,
+                            const struct ring_options *options, const struct ring_cut *cut,
+                            int rank)
+{
+    int stages[RING_MAX_LAPS], count = 0;
+
+    if (options->replicate && cut->workers > 1)
+        count = ring_cut_stages(cut, ring_cut_before(cut, rank), stages);
+    for (int i = 0; i < count; i++)
+        ring_stage_describe(&kept[i], graph, cut, stages[i]);
+    return count;
+}
+
+base_status ring_stages_memory(const struct nn_graph *graph, const struct ring_options *options,
+                               const struct ring_cut *cut, int rank, int piece,
+                               struct ring_bytes *bytes_p)
+{
+    base_status st = BASE_OK;
+    int64_t pieces = options->microbatches;
+    struct ring_stage kept[RING_MAX_LAPS];
+    struct ring_mail *mail = base_calloc(1, sizeof *mail);
+    double largest = 0;
+
+    *bytes_p = (struct ring_bytes){0};
+    ring_mail_plan(mail, graph, cut, rank, piece, pieces);
+    bytes_p->messages = ring_mail_bytes(mail);
+    for (int i = 0; i < mail->count; i++) {
+        struct ring_stage stage;
+        struct nn_memory memory;
+
+        ring_stage_describe(&stage, graph, cut, mail->stages[i]);
+        TRY(nn_net_memory(
+            graph,
+            &(struct nn_setup){.first = stage.first,
+                               .last = stage.last,
+                               .n_max = piece,
+                               .in_flight = ring_mail_limit(cut, mail->stages[i], pieces),
+                               .training = true},
+            &memory));
+        bytes_p->activations += (double)memory.activations + (double)memory.scratch;
+        bytes_p->gradients += (double)memory.gradients;
+        largest = (double)memory.gradients > largest ? (double)memory.gradients : largest;
+    }
+    bytes_p->gradients += pieces > 1 ? largest : 0;
+    for (int i = ring_stages_kept(kept, graph, options, cut, rank); i-- > 0;)
+        bytes_p->gradients += (double)kept[i].weights.count * sizeof(float);
+out:
+    base_free(mail);
+    return st;
+}
+
+static base_status ring_stage_open(struct ring_stage *stage, const struct train_session *s,
+                                   int in_flight, int piece)
+{
+    base_status st = BASE_OK;
+    const struct nn_range *range = &stage->weights;
+
+    TRY(base_tensor(range->count, sizeof(float), "summed gradients", &stage->sum));
+    TRY(nn_net_new(s->state.graph,
+                   &(struct nn_setup){.first = stage->first,
+                                      .last = stage->last,
+                                      .n_max = piece,
+                                      .in_flight = in_flight,
+                                      .training = true,
+                                      .weights = train_state_at(&s->state, TRAIN_WEIGHTS, 0,
+                                                                range->from, range->count),
+                                      .gradients = stage->sum,
+                                      .statistics = s->state.statistics + stage->statistics.from,
+                                      .kernels = s->kernels},
+                   &stage->net));
+out:
+    return st;
+}
+
+base_status ring_stages_open(struct ring_stages *r, const struct train_session *s, int piece)
+{
+    base_status st = BASE_OK;
+    const struct ring_options *options = s->options;
+    const struct train_exchange *x = &s->team.exchange;
+    int64_t pieces = options->microbatches;
+    size_t largest = 0;
+
+    *r = (struct ring_stages){.piece = piece};
+    ring_cut_make(s->state.graph, options, x->size, &r->cut);
+    ring_mail_plan(&r->mail, s->state.graph, &r->cut, x->rank, piece, pieces);
+    TRY(ring_mail_allocate(&r->mail));
+    r->count = r->rule.count = r->mail.count;
+    for (int i = 0; i < r->count; i++) {
+        int index = r->mail.stages[i], limit = ring_mail_limit(&r->cut, index, pieces);
+
+        r->rule.at[i] = (struct ring_track){
+            .first = index == 0, .last = index == r->cut.stages - 1, .limit = limit};
+        ring_stage_describe(&r->at[i], s->state.graph, &r->cut, index);
+        TRY(ring_stage_open(&r->at[i], s, limit, piece));
+        if (r->at[i].weights.count > largest)
+            largest = r->at[i].weights.count;
+    }
+    if (pieces > 1)
+        TRY(base_tensor(largest, sizeof(float), "gradients of a micro-batch", &r->gradients));
+    r->kept_count = ring_stages_kept(r->kept, s->state.graph, options, &r->cut, x->rank);
+    for (int i = 0; i < r->kept_count; i++)
+        TRY(base_tensor(r->kept[i].weights.count, sizeof(float), "gradients of a neighbour",
+                        &r->kept[i].sum));
+out:
+    return st;
+}
+
+void ring_stages_close(struct ring_stages *r)
+{
+    for (int i = 0; i < r->count; i++) {
+        nn_net_free(r->at[i].net);
+        base_free(r->at[i].sum);
+    }
+    for (int i = 0; i < r->kept_count; i++)
+        base_free(r->kept[i].sum);
+    base_free(r->gradients);
+    ring_mail_free(&r->mail);
+    *r = (struct ring_stages){0};
+}
+
+bool ring_stages_judge(const struct ring_stages *r)
+{
+    return r->count > 0 && r->rule.at[r->count - 1].last;
+}
+
+/* ---- what crosses a cut ---- */
+
+enum { MAX_EDGES = 64 };
+
+/* One batch on its way through the stages of this worker. */
+struct ring_run {
+    struct ring_stages *stages;
+    struct train_session *session;
+    const struct data_batch *batch;
+    size_t sample;                /* floats of one, as it enters the model */
+    struct train_tally *tally;    /* of a batch that is scored; NULL: it is learnt from */
+    struct train_outcome outcome; /* then */
+    int forwards, backwards;
+};
+
+/* The edge of a stage over which it gets what comes on this way (`enters`), or gives. */
+static int ring_edges(const struct nn_net *net, enum ring_way way, bool enters,
+                      struct nn_edge edges[MAX_EDGES])
+{
+    int count = (way == RING_FORWARD) == enters ? nn_net_entering(net, edges, MAX_EDGES)
+                                                : nn_net_leaving(net, edges, MAX_EDGES);
+
+    assert(count <= MAX_EDGES);
+    return count;
+}
+
+/* Takes what has come: activations, or gradients. Scoring only tells that a micro-batch is done. */
+static base_status ring_receive(const struct ring_run *run, int track, enum ring_way way, int n)
+{
+    base_status st = BASE_OK;
+    struct ring_mail *mail = &run->stages->mail;
+    const struct nn_net *net = run->stages->at[track].net;
+    struct nn_edge edges[MAX_EDGES];
+    bool empty = way == RING_BACKWARD && run->tally != NULL;
+    int count = empty ? 0 : ring_edges(net, way, true, edges);
+    const float *floats = NULL;
+    size_t all = 0;
+
+    if (mail->in[track][way].lane == NULL)
+        return BASE_OK;
+    for (int i = 0; i < count; i++)
+        all += (size_t)n * nn_shape_floats(edges[i].shape);
+    TRY(ring_mail_take(mail, track, way, all, &floats));
+    for (int i = 0; i < count; i++) {
+        size_t part = (size_t)n * nn_shape_floats(edges[i].shape);
+        float *to = way == RING_FORWARD ? edges[i].values : edges[i].gradients;
+
+        if (to != NULL) /* no layer there learns from it */
+            memcpy(to, floats, part * sizeof(float));
+        floats += part;
+    }
+    ring_mail_done(mail, track, way);
+out:
+    return st;
+}
+
+static void ring_pass_on(const struct ring_run *run, int track, enum ring_way way, int n)
+{
+    struct ring_mail *mail = &run->stages->mail;
+    const struct nn_net *net = run->stages->at[track].net;
+    struct nn_edge edges[MAX_EDGES];
+    bool empty = way == RING_BACKWARD && run->tally != NULL;
+    int count = empty ? 0 : ring_edges(net, way, false, edges);
+    float *room, *to;
+
+    if (mail->out[track][way].peer < 0)
+        return;
+    room = to = ring_mail_room(mail, track, way);
+    for (int i = 0; i < count; i++) {
+        size_t part = (size_t)n * nn_shape_floats(edges[i].shape);
+        const float *from = way == RING_FORWARD ? edges[i].values : edges[i].gradients;
+
+        if (from != NULL)
+            memcpy(to, from, part * sizeof(float));
+        else
+            memset(to, 0, part * sizeof(float));
+        to += part;
+    }
+    ring_mail_send(mail, track, way, (size_t)(to - room));
+}
+
+/* ---- moves ---- */
+
+/* Samples [*at_p, *at_p + the result) of the batch are this micro-batch. */
+static int ring_piece(const struct ring_run *run, int piece, uint32_t *at_p)
+{
+    uint32_t most = (uint32_t)run->stages->piece, at = (uint32_t)piece * most,
+             left = run->batch->count - at;
+
+    *at_p = at;
+    return (int)(left < most ? left : most);
+}
+
+static base_status ring_count_outcome(struct ring_run *run, const struct nn_net *net, uint32_t at,
+                                      int n, const struct nn_outcome *o)
+{
+    const struct data_batch *b = run->batch;
+    struct data_batch part = {.count = (uint32_t)n,
+                              .whole = b->whole,
+                              .labels = b->labels + at,
+                              .numbers = b->numbers != NULL ? b->numbers + at : NULL,
+                              .ids = b->ids + at};
+
+    if (run->tally != NULL)
+        return train_tally_add(run->tally, &part, net, o);
+    run->outcome.loss_sum += o->loss_sum;
+    run->outcome.correct += o->correct;
+    run->outcome.seen += n;
+    return BASE_OK;
+}
+
+static base_status ring_forward(struct ring_run *run, int track, int piece)
+{
+    base_status st = BASE_OK;
+    const struct data_batch *b = run->batch;
+    struct train_session *s = run->session;
+    struct nn_net *net = run->stages->at[track].net;
+    struct nn_outcome o;
+    uint32_t at;
+    int n = ring_piece(run, piece, &at);
+    struct nn_batch batch = {
+        .n = n,
+        .x = b->x + at * run->sample,
+        .samples = {.labels = b->numbers == NULL ? b->labels + at : NULL,
+                    .targets = b->numbers != NULL ? b->numbers + at : NULL,
+                    .ids = b->ids + at,
+                    .epoch = run->tally == NULL ? (uint32_t)s->state.position.epoch : 0,
+                    .seed = run->tally == NULL ? (uint64_t)s->job->seed : 0},
+    };
+
+    TRY(ring_receive(run, track, RING_FORWARD, n));
+    TRY(nn_net_forward(net, &batch, run->tally == NULL, &o));
+    if (run->stages->rule.at[track].last)
+        TRY(ring_count_outcome(run, net, at, n, &o));
+    ring_pass_on(run, track, RING_FORWARD, n);
+    if (run->tally == NULL && ++run->forwards == 1)
+        train_fault_at(&s->fault, "forward", s->team.exchange.step);
+out:
+    return st;
+}
+
+/* The first micro-batch's gradients are the beginning of the sum. */
+static base_status ring_learn(struct ring_run *run, struct ring_stage *stage, int piece)
+{
+    base_status st = BASE_OK;
+    float *gradients = piece == 0 ? stage->sum : run->stages->gradients;
+
+    nn_net_gradients_at(stage->net, gradients);
+    TRY(nn_net_backward(stage->net, 1.0f / (float)run->batch->whole, (struct nn_ready){0}));
+    if (piece > 0)
+        nn_simd()->add(stage->weights.count, stage->sum, gradients, stage->sum);
+    train_fault_nth(&run->session->fault, "backward", ++run->backwards,
+                    run->session->team.exchange.step);
+out:
+    return st;
+}
+
+static base_status ring_backward(struct ring_run *run, int track, int piece)
+{
+    base_status st = BASE_OK;
+    uint32_t at;
+    int n = ring_piece(run, piece, &at);
+
+    TRY(ring_receive(run, track, RING_BACKWARD, n));
+    if (run->tally == NULL)
+        TRY(ring_learn(run, &run->stages->at[track], piece));
+    ring_pass_on(run, track, RING_BACKWARD, n);
+out:
+    return st;
+}
+
+static base_status ring_make(struct ring_run *run, struct ring_move move)
+{
+    base_status st = BASE_OK;
+    const struct ring_track *track = &run->stages->rule.at[move.track];
+
+    nn_net_piece(run->stages->at[move.track].net, move.piece % track->limit);
+    if (move.way == RING_FORWARD)
+        TRY(ring_forward(run, move.track, move.piece));
+    else
+        TRY(ring_backward(run, move.track, move.piece));
+    ring_rule_made(&run->stages->rule, move);
+out:
+    return st;
+}
+
+/* The state may have moved, and a new batch begins. */
+static void ring_begin(struct ring_run *run)
+{
+    struct ring_stages *r = run->stages;
+    int most = r->piece, samples = (int)run->batch->count;
+
+    r->rule.pieces = samples / most + (samples % most != 0);
+    for (int i = 0; i < r->count; i++) {
+        const struct nn_range *range = &r->at[i].weights;
+
+        memset(r->rule.at[i].done, 0, sizeof r->rule.at[i].done);
+        nn_net_weights_at(r->at[i].net, train_state_at(&run->session->state, TRAIN_WEIGHTS, 0,
+                                                       range->from, range->count));
+    }
+    ring_mail_begin(&r->mail, r->rule.pieces);
+}
+
+static void ring_look_around(struct ring_stages *r)
+{
+    for (int i = 0; i < r->count; i++)
+        for (enum ring_way way = RING_FORWARD; way < RING_WAYS; way++) {
+            r->rule.at[i].came[way] = ring_mail_came(&r->mail, i, way);
+            r->rule.at[i].clear[way] = ring_mail_clear(&r->mail, i, way);
+        }
+}
+
+static base_status ring_compute(struct ring_run *run)
+{
+    base_status st = BASE_OK;
+    struct ring_stages *r = run->stages;
+    struct train_clock *clock = &run->session->clock;
+    const struct nn_shape shape = nn_graph_input(run->session->state.graph);
+
+    run->sample = nn_shape_values(shape);
+    ring_begin(run);
+    for (;;) {
+        struct ring_move move;
+
+        TRY(ring_mail_look(&r->mail));
+        ring_look_around(r);
+        move = ring_rule_next(&r->rule);
+        if (move.verb == RING_END)
+            break;
+        if (move.verb == RING_RUN)
+            TRY(ring_make(run, move));
+        else
+            TRY(ring_mail_wait(&r->mail, clock));
+    }
+    TRY(ring_mail_end(&r->mail, clock));
+out:
+    return st;
+}
+
+base_status ring_stages_learn(struct ring_stages *r, struct train_session *s,
+                              const struct data_batch *batch, struct train_outcome *outcome)
+{
+    struct ring_run run = {.stages = r, .session = s, .batch = batch};
+    base_status st = ring_compute(&run);
+
+    *outcome = run.outcome;
+    return st;
+}
+
+base_status ring_stages_score(struct ring_stages *r, struct train_session *s,
+                              const struct data_batch *batch, struct train_tally *tally)
+{
+    return ring_compute(
+        &(struct ring_run){.stages = r, .session = s, .batch = batch, .tally = tally});
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The stages of one worker of the ring: a network for each, with as many micro-batches in flight as
+ * the rule allows, and a batch computed on them by the ready rule.
+ */
+#ifndef TRAIN_STRATEGIES_RING_STAGES_H
+#define TRAIN_STRATEGIES_RING_STAGES_H
+
+#include "nn/net.h"
+#include "train/session.h"
+#include "train/strategies/ring/mail.h"
+
+struct train_memory_question;
+
+struct ring_stage {
+    int first, last; /* layers first … last-1 */
+    struct nn_range weights, statistics;
+    struct nn_net *net; /* NULL: another worker computes it */
+    float *sum;         /* of the gradients of all micro-batches */
+};
+
+struct ring_stages { /* zeros: none */
+    struct ring_cut cut;
+    struct ring_mail mail;
+    struct ring_rule rule;
+    struct ring_stage at[RING_MAX_LAPS];
+    int count;
+    struct ring_stage kept[RING_MAX_LAPS]; /* replicas of the worker before this one */
+    int kept_count;
+    int piece;        /* the most samples of a micro-batch */
+    float *gradients; /* of the micro-batch under way, from the second on */
+};
+
+/* For the view under way. */
+base_status ring_stages_open(struct ring_stages *stages, const struct train_session *session,
+                             int piece);
+void ring_stages_close(struct ring_stages *stages); /* accepts zeros and half-opened */
+
+/* Has this worker the model's last layer? */
+bool ring_stages_judge(const struct ring_stages *stages);
+
+/* Forward and backward of all micro-batches of a batch: sums of their gradients are in `sum` of
+ * each stage; the outcome is that of the worker with the last layer, zeros of the
+ * others. */
+base_status ring_stages_learn(struct ring_stages *stages, struct train_session *session,
+                              const struct data_batch *batch, struct train_outcome *outcome);
+/* Forward only, without learning; the worker with the last layer adds to the tally. */
+base_status ring_stages_score(struct ring_stages *stages, struct train_session *session,
+                              const struct data_batch *batch, struct train_tally *tally);
+
+/* What a worker's stages take: activations with working memory, gradients, messages. */
+struct ring_bytes {
+    double activations, gradients, messages;
+};
+base_status ring_stages_memory(const struct nn_graph *graph, const struct ring_options *options,
+                               const struct ring_cut *cut, int rank, int piece,
+                               struct ring_bytes *bytes_p);
+
+#endif

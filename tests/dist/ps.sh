@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# Parameter servers: in step (bsp) they have the bits of allreduce, at any number of servers. A worker or a
+# server kills itself (-9) at each phase of a step: with two servers the others go on where they were, with
+# one they go back to the newest checkpoint. Every sample counts once also where workers go at their own pace.
+source "$(dirname "$0")/../support/dist.bash"
+
+cat >bn.model <<'M'
+conv 8 3x3 pad=1
+bn
+relu
+maxpool 2x2
+flatten
+dense 24
+relu
+dense classes
+softmax
+M
+job=(--model bn.model --data synthetic:classes=10,shape=1x12x12,train=120,test=20 --batch 24 --epochs 2 --lr 0.02
+    --kernels onednn --threads 1 --checkpoint-every 4 --quiet)
+
+for workers in 1 3; do
+    expect 0 "$paceline" train "${job[@]}" --sync-bn --workers $workers --strategy allreduce --run sum-$workers
+    for options in servers=0 servers=1 servers=3; do
+        expect 0 "$paceline" train "${job[@]}" --sync-bn --workers $workers --strategy ps:$options --run ps-$workers-$options
+        [ "$(fingerprint runs/ps-$workers-$options)" = "$(fingerprint runs/sum-$workers)" ] ||
+            fail "ps:$options on $workers workers has other bits than allreduce"
+    done
+done
+for extra in "--workers 3 --optimiser adamw --accumulate 2" "--workers 2 --transport tcp"; do
+    expect 0 "$paceline" train "${job[@]}" $extra --strategy allreduce --run "sum$extra"
+    expect 0 "$paceline" train "${job[@]}" $extra --strategy ps --run "ps$extra"
+    [ "$(fingerprint "runs/ps$extra")" = "$(fingerprint "runs/sum$extra")" ] || fail "ps $extra has other bits than allreduce"
+done
+
+# same ID BACK: every step of `lost` has the loss of the undisturbed run; BACK: all went back to step 4.
+same() {
+    /usr/bin/python3 - "$@" <<'PY' || fail "see above: $(tail -n 3 err)"
+import json, sys
+victim, back = map(int, sys.argv[1:])
+def read(name, kind):
+    return [e for e in map(json.loads, open(f"runs/{name}/events.jsonl")) if e["event"] == kind]
+steps, cut, view, gone = read("sum-3", "step"), read("lost", "step"), read("lost", "view")[-1], read("lost", "back")
+assert view["view"] == 2 and victim not in view["members"], view
+assert view["step"] == 4 if back else 6 <= view["step"] <= 7, view
+assert bool(gone) == bool(back), gone
+behind = [e["step"] for e in cut][-(len(steps) - view["step"]):]
+assert behind == list(range(view["step"] + 1, len(steps) + 1)), behind
+for b in cut:
+    a = steps[b["step"] - 1]
+    assert abs(a["loss"] - b["loss"]) <= 1e-4 * abs(a["loss"]) and a["samples"] == b["samples"], (a, b)
+a, b = (json.load(open(f"runs/{name}/run.json"))["result"]["test"] for name in ("sum-3", "lost"))
+assert abs(a["loss"] - b["loss"]) <= 1e-4 * a["loss"], (a, b)
+PY
+}
+
+lose() { # OPTIONS ID PHASE BACK
+    PACELINE_FAULT=$2:$3:7 expect 0 "$paceline" train "${job[@]}" --sync-bn --workers 3 --strategy "ps:$1" --run lost
+    same "$2" "$4"
+    rm -r runs/lost
+}
+
+for phase in forward combine push-0 push-1 update answer pull; do lose servers=2 1 $phase 0; done
+for phase in push-0 update answer; do lose servers=2 2 $phase 0; done
+for phase in push-0 update; do lose servers=2 3 $phase 0; done
+lose servers=1 2 push-0 0
+for phase in push-0 update; do lose servers=1 1 $phase 1; done
+
+# At their own pace: each sample once, whatever is lost.
+whole() { # RUN
+    /usr/bin/python3 - "$1" <<'PY' || fail "see above: $(tail -n 3 err)"
+import json, sys
+events = [json.loads(line) for line in open(f"runs/{sys.argv[1]}/events.jsonl")]
+steps = [e for e in events if e["event"] == "step"]
+assert [e["step"] for e in steps] == list(range(1, 11)), [e["step"] for e in steps]
+assert sum(e["samples"] for e in steps) == 240, [e["samples"] for e in steps]
+PY
+}
+# A worker at its own pace need not have a block of step 5: then it is tried again.
+lose_at_pace() { # OPTIONS ID PHASE
+    local left=3
+    for _ in $(seq 10); do
+        PACELINE_FAULT=$2:$3:5 expect 0 "$paceline" train "${job[@]}" --workers 3 --strategy "ps:$1" --run lost --json
+        json "o['steps'] == 10 and o['lost_steps'] == 0"
+        left=$(/usr/bin/python3 -c "import json; print(json.load(open('out'))['workers'])")
+        [ "$2" = 1 ] || whole lost # rank 0 takes its last events with it
+        rm -r runs/lost
+        [ "$left" = 3 ] || break
+    done
+    [ "$left" = 2 ] || fail "ps:$1: worker $2 was never at $3 of step 5"
+}
+for options in consistency=asp consistency=ssp,staleness=1 backup=1 consistency=asp,servers=3; do
+    expect 0 "$paceline" train "${job[@]}" --workers 3 --strategy ps:$options --run pace --json
+    json "o['steps'] == 10 and sum(r['samples'] for r in o['ranks']) == 240 and o['ranks'][0]['roles'] == ['worker', 'server']"
+    json "sum(o['figures']['staleness']) >= 10 and 0 < o['train']['loss'] < 3"
+    whole pace
+    for phase in push-1 update; do lose_at_pace $options 3 $phase; done
+    lose_at_pace $options 1 update
+    rm -r runs/pace
+done
+
+# Another consistency in a job that runs, and back; then a stop.
+long=(--model bn.model --data synthetic:classes=10,shape=1x12x12,train=2400,test=20 --batch 24 --kernels onednn --threads 1 --log-every 20)
+"$paceline" train "${long[@]}" --epochs 1000 --workers 2 --strategy ps --run changed >out 2>err &
+agent=$!
+for wanted in asp ssp bsp; do
+    for _ in $(seq 1500); do grep -q 'step  *20 ' err && break; sleep 0.02; done
+    "$paceline" set changed consistency=$wanted >set.out 2>&1 || fail "set: $(cat set.out)"
+    for _ in $(seq 1500); do grep -q "consistency=$wanted from step" err && break; sleep 0.02; done
+    says "consistency=$wanted from step"
+done
+kill -INT $agent
+wait $agent
+[ $? = 130 ] || fail "a stopped training ends with 130: $(tail -n 3 err)"
+says 'go on with: paceline train --resume changed'
+
+expect 2 "$paceline" train "${job[@]}" --workers 2 --strategy ps:consistency=asp,backup=1
+says 'backup is for consistency=bsp'
+expect 2 "$paceline" train "${job[@]}" --workers 2 --strategy ps:consistency=often

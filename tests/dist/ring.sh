@@ -1,0 +1,156 @@
+#!/usr/bin/env bash
+# The ring: on any number of workers, with any number of laps and micro-batches, around or folded, the bits and
+# the losses of one worker that accumulates as many pieces; with one micro-batch those of one worker. A worker
+# kills itself (-9) at each phase of a step: its neighbour has a copy of its stages, and the others go on at the
+# step; without copies they go back to the newest checkpoint. The weights at the end, and every loss, are those
+# of a run without the kill.
+source "$(dirname "$0")/../support/dist.bash"
+
+options() { # MODEL
+    case $1 in
+    mlp) echo --model mlp:24x5 --data synthetic:classes=10,shape=1x12x12,train=60,test=25 --batch 13 --steps 10 ;;
+    bn) echo --model bn.model --data synthetic:classes=10,shape=1x12x12,train=60,test=25 --batch 13 --steps 9 ;;
+    mnist-cnn) echo --model mnist-cnn --data synthetic:classes=10,shape=1x28x28,train=60,test=21 --batch 13 --steps 6 ;;
+    *) echo --model "$1" --data synthetic:classes=10,shape=3x32x32,train=10,test=5 --batch 5 --steps 3 ;;
+    esac
+}
+cat >bn.model <<'M'
+conv 8 3x3 pad=1
+bn
+relu
+save first
+conv 8 3x3 pad=1
+bn
+save second
+relu
+conv 8 3x3 pad=1
+add first
+bn
+relu
+add second
+maxpool 2x2
+dropout 0.3
+flatten
+dense classes
+softmax
+M
+
+train() { # MODEL RUN OPTION…
+    # shellcheck disable=SC2046
+    expect 0 "$paceline" train $(options "$1") --lr 0.02 --threads 1 --run "$2" --quiet "${@:3}"
+}
+
+same() { # RUN RUN: weights, optimiser, every step's loss and the test
+    [ "$(fingerprint "runs/$1")" = "$(fingerprint "runs/$2")" ] || fail "$2 has other bits than $1"
+    /usr/bin/python3 - "$@" <<'PY' || fail "$2 has other figures than $1"
+import json, sys
+def figures(run):
+    steps = [(e["step"], e["loss"]) for e in map(json.loads, open(f"runs/{run}/events.jsonl")) if e["event"] == "step"]
+    return steps, json.load(open(f"runs/{run}/run.json"))["result"]["test"]
+a, b = map(figures, sys.argv[1:])
+assert a == b and a[0], (a, b)
+PY
+}
+
+# pipe MODEL MICROBATCHES WORKERS LAPS ORDER [OPTION…]
+pipe() {
+    local name=$1-$2 ring=$1-$2-$3-$4-$5
+    [ -e "runs/$name" ] || train "$1" "$name" --accumulate "$2" "${@:6}"
+    train "$1" "$ring" --workers "$3" --strategy "ring:microbatches=$2,laps=$4,place=$5" "${@:6}"
+    same "$name" "$ring"
+    rm -r "runs/$ring"
+}
+
+for workers in 1 2 3 4; do
+    for laps in 1 2; do
+        pipe mlp 5 $workers $laps ring
+        pipe bn 4 $workers $laps fold
+    done
+    pipe mnist-cnn 3 $workers 1 ring
+done
+for pieces in 1 2 13; do pipe bn $pieces 3 2 ring; done # fewer micro-batches than workers, one, one a sample
+pipe mnist-cnn 7 2 2 fold
+for model in vgg11 resnet18; do
+    pipe $model 2 2 1 ring
+    pipe $model 2 3 2 fold
+    pipe $model 2 4 2 ring
+done
+pipe mlp 4 3 3 fold --transport tcp
+pipe bn 3 2 2 ring --optimiser adamw --validation 0.2
+pipe mlp 3 9 1 ring # more workers than stages
+
+# One micro-batch is no accumulation at all.
+train bn whole
+train bn whole-ring --workers 3 --strategy ring:microbatches=1
+same whole whole-ring
+
+# The norm is of all gradients, whoever has them.
+train mlp clipped --accumulate 3 --clip 0.5
+for workers in 1 2 3; do train mlp clipped-$workers --workers $workers --strategy ring:microbatches=3,laps=2 --clip 0.5; done
+same clipped-1 clipped-2
+same clipped-1 clipped-3
+"$root/tests/support/equal.py" losses clipped clipped-3 || fail "clipping is another"
+
+# lose OPTIONS ID PHASE STEP LOW HIGH: worker ID is lost, and the others go on after a step between LOW and HIGH.
+train bn undisturbed --workers 3 --strategy ring:microbatches=3,laps=2 --checkpoint-every 4
+lose() {
+    PACELINE_FAULT=$2:$3:$4 train bn lost --workers 3 --strategy "ring:microbatches=3,laps=2$1" --checkpoint-every 4
+    [ "$(fingerprint runs/lost)" = "$(fingerprint runs/undisturbed)" ] || fail "$*: other bits than without the kill"
+    /usr/bin/python3 - "$2" "$5" "$6" <<'PY' || fail "$*: see above"
+import json, sys
+victim, low, high = map(int, sys.argv[1:])
+def read(run, kind):
+    return [e for e in map(json.loads, open(f"runs/{run}/events.jsonl")) if e["event"] == kind]
+whole, view = {e["step"]: e["loss"] for e in read("undisturbed", "step")}, read("lost", "view")[-1]
+assert view["view"] == 2 and victim not in view["members"] and low <= view["step"] <= high, view
+after = [e["step"] for e in read("lost", "step")][view["step"] - 9:] if view["step"] < 9 else []
+assert after == list(range(view["step"] + 1, 10)), after
+assert all(e["loss"] == whole[e["step"]] for e in read("lost", "step"))
+PY
+    rm -r runs/lost
+}
+
+# With replicas a lost worker costs the step; in the meeting and after it the others complete it.
+for phase in data forward backward-2 backward-6 replicate combine; do lose "" 2 $phase 7 6 6; done
+lose "" 1 update 7 6 7
+lose "" 3 meet 7 6 7
+lose "" 2 meet 5 4 5 # the statistics of all are those of step 4, of the neighbours perhaps of step 5
+for id in 1 3; do lose "" $id slice 7 6 7; done
+lose "" 1 forward 6 5 5
+lose "" 3 evaluation 9 9 9
+lose ,place=fold 2 checkpoint 4 4 4
+
+# Without them, the checkpoint of step 4, or the beginning.
+for phase in forward replicate update; do
+    lose ,replicate=off 2 $phase 7 4 4
+    says 'all go back to the checkpoint of step 4'
+done
+lose ,replicate=off 3 backward-1 3 0 0
+says 'all go back to the beginning'
+lose ,replicate=off 2 checkpoint 4 0 0
+lose ,replicate=off 1 saved 8 8 8
+
+# A worker comes back, and the layers are divided anew.
+rm err
+PACELINE_FAULT=2:forward:7 "$paceline" train --model bn.model --data synthetic:classes=10,shape=1x12x12,train=60,test=25 \
+    --batch 13 --threads 1 --workers 3 --strategy ring:microbatches=3 --restart-workers --epochs 100000 --log-every 0 \
+    --no-test --run again >out 2>err &
+agent=$!
+for _ in $(seq 1500); do grep -qs 'view 3: workers 1,3,4' err && break; sleep 0.02; done
+kill -INT $agent
+wait $agent
+[ $? = 130 ] || fail "it does not stop as asked: $(tail -n 3 err)"
+says 'view 2: workers 1,3 go on after step 6'
+says 'view 3: workers 1,3,4 go on'
+
+# What does not go together.
+bad() { # OPTION… MESSAGE
+    # shellcheck disable=SC2046
+    expect 2 "$paceline" train $(options mlp) --workers 2 --strategy ring "${@:1:$#-1}"
+    says "${*: -1}"
+}
+bad --accumulate 2 'in place of --accumulate 2 give it microbatches=2'
+bad --sync-bn 'leave out --sync-bn'
+bad --record 0 '--record needs all layers on a worker'
+bad --model lda 'is computed in one step'
+bad --strategy ring:laps=9 'laps'
