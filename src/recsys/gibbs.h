@@ -92,6 +92,7 @@ struct gibbs {
     uint32_t *bins[2];             /* time bins of ratings, by user and by item */
     void *memory[32];              /* all that is allocated besides buffers */
     int memory_count;
+    uint64_t memory_bytes;
     uint32_t first_day;
     double days;
     uint64_t *bin_start;

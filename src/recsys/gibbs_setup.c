@@ -18,6 +18,7 @@ static base_status allocate(struct gibbs *g, size_t count, size_t size, const ch
 
     if (st == BASE_OK)
         g->memory[g->memory_count++] = *(void **)memory_pp;
+    g->memory_bytes += count * size;
     return st;
 }
 
@@ -316,6 +317,7 @@ base_status gibbs_open(struct recsys_fit *fit)
     fit->facts[GIBBS_FACT_FIRST_DAY] = g->first_day;
     fit->facts[GIBBS_FACT_BINS] = g->side[GIBBS_TIMES].count;
     fit->fact_count = GIBBS_FACTS;
+    fit->extra = g->memory_bytes;
 out:
     return st;
 }

@@ -101,8 +101,10 @@ static base_status allocate_passing(struct recsys_fit *fit)
     for (int i = 0; i < fit->buffer_count; i++) {
         struct recsys_buffer *b = &fit->buffers[i];
 
-        if (b->passing)
-            TRY(base_tensor((size_t)b->rows * b->width, sizeof(float), b->name, &b->at));
+        if (!b->passing)
+            continue;
+        TRY(base_tensor((size_t)b->rows * b->width, sizeof(float), b->name, &b->at));
+        fit->extra += (uint64_t)b->rows * b->width * sizeof(float);
     }
 out:
     return st;

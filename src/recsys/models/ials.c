@@ -83,6 +83,7 @@ static base_status ials_open(struct recsys_fit *fit)
     recsys_add_phase(fit, "users", fit->users, fit->by_user->start, USERS);
     recsys_add_phase(fit, "items", fit->items, fit->by_item->start, ITEMS);
     TRY(base_tensor(k * k + (size_t)m->threads * own, sizeof(float), "scratch", &m->memory));
+    fit->extra = (k * k + (size_t)m->threads * own) * sizeof(float);
     m->gram = m->memory;
     m->scratch = base_calloc((size_t)m->threads, sizeof *m->scratch);
     for (int t = 0; t < m->threads; t++) {

@@ -173,8 +173,6 @@ static struct train_stays ratings_stays(const struct train_session *s)
                                 fit->by_user->start};
 }
 
-/* What the fit has besides the state, and what rotations take, was allocated when the model was
- * described. */
 static base_status ratings_sizes(const struct train_session *s, int workers, int64_t batch,
                                  int64_t accumulate, struct train_sizes *sizes_p)
 {
@@ -190,7 +188,9 @@ static base_status ratings_sizes(const struct train_session *s, int workers, int
         .sweeps = true,
         .early = (double)fit->early_floats * sizeof(float),
         .stays = ratings_stays(s),
-        .activations = fit->model->rotation != NULL ? fit->model->rotation->bytes(fit, workers) : 0,
+        .activations =
+            (double)fit->extra +
+            (fit->model->rotation != NULL ? fit->model->rotation->bytes(fit, workers) : 0),
         .tensor = most * sizeof(float),
         .samples = 1};
     return BASE_OK;
