@@ -46,7 +46,7 @@ refused 'mlp:512x12 .* \(copies [0-9.]+ MB, .*fit: --workers 1 on this host, or 
     "${deep[@]}" --workers 2 --memory 65M || fail "nothing fits"
 refused 'gather-scatter|communication [0-9.]+ MB.*fit: .*--strategy (allreduce|ddp)' \
     "${deep[@]}" --workers 3 --strategy gather-scatter --memory 75M || fail "nothing fits"
-refused 'fit: --strategy ring$' "${deep[@]}" --workers 3 --memory 32M || fail "nothing fits"
+refused 'fit: --strategy ring:replicate=off$' "${deep[@]}" --workers 3 --memory 32M || fail "nothing fits"
 refused 'no smaller batch, number of workers or strategy known here fits$' \
     "${deep[@]}" --memory 20M && fail "something fits: $(cat err)"
 

@@ -114,6 +114,7 @@ PY
 for phase in data forward backward-2 backward-6 replicate combine; do lose "" 2 $phase 7 6 6; done
 lose "" 1 update 7 6 7
 lose "" 3 meet 7 6 7
+lose "" 2 meet 5 4 5 # the statistics of all are those of step 4, of the neighbours perhaps of step 5
 for id in 1 3; do lose "" $id slice 7 6 7; done
 lose "" 1 forward 6 5 5
 lose "" 3 evaluation 9 9 9

@@ -135,6 +135,7 @@ static base_status counting_open(struct train_session *s)
                                  .deviation = {1}};
     memcpy(c->info.count, sim_counting.count, sizeof c->info.count);
     memcpy(s->count, sim_counting.count, sizeof s->count);
+    s->own_samples = s->count[DATA_TRAIN];
     snprintf(c->info.digest, sizeof c->info.digest, "%064d", 7);
     s->digest = c->info.digest;
     s->data_names = c->info.names;
@@ -566,10 +567,17 @@ static int64_t sweeping_count(const struct train_session *s)
     return s->job->epochs;
 }
 
+static struct train_choice sweeping_choose(const char *model, bool several)
+{
+    (void)model;
+    (void)several;
+    return (struct train_choice){"rows", "it has no batches"};
+}
+
 static const struct train_task sweeping = {
     .name = "sweeping",
     .takes = sweeping_takes,
-    .strategy = &(const struct train_choice){"rows", "it has no batches"},
+    .choose = sweeping_choose,
     .size = sizeof(struct counting),
     .open = counting_open,
     .close = counting_close,

@@ -15,50 +15,19 @@
  * loses another in that meeting cannot know whether the others went on. It keeps its gradients and
  * so has both versions; the next view decides (ring_settle).
  */
-#include <string.h>
+#include <inttypes.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "nn/simd/simd.h"
 #include "train/step.h"
-#include "train/strategies/ring/stages.h"
+#include "train/strategies/ring/holds.h"
 
 struct ring {
     struct ring_stages stages;
     struct train_step step; /* that waits for ring_settle … */
     bool waits;             /* … if any does */
 };
-
-/* ---- who has what ---- */
-
-static void ring_hold(struct train_holds *holds, enum train_group group,
-                      const struct nn_range *range, struct train_version version)
-{
-    struct train_hold *last = holds->count > 0 ? &holds->at[holds->count - 1] : NULL;
-
-    if (range->count == 0)
-        return;
-    if (last != NULL && last->group == group && last->from + last->count == range->from &&
-        train_version_compare(last->version, version) == 0)
-        last->count += range->count; /* neighbours are one */
-    else
-        holds->at[holds->count++] = (struct train_hold){
-            .group = group, .from = range->from, .count = range->count, .version = version};
-}
-
-static void ring_place(const struct train_placing *p, int rank, struct train_holds *wanted)
-{
-    const struct ring_options *options = p->options;
-    struct ring_cut cut;
-
-    ring_cut_make(p->graph, options, p->size, &cut);
-    for (enum train_group g = TRAIN_WEIGHTS; g <= TRAIN_SLOTS; g++)
-        for (int i = 0; i < cut.stages && p->floats[g] > 0; i++) {
-            struct nn_range range = nn_graph_weights_of(p->graph, cut.first[i], cut.first[i + 1]);
-
-            if (ring_cut_holds(&cut, options->replicate, rank, i))
-                ring_hold(wanted, g, &range, (struct train_version){0});
-        }
-}
 
 static void ring_memory(const struct train_memory_question *q, struct train_memory *m)
 {
@@ -73,52 +42,6 @@ static void ring_memory(const struct train_memory_question *q, struct train_memo
     m->of[TRAIN_MEMORY_ACTIVATIONS].own = bytes.activations;
     m->of[TRAIN_MEMORY_GRADIENTS].own += bytes.gradients;
     m->of[TRAIN_MEMORY_COMMUNICATION].own += bytes.messages;
-}
-
-/* Adds what this worker has, at a version: all of its weights and slots; running statistics of the
- * stages that it holds alone, unless all workers have just been given all. The next view may have
- * begun already, and with it another rank. */
-static void ring_claim(struct train_session *s, struct train_version version)
-{
-    const struct ring *ring = s->strategy_state;
-    const struct ring_options *options = s->options;
-    const struct ring_cut *cut = &ring->stages.cut;
-    bool united = s->united_step == s->state.position.step;
-    struct train_state now = s->state;
-    struct train_holds all;
-
-    now.claims.count = 0;
-    train_state_holds(&now, &all);
-    for (uint32_t i = 0; i < all.count; i++)
-        if (all.at[i].group != TRAIN_STATISTICS || united) {
-            all.at[i].version = version;
-            s->state.claims.at[s->state.claims.count++] = all.at[i];
-        }
-    for (int i = 0; i < cut->stages && !united; i++) {
-        struct nn_range range = nn_graph_stats_of(s->state.graph, cut->first[i], cut->first[i + 1]);
-
-        if (ring_cut_holds(cut, options->replicate, ring->stages.mail.rank, i))
-            ring_hold(&s->state.claims, TRAIN_STATISTICS, &range, version);
-    }
-}
-
-/* Everywhere as on the worker whose stage they are of. */
-static base_status ring_unite(struct train_session *s)
-{
-    base_status st = BASE_OK;
-    const struct ring *ring = s->strategy_state;
-    const struct ring_cut *cut = &ring->stages.cut;
-
-    for (int i = 0; i < cut->stages; i++) {
-        struct nn_range range = nn_graph_stats_of(s->state.graph, cut->first[i], cut->first[i + 1]);
-
-        if (range.count > 0)
-            TRY(train_team_broadcast(&s->team, ring_cut_worker(cut, i),
-                                     s->state.statistics + range.from,
-                                     range.count * sizeof(float)));
-    }
-out:
-    return st;
 }
 
 /* ---- a step ---- */
@@ -283,8 +206,8 @@ static base_status ring_meet(struct train_session *s, const struct train_step *s
     ring->step = *step;
     ring->waits = true;
     s->state.claims.count = 0;
-    ring_claim(s, now);
-    ring_claim(s, (struct train_version){now.step + 1, now.epoch});
+    ring_claim(&ring->stages, s, now);
+    ring_claim(&ring->stages, s, (struct train_version){now.step + 1, now.epoch});
     return st;
 }
 
@@ -303,7 +226,7 @@ static void ring_settle(struct train_session *s, struct train_version version)
         s->team.exchange.step = now.step + 1;
         s->task->undo(s);
     }
-    ring_claim(s, train_state_version(&s->state));
+    ring_claim(&ring->stages, s, train_state_version(&s->state));
 }
 
 static base_status ring_step(struct train_session *s)
@@ -333,13 +256,14 @@ out:
 static base_status ring_leg(struct train_session *s, int64_t goal)
 {
     base_status st = BASE_OK;
+    const struct ring *ring = s->strategy_state;
 
     while (s->state.position.step < goal && !train_session_halts(s))
         TRY(ring_step(s));
     TRY(train_session_unite(s)); /* the next view's stages may be others */
 out:
     if (st != BASE_OK && s->state.claims.count == 0)
-        ring_claim(s, train_state_version(&s->state));
+        ring_claim(&ring->stages, s, train_state_version(&s->state));
     return st;
 }
 
@@ -381,13 +305,34 @@ static base_status ring_score_batch(struct train_session *s, const struct data_b
     return ring_stages_score(&ring->stages, s, batch, tally);
 }
 
+static base_status ring_unite(struct train_session *s)
+{
+    const struct ring *ring = s->strategy_state;
+
+    return ring_share_statistics(&ring->stages, s);
+}
+
 /* ---- views ---- */
+
+/* How even the cut is, and for how long workers wait at a step's beginning and end. */
+static void ring_announce(const struct train_session *s, const struct ring_cut *cut)
+{
+    const struct ring_options *options = s->options;
+    double others = cut->workers - 1, work = (double)(options->laps * options->microbatches);
+
+    base_info("ring: %d stage%s on %d worker%s, %" PRId64 " micro-batch%s; by estimate the busiest "
+              "worker has %.2f times the mean work, and to fill and drain takes %.0f %% of a step",
+              cut->stages, base_plural(cut->stages), cut->workers, base_plural(cut->workers),
+              options->microbatches, options->microbatches == 1 ? "" : "es",
+              ring_cut_unevenness(s->state.graph, cut), 100 * others / (work + others));
+}
 
 static base_status ring_open(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct ring *ring = s->strategy_state;
 
+    ring_announce(s, &ring->stages.cut);
     if (s->team.exchange.size == 1)
         return BASE_OK;
     TRY(comm_engine_begin(s->team.group));
@@ -429,8 +374,8 @@ const struct train_strategy train_strategy_ring = {
     .options = table,
     .options_size = sizeof(struct ring_options),
     .defaults = &(const struct ring_options){.microbatches = 8, .laps = 1, .replicate = true},
-    .examples = (const char *const[]){"", "microbatches=3,laps=2",
-                                      "microbatches=1,laps=2,place=fold,replicate=off", NULL},
+    .examples =
+        (const char *const[]){"", "replicate=off", "microbatches=3,laps=2,place=fold", NULL},
     .state_size = sizeof(struct ring),
     .place = ring_place,
     .settle = ring_settle,

@@ -223,6 +223,18 @@ void ring_cut_make(const struct nn_graph *graph, const struct ring_options *opti
     base_free(begins);
 }
 
+double ring_cut_unevenness(const struct nn_graph *graph, const struct ring_cut *cut)
+{
+    int layers = nn_graph_layers(graph);
+    double *costs = base_calloc((size_t)layers, sizeof *costs), sum = 0, most;
+
+    for (int i = 0; i < layers; i++)
+        sum += costs[i] = ring_cost_of(nn_graph_node(graph, i));
+    most = ring_cut_largest(costs, cut);
+    base_free(costs);
+    return most * cut->workers / sum;
+}
+
 size_t ring_cut_crossing(const struct nn_graph *graph, int layer)
 {
     int layers = nn_graph_layers(graph);

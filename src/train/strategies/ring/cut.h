@@ -37,6 +37,9 @@ int ring_cut_stages(const struct ring_cut *cut, int worker, int stages[RING_MAX_
 int ring_cut_before(const struct ring_cut *cut, int worker);
 bool ring_cut_holds(const struct ring_cut *cut, bool replicate, int worker, int stage);
 
+/* How much the worker with the most to do has of the mean, by estimate: 1 is even. */
+double ring_cut_unevenness(const struct nn_graph *graph, const struct ring_cut *cut);
+
 /* Floats of a sample that pass from the layers before `layer` to those from it on: the current
  * tensor and every named one that is used there. */
 size_t ring_cut_crossing(const struct nn_graph *graph, int layer);
