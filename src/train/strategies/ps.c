@@ -439,7 +439,7 @@ static base_status ps_share_logs(struct train_session *s, const struct ps_note *
         if (count > (size_t)2 * COMM_MAX_WORKERS)
             TRY(base_fail(BASE_ERR_DATA, "a log of %zu entries", count));
         log = base_calloc(count, sizeof *log);
-        if (i == rank)
+        if (i == rank && mine != NULL) /* then it is: the count is its own */
             memcpy(log, mine, count * sizeof *log);
         TRY(train_team_broadcast(&s->team, i, log, count * sizeof *log));
         if (p->dirty && p->serves && p->view == view && i != rank)
