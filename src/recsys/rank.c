@@ -117,7 +117,7 @@ static void rank_group(const void *context, int unit, int thread)
     const uint32_t first = (uint32_t)unit * r->group;
     const uint32_t count = r->count - first < r->group ? r->count - first : r->group;
     uint64_t seen_at[GROUP] = {0};
-    float scores[MOST_BLOCK];
+    float scores[MOST_BLOCK] = {0};
 
     (void)thread;
     for (uint32_t from = 0; from < r->fit->items && !r->broken[unit]; from += r->block) {
@@ -178,18 +178,19 @@ static void factors_of(const struct recsys_fit *fit, uint32_t item, const double
 base_status recsys_similar(const struct recsys_fit *fit, uint32_t item, uint32_t n,
                            struct recsys_pick *picks, uint32_t *found_p)
 {
+    base_status st = BASE_OK;
     const uint32_t width = fit->buffers[fit->traits.buffer].width;
-    double *mean, *own, *other, own_length;
+    double *mean = NULL, *own = NULL, *other = NULL, own_length;
 
     *found_p = 0;
     if (fit->traits.factors == 0)
-        return base_fail(BASE_ERR_USAGE,
-                         "the model %s has no factors of items that could be compared; mf, bmf and "
-                         "ials have",
-                         fit->model->name);
-    mean = base_calloc(3 * (size_t)width, sizeof *mean);
-    own = mean + width;
-    other = own + width;
+        TRY(base_fail(BASE_ERR_USAGE,
+                      "the model %s has no factors of items that could be compared; mf, bmf and "
+                      "ials have",
+                      fit->model->name));
+    TRY(base_tensor(width, sizeof *mean, "factors", &mean));
+    TRY(base_tensor(width, sizeof *own, "factors", &own));
+    TRY(base_tensor(width, sizeof *other, "factors", &other));
     for (uint32_t i = 0; i < fit->items; i++) {
         factors_of(fit, i, NULL, other);
         for (uint32_t f = 0; f < width; f++)
@@ -210,6 +211,9 @@ base_status recsys_similar(const struct recsys_fit *fit, uint32_t item, uint32_t
                      i, (float)(length > 0 ? recsys_product(own, other, (int)width) / length : 0)});
     }
     heap_sort(picks, *found_p);
+out:
     base_free(mean);
-    return BASE_OK;
+    base_free(own);
+    base_free(other);
+    return st;
 }

@@ -13,7 +13,8 @@ struct note { /* what a member says of itself */
     uint32_t has_run;  /* knows the run */
     uint32_t begun;    /* knows from where the state can begin again */
     uint32_t founds;   /* was there from the beginning and may make a state */
-    uint32_t reserved;
+    uint32_t shape;
+    uint32_t count[DATA_PARTS];
     char digest[BASE_SHA256_HEX];
 };
 
@@ -26,6 +27,8 @@ static struct note *note_of(const struct train_session *s)
     n->has_run = s->run.path != NULL;
     n->begun = s->begun;
     n->founds = train_team_since(&s->team) <= 1;
+    n->shape = s->shape;
+    memcpy(n->count, s->count, sizeof n->count);
     memcpy(n->digest, s->digest, sizeof n->digest);
     if (s->whole) {
         train_state_holds(&s->state, &n->holds);
@@ -34,20 +37,31 @@ static struct note *note_of(const struct train_session *s)
     return n;
 }
 
+static bool has_own_data(const struct train_session *s)
+{
+    return s->strategy->own_data != NULL && s->strategy->own_data(s->options);
+}
+
 /* A worker that has other data than the source leaves; the others go on in the view that follows.
  */
 static base_status check_data(const struct train_session *s, const struct note *all, int source)
 {
     const struct comm_member *members = s->team.view.members;
     int odd = -1, rank = s->team.exchange.rank;
+    bool own = has_own_data(s);
 
-    for (int i = 0; i < s->team.exchange.size; i++)
-        if (odd != rank && memcmp(all[i].digest, all[source].digest, sizeof all[i].digest) != 0)
+    for (int i = 0; i < s->team.exchange.size; i++) {
+        bool same = own ? all[i].shape == all[source].shape
+                        : memcmp(all[i].digest, all[source].digest, sizeof all[i].digest) == 0;
+
+        if (odd != rank && !same)
             odd = i;
+    }
     if (odd < 0)
         return BASE_OK;
     return base_fail(odd == rank ? BASE_ERR_DATA : BASE_ERR_PEER_LOST,
-                     "%s is not the same data for worker %u and worker %u", s->job->data,
+                     "%s %s for worker %u and worker %u", s->job->data,
+                     own ? "has not the same shape and classes" : "is not the same data",
                      members[source].id, members[odd].id);
 }
 
@@ -123,6 +137,8 @@ base_status train_agree(struct train_session *s, struct train_agreed *a)
         }
     a->fresh = a->version.step < 0 && !a->back;
     TRY(check_data(s, all, a->source));
+    if (has_own_data(s))
+        memcpy(s->count, all[a->source].count, sizeof s->count);
     if (a->fresh && !all[a->source].founds)
         TRY(base_fail(BASE_ERR_DATA, "%s", TRAIN_STATE_UNKNOWN));
 out:

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 
-const char *const train_split_names[] = {"random", "class", "equal", NULL};
+const char *const train_split_names[] = {"random", "class", "equal", "local", NULL};
 
 static uint32_t share(uint64_t index, uint64_t of, uint64_t blocks)
 {
@@ -32,7 +32,7 @@ static void deal(const struct train_division *d, visit *tell, void *context)
         int32_t kind = class_of(d, i);
         uint32_t place = places[kind]++, block;
 
-        if (d->split == TRAIN_SPLIT_RANDOM)
+        if (d->split == TRAIN_SPLIT_RANDOM || d->split == TRAIN_SPLIT_LOCAL)
             block = share(i, d->samples, d->blocks);
         else if (d->split == TRAIN_SPLIT_EQUAL)
             block = place % d->blocks;

@@ -15,6 +15,7 @@ enum train_split {
     TRAIN_SPLIT_RANDOM, /* the order is cut */
     TRAIN_SPLIT_CLASS,  /* each block has classes of its own, as far as there are enough */
     TRAIN_SPLIT_EQUAL,  /* each block has the same share of every class, give or take a sample */
+    TRAIN_SPLIT_LOCAL,  /* nothing is dealt: a block is what its worker has itself */
 };
 extern const char *const train_split_names[]; /* "random", …; NULL-ended */
 

@@ -13,7 +13,7 @@ void train_client_open(struct train_client *c, struct train_session *s, int serv
     c->servers = servers;
     c->server = server;
     c->task_count = 0;
-    c->answer = (struct train_call_body){0};
+    c->answer = (struct train_ps_body){0};
     for (int i = 0; i < servers; i++)
         train_server_slices(s->state.floats, i, servers, c->slices[i]);
 }
@@ -28,14 +28,14 @@ static struct comm_engine *engine_of(const struct train_client *c)
     return comm_group_engine(c->session->team.group);
 }
 
-static void send(struct train_client *c, int to, enum train_call call, const void *bytes,
+static void send(struct train_client *c, int to, enum train_ps_call call, const void *bytes,
                  size_t count)
 {
     comm_engine_send(engine_of(c), to, COMM_CALLS, (uint32_t)call, bytes, count,
                      &c->tasks[c->task_count++]);
 }
 
-static void receive(struct train_client *c, int from, enum train_call call, void *bytes,
+static void receive(struct train_client *c, int from, enum train_ps_call call, void *bytes,
                     size_t count)
 {
     comm_engine_receive(engine_of(c), from, COMM_BACKWARD, (uint32_t)call, bytes, count,
@@ -56,12 +56,12 @@ out:
 
 base_status train_client_ask(struct train_client *c)
 {
-    c->call = (struct train_call_body){.rank = rank_of(c)};
+    c->call = (struct train_ps_body){.rank = rank_of(c)};
     if (c->server != NULL) {
         train_server_ask(c->server);
         return BASE_OK;
     }
-    send(c, 0, TRAIN_CALL_ASK, &c->call, sizeof c->call);
+    send(c, 0, TRAIN_PS_ASK, &c->call, sizeof c->call);
     return wait_all(c);
 }
 
@@ -74,7 +74,7 @@ base_status train_client_answer(struct train_client *c)
     if (rank_of(c) == 0)
         TRY(train_server_wait_answer(c->server, &c->answer));
     else
-        receive(c, 0, TRAIN_CALL_ANSWER, &c->answer, sizeof c->answer);
+        receive(c, 0, TRAIN_PS_ANSWER, &c->answer, sizeof c->answer);
     TRY(wait_all(c));
     train_fault_at(&s->fault, "answer", c->answer.step + 1);
     train_clock_enter(&s->clock, was);
@@ -100,15 +100,15 @@ base_status train_client_pull(struct train_client *c, uint64_t number)
     enum train_category was = train_clock_enter(&s->clock, TRAIN_COMMUNICATE);
     uint64_t own = UINT64_MAX;
 
-    c->call = (struct train_call_body){.rank = rank_of(c), .number = number};
+    c->call = (struct train_ps_body){.rank = rank_of(c), .number = number};
     for (int i = 0; i < c->servers; i++) {
         const struct train_slice *slice = &c->slices[i][0];
 
         if (i == rank_of(c))
             continue;
-        send(c, i, TRAIN_CALL_PULL, &c->call, sizeof c->call);
-        receive(c, i, TRAIN_CALL_WEIGHTS, &c->heads[i], sizeof c->heads[i]);
-        receive(c, i, TRAIN_CALL_FLOATS, s->state.weights + slice->from,
+        send(c, i, TRAIN_PS_PULL, &c->call, sizeof c->call);
+        receive(c, i, TRAIN_PS_WEIGHTS, &c->heads[i], sizeof c->heads[i]);
+        receive(c, i, TRAIN_PS_FLOATS, s->state.weights + slice->from,
                 slice->count * sizeof(float));
     }
     train_fault_at(&s->fault, "pull", c->answer.step + 1);
@@ -133,13 +133,12 @@ static void push_to(struct train_client *c, int server, const float *gradients)
 
     if (c->server != NULL)
         base_mutex_lock(&c->server->lock);
-    send(c, server, TRAIN_CALL_PUSH, &c->outline, sizeof c->outline);
+    send(c, server, TRAIN_PS_PUSH, &c->outline, sizeof c->outline);
     for (int i = 0; i < copies; i++) {
         const struct train_slice *slice = &c->slices[server][i];
 
         if (slice->count > 0)
-            send(c, server, TRAIN_CALL_FLOATS, gradients + slice->from,
-                 slice->count * sizeof(float));
+            send(c, server, TRAIN_PS_FLOATS, gradients + slice->from, slice->count * sizeof(float));
     }
     if (c->server != NULL)
         base_mutex_unlock(&c->server->lock);
@@ -162,9 +161,9 @@ void train_client_push(struct train_client *c, const struct train_outline *outli
 
 base_status train_client_leave(struct train_client *c)
 {
-    c->call = (struct train_call_body){.rank = rank_of(c)};
+    c->call = (struct train_ps_body){.rank = rank_of(c)};
     for (int i = 0; i < c->servers; i++)
         if (i != rank_of(c))
-            send(c, i, TRAIN_CALL_BYE, &c->call, sizeof c->call);
+            send(c, i, TRAIN_PS_BYE, &c->call, sizeof c->call);
     return wait_all(c);
 }

@@ -17,12 +17,12 @@ struct train_client {
     struct train_server *server; /* of this process; NULL: it does not serve */
     int servers;
     struct train_slice slices[COMM_MAX_WORKERS][2]; /* that each server keeps, without memory */
-    struct train_call_body answer;                  /* the newest */
+    struct train_ps_body answer;                    /* the newest */
     uint64_t read;                                  /* the entry up to which weights were read */
 
     struct comm_task tasks[TRAIN_CLIENT_TASKS]; /* messages under way, and their memory */
     int task_count;
-    struct train_call_body call, heads[COMM_MAX_WORKERS];
+    struct train_ps_body call, heads[COMM_MAX_WORKERS];
     struct train_outline outline;
 };
 

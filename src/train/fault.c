@@ -7,15 +7,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/rng.h"
+#include "base/thread.h"
+
+static base_status find_stall(struct train_fault *fault)
+{
+    const char *text = getenv("PACELINE_STALL");
+    int used = 0;
+
+    if (text == NULL)
+        return BASE_OK;
+    if (sscanf(text, "%lf:%lf%n", &fault->stall_probability, &fault->stall_seconds, &used) != 2 ||
+        text[used] != '\0' || !(fault->stall_seconds >= 0))
+        return base_fail(BASE_ERR_USAGE, "PACELINE_STALL is '%s', not PROBABILITY:SECONDS", text);
+    return BASE_OK;
+}
+
 base_status train_fault_find(uint32_t id, struct train_fault *fault_p)
 {
     const char *text = getenv("PACELINE_FAULT"), *rest;
     uint32_t victim = 0;
     int used = 0;
+    base_status st;
 
-    *fault_p = (struct train_fault){.signal = SIGKILL};
-    if (text == NULL)
-        return BASE_OK;
+    *fault_p = (struct train_fault){.signal = SIGKILL, .id = id};
+    if ((st = find_stall(fault_p)) != BASE_OK || text == NULL)
+        return st;
     if (sscanf(text, "%" SCNu32 ":%23[a-z0-9-]:%" SCNd64 "%n", &victim, fault_p->phase,
                &fault_p->step, &used) != 3)
         used = 0;
@@ -47,4 +65,17 @@ void train_fault_nth(const struct train_fault *fault, const char *phase, int n, 
         return;
     snprintf(name, sizeof name, "%s-%d", phase, n);
     train_fault_at(fault, name, step);
+}
+
+void train_fault_stall(const struct train_fault *fault, uint64_t n)
+{
+    struct base_rng rng;
+    uint32_t words[4];
+
+    if (fault->stall_probability <= 0)
+        return;
+    rng = base_rng_of(fault->id, BASE_STREAM_SHUFFLE, 0, 0, 0);
+    base_rng_block(&rng, (uint32_t)n, words);
+    if (words[0] < fault->stall_probability * 4294967296.0)
+        base_sleep_until(base_now() + fault->stall_seconds);
 }

@@ -2,7 +2,8 @@
  *
  * For tests: a worker that kills or stops itself at a named place of a named step, so that losses
  * can be seen at every phase without guessing the moment. PACELINE_FAULT is "ID:PHASE:STEP", with
- * ":STOP" at its end for SIGSTOP in place of SIGKILL.
+ * ":STOP" at its end for SIGSTOP in place of SIGKILL. And one that stalls: PACELINE_STALL is
+ * "PROBABILITY:SECONDS", of every block of samples that any worker computes.
  */
 #ifndef TRAIN_FAULT_H
 #define TRAIN_FAULT_H
@@ -17,6 +18,8 @@ struct train_fault { /* zeros: none */
     int64_t step; /* under way, from 1; of `checkpoint` and `evaluation`: the last one done */
     int signal;
     bool armed; /* this worker is the one */
+    double stall_probability, stall_seconds;
+    uint32_t id; /* of this worker: workers stall at different times */
 };
 
 base_status train_fault_find(uint32_t id, struct train_fault *fault_p);
@@ -26,5 +29,8 @@ void train_fault_at(const struct train_fault *fault, const char *phase, int64_t 
 bool train_fault_hits(const struct train_fault *fault, const char *phase, int64_t step);
 /* The same for the n-th of several, "phase-n". */
 void train_fault_nth(const struct train_fault *fault, const char *phase, int n, int64_t step);
+
+/* A block was computed, the n-th of this worker: sleeps if it is to stall. */
+void train_fault_stall(const struct train_fault *fault, uint64_t n);
 
 #endif

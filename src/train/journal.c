@@ -98,13 +98,16 @@ static void log_window(struct train_journal *j, const struct train_position *p)
 
 static void tell_step(struct train_journal *j, const struct train_told *t)
 {
+    char loss[32];
+
+    snprintf(loss, sizeof loss, "%.9g", t->loss);
     base_event(j->events,
                "{\"event\":\"step\",\"step\":%" PRId64 ",\"epoch\":%" PRId64
-               ",\"loss\":%.9g,\"correct\":%" PRId64 ",\"samples\":%" PRId64 ",\"lr\":%.9g,"
+               ",\"loss\":%s,\"correct\":%" PRId64 ",\"samples\":%" PRId64 ",\"lr\":%.9g,"
                "\"seconds\":%.6f,\"data\":%.6f,\"communicate\":%.6f,\"wait\":%.6f,"
                "\"overlapped\":%.6f}",
-               t->step, t->epoch, t->loss, t->correct, t->samples, t->lr, t->seconds, t->data,
-               t->communicate, t->wait, t->overlapped);
+               t->step, t->epoch, j->grade->scored ? "null" : loss, t->correct, t->samples, t->lr,
+               t->seconds, t->data, t->communicate, t->wait, t->overlapped);
 }
 
 void train_journal_catch_up(struct train_journal *j, const struct train_run *run, int64_t step)

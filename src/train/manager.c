@@ -138,8 +138,10 @@ static void tell_end(struct train_manager *m, int rank)
 static void give_block(struct train_manager *m, int rank, double now)
 {
     struct desk *d = &m->desks[rank];
-    int64_t block = downpour_ledger_issue(m->ledger, id_of(m, rank), m->workers == 1,
-                                          (uint32_t)rank % m->ledger->round.blocks, now);
+    int64_t block = m->rules.fixed
+                        ? -1
+                        : downpour_ledger_issue(m->ledger, id_of(m, rank), m->workers == 1,
+                                                (uint32_t)rank % m->ledger->round.blocks, now);
 
     if (block >= 0) {
         d->state = DESK_COMPUTES;
@@ -243,7 +245,9 @@ static void book_result(struct train_manager *m, int rank, const struct train_ca
                                     now)) {
     case TRAIN_RECEIPT_REFUSED:
         note_refusal(m, rank);
-        if (d->holds && !d->reserved)
+        if (d->holds && !d->reserved && m->rules.fixed)
+            downpour_ledger_drop(m->ledger, d->block);
+        else if (d->holds && !d->reserved)
             downpour_ledger_blame(m->ledger, d->block, id_of(m, rank));
         break;
     case TRAIN_RECEIPT_COUNTS:

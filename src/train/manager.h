@@ -20,6 +20,7 @@ struct train_manager;
 /* The rules of a round. */
 struct train_rules {
     double quorum, grace; /* share of the blocks that must be in; seconds that others then have */
+    bool fixed;           /* block r is rank r's: no other worker can compute it */
     bool adds; /* changes are added to the centre as they come, each by its block's share */
 };
 

@@ -295,19 +295,19 @@ static void answer(struct train_server *v, int rank, bool over)
     const struct train_sequencer *q = &v->sequencer;
     const struct train_outcome *entered = &v->entered[rank];
     struct train_position at;
-    struct train_call_body body = {.rank = rank,
-                                   .over = over,
-                                   .shared = q->of[rank].shared,
-                                   .stop = v->stop,
-                                   .renew = v->renew,
-                                   .news = v->news,
-                                   .diverged = v->diverged,
-                                   .block = q->of[rank].block,
-                                   .whole = q->whole,
-                                   .number = q->number,
-                                   .loss_sum = entered->loss_sum,
-                                   .correct = entered->correct,
-                                   .seen = entered->seen};
+    struct train_ps_body body = {.rank = rank,
+                                 .over = over,
+                                 .shared = q->of[rank].shared,
+                                 .stop = v->stop,
+                                 .renew = v->renew,
+                                 .news = v->news,
+                                 .diverged = v->diverged,
+                                 .block = q->of[rank].block,
+                                 .whole = q->whole,
+                                 .number = q->number,
+                                 .loss_sum = entered->loss_sum,
+                                 .correct = entered->correct,
+                                 .seen = entered->seen};
 
     train_progress_position(&v->progress, &at);
     body.step = at.step;
@@ -319,7 +319,7 @@ static void answer(struct train_server *v, int rank, bool over)
         body.seen = at.seen;
     }
     if (rank != v->rank) {
-        train_server_send(v, rank, TRAIN_CALL_ANSWER, &body, sizeof body);
+        train_server_send(v, rank, TRAIN_PS_ANSWER, &body, sizeof body);
         return;
     }
     v->answer = body;
@@ -393,7 +393,7 @@ static void go_on(struct train_server *v)
         }
         count_staleness(v, &entry);
         for (int to = 1; to < v->servers; to++)
-            train_server_send(v, to, TRAIN_CALL_ENTRY, &entry, train_log_entry_bytes(&entry));
+            train_server_send(v, to, TRAIN_PS_ENTRY, &entry, train_log_entry_bytes(&entry));
         train_server_learn(v, &entry, 1);
     }
     if (v->servers == 1)
@@ -437,20 +437,20 @@ void train_server_take_have(struct train_server *v, uint64_t number)
 
 void train_server_take_push(struct train_server *v, int rank)
 {
-    const struct train_call_body got = {.rank = rank, .clock = v->outlines[rank].clock};
+    const struct train_ps_body got = {.rank = rank, .clock = v->outlines[rank].clock};
 
     if (v->rank == 0)
         train_server_take_got(v, rank);
     else
-        train_server_send(v, 0, TRAIN_CALL_GOT, &got, sizeof got);
+        train_server_send(v, 0, TRAIN_PS_GOT, &got, sizeof got);
 }
 
 void train_server_take_entry(struct train_server *v, const struct train_log_entry *entry)
 {
-    const struct train_call_body have = {.rank = v->rank, .number = entry->number};
+    const struct train_ps_body have = {.rank = v->rank, .number = entry->number};
 
     insert(v, entry);
-    train_server_send(v, 0, TRAIN_CALL_HAVE, &have, sizeof have);
+    train_server_send(v, 0, TRAIN_PS_HAVE, &have, sizeof have);
     apply_log(v);
 }
 
@@ -466,13 +466,13 @@ void train_server_take_pull(struct train_server *v, int rank, uint64_t number)
 
 void train_server_ask(struct train_server *v)
 {
-    const struct train_call_body ask = {.rank = v->rank};
+    const struct train_ps_body ask = {.rank = v->rank};
 
     base_mutex_lock(&v->lock);
     if (v->rank == 0)
         train_server_take_ask(v, 0);
     else
-        train_server_send(v, 0, TRAIN_CALL_ASK, &ask, sizeof ask);
+        train_server_send(v, 0, TRAIN_PS_ASK, &ask, sizeof ask);
     base_mutex_unlock(&v->lock);
 }
 

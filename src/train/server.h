@@ -31,17 +31,17 @@
 
 /* What travels, as it is in memory: workers of a job are the same program on the same kind of
  * machine. The kind is the message's tag. */
-enum train_call {
-    TRAIN_CALL_ASK = 16,
-    TRAIN_CALL_PUSH, /* floats of the receiver's slices follow */
-    TRAIN_CALL_GOT,
-    TRAIN_CALL_ENTRY,
-    TRAIN_CALL_HAVE,
-    TRAIN_CALL_PULL,
-    TRAIN_CALL_BYE,
-    TRAIN_CALL_ANSWER,
-    TRAIN_CALL_WEIGHTS, /* floats of the sender's own slice follow */
-    TRAIN_CALL_FLOATS,
+enum train_ps_call {
+    TRAIN_PS_ASK = 16,
+    TRAIN_PS_PUSH, /* floats of the receiver's slices follow */
+    TRAIN_PS_GOT,
+    TRAIN_PS_ENTRY,
+    TRAIN_PS_HAVE,
+    TRAIN_PS_PULL,
+    TRAIN_PS_BYE,
+    TRAIN_PS_ANSWER,
+    TRAIN_PS_WEIGHTS, /* floats of the sender's own slice follow */
+    TRAIN_PS_FLOATS,
 };
 
 struct train_outline { /* of a push */
@@ -63,8 +63,8 @@ struct train_log_entry {
     struct train_outline of[COMM_MAX_WORKERS];
 };
 
-struct train_call_body { /* ask, got, have, pull, bye, answer; the head of weights */
-    int32_t rank, over;  /* over: the leg is */
+struct train_ps_body {  /* ask, got, have, pull, bye, answer; the head of weights */
+    int32_t rank, over; /* over: the leg is */
     int32_t shared, stop, renew, news, diverged, reserved;
     int64_t clock; /* of the worker's pushes: those before it are in the log, or never will be */
     struct train_span block, whole; /* over: block.from is the cursor */
@@ -139,7 +139,7 @@ struct train_server {
     struct train_inbox *inboxes; /* of every rank */
     struct train_outbox *outboxes;
     uint64_t pulls[COMM_MAX_WORKERS]; /* what a worker waits to read; 0: none */
-    struct train_call_body answer;    /* for the worker of this process … */
+    struct train_ps_body answer;      /* for the worker of this process … */
     bool answered;                    /* … and it is there */
     base_status failure;
     char message[256];
@@ -166,7 +166,7 @@ void train_server_close(struct train_server *server); /* accepts zeros */
 void train_server_ask(struct train_server *server);
 void train_server_push(struct train_server *server, const struct train_outline *outline,
                        const float *gradients);
-base_status train_server_wait_answer(struct train_server *server, struct train_call_body *answer_p);
+base_status train_server_wait_answer(struct train_server *server, struct train_ps_body *answer_p);
 /* Its own slice, once entry `number` is in it; *number_p: the newest that is. */
 base_status train_server_read(struct train_server *server, uint64_t number, float *weights,
                               uint64_t *number_p);

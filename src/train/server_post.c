@@ -18,7 +18,7 @@ static const double PATIENCE = 600;
 struct train_inbox {
     struct comm_task task;
     union {
-        struct train_call_body body;
+        struct train_ps_body body;
         struct train_outline outline;
         struct train_log_entry entry;
     } at;
@@ -30,7 +30,7 @@ struct train_outbox {
     struct train_outbox *next;
     struct comm_task head, floats;
     union {
-        struct train_call_body body;
+        struct train_ps_body body;
         struct train_log_entry entry;
     } at;
     float *copy; /* of the slice, where one is sent */
@@ -66,13 +66,13 @@ static struct train_outbox *find_outbox(struct train_server *v)
     return o;
 }
 
-void train_server_send(struct train_server *v, int to, enum train_call call, const void *bytes,
+void train_server_send(struct train_server *v, int to, enum train_ps_call call, const void *bytes,
                        size_t count)
 {
     struct train_outbox *o = find_outbox(v);
 
     memcpy(&o->at, bytes, count);
-    comm_engine_send(v->engine, to, call == TRAIN_CALL_ANSWER ? COMM_BACKWARD : COMM_CALLS,
+    comm_engine_send(v->engine, to, call == TRAIN_PS_ANSWER ? COMM_BACKWARD : COMM_CALLS,
                      (uint32_t)call, &o->at, count, &o->head);
 }
 
@@ -85,11 +85,11 @@ void train_server_send_weights(struct train_server *v, int to)
     if (o->copy == NULL)
         o->copy = base_calloc(slice->count > 0 ? slice->count : 1, sizeof *o->copy);
     memcpy(o->copy, slice->weights, slice->count * sizeof *o->copy);
-    o->at.body = (struct train_call_body){.rank = v->rank, .number = v->applied};
+    o->at.body = (struct train_ps_body){.rank = v->rank, .number = v->applied};
     o->sends_floats = true;
-    comm_engine_send(v->engine, to, COMM_BACKWARD, TRAIN_CALL_WEIGHTS, &o->at.body,
-                     sizeof o->at.body, &o->head);
-    comm_engine_send(v->engine, to, COMM_BACKWARD, TRAIN_CALL_FLOATS, o->copy,
+    comm_engine_send(v->engine, to, COMM_BACKWARD, TRAIN_PS_WEIGHTS, &o->at.body, sizeof o->at.body,
+                     &o->head);
+    comm_engine_send(v->engine, to, COMM_BACKWARD, TRAIN_PS_FLOATS, o->copy,
                      slice->count * sizeof *o->copy, &o->floats);
 }
 
@@ -112,7 +112,7 @@ static void expect(struct train_server *v, int rank)
     }
     for (int i = 0; i < in->slice; i++)
         to += v->slices[i].count;
-    comm_engine_receive(v->engine, rank, COMM_CALLS, TRAIN_CALL_FLOATS, to,
+    comm_engine_receive(v->engine, rank, COMM_CALLS, TRAIN_PS_FLOATS, to,
                         v->slices[in->slice].count * sizeof *to, &in->task);
 }
 
@@ -133,20 +133,20 @@ static bool is_entry(const struct train_server *v, const struct train_log_entry 
     return true;
 }
 
-static base_status take_body(struct train_server *v, int rank, enum train_call call,
-                             const struct train_call_body *body)
+static base_status take_body(struct train_server *v, int rank, enum train_ps_call call,
+                             const struct train_ps_body *body)
 {
     bool leads = v->rank == 0;
 
-    if (call == TRAIN_CALL_BYE && body->rank == rank)
+    if (call == TRAIN_PS_BYE && body->rank == rank)
         v->inboxes[rank].bye = true;
-    else if (call == TRAIN_CALL_PULL && body->rank == rank)
+    else if (call == TRAIN_PS_PULL && body->rank == rank)
         train_server_take_pull(v, rank, body->number);
-    else if (call == TRAIN_CALL_ASK && body->rank == rank && leads)
+    else if (call == TRAIN_PS_ASK && body->rank == rank && leads)
         train_server_take_ask(v, rank);
-    else if (call == TRAIN_CALL_GOT && body->rank >= 0 && body->rank < v->size && leads)
+    else if (call == TRAIN_PS_GOT && body->rank >= 0 && body->rank < v->size && leads)
         train_server_take_got(v, body->rank);
-    else if (call == TRAIN_CALL_HAVE && leads)
+    else if (call == TRAIN_PS_HAVE && leads)
         train_server_take_have(v, body->number);
     else
         return wrong(v, rank, "a message that makes no sense");
@@ -159,17 +159,17 @@ static base_status take(struct train_server *v, int rank)
     base_status st = BASE_OK;
     struct train_inbox *in = &v->inboxes[rank];
     const struct comm_request *r = &in->task.request;
-    enum train_call call = (enum train_call)r->tag;
+    enum train_ps_call call = (enum train_ps_call)r->tag;
 
     if (in->slice >= 0) {
         in->slice++;
-    } else if (call == TRAIN_CALL_PUSH) {
+    } else if (call == TRAIN_PS_PUSH) {
         if (r->count != sizeof in->at.outline || in->at.outline.rank != rank ||
             in->at.outline.block.count < 0)
             TRY(wrong(v, rank, "a push that is none"));
         v->outlines[rank] = in->at.outline;
         in->slice = 0;
-    } else if (call == TRAIN_CALL_ENTRY) {
+    } else if (call == TRAIN_PS_ENTRY) {
         if (rank != 0 || !is_entry(v, &in->at.entry, r->count))
             TRY(wrong(v, rank, "an entry that is none"));
         train_server_take_entry(v, &in->at.entry);
@@ -281,7 +281,7 @@ void train_server_abandon(struct train_server *v)
     join(v);
 }
 
-base_status train_server_wait_answer(struct train_server *v, struct train_call_body *answer)
+base_status train_server_wait_answer(struct train_server *v, struct train_ps_body *answer)
 {
     double deadline = base_now() + PATIENCE;
     base_status st = BASE_OK;

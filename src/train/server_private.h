@@ -21,8 +21,8 @@ void train_server_take_pull(struct train_server *server, int rank, uint64_t numb
 
 /* ---- server_post.c ---- */
 
-void train_server_send(struct train_server *server, int to, enum train_call call, const void *bytes,
-                       size_t count);
+void train_server_send(struct train_server *server, int to, enum train_ps_call call,
+                       const void *bytes, size_t count);
 /* Its own slice as it is now. */
 void train_server_send_weights(struct train_server *server, int to);
 size_t train_log_entry_bytes(const struct train_log_entry *entry);

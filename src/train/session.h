@@ -50,11 +50,14 @@ struct train_session {
     int threads;
     const struct train_task *task;
     void *work;                 /* the task's own */
-    uint32_t count[DATA_PARTS]; /* samples of each part */
-    const char *digest;         /* of the data */
-    const char *data_names;     /* digest of the names of its files, "" without such … */
-    const char *data_path;      /* … and where they are; NULL: in no place */
-    bool data_failed;           /* a sample cannot be read, and the session ends */
+    uint32_t count[DATA_PARTS]; /* samples of each part, by which the job counts epochs … */
+    uint32_t own_samples; /* … and of the training part that this worker has; the same, but where
+                           * every worker has data of its own: then `count` is the first one's */
+    uint32_t shape;       /* checksum of what a sample is and what is predicted */
+    const char *digest;   /* of the data */
+    const char *data_names; /* digest of the names of its files, "" without such … */
+    const char *data_path;  /* … and where they are; NULL: in no place */
+    bool data_failed;       /* a sample cannot be read, and the session ends */
     const struct train_strategy *strategy;
     void *options;                    /* of the strategy, as they hold now */
     void *strategy_state;             /* its own, across views */

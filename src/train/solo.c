@@ -12,7 +12,7 @@
 base_status train_solo_open(struct train_solo *solo, const struct train_session *s, bool pushes)
 {
     base_status st = BASE_OK;
-    uint32_t samples = s->count[DATA_TRAIN];
+    uint32_t samples = s->own_samples;
 
     solo->order = base_calloc(samples, sizeof *solo->order);
     solo->ids = base_calloc(samples, sizeof *solo->ids);
@@ -71,26 +71,40 @@ out:
     return st;
 }
 
-/* Of any round; the order is left in `order` and `classes`. */
+/* Of any round; the order is left in `order` and `classes`. Of data that each worker has for itself
+ * there is one block, as much of its own order as the round has of the job's. */
 static struct train_division divide(const struct train_solo *solo, struct train_session *s,
                                     const struct train_round *r)
 {
     int32_t classes = s->task->order(s, r->epoch, solo->order, solo->classes);
+    bool local = solo->split == TRAIN_SPLIT_LOCAL;
+    uint64_t own = s->own_samples, all = s->count[DATA_TRAIN]; /* equal, but for `local` */
+    uint64_t end = (uint64_t)r->cursor + train_solo_samples(s, r);
+    uint32_t from = (uint32_t)((uint64_t)r->cursor * own / all), to = (uint32_t)(end * own / all);
 
     return (struct train_division){.split = solo->split,
-                                   .blocks = r->blocks,
-                                   .samples = train_solo_samples(s, r),
-                                   .order = solo->order + r->cursor,
-                                   .classes = solo->classes + r->cursor,
+                                   .blocks = local ? 1 : r->blocks,
+                                   .samples = to - from,
+                                   .order = solo->order + from,
+                                   .classes = solo->classes + from,
                                    .class_count = classes};
 }
 
-void train_solo_divide(struct train_solo *solo, struct train_session *s)
+base_status train_solo_divide(struct train_solo *solo, struct train_session *s, bool computes)
 {
+    base_status st = BASE_OK;
+    uint32_t own;
+
     solo->division = divide(solo, s, &solo->round);
-    train_blocks_count(&solo->division, solo->counts);
+    own = computes ? solo->division.samples : 0;
+    if (solo->split == TRAIN_SPLIT_LOCAL)
+        TRY(train_team_gather(&s->team, &own, sizeof own, solo->counts));
+    else
+        train_blocks_count(&solo->division, solo->counts);
     if (!train_round_same(&solo->own.round, &solo->round) && !solo->own.late)
         solo->own.valid = false;
+out:
+    return st;
 }
 
 /* ---- changes since the round's beginning ---- */
@@ -171,13 +185,16 @@ void train_solo_accept(struct train_solo *solo, uint32_t block)
     own->block = block;
     own->samples = solo->counts[block];
     own->done = 0;
+    own->total = 0;
+    for (uint32_t b = 0; b < solo->round.blocks; b++)
+        own->total += solo->counts[b];
     own->outcome = (struct train_outcome){0};
 }
 
 /* The block's share of a batch: with it, it makes as many steps as its round has. */
 static double nominal_batch(const struct train_session *s, const struct train_own *own)
 {
-    return (double)s->plan.batch * own->samples / (double)train_solo_samples(s, &own->round);
+    return (double)s->plan.batch * own->samples / (double)own->total;
 }
 
 /* What is computed at once: no more than this worker has memory for. */
@@ -200,7 +217,8 @@ static base_status take_up(struct train_solo *solo, struct train_session *s)
                                 .count = own->samples - own->done,
                                 .batch = real_batch(s, own)};
 
-    train_blocks_ids(&division, own->block, solo->ids);
+    /* Of a worker's own data there is one block, whichever number it has. */
+    train_blocks_ids(&division, division.blocks > own->block ? own->block : 0, solo->ids);
     if (own->late)
         solo->division = divide(solo, s, &solo->round);
     return s->task->take(s, &block);
@@ -242,9 +260,7 @@ out:
  * fast as this one. */
 static void tell(struct train_session *s, const struct train_own *own, struct train_step *step)
 {
-    uint64_t all = train_solo_samples(s, &own->round);
-
-    step->batch.whole = (uint32_t)(step->batch.count * all / own->samples);
+    step->batch.whole = (uint32_t)(step->batch.count * own->total / own->samples);
     train_step_tell(s, step);
 }
 

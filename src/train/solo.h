@@ -24,6 +24,7 @@ struct train_own {
     bool late; /* its round is over, and went on without it */
     struct train_round round;
     uint32_t block, samples, done;
+    uint64_t total; /* samples of all blocks of its round */
     struct train_outcome outcome;
     float *values; /* the change of weights, then of statistics, so far */
 };
@@ -57,8 +58,10 @@ size_t train_solo_floats(const struct train_session *session);
 /* Keeps the state, and describes the round from there to step `goal`, but for its blocks. */
 base_status train_solo_begin(struct train_solo *solo, const struct train_session *session,
                              int64_t goal);
-/* The round's blocks are known: divides its samples. */
-void train_solo_divide(struct train_solo *solo, struct train_session *session);
+/* The round's blocks are known: divides its samples. Collective where each worker has its own;
+ * `computes`: this one has a block. */
+base_status train_solo_divide(struct train_solo *solo, struct train_session *session,
+                              bool computes);
 /* Samples from a round's beginning to its end. */
 uint32_t train_solo_samples(const struct train_session *session, const struct train_round *round);
 

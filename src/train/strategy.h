@@ -160,6 +160,10 @@ struct train_strategy {
     const struct train_lends *(*lends)(const void *options);
     const struct train_stages *stages; /* NULL: every worker has all layers */
 
+    /* By its options: has every worker training data of its own? Then shape and classes must be the
+     * same, and the rest may differ. NULL: all have the same data. */
+    bool (*own_data)(const void *options);
+
     /* `memory` comes as that of a worker which holds everything and has its gradients in the
      * exchange (train/memory.h): changes what is different here. NULL: nothing is. */
     void (*memory)(const struct train_memory_question *question, struct train_memory *memory);

@@ -148,8 +148,9 @@ struct train_task {
     base_status (*fit)(struct train_session *session);
 
     const struct train_sweeps *sweeps; /* in place of next, compute and undo; NULL: these */
-    /* Optional. The training samples in the order of an epoch, and the class of each (NULL: not
-     * asked for). Returns the number of classes; 1 where samples have none. */
+    /* Optional. This worker's training samples (own_samples) in the order of an epoch, and the
+     * class of each (NULL: not asked for). Returns the number of classes; 1 where samples have
+     * none. */
     int32_t (*order)(struct train_session *session, int64_t epoch, uint32_t *ids, int32_t *classes);
     /* Optional. From now on `next` serves the samples of blocks, in batches of which this worker
      * has all, until they are used up: a batch of 0 samples. A block that comes while another is

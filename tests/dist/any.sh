@@ -11,6 +11,8 @@ expect 0 "$paceline" strategies --json
 /usr/bin/python3 - <<'PY' >all
 import json
 for s in json.load(open("out"))["strategies"]:
+    if s["name"] == "rows":  # for rating models alone
+        continue
     for options in s["examples"] or [""]:
         for workers in [1] if s["alone"] else [1, 2, 3]:
             print(s["name"] + (":" + options if options else ""), workers, s["commit_unit"].split()[0].rstrip(","))

@@ -18,6 +18,17 @@ PY
 }
 once="[e['samples'] for e in r] == [960] * 3 and o['steps'] == 60 and o['epochs'] == 3"
 
+# hit PATTERN COMMAND…: the command ends well, with that on stderr. On a machine that is busy enough a worker is
+# late, and another one computes the block that was to go wrong: then once more.
+hit() {
+    for _ in 1 2 3 4 5; do
+        rm -rf runs/lost runs/wrong
+        expect 0 "${@:2}"
+        grep -qE -- "$1" err && return
+    done
+    says "$1"
+}
+
 # Every form, and each aggregator; the loss falls as in a training of one worker.
 for form in downpour downpour:split=equal downpour:split=class downpour:apart downpour:push-every=4,fetch-every=2; do
     expect 0 "$paceline" train "${job[@]}" --strategy $form --run form --json
@@ -39,37 +50,31 @@ one=("${job[@]}" --workers 1 --steps 10 --quiet)
 expect 0 "$paceline" train "${one[@]}" --strategy single --run alone
 expect 0 "$paceline" train "${one[@]}" --strategy downpour --run manager
 "$root/tests/support/equal.py" losses alone manager || fail "one worker under a manager is not one worker"
-# A round is the same whichever worker is slower.
-expect 0 "$paceline" train "${job[@]}" --strategy downpour --run again-1
-expect 0 "$paceline" train "${job[@]}" --strategy downpour --run again-2
-rounds again-1 "$once"
 
 # Killed at the phases of the second round (its first step is 21): what was done of the round before counts.
 for fault in 2:block-issued 2:update 2:block-done 1:block-issued 1:block-done 1:aggregate 1:checkpoint; do
     [ $fault = 1:checkpoint ] && step=20 || step=21
-    PACELINE_FAULT=$fault:$step expect 0 "$paceline" train "${job[@]}" --strategy downpour --run lost
-    says "worker ${fault%%:*} .*signal 9"
+    PACELINE_FAULT=$fault:$step hit "worker ${fault%%:*} .*signal 9" "$paceline" train "${job[@]}" --strategy downpour --run lost
     # The manager takes the events with it that were not yet written.
     [ ${fault%%:*} = 1 ] && want="[e['samples'] for e in r][-1] == 960 and o['steps'] == 60" || want=$once
     rounds lost "$want and o['workers'] == 2"
     rm -r runs/lost
 done
-PACELINE_FAULT=2:update:30 expect 0 "$paceline" train "${job[@]}" --strategy downpour:push-every=4 --run lost
+PACELINE_FAULT=2:update:30 hit 'worker 2 .*signal 9' "$paceline" train "${job[@]}" --strategy downpour:push-every=4 --run lost
 rounds lost "$once and o['workers'] == 2"
 rm -r runs/lost
 # Results of a round that lost a worker are kept: fewer samples are computed than in a round that begins anew.
-PACELINE_FAULT=2:block-done:21 expect 0 "$paceline" train "${job[@]}" --strategy downpour --run lost
+PACELINE_FAULT=2:block-done:21 hit 'worker 2 .*signal 9' "$paceline" train "${job[@]}" --strategy downpour --run lost
 rounds lost "$once and r[1]['blocks'] == 3 and r[2]['blocks'] == 2"
 rm -r runs/lost
 
 # What is no result of its block is refused, and another worker computes the block.
 for kind in nan size epoch block; do
     for id in 1 3; do
-        PACELINE_FAULT=$id:rubbish-$kind:21 expect 0 "$paceline" train "${job[@]}" --strategy downpour --run wrong
-        [ $id$kind = 1size ] || { # the worker beside the manager hands over memory, which has one size
-            says "worker $id sent a result .*it does not count"
-            rounds wrong "$once and r[0]['refused'] == 0 and r[2]['refused'] >= 1"
-        }
+        [ $id$kind != 1size ] || continue # the worker beside the manager hands over memory, which has one size
+        PACELINE_FAULT=$id:rubbish-$kind:21 hit "worker $id sent a result .*it does not count" \
+            "$paceline" train "${job[@]}" --strategy downpour --run wrong
+        rounds wrong "$once and r[0]['refused'] == 0 and r[2]['refused'] >= 1"
         rm -r runs/wrong
     done
 done
@@ -84,7 +89,7 @@ rm -r runs/wrong
 PACELINE_FAULT=2:update:25:STOP "$paceline" train "${job[@]}" --strategy downpour --silence 60 --run slow >out 2>err &
 agent=$!
 for _ in $(seq 1500); do grep -qs 'was stopped' err && break; sleep 0.02; done
-sleep 1
+sleep 3
 kill -CONT "$(sed -nE 's/.*worker 2 \(pid ([0-9]+)\) was stopped/\1/p' err)"
 wait $agent || fail "a worker that was stopped for a while: $(tail -n 3 err)"
 rounds slow "$once and o['workers'] == 3 and r[1]['reissued'] >= 1"
@@ -93,7 +98,7 @@ PACELINE_FAULT=2:update:25:STOP "$paceline" train "${job[@]}" --strategy downpou
     --run quorum >out 2>err &
 agent=$!
 for _ in $(seq 1500); do grep -qs 'was stopped' err && break; sleep 0.02; done
-sleep 1
+sleep 3
 kill -CONT "$(sed -nE 's/.*worker 2 \(pid ([0-9]+)\) was stopped/\1/p' err)"
 wait $agent || fail "a quorum without a worker that was stopped: $(tail -n 3 err)"
 rounds quorum "o['steps'] == 60 and len(r) == 3 and sum(e['samples'] for e in r) + 320 * (r[2]['left_out'] - r[2]['late']) == 3 * 960"
@@ -112,6 +117,37 @@ says 'paceline train --resume long'
 steps=$(/usr/bin/python3 -c "import json; print(json.load(open('runs/long/run.json'))['result']['steps'])")
 expect 0 "$paceline" train --resume long --steps $((steps + 20)) --epochs 100000 --workers 2 --json
 json "o['steps'] == $steps + 20"
+
+# Each worker has data of its own, of which only shape and classes are the same.
+/usr/bin/python3 - <<'PY'
+import os, random
+random.seed(3)
+for folder, rows, columns in ("a", 240, 3), ("b", 480, 3), ("c", 240, 4):
+    os.mkdir(folder)
+    with open(f"{folder}/rows.csv", "w") as file:
+        print(",".join(f"x{i}" for i in range(columns)) + ",kind", file=file)
+        for i in range(rows):
+            kind = i % 2
+            print(",".join(f"{random.gauss(2 * kind - 1, 1):.3f}" for _ in range(columns)) + f",{'ab'[kind]}", file=file)
+PY
+host() { # RANK FOLDER OPTION…
+    (cd "$2" && exec timeout 100 "$paceline" train --model mlp:16x1 --data rows.csv --target kind --batch 24 --epochs 6 --lr 0.1 \
+        --threads 1 --workers 1 --num-nodes 2 --rank "$1" --master-ip 127.0.0.1 --strategy downpour:split=local --run own \
+        "${@:3}" >"$work/$2.out" 2>"$work/$2.err")
+}
+both() { # FOLDER FOLDER
+    rm -f ./*.err
+    host 0 "$1" --port 0 --json &
+    for _ in $(seq 1500); do grep -qs 'listens on' "$1.err" && break; sleep 0.02; done
+    host 1 "$2" --port "$(sed -nE 's/^host 0 listens on 127.0.0.1:([0-9]+).*/\1/p' "$1.err")"
+    wait %%
+}
+both a b || fail "workers with data of their own: $(tail -n 3 a.err b.err)"
+cp a.out out
+# A fifth of the rows is kept for tests: 192 and 384 are left, in 6 epochs of the first worker's.
+json "o['epochs'] == 6 and [r['samples'] for r in o['ranks']] == [1152, 2304] and o['test']['accuracy'] > 0.9"
+both a c && fail "data of another shape is not refused"
+grep -q 'has not the same shape and classes' c.err || fail "no word about the shape: $(cat c.err)"
 
 # Settings that do not go together, and names that are unknown.
 expect 2 "$paceline" train "${job[@]}" --strategy downpour --aggregate mean --run bad

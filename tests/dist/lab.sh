@@ -200,9 +200,9 @@ says 'results.json cannot be gone on with \(--fresh forgets it\): "schema" is 2'
 
 # The labs of the program: listed, printed as files that mean the same, and all of their quick forms are trainings.
 expect 0 "$paceline" lab --list --json
-json "[l['lab'] for l in o['labs']] == ['s1', 's3', 's4', 'ten'] and all(l['about'] and l['runs'] > 0 for l in o['labs'])"
+json "[l['lab'] for l in o['labs']] == ['s0', 's1', 's3', 's4', 'ten'] and all(l['about'] and l['runs'] > 0 for l in o['labs'])"
 images=synthetic:train=256,test=32,shape=3x32x32,classes=10
-for lab in s1 s3 s4 ten; do
+for lab in s0 s1 s3 s4 ten; do
     expect 0 "$paceline" lab $lab --print
     cp out printed.json
     sed -i "s/cifar10/$images/" printed.json
@@ -210,5 +210,8 @@ for lab in s1 s3 s4 ten; do
     expect 0 "$paceline" lab printed.json --dry-run --json
     expect 0 "$paceline" lab printed.json --dry-run --quick
 done
+expect 0 "$paceline" data make ratings --users 50 --items 90 --ratings 900 -o s0-500.csv
+expect 0 "$paceline" lab s0 --quick --only '500 users' --json
+json "o['done'] == 2 and all(0 < c['figures']['rmse']['mean'] < 2 for c in o['cases'])"
 expect 0 "$paceline" lab s1 --quick --set data=$images --json
 json "o['done'] == 2 and o['cases'][1]['figures']['step_seconds']['theirs'] is None and o['plots'] == ['labs-out/s1-quick/step_seconds.svg']"

@@ -62,16 +62,24 @@ for model in bias-gd:sweeps=4 ials:k=16,sweeps=4 bmf:k=16,sweeps=6; do
     same one any
     case $model in bmf*) phases="phase-1 phase-2 phase-4 combine update checkpoint" ;;
     *) phases="phase-2" ;; esac
+    victim=3
     for phase in $phases; do
-        for victim in 1 3; do
-            PACELINE_FAULT=$victim:$phase:3 train 0 lost --model $model --workers 3
-            json "o['workers'] == 2"
-            same one lost
-            rm -r runs/lost
-        done
+        PACELINE_FAULT=$victim:$phase:3 train 0 lost --model $model --workers 3
+        json "o['workers'] == 2"
+        same one lost
+        rm -r runs/lost
+        victim=$((4 - victim)) # the last rank and rank 0 by turns
     done
     rm -rf runs
 done
+
+# A signal saves; the run goes on to the same bits.
+train 0 whole --model bmf:k=16,sweeps=3000,keep=2 --steps 400
+expect 0 bash -c "\"$paceline\" train --model bmf:k=16,sweeps=3000,keep=2 --data ratings.csv --threads 1 --quiet --run cut &
+    until [ -s runs/cut/events.jsonl ]; do sleep 0.02; done
+    kill -TERM \$!; wait \$! || [ \$? = 143 ]"
+expect 0 "$paceline" train --resume cut --steps 400 --quiet
+same whole cut
 
 # Splits; all of it for training; what the data has; ids and words.
 train 0 fold --model bias-als --split fold:2/5

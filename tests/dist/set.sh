@@ -21,7 +21,7 @@ while IFS='|' read -r setting words; do
     says "$words"
     json "o['error']['code'] == 'usage'"
 done <<'REFUSED'
-k=0|strategy local-sgd: k takes a whole number from 1
+k=-1|strategy local-sgd: k takes a whole number from 0
 k=many|strategy local-sgd: k takes a whole number, not 'many'
 warmup=3|warmup of strategy local-sgd cannot change while the job runs
 kk=3|strategy local-sgd has no option 'kk'

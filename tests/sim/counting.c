@@ -135,6 +135,7 @@ static base_status counting_open(struct train_session *s)
                                  .deviation = {1}};
     memcpy(c->info.count, sim_counting.count, sizeof c->info.count);
     memcpy(s->count, sim_counting.count, sizeof s->count);
+    s->own_samples = s->count[DATA_TRAIN];
     snprintf(c->info.digest, sizeof c->info.digest, "%064d", 7);
     s->digest = c->info.digest;
     s->data_names = c->info.names;

@@ -48,6 +48,7 @@ struct downpour {
     struct comm_region *region;    /* that this worker reads the centre from; or NULL */
     float *fetched;                /* the centre, where changes are added as they come */
     int64_t steps;                 /* of this worker in the round */
+    bool begins;                   /* no round of the view has begun */
 };
 
 /* What rank 0 tells all at the end of a round. */
@@ -107,6 +108,11 @@ static base_status downpour_check(const struct train_session *s)
     if (options->fetch_every > 0 && options->push_every == 0)
         return base_fail(BASE_ERR_USAGE, "downpour:fetch-every is for push-every alone: without it "
                                          "workers get the weights at the end of a round");
+    if (s->closed && options->split == TRAIN_SPLIT_LOCAL)
+        return base_fail(BASE_ERR_USAGE,
+                         "%s is computed from shares of one set of data; "
+                         "downpour:split=local has several",
+                         s->job->model);
     if (d->aggregator->judges && s->count[DATA_VALIDATION] == 0)
         return base_fail(BASE_ERR_USAGE,
                          "--aggregate %s judges updates by samples that no worker trains on: add "
@@ -136,7 +142,10 @@ static base_status downpour_open(struct train_session *s)
     const struct options *options = s->options;
     struct downpour *d = s->strategy_state;
     const struct train_exchange *x = &s->team.exchange;
-    struct train_rules rules = {options->quorum, options->grace, options->push_every > 0};
+    struct train_rules rules = {.quorum = options->quorum,
+                                .grace = options->grace,
+                                .fixed = options->split == TRAIN_SPLIT_LOCAL,
+                                .adds = options->push_every > 0};
     const char *name = s->job->aggregate != NULL ? s->job->aggregate : TRAIN_AGGREGATOR;
 
     TRY(train_aggregator_find(name, &d->aggregator, &d->aggregator_options));
@@ -149,6 +158,7 @@ static base_status downpour_open(struct train_session *s)
         TRY(downpour_open_centre(s));
     if (x->size > 1)
         TRY(comm_engine_begin(coll_group(x->coll)));
+    d->begins = true;
     d->solo.split = options->split;
     TRY(train_solo_open(&d->solo, s, rules.adds));
 out:
@@ -205,6 +215,8 @@ static base_status downpour_agree(struct train_session *s)
 
     TRY(train_team_gather(&s->team, &mine, sizeof mine, all));
     r->blocks = (uint32_t)(x->size - (options->apart && x->size > 1));
+    if (options->split == TRAIN_SPLIT_LOCAL)
+        r->blocks = (uint32_t)x->size; /* one apart has an empty one */
     for (int i = x->size - 1; i >= 0; i--) {
         struct train_round known = all[i].round;
 
@@ -217,6 +229,13 @@ static base_status downpour_agree(struct train_session *s)
     r->number = d->rounds;
 out:
     return st;
+}
+
+/* A round ends with its view where changes were added to what the manager had, or blocks belong to
+ * ranks. */
+static bool downpour_is_bound(const struct options *options)
+{
+    return options->push_every > 0 || options->split == TRAIN_SPLIT_LOCAL;
 }
 
 /* Weights and statistics into one row. */
@@ -235,14 +254,16 @@ static base_status downpour_begin_round(struct train_session *s, int64_t goal)
     struct downpour *d = s->strategy_state;
 
     TRY(train_solo_begin(&d->solo, s, goal));
-    if (options->push_every > 0) { /* what was added in a former view is lost with it */
-        d->solo.own.valid = false;
+    if (d->begins && downpour_is_bound(options)) {
+        d->solo.own.valid = d->solo.own.late = false;
         downpour_ledger_forget(&d->ledger);
         d->ledger.once = true;
-        downpour_fill(s, d->solo.pushed);
     }
+    d->begins = false;
+    if (options->push_every > 0)
+        downpour_fill(s, d->solo.pushed);
     TRY(downpour_agree(s));
-    train_solo_divide(&d->solo, s);
+    TRY(train_solo_divide(&d->solo, s, downpour_computes(s)));
     if (d->manager != NULL) {
         downpour_ledger_begin(&d->ledger, &d->solo.round, d->solo.counts);
         if (options->push_every > 0)
@@ -512,6 +533,11 @@ static void downpour_tell(const struct train_session *s, const struct ending *e)
                c->results, c->reissued, c->refused, c->surplus, c->late, c->left_out);
 }
 
+static bool downpour_own_data(const void *options)
+{
+    return ((const struct options *)options)->split == TRAIN_SPLIT_LOCAL;
+}
+
 static unsigned downpour_roles(const struct train_session *s, int rank)
 {
     const struct options *options = s->options;
@@ -662,6 +688,7 @@ const struct train_strategy train_strategy_downpour = {
     .defaults = &(const struct options){.quorum = 1},
     .examples = (const char *const[]){"split=equal", "apart", "quorum=0.6,grace=0.05",
                                       "push-every=2,fetch-every=3", NULL},
+    .own_data = downpour_own_data,
     .memory = downpour_memory,
     .roles = downpour_roles,
     .figures = downpour_figures,

@@ -118,7 +118,7 @@ static void ps_clip(struct train_session *s, const struct data_batch *batch)
 static base_status ps_prepare(struct train_session *s)
 {
     struct ps *p = s->strategy_state;
-    const struct train_call_body *a = &p->client.answer;
+    const struct train_ps_body *a = &p->client.answer;
     const struct train_block block = {.epoch = s->state.position.epoch,
                                       .from = (size_t)a->block.from,
                                       .count = (size_t)a->block.count,
@@ -137,7 +137,7 @@ static base_status ps_compute(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct ps *p = s->strategy_state;
-    const struct train_call_body *a = &p->client.answer;
+    const struct train_ps_body *a = &p->client.answer;
     struct train_step *step = &p->step;
 
     TRY(ps_prepare(s));
@@ -145,6 +145,7 @@ static base_status ps_compute(struct train_session *s)
     p->pushed = false;
     TRY(train_step_compute(s, step));
     p->step_number = s->team.exchange.step;
+    train_fault_stall(&s->fault, (uint64_t)p->clock);
     if (step->batch.count != a->block.count)
         TRY(base_fail(BASE_ERR_INTERNAL, "%u samples of a block of %lld", step->batch.count,
                       (long long)a->block.count));
@@ -194,7 +195,7 @@ static base_status ps_work(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct ps *p = s->strategy_state;
-    const struct train_call_body *a = &p->client.answer;
+    const struct train_ps_body *a = &p->client.answer;
 
     p->told = base_now();
     p->told_clock = s->clock;
@@ -294,7 +295,7 @@ out:
 static void ps_arrive(struct train_session *s)
 {
     struct ps *p = s->strategy_state;
-    const struct train_call_body *a = &p->client.answer;
+    const struct train_ps_body *a = &p->client.answer;
     struct train_position *at = &s->state.position;
 
     at->step = a->step;
@@ -556,6 +557,11 @@ static base_status ps_open(struct train_session *s)
     return BASE_OK;
 }
 
+static void ps_fini(void *state)
+{
+    ps_close_server(state);
+}
+
 static base_status ps_check(const void *struct_of)
 {
     const struct options *options = struct_of;
@@ -625,6 +631,7 @@ const struct train_strategy train_strategy_ps = {
     .roles = ps_roles,
     .figures = ps_figures,
     .state_size = sizeof(struct ps),
+    .fini = ps_fini,
     .open = ps_open,
     .leg = ps_leg,
 };

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "model/model.h"
@@ -55,14 +56,19 @@ static base_status network_open(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct network *n = s->work;
+    struct base_str shape = {0};
 
     TRY(train_samples_open(&n->samples, s->job));
     n->info = n->samples.info;
     memcpy(s->count, n->info->count, sizeof s->count);
+    s->own_samples = n->info->count[DATA_TRAIN];
+    train_samples_shape(&n->samples, &shape);
+    s->shape = base_crc32c(0, shape.text, strlen(shape.text));
     s->digest = n->info->digest;
     s->data_names = n->info->names;
     s->data_path = n->info->path;
 out:
+    base_str_fini(&shape);
     return st;
 }
 
@@ -408,7 +414,7 @@ static int32_t network_order(struct train_session *s, int64_t epoch, uint32_t *i
 
     data_order(n->samples.set, DATA_TRAIN, (uint64_t)s->job->seed, (uint32_t)epoch,
                s->job->balanced, ids);
-    for (uint32_t i = 0; classes != NULL && i < s->count[DATA_TRAIN]; i++)
+    for (uint32_t i = 0; classes != NULL && i < s->own_samples; i++)
         classes[i] = numbers ? 0 : data_label(n->samples.set, DATA_TRAIN, ids[i]);
     return numbers ? 1 : n->info->classes;
 }

@@ -53,8 +53,7 @@ static char *draw_strategy(void)
     const char *options = "";
 
     for (size_t i = 0; i < train_strategy_count; i++)
-        if (!train_strategy_registry[i]->alone && !train_strategy_registry[i]->sweeps &&
-            train_strategy_registry[i]->stages == NULL)
+        if (!train_strategy_registry[i]->alone && train_strategy_registry[i]->stages == NULL)
             all[count++] = train_strategy_registry[i];
     s = all[sim_random(count)];
     for (uint32_t i = 0; sim_wanted_strategy != NULL && i < count; i++)
@@ -132,7 +131,7 @@ static bool train_change(const char **name_p, char *value, size_t room)
     if (live == 0)
         return false;
     *name_p = chosen.name;
-    if (choices > 0)
+    if (choices > 0 && (chosen.kind != BASE_INT || sim_random(4) == 0))
         snprintf(value, room, "%s", base_option_choice(&chosen, sim_random(choices)));
     else
         snprintf(value, room, "%u", (uint32_t)chosen.min + sim_random(8));

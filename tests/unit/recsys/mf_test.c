@@ -166,7 +166,7 @@ static void test_many_items(void **state)
     (void)state;
     rated_init(&rated, 1, MANY, two, 2, NULL);
     fit_open(&f, "mf:k=8");
-    assert_int_equal(recsys_sweep(f.fit), BASE_OK);
+    assert_int_equal(recsys_prepare(f.fit, 0), BASE_OK);
     fit_close(&f);
     rated_fini(&rated);
     rated = kept;

@@ -42,7 +42,7 @@ static void test_settings(void **state)
     (void)state;
     expect_answer("local-sgd:k=2", "{\"k\": \"8\"}", NULL);
     expect_answer("local-sgd", "{}", NULL);
-    expect_answer("local-sgd", "{\"k\": \"0\"}", "k takes a whole number");
+    expect_answer("local-sgd", "{\"k\": \"-1\"}", "k takes a whole number");
     expect_answer("local-sgd", "{\"k\": \"8\", \"slots\": \"on\"}", "cannot change");
     expect_answer("local-sgd", "{\"kk\": \"8\"}", "has no option 'kk'");
     expect_answer("auto", "{\"k\": \"8\"}", "strategy ddp has no option 'k'");

@@ -9,7 +9,7 @@
 
 /* A block is late when it takes this many times as long as the median of its peers. What is less
  * than NOISE seconds beyond the median is no delay: processes of a busy machine wait that long. */
-static const double LATE = 2, NOISE = 0.2;
+static const double LATE = 2, NOISE = 1;
 enum {
     REFUSALS = 3, /* of one block; then it is not the worker that is wrong */
     MOST_LATE = 1024,
@@ -307,10 +307,18 @@ enum train_receipt downpour_ledger_receive(struct downpour_ledger *l, uint32_t w
     return TRAIN_RECEIPT_COUNTS;
 }
 
+void downpour_ledger_drop(struct downpour_ledger *l, uint32_t block)
+{
+    l->counts.left_out++;
+    l->filled--;
+    l->samples -= l->blocks[block].samples;
+    l->blocks[block].samples = 0;
+}
+
 bool downpour_ledger_complete(struct downpour_ledger *l, double share, double grace, double now)
 {
     if (l->in == l->filled)
-        return true;
+        return l->in > 0;
     if (l->in == 0 || l->in < share * l->filled - 1e-9)
         return false;
     if (l->quorum_since < 0)
@@ -320,6 +328,8 @@ bool downpour_ledger_complete(struct downpour_ledger *l, double share, double gr
 
 bool downpour_ledger_hopeless(const struct downpour_ledger *l)
 {
+    if (l->filled == 0)
+        return true;
     for (uint32_t b = 0; b < l->round.blocks; b++)
         if (!l->blocks[b].in && l->blocks[b].refusals >= REFUSALS)
             return true;

@@ -109,10 +109,14 @@ enum train_receipt downpour_ledger_receive(struct downpour_ledger *ledger, uint3
  * several the round is hopeless. */
 void downpour_ledger_blame(struct downpour_ledger *ledger, uint32_t block, uint32_t worker);
 
+/* No worker can compute the block: the round goes on without it. */
+void downpour_ledger_drop(struct downpour_ledger *ledger, uint32_t block);
+
 /* Are `share` of the blocks in, and then `grace` seconds over, or all? */
 bool downpour_ledger_complete(struct downpour_ledger *ledger, double share, double grace,
                               double now);
-/* Has a block been refused so often that no worker seems able to compute it? */
+/* Has a block been refused so often that no worker seems able to compute it, or were all dropped?
+ */
 bool downpour_ledger_hopeless(const struct downpour_ledger *ledger);
 /* Does what a worker has under way for that round and block count if it comes later? */
 bool downpour_ledger_wants(const struct downpour_ledger *ledger, uint32_t block);
