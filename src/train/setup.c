@@ -140,7 +140,7 @@ struct train_holds *train_session_places(const struct train_session *s)
     struct train_placing placing = {.options = s->options, .size = size, .graph = s->state.graph};
 
     train_state_sizes(&s->state, placing.floats);
-    if (s->task->sweeps != NULL)
+    if (s->task->sweeps != NULL && s->task->sweeps->rotation != NULL)
         placing.stays = s->task->sweeps->rotation->stays(s);
     for (int rank = 0; rank < size; rank++)
         train_strategy_place(s->strategy, &placing, rank, &places[rank]);

@@ -45,7 +45,8 @@ static const char WHOLE_WIRE[] = "k=auto,base=2,wire=fp32";
 /* A round that goes on without a block leaves its samples out; this one waits for all. */
 static const char PATIENT_QUORUM[] = "quorum=0.6,grace=1000000";
 
-/* Not one with stages: it computes layers itself, and the model that counts has none to compute. */
+/* Neither one with stages, which computes layers itself (the model that counts has none), nor
+ * rotate: the rows of the model that sweeps do not travel. */
 static char *draw_strategy(void)
 {
     const struct train_strategy *all[64] = {0}, *s;
@@ -53,7 +54,8 @@ static char *draw_strategy(void)
     const char *options = "";
 
     for (size_t i = 0; i < train_strategy_count; i++)
-        if (!train_strategy_registry[i]->alone && train_strategy_registry[i]->stages == NULL)
+        if (!train_strategy_registry[i]->alone && train_strategy_registry[i]->stages == NULL &&
+            strcmp(train_strategy_registry[i]->name, "rotate") != 0)
             all[count++] = train_strategy_registry[i];
     s = all[sim_random(count)];
     for (uint32_t i = 0; sim_wanted_strategy != NULL && i < count; i++)
