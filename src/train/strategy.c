@@ -83,16 +83,21 @@ base_status train_strategy_serves(const struct train_strategy *strategy, int wor
                      strategy->name, workers);
 }
 
+bool train_strategy_fits(const struct train_strategy *strategy, const struct train_task *task)
+{
+    return strategy->sweeps == (task->sweeps != NULL);
+}
+
 base_status train_strategy_trains(const struct train_strategy *strategy,
                                   const struct train_task *task)
 {
     base_status st = BASE_OK;
     struct base_str names = {0};
 
-    if (strategy->sweeps == (task->sweeps != NULL))
+    if (train_strategy_fits(strategy, task))
         return BASE_OK;
     for (size_t i = 0; i < train_strategy_count; i++)
-        if (train_strategy_registry[i]->sweeps == (task->sweeps != NULL))
+        if (train_strategy_fits(train_strategy_registry[i], task))
             base_str_add(&names, "%s%s", names.length > 0 ? ", " : "",
                          train_strategy_registry[i]->name);
     st = base_fail(BASE_ERR_USAGE, "strategy %s does not serve %s; these do: %s", strategy->name,

@@ -224,6 +224,8 @@ base_status train_strategy_serves(const struct train_strategy *strategy, int wor
 /* An error where settings of the job do not go with a strategy that has stages. */
 base_status train_strategy_suits(const struct train_strategy *strategy, const void *options,
                                  const struct train_job *job);
+/* Does it train this task? */
+bool train_strategy_fits(const struct train_strategy *strategy, const struct train_task *task);
 /* An error where it does not serve the task, with those that do. */
 base_status train_strategy_trains(const struct train_strategy *strategy,
                                   const struct train_task *task);

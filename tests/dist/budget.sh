@@ -6,13 +6,13 @@ source "$(dirname "$0")/../support/dist.bash"
 deep=(--model mlp:512x12 --data synthetic:train=256,test=32 --batch 64 --threads 1 --quiet)
 wide=(--model vgg11 --data synthetic:shape=3x32x32,train=512,test=32 --batch 256 --threads 1 --quiet)
 
-# Every strategy of the registry that trains networks (a sweep is a rating model's): the estimate is between nine
+# Every strategy of the registry that trains networks: the estimate is between nine
 # tenths and five quarters of the peak.
 expect 0 "$paceline" strategies --json
 for strategy in $(/usr/bin/python3 -c "
 import json, sys
 print(*(s['name'] for s in json.load(open('out'))['strategies']
-        if not s['alone'] and not s['commit_unit'].startswith('sweep')))"); do
+        if not s['alone'] and 'network' in s['tasks']))"); do
     for workers in 1 2 3; do
         expect 0 "$paceline" train "${deep[@]}" --steps 3 --strategy "$strategy" --workers $workers --json
         json "0.9 < o['memory']['resident_bytes'] / o['peak_memory_bytes'] < 1.25"

@@ -7,7 +7,7 @@ source "$(dirname "$0")/../support/dist.bash"
 expect 0 "$paceline" strategies --json
 strategies=$(/usr/bin/python3 -c "
 import json
-print(*(s['name'] for s in json.load(open('out'))['strategies'] if not s['alone']))")
+print(*(s['name'] for s in json.load(open('out'))['strategies'] if not s['alone'] and 'network' in s['tasks']))")
 divides=$(/usr/bin/python3 -c "
 import json
 print(*(s['name'] for s in json.load(open('out'))['strategies'] if s['commit_unit'].startswith('checkpoint')))")

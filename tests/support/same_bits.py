@@ -78,7 +78,7 @@ class Case:
 
 def strategies(program):
     listed = subprocess.run([program, "strategies", "--json"], check=True, capture_output=True)
-    return [s["name"] for s in json.loads(listed.stdout)["strategies"] if not s["alone"]]
+    return [s["name"] for s in json.loads(listed.stdout)["strategies"] if not s["alone"] and "network" in s["tasks"]]
 
 
 def placements():

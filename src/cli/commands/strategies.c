@@ -31,6 +31,16 @@ static json_t *cmd_strategies_options_of(const struct base_option *options, cons
     return list;
 }
 
+static json_t *cmd_strategies_tasks_of(const struct train_strategy *strategy)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < train_task_count; i++)
+        if (train_strategy_fits(strategy, train_task_registry[i]))
+            json_array_append_new(list, json_string(train_task_registry[i]->name));
+    return list;
+}
+
 /* Texts of options that are worth a try; tests run all of them. */
 static json_t *cmd_strategies_examples_of(const char *const *examples)
 {
@@ -71,11 +81,12 @@ static base_status cmd_strategies_print_json(void)
     for (size_t i = 0; i < train_strategy_count; i++) {
         const struct train_strategy *s = train_strategy_registry[i];
 
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:o, s:o}", "name", s->name,
-                                              "help", s->help, "commit_unit", s->commit_unit,
-                                              "alone", s->alone, "options",
-                                              cmd_strategies_options_of(s->options, s->defaults),
-                                              "examples", cmd_strategies_examples_of(s->examples)));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:s, s:b, s:o, s:o, s:o}", "name", s->name,
+                                        "help", s->help, "commit_unit", s->commit_unit, "alone",
+                                        s->alone, "tasks", cmd_strategies_tasks_of(s), "options",
+                                        cmd_strategies_options_of(s->options, s->defaults),
+                                        "examples", cmd_strategies_examples_of(s->examples)));
     }
     object = json_pack("{s:i, s:o, s:{s:o, s:o}, s:o}", "schema", 1, "strategies", list, TRAIN_AUTO,
                        "one", cmd_strategies_choice_json(false), "several",
