@@ -1,4 +1,4 @@
-/* covers: src/train/call.c */
+/* covers: src/train/strategies/downpour/call.c */
 /* SPDX-License-Identifier: MIT
  *
  * What a worker says to the manager of `downpour`, and what it hears. What is accepted must survive
@@ -7,19 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/call.h"
+#include "train/strategies/downpour/call.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
-    struct train_call call, call_again;
+    struct downpour_call call, call_again;
     struct train_answer answer, answer_again;
-    uint8_t said[TRAIN_CALL_BYTES], again[TRAIN_CALL_BYTES];
+    uint8_t said[DOWNPOUR_CALL_BYTES], again[DOWNPOUR_CALL_BYTES];
 
-    if (train_call_decode(bytes, count, &call) == BASE_OK) {
-        train_call_encode(&call, said);
+    if (downpour_call_decode(bytes, count, &call) == BASE_OK) {
+        downpour_call_encode(&call, said);
         if (memcmp(said, bytes, sizeof said) != 0 ||
-            train_call_decode(said, sizeof said, &call_again) != BASE_OK ||
-            !train_round_same(&call.round, &call_again.round))
+            downpour_call_decode(said, sizeof said, &call_again) != BASE_OK ||
+            !downpour_round_same(&call.round, &call_again.round))
             abort();
     }
     if (train_answer_decode(bytes, count, &answer) == BASE_OK) {

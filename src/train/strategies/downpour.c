@@ -22,10 +22,10 @@
 #include "comm/engine.h"
 #include "comm/region.h"
 #include "comm/transport.h"
-#include "train/line.h"
-#include "train/manager.h"
 #include "train/memory.h"
-#include "train/solo.h"
+#include "train/strategies/downpour/line.h"
+#include "train/strategies/downpour/manager.h"
+#include "train/strategies/downpour/solo.h"
 
 struct options {
     enum train_split split;
@@ -37,18 +37,18 @@ struct options {
 struct downpour {
     /* Across views. */
     struct downpour_ledger ledger; /* rank 0's */
-    struct train_solo solo;
+    struct downpour_solo solo;
     int64_t rounds; /* that were committed, as far as this worker knows */
 
     /* Of a view. */
     const struct train_aggregator *aggregator;
     void *aggregator_options;
-    struct train_manager *manager; /* rank 0's */
-    struct train_line line;        /* the others' */
-    struct comm_region *region;    /* that this worker reads the centre from; or NULL */
-    float *fetched;                /* the centre, where changes are added as they come */
-    int64_t steps;                 /* of this worker in the round */
-    bool begins;                   /* no round of the view has begun */
+    struct downpour_manager *manager; /* rank 0's */
+    struct downpour_line line;        /* the others' */
+    struct comm_region *region;       /* that this worker reads the centre from; or NULL */
+    float *fetched;                   /* the centre, where changes are added as they come */
+    int64_t steps;                    /* of this worker in the round */
+    bool begins;                      /* no round of the view has begun */
 };
 
 /* What rank 0 tells all at the end of a round. */
@@ -108,7 +108,7 @@ static base_status downpour_check(const struct train_session *s)
     if (options->fetch_every > 0 && options->push_every == 0)
         return base_fail(BASE_ERR_USAGE, "downpour:fetch-every is for push-every alone: without it "
                                          "workers get the weights at the end of a round");
-    if (s->closed && options->split == TRAIN_SPLIT_LOCAL)
+    if (s->closed && options->split == DOWNPOUR_SPLIT_LOCAL)
         return base_fail(BASE_ERR_USAGE,
                          "%s is computed from shares of one set of data; "
                          "downpour:split=local has several",
@@ -126,11 +126,11 @@ static base_status downpour_open_centre(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct downpour *d = s->strategy_state;
-    size_t floats = train_solo_floats(s);
+    size_t floats = downpour_solo_floats(s);
 
     TRY(base_tensor(floats, sizeof(float), "the fetched weights", &d->fetched));
     if (d->manager == NULL && (comm_group_can(s->team.group, 0) & COMM_CAN_SHARE) != 0)
-        TRY(comm_region_open(s->team.group, TRAIN_MANAGER_REGION, floats * sizeof(float),
+        TRY(comm_region_open(s->team.group, DOWNPOUR_MANAGER_REGION, floats * sizeof(float),
                              &d->region));
 out:
     return st;
@@ -144,23 +144,24 @@ static base_status downpour_open(struct train_session *s)
     const struct train_exchange *x = &s->team.exchange;
     struct train_rules rules = {.quorum = options->quorum,
                                 .grace = options->grace,
-                                .fixed = options->split == TRAIN_SPLIT_LOCAL,
+                                .fixed = options->split == DOWNPOUR_SPLIT_LOCAL,
                                 .adds = options->push_every > 0};
     const char *name = s->job->aggregate != NULL ? s->job->aggregate : TRAIN_AGGREGATOR;
 
     TRY(train_aggregator_find(name, &d->aggregator, &d->aggregator_options));
     TRY(downpour_check(s));
     if (x->rank == 0)
-        TRY(train_manager_open(&s->team, &d->ledger, &rules, train_solo_floats(s), &d->manager));
+        TRY(downpour_manager_open(&s->team, &d->ledger, &rules, downpour_solo_floats(s),
+                                  &d->manager));
     else
-        train_line_open(&d->line, &s->team);
+        downpour_line_open(&d->line, &s->team);
     if (rules.adds)
         TRY(downpour_open_centre(s));
     if (x->size > 1)
         TRY(comm_engine_begin(coll_group(x->coll)));
     d->begins = true;
     d->solo.split = options->split;
-    TRY(train_solo_open(&d->solo, s, rules.adds));
+    TRY(downpour_solo_open(&d->solo, s, rules.adds));
 out:
     return st;
 }
@@ -171,13 +172,13 @@ static void downpour_close(struct train_session *s)
 
     if (s->team.group != NULL) /* first: until then the engine may write to what goes */
         base_ignore(comm_engine_end(s->team.group)); /* says what ended the group: known */
-    train_manager_close(d->manager);
+    downpour_manager_close(d->manager);
     base_free(d->aggregator_options);
     comm_region_close(d->region);
     base_free(d->fetched);
     d->region = NULL;
     d->fetched = NULL;
-    train_solo_close(&d->solo);
+    downpour_solo_close(&d->solo);
     d->manager = NULL;
     d->aggregator_options = NULL;
 }
@@ -187,14 +188,14 @@ static void downpour_fini(void *state)
     struct downpour *d = state;
 
     downpour_ledger_fini(&d->ledger);
-    train_solo_fini(&d->solo);
+    downpour_solo_fini(&d->solo);
 }
 
 /* ---- a round begins ---- */
 
 /* What each worker knows of a round that may be this one. */
 struct offer {
-    struct train_round round;
+    struct downpour_round round;
     bool knows;
     int64_t rounds;
 };
@@ -205,7 +206,7 @@ static base_status downpour_agree(struct train_session *s)
     base_status st = BASE_OK;
     const struct options *options = s->options;
     struct downpour *d = s->strategy_state;
-    struct train_round *r = &d->solo.round;
+    struct downpour_round *r = &d->solo.round;
     const struct train_exchange *x = &s->team.exchange;
     bool keeps = x->rank == 0 && d->ledger.blocks != NULL;
     struct offer mine = {.round = keeps ? d->ledger.round : d->solo.own.round,
@@ -215,15 +216,15 @@ static base_status downpour_agree(struct train_session *s)
 
     TRY(train_team_gather(&s->team, &mine, sizeof mine, all));
     r->blocks = (uint32_t)(x->size - (options->apart && x->size > 1));
-    if (options->split == TRAIN_SPLIT_LOCAL)
+    if (options->split == DOWNPOUR_SPLIT_LOCAL)
         r->blocks = (uint32_t)x->size; /* one apart has an empty one */
     for (int i = x->size - 1; i >= 0; i--) {
-        struct train_round known = all[i].round;
+        struct downpour_round known = all[i].round;
 
         d->rounds = all[i].rounds > d->rounds ? all[i].rounds : d->rounds;
         known.blocks = r->blocks;
         if (all[i].knows && all[i].round.blocks > 0 && all[i].round.blocks <= COMM_MAX_WORKERS &&
-            train_round_same(&known, r))
+            downpour_round_same(&known, r))
             r->blocks = all[i].round.blocks;
     }
     r->number = d->rounds;
@@ -235,7 +236,7 @@ out:
  * ranks. */
 static bool downpour_is_bound(const struct options *options)
 {
-    return options->push_every > 0 || options->split == TRAIN_SPLIT_LOCAL;
+    return options->push_every > 0 || options->split == DOWNPOUR_SPLIT_LOCAL;
 }
 
 /* Weights and statistics into one row. */
@@ -253,7 +254,7 @@ static base_status downpour_begin_round(struct train_session *s, int64_t goal)
     const struct options *options = s->options;
     struct downpour *d = s->strategy_state;
 
-    TRY(train_solo_begin(&d->solo, s, goal));
+    TRY(downpour_solo_begin(&d->solo, s, goal));
     if (d->begins && downpour_is_bound(options)) {
         d->solo.own.valid = d->solo.own.late = false;
         downpour_ledger_forget(&d->ledger);
@@ -263,12 +264,12 @@ static base_status downpour_begin_round(struct train_session *s, int64_t goal)
     if (options->push_every > 0)
         downpour_fill(s, d->solo.pushed);
     TRY(downpour_agree(s));
-    TRY(train_solo_divide(&d->solo, s, downpour_computes(s)));
+    TRY(downpour_solo_divide(&d->solo, s, downpour_computes(s)));
     if (d->manager != NULL) {
         downpour_ledger_begin(&d->ledger, &d->solo.round, d->solo.counts);
         if (options->push_every > 0)
-            downpour_fill(s, train_manager_centre(d->manager));
-        TRY(train_manager_begin(d->manager, downpour_computes(s)));
+            downpour_fill(s, downpour_manager_centre(d->manager));
+        TRY(downpour_manager_begin(d->manager, downpour_computes(s)));
     }
 out:
     return st;
@@ -277,11 +278,11 @@ out:
 /* ---- the talk ---- */
 
 /* For tests: what a worker that is wrong would send. */
-static size_t downpour_spoil(struct train_session *s, struct train_call *call)
+static size_t downpour_spoil(struct train_session *s, struct downpour_call *call)
 {
     struct downpour *d = s->strategy_state;
     int64_t step = d->solo.round.step + 1;
-    size_t floats = train_solo_floats(s);
+    size_t floats = downpour_solo_floats(s);
 
     if (train_fault_hits(&s->fault, "rubbish-nan", step))
         d->solo.own.values[floats / 2] = NAN;
@@ -293,27 +294,28 @@ static size_t downpour_spoil(struct train_session *s, struct train_call *call)
 }
 
 /* Says what this worker has, and hears what it is to do. */
-static base_status downpour_call(struct train_session *s, enum train_call_kind kind,
+static base_status downpour_call(struct train_session *s, enum downpour_call_kind kind,
                                  struct train_answer *answer_p)
 {
     base_status st = BASE_OK;
     struct downpour *d = s->strategy_state;
     struct train_own *own = &d->solo.own;
-    bool result = kind == TRAIN_CALL_RESULT;
-    struct train_call call = {
+    bool result = kind == DOWNPOUR_CALL_RESULT;
+    struct downpour_call call = {
         .kind = kind,
         .block = own->block,
-        .round = kind == TRAIN_CALL_ASK || kind == TRAIN_CALL_BYE ? d->solo.round : own->round,
+        .round =
+            kind == DOWNPOUR_CALL_ASK || kind == DOWNPOUR_CALL_BYE ? d->solo.round : own->round,
         .outcome = own->outcome,
     };
     enum train_category was = train_clock_enter(&s->clock, TRAIN_WAIT);
-    float **values = kind == TRAIN_CALL_FETCH ? &d->fetched : &own->values;
-    size_t floats = result ? downpour_spoil(s, &call) : train_solo_floats(s);
+    float **values = kind == DOWNPOUR_CALL_FETCH ? &d->fetched : &own->values;
+    size_t floats = result ? downpour_spoil(s, &call) : downpour_solo_floats(s);
 
     if (d->manager != NULL)
-        TRY(train_manager_call(d->manager, &call, values, answer_p));
+        TRY(downpour_manager_call(d->manager, &call, values, answer_p));
     else
-        TRY(train_line_call(&d->line, &call, own->values, floats, answer_p));
+        TRY(downpour_line_call(&d->line, &call, own->values, floats, answer_p));
     if (result && own->values == NULL) /* the ledger has it */
         own->valid = false;
     train_clock_enter(&s->clock, was);
@@ -327,8 +329,8 @@ static base_status downpour_push(struct train_session *s, struct train_answer *a
     base_status st = BASE_OK;
     struct downpour *d = s->strategy_state;
 
-    TRY(train_solo_measure(&d->solo, s));
-    TRY(downpour_call(s, TRAIN_CALL_PUSH, answer_p));
+    TRY(downpour_solo_measure(&d->solo, s));
+    TRY(downpour_call(s, DOWNPOUR_CALL_PUSH, answer_p));
     downpour_fill(s, d->solo.pushed);
 out:
     return st;
@@ -339,20 +341,20 @@ static base_status downpour_fetch(struct train_session *s, struct train_answer *
 {
     base_status st = BASE_OK;
     struct downpour *d = s->strategy_state;
-    size_t floats = train_solo_floats(s);
+    size_t floats = downpour_solo_floats(s);
     uint64_t version = 0;
 
     if (d->region != NULL) {
         TRY(comm_region_read(d->region, 0, floats * sizeof(float), d->fetched,
-                             base_now() + TRAIN_MANAGER_PATIENCE, &version));
+                             base_now() + DOWNPOUR_MANAGER_PATIENCE, &version));
     } else {
-        TRY(downpour_call(s, TRAIN_CALL_FETCH, answer_p));
+        TRY(downpour_call(s, DOWNPOUR_CALL_FETCH, answer_p));
         if (answer_p->kind == TRAIN_ANSWER_CLOSE)
             goto out;
         if (d->manager == NULL)
-            TRY(train_line_fetch(&d->line, d->fetched, floats));
+            TRY(downpour_line_fetch(&d->line, d->fetched, floats));
     }
-    train_solo_fetch(&d->solo, s, d->fetched);
+    downpour_solo_fetch(&d->solo, s, d->fetched);
 out:
     return st;
 }
@@ -366,8 +368,8 @@ static base_status downpour_look(struct train_session *s, void *context, bool *o
     struct train_answer *answer = context;
     int64_t fetch = options->fetch_every > 0 ? options->fetch_every : options->push_every;
 
-    TRY(d->manager != NULL ? train_manager_look(d->manager, over_p, context)
-                           : train_line_look(&d->line, over_p, context));
+    TRY(d->manager != NULL ? downpour_manager_look(d->manager, over_p, context)
+                           : downpour_line_look(&d->line, over_p, context));
     d->steps++;
     if (options->push_every == 0 || *over_p || d->solo.own.done == d->solo.own.samples)
         goto out; /* the last change goes with the result */
@@ -390,13 +392,13 @@ static base_status downpour_greet(struct train_session *s, bool *over_p,
 
     *over_p = false;
     if (own->valid && own->late && !own->complete)
-        TRY(train_solo_train(&d->solo, s, downpour_look, answer_p, over_p));
+        TRY(downpour_solo_train(&d->solo, s, downpour_look, answer_p, over_p));
     if (*over_p)
         goto out;
     TRY(downpour_call(s,
-                      !own->valid     ? TRAIN_CALL_ASK
-                      : own->complete ? TRAIN_CALL_RESULT
-                                      : TRAIN_CALL_CONTINUE,
+                      !own->valid     ? DOWNPOUR_CALL_ASK
+                      : own->complete ? DOWNPOUR_CALL_RESULT
+                                      : DOWNPOUR_CALL_CONTINUE,
                       answer_p));
     if (own->late && own->complete)
         own->valid = own->late = false;
@@ -417,17 +419,17 @@ static base_status downpour_work(struct train_session *s, struct train_answer *a
         if (answer_p->kind != TRAIN_ANSWER_BLOCK || answer_p->block >= d->solo.round.blocks)
             TRY(base_fail(BASE_ERR_DATA, "the manager gave block %u of %u", answer_p->block,
                           d->solo.round.blocks));
-        train_solo_accept(&d->solo, answer_p->block);
+        downpour_solo_accept(&d->solo, answer_p->block);
         if (d->fetched != NULL)
             TRY(downpour_fetch(s, answer_p));
         if (answer_p->kind == TRAIN_ANSWER_CLOSE)
             break;
         train_fault_at(&s->fault, "block-issued", d->solo.round.step + 1);
-        TRY(train_solo_train(&d->solo, s, downpour_look, answer_p, &over));
+        TRY(downpour_solo_train(&d->solo, s, downpour_look, answer_p, &over));
         if (over)
             break;
         train_fault_at(&s->fault, "block-done", d->solo.round.step + 1);
-        TRY(downpour_call(s, TRAIN_CALL_RESULT, answer_p));
+        TRY(downpour_call(s, DOWNPOUR_CALL_RESULT, answer_p));
         if (d->fetched != NULL) /* all of it is on its way */
             downpour_fill(s, d->solo.pushed);
         over = answer_p->kind == TRAIN_ANSWER_CLOSE;
@@ -440,7 +442,7 @@ static base_status downpour_say_bye(struct train_session *s)
 {
     struct train_answer none;
 
-    return downpour_call(s, TRAIN_CALL_BYE, &none);
+    return downpour_call(s, DOWNPOUR_CALL_BYE, &none);
 }
 
 /* ---- a round ends ---- */
@@ -456,7 +458,7 @@ static base_status downpour_judge(struct train_session *s, struct train_row *row
     double *score = base_calloc(s->task->score_count(s), sizeof *score);
 
     for (int i = 0; i < count; i++) {
-        train_solo_rebase(&d->solo, s, rows[i].values);
+        downpour_solo_rebase(&d->solo, s, rows[i].values);
         memset(score, 0, s->task->score_count(s) * sizeof *score);
         TRY(s->task->score(s, DATA_VALIDATION, first, score));
         rows[i].judged = train_score_mean(score, TRAIN_SCORE_LOSS);
@@ -476,12 +478,12 @@ static base_status downpour_aggregate(struct train_session *s)
     float *update = NULL;
 
     train_fault_at(&s->fault, "aggregate", d->solo.round.step + 1);
-    TRY(base_tensor(train_solo_floats(s), sizeof *update, "the round's update", &update));
+    TRY(base_tensor(downpour_solo_floats(s), sizeof *update, "the round's update", &update));
     if (d->aggregator->judges)
         TRY(downpour_judge(s, rows, count));
-    TRY(train_aggregate(d->aggregator, d->aggregator_options, rows, count, train_solo_floats(s),
+    TRY(train_aggregate(d->aggregator, d->aggregator_options, rows, count, downpour_solo_floats(s),
                         update, NULL));
-    train_solo_rebase(&d->solo, s, update);
+    downpour_solo_rebase(&d->solo, s, update);
 out:
     base_free(update);
     base_free(rows);
@@ -492,7 +494,7 @@ out:
 static void downpour_take_centre(struct train_session *s)
 {
     struct downpour *d = s->strategy_state;
-    const float *centre = train_manager_centre(d->manager);
+    const float *centre = downpour_manager_centre(d->manager);
     size_t floats = s->state.floats;
 
     train_fault_at(&s->fault, "aggregate", d->solo.round.step + 1);
@@ -510,7 +512,7 @@ static void downpour_advance(struct train_session *s, const struct ending *e)
 
     *p = d->solo.base.position;
     p->step = d->solo.round.goal;
-    p->cursor += train_solo_samples(s, &d->solo.round);
+    p->cursor += downpour_solo_samples(s, &d->solo.round);
     for (size_t i = 0; i < nn_graph_stats(s->state.graph); i++)
         s->state.tracked[i] = d->solo.base.tracked[i] + steps;
     train_step_count(s, &e->outcome, e->samples[s->team.exchange.rank]);
@@ -535,7 +537,7 @@ static void downpour_tell(const struct train_session *s, const struct ending *e)
 
 static bool downpour_own_data(const void *options)
 {
-    return ((const struct options *)options)->split == TRAIN_SPLIT_LOCAL;
+    return ((const struct options *)options)->split == DOWNPOUR_SPLIT_LOCAL;
 }
 
 static unsigned downpour_roles(const struct train_session *s, int rank)
@@ -554,7 +556,7 @@ static json_t *downpour_figures(const struct train_session *s)
     json_t *ages = json_array();
 
     if (d->manager != NULL)
-        c = train_manager_counts(d->manager);
+        c = downpour_manager_counts(d->manager);
     for (int i = 0; i < DOWNPOUR_LEDGER_AGES; i++)
         json_array_append_new(ages, json_integer(c.late_by_age[i]));
     return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "rounds", (json_int_t)c.rounds,
@@ -612,8 +614,8 @@ static base_status downpour_end_round(struct train_session *s, const struct trai
     struct ending e;
 
     if (d->manager != NULL) {
-        TRY(train_manager_end(d->manager, false));
-        downpour_describe_ending(s, train_manager_ending(d->manager), &e);
+        TRY(downpour_manager_end(d->manager, false));
+        downpour_describe_ending(s, downpour_manager_ending(d->manager), &e);
     }
     train_clock_enter(&s->clock, TRAIN_WAIT);
     TRY(train_team_broadcast(&s->team, 0, &e, sizeof e));
@@ -649,7 +651,7 @@ static base_status downpour_leg(struct train_session *s, int64_t goal)
 out:
     if (st != BASE_OK) {
         if (d->manager != NULL)
-            base_ignore(train_manager_end(d->manager, true));
+            base_ignore(downpour_manager_end(d->manager, true));
         if (st == BASE_ERR_PEER_LOST)
             train_clock_lost(&s->clock, &before);
         train_snapshot_restore(&d->solo.base, &s->state);

@@ -17,10 +17,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "nn/simd/simd.h"
-#include "train/client.h"
 #include "train/memory.h"
 #include "train/settings.h"
 #include "train/step.h"
+#include "train/strategies/ps/client.h"
 
 struct options {
     int64_t servers; /* 0: by the number of processes */
@@ -28,9 +28,9 @@ struct options {
 };
 
 struct ps {
-    struct train_server server; /* of this process, if it serves */
-    bool serves;                /* the struct above is one */
-    struct train_client client;
+    struct ps_server server; /* of this process, if it serves */
+    bool serves;             /* the struct above is one */
+    struct ps_client client;
     struct train_outline outline; /* of the newest push */
     int64_t clock;                /* of this worker's pushes in this view */
     uint64_t number;              /* of the view's newest entry, at a meeting */
@@ -70,7 +70,7 @@ static void ps_place(const struct train_placing *p, int rank, struct train_holds
         (struct train_hold){.group = TRAIN_WEIGHTS, .count = p->floats[TRAIN_WEIGHTS]};
     if (rank >= servers)
         return;
-    count = train_server_slices(p->floats[TRAIN_SLOTS], rank, servers, slices);
+    count = ps_server_slices(p->floats[TRAIN_SLOTS], rank, servers, slices);
     if (count == 2 && slices[1].from < slices[0].from) { /* ascending */
         struct train_slice own = slices[0];
 
@@ -172,7 +172,7 @@ static void ps_tell(struct train_session *s)
 {
     struct ps *p = s->strategy_state;
     struct train_finished *told = NULL;
-    int count = p->serves ? train_server_take_told(&p->server, &told, &p->staleness) : 0;
+    int count = p->serves ? ps_server_take_told(&p->server, &told, &p->staleness) : 0;
 
     for (int i = 0; i < count; i++) {
         struct train_step step = {.began = p->told,
@@ -199,22 +199,22 @@ static base_status ps_work(struct train_session *s)
 
     p->told = base_now();
     p->told_clock = s->clock;
-    TRY(train_client_ask(&p->client));
+    TRY(ps_client_ask(&p->client));
     for (;;) {
-        TRY(train_client_answer(&p->client));
+        TRY(ps_client_answer(&p->client));
         if (p->computing && a->clock == p->clock)
             s->samples += p->outline.block.count;
         p->computing = false;
         if (a->diverged)
             break;
-        TRY(train_client_pull(&p->client, a->number));
+        TRY(ps_client_pull(&p->client, a->number));
         ps_tell(s);
         if (a->over)
             break;
         TRY(ps_compute(s));
         train_fault_at(&s->fault, "combine", s->team.exchange.step);
         p->pushed = true;
-        train_client_push(&p->client, &p->outline);
+        ps_client_push(&p->client, &p->outline);
         train_fault_at(&s->fault, "update", s->team.exchange.step);
     }
 out:
@@ -265,14 +265,14 @@ static base_status ps_begin(struct train_session *s, int64_t goal)
     TRY(ps_share_left(s));
     if (x->size > 1)
         TRY(comm_engine_begin(s->team.group));
-    train_client_open(&p->client, s, servers, x->rank < servers ? &p->server : NULL);
+    ps_client_open(&p->client, s, servers, x->rank < servers ? &p->server : NULL);
     if (x->rank >= servers)
         goto out;
     p->serves = true;
-    TRY(train_server_open(&p->server, s, servers, p->number, rules, end, p->left, p->left_count));
-    train_server_count(&p->server, &p->unfinished);
+    TRY(ps_server_open(&p->server, s, servers, p->number, rules, end, p->left, p->left_count));
+    ps_server_count(&p->server, &p->unfinished);
     p->unfinished = (struct train_outcome){0};
-    TRY(train_server_start(&p->server));
+    TRY(ps_server_start(&p->server));
 out:
     return st;
 }
@@ -283,9 +283,9 @@ static base_status ps_end(struct train_session *s)
     base_status st = BASE_OK;
     struct ps *p = s->strategy_state;
 
-    TRY(train_client_leave(&p->client));
+    TRY(ps_client_leave(&p->client));
     if (p->serves)
-        TRY(train_server_finish(&p->server));
+        TRY(ps_server_finish(&p->server));
     if (s->team.exchange.size > 1)
         TRY(comm_engine_end(s->team.group));
 out:
@@ -318,7 +318,7 @@ static void ps_resolve(struct train_session *s, const struct train_progress *pro
 static void ps_close_server(struct ps *p)
 {
     if (p->serves)
-        train_server_close(&p->server);
+        ps_server_close(&p->server);
     p->serves = false;
 }
 
@@ -329,7 +329,7 @@ static void ps_fail(struct train_session *s, base_status st)
     bool alone = s->team.exchange.size == 1;
 
     if (p->serves)
-        train_server_abandon(&p->server);
+        ps_server_abandon(&p->server);
     if (!alone)
         base_ignore(comm_engine_end(s->team.group)); /* why it failed is known */
     if (st == BASE_ERR_PEER_LOST)
@@ -341,7 +341,7 @@ static void ps_fail(struct train_session *s, base_status st)
         p->computing = false;
     }
     if (p->serves)
-        train_server_land(&p->server);
+        ps_server_land(&p->server);
     if (!alone) {
         ps_claim(s, true);
         return;
@@ -443,7 +443,7 @@ static base_status ps_share_logs(struct train_session *s, const struct ps_note *
             memcpy(log, mine, count * sizeof *log);
         TRY(train_team_broadcast(&s->team, i, log, count * sizeof *log));
         if (p->dirty && p->serves && p->view == view && i != rank)
-            train_server_learn(&p->server, log, (int)count);
+            ps_server_learn(&p->server, log, (int)count);
         base_free(log);
         log = NULL;
     }
@@ -490,7 +490,7 @@ static base_status ps_reconcile(struct train_session *s)
     if (p->dirty)
         mine = (struct ps_note){.view = p->view, .serves = p->serves};
     if (p->dirty && p->serves)
-        mine.entries = train_server_known(&p->server, &known);
+        mine.entries = ps_server_known(&p->server, &known);
     TRY(train_team_gather(&s->team, &mine, sizeof mine, notes));
     for (int i = 0; i < size; i++)
         view = notes[i].view > view ? notes[i].view : view;
@@ -510,7 +510,7 @@ static base_status ps_reconcile(struct train_session *s)
     if (!p->dirty)
         goto out;
     if (p->serves)
-        train_server_land(&p->server);
+        ps_server_land(&p->server);
     ps_claim(s, p->view == view && mine.applied == applied);
 out:
     base_free(known);

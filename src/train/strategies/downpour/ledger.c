@@ -41,10 +41,10 @@ static void recall(struct downpour_ledger *l)
         l->blocks[b].holders = 0;
 }
 
-void downpour_ledger_begin(struct downpour_ledger *l, const struct train_round *round,
+void downpour_ledger_begin(struct downpour_ledger *l, const struct downpour_round *round,
                            const uint32_t *counts)
 {
-    if (l->blocks != NULL && train_round_same(&l->round, round)) {
+    if (l->blocks != NULL && downpour_round_same(&l->round, round)) {
         recall(l);
         return;
     }
@@ -150,9 +150,9 @@ int64_t downpour_ledger_issue(struct downpour_ledger *l, uint32_t worker, bool a
 }
 
 bool downpour_ledger_resume(struct downpour_ledger *l, uint32_t worker,
-                            const struct train_call *call, double now)
+                            const struct downpour_call *call, double now)
 {
-    if (!train_round_same(&l->round, &call->round) || call->block >= l->round.blocks ||
+    if (!downpour_round_same(&l->round, &call->round) || call->block >= l->round.blocks ||
         !is_free(l, call->block))
         return false;
     give_out(l, call->block, worker, now);
@@ -179,9 +179,9 @@ static base_status check_values(const float *values, size_t floats, size_t got)
     return finite ? BASE_OK : base_fail(BASE_ERR_DATA, "a result that is not finite");
 }
 
-static base_status check_block(const struct downpour_ledger *l, const struct train_call *call)
+static base_status check_block(const struct downpour_ledger *l, const struct downpour_call *call)
 {
-    if (train_round_same(&call->round, &l->round) && call->block < l->round.blocks)
+    if (downpour_round_same(&call->round, &l->round) && call->block < l->round.blocks)
         return BASE_OK;
     return base_fail(BASE_ERR_DATA,
                      "a result of epoch %" PRId64 ", block %u, which it was not given",
@@ -220,7 +220,7 @@ static struct downpour_ledger_late *find_late(struct downpour_ledger *l, int64_t
 
 static base_status check_late(const struct downpour_ledger *l,
                               const struct downpour_ledger_late *late,
-                              const struct train_call *call)
+                              const struct downpour_call *call)
 {
     if (late == NULL)
         return base_fail(BASE_ERR_DATA,
@@ -232,31 +232,31 @@ static base_status check_late(const struct downpour_ledger *l,
 }
 
 /* A block that a former round went without. */
-static enum train_receipt receive_late(struct downpour_ledger *l, uint32_t worker,
-                                       const struct train_call *call, float **values_p,
-                                       size_t floats, size_t got)
+static enum downpour_receipt receive_late(struct downpour_ledger *l, uint32_t worker,
+                                          const struct downpour_call *call, float **values_p,
+                                          size_t floats, size_t got)
 {
     struct downpour_ledger_late *late = find_late(l, call->round.number, call->block);
 
     if (check_late(l, late, call) != BASE_OK || check_values(*values_p, floats, got) != BASE_OK) {
         l->counts.refused++;
-        return TRAIN_RECEIPT_REFUSED;
+        return DOWNPOUR_RECEIPT_REFUSED;
     }
     if (late->values != NULL) {
         l->counts.surplus++;
-        return TRAIN_RECEIPT_SURPLUS;
+        return DOWNPOUR_RECEIPT_SURPLUS;
     }
     late->values = *values_p;
     late->worker = worker;
     late->outcome = call->outcome;
     *values_p = NULL;
-    return TRAIN_RECEIPT_COUNTS;
+    return DOWNPOUR_RECEIPT_COUNTS;
 }
 
-static enum train_receipt refuse(struct downpour_ledger *l)
+static enum downpour_receipt refuse(struct downpour_ledger *l)
 {
     l->counts.refused++;
-    return TRAIN_RECEIPT_REFUSED;
+    return DOWNPOUR_RECEIPT_REFUSED;
 }
 
 void downpour_ledger_blame(struct downpour_ledger *l, uint32_t block, uint32_t worker)
@@ -265,7 +265,7 @@ void downpour_ledger_blame(struct downpour_ledger *l, uint32_t block, uint32_t w
     l->blocks[block].worker = worker;
 }
 
-base_status downpour_ledger_check(struct downpour_ledger *l, const struct train_call *call,
+base_status downpour_ledger_check(struct downpour_ledger *l, const struct downpour_call *call,
                                   const float *values, size_t floats, size_t got)
 {
     base_status st = BASE_OK;
@@ -277,20 +277,20 @@ out:
     return st;
 }
 
-enum train_receipt downpour_ledger_receive(struct downpour_ledger *l, uint32_t worker,
-                                           const struct train_call *call, float **values_p,
-                                           size_t floats, size_t got, double now)
+enum downpour_receipt downpour_ledger_receive(struct downpour_ledger *l, uint32_t worker,
+                                              const struct downpour_call *call, float **values_p,
+                                              size_t floats, size_t got, double now)
 {
     struct downpour_ledger_block *b;
 
-    if (!train_round_same(&call->round, &l->round) && call->round.number < l->round.number)
+    if (!downpour_round_same(&call->round, &l->round) && call->round.number < l->round.number)
         return receive_late(l, worker, call, values_p, floats, got);
     if (check_block(l, call) != BASE_OK)
         return refuse(l);
     b = &l->blocks[call->block];
     if (b->in) {
         l->counts.surplus++;
-        return TRAIN_RECEIPT_SURPLUS;
+        return DOWNPOUR_RECEIPT_SURPLUS;
     }
     if (check_outcome(&call->outcome, b->samples) != BASE_OK ||
         check_values(*values_p, floats, got) != BASE_OK)
@@ -304,7 +304,7 @@ enum train_receipt downpour_ledger_receive(struct downpour_ledger *l, uint32_t w
     *values_p = NULL;
     l->in++;
     l->counts.results++;
-    return TRAIN_RECEIPT_COUNTS;
+    return DOWNPOUR_RECEIPT_COUNTS;
 }
 
 void downpour_ledger_drop(struct downpour_ledger *l, uint32_t block)

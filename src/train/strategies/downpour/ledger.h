@@ -9,11 +9,11 @@
  * The ledger talks to no worker and asks no clock: its callers do. It outlives views, so that what
  * came before a loss counts after it. One thread at a time.
  */
-#ifndef DOWNPOUR_LEDGER_H
-#define DOWNPOUR_LEDGER_H
+#ifndef TRAIN_STRATEGIES_DOWNPOUR_LEDGER_H
+#define TRAIN_STRATEGIES_DOWNPOUR_LEDGER_H
 
 #include "train/aggregator.h"
-#include "train/call.h"
+#include "train/strategies/downpour/call.h"
 
 enum { DOWNPOUR_LEDGER_AGES = 8 };
 
@@ -49,7 +49,7 @@ struct downpour_ledger_late {
 };
 
 struct downpour_ledger { /* zeros: of no round */
-    struct train_round round;
+    struct downpour_round round;
     struct downpour_ledger_block *blocks;
     uint32_t filled, in; /* blocks with samples; those of them that are in */
     uint64_t samples;    /* of all blocks */
@@ -66,7 +66,7 @@ void downpour_ledger_fini(struct downpour_ledger *ledger); /* accepts zeros */
 
 /* A round begins, or goes on in another view: then what came before counts, and blocks that are out
  * are free again. counts (round->blocks): samples of each block. */
-void downpour_ledger_begin(struct downpour_ledger *ledger, const struct train_round *round,
+void downpour_ledger_begin(struct downpour_ledger *ledger, const struct downpour_round *round,
                            const uint32_t *counts);
 
 /* What came of the round so far is void. */
@@ -86,24 +86,24 @@ void downpour_ledger_claim(struct downpour_ledger *ledger, uint32_t block);
 /* The worker has a part of `call->block` done, in this or a former view: the block is out with it
  * from now on, if it is free. */
 bool downpour_ledger_resume(struct downpour_ledger *ledger, uint32_t worker,
-                            const struct train_call *call, double now);
+                            const struct downpour_call *call, double now);
 /* The worker that had it does not any more: it was lost, or is given another one. */
 void downpour_ledger_release(struct downpour_ledger *ledger, uint32_t block);
 
 /* Is it a result of a block of this round, or a part of one that is to be added? */
-base_status downpour_ledger_check(struct downpour_ledger *ledger, const struct train_call *call,
+base_status downpour_ledger_check(struct downpour_ledger *ledger, const struct downpour_call *call,
                                   const float *values, size_t floats, size_t got);
 
-enum train_receipt {
-    TRAIN_RECEIPT_COUNTS,
-    TRAIN_RECEIPT_SURPLUS, /* the block is in already */
-    TRAIN_RECEIPT_REFUSED, /* it is no result of an open block: base_message says why */
+enum downpour_receipt {
+    DOWNPOUR_RECEIPT_COUNTS,
+    DOWNPOUR_RECEIPT_SURPLUS, /* the block is in already */
+    DOWNPOUR_RECEIPT_REFUSED, /* it is no result of an open block: base_message says why */
 };
 /* A result came: `floats` of them were expected, `values` has `got`. If it counts, the ledger keeps
  * *values_p, made by base_tensor, and *values_p is NULL. */
-enum train_receipt downpour_ledger_receive(struct downpour_ledger *ledger, uint32_t worker,
-                                           const struct train_call *call, float **values_p,
-                                           size_t floats, size_t got, double now);
+enum downpour_receipt downpour_ledger_receive(struct downpour_ledger *ledger, uint32_t worker,
+                                              const struct downpour_call *call, float **values_p,
+                                              size_t floats, size_t got, double now);
 
 /* What a worker sent for a block that it was given was refused: another one gets it, and after
  * several the round is hopeless. */

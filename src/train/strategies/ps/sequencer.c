@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "train/sequencer.h"
+#include "train/strategies/ps/sequencer.h"
 
 #include <stddef.h>
 
@@ -7,15 +7,15 @@
 
 const char *const train_consistency_names[] = {"bsp", "ssp", "asp", NULL};
 
-void train_sequencer_init(struct train_sequencer *q, int64_t batch, int64_t first, int64_t end,
-                          const struct train_span *done, int done_count)
+void ps_sequencer_init(struct ps_sequencer *q, int64_t batch, int64_t first, int64_t end,
+                       const struct train_span *done, int done_count)
 {
     q->batch = batch;
     q->first = first;
     q->ending = q->begun = q->shares = false;
-    train_ledger_init(&q->ledger, first, end);
+    ps_ledger_init(&q->ledger, first, end);
     for (int i = 0; i < done_count; i++)
-        train_ledger_done(&q->ledger, done[i]);
+        ps_ledger_done(&q->ledger, done[i]);
     for (int i = 0; i < q->workers; i++) {
         q->of[i].work = TRAIN_ABSENT;
         q->of[i].clock = 0;
@@ -24,12 +24,12 @@ void train_sequencer_init(struct train_sequencer *q, int64_t batch, int64_t firs
 }
 
 /* Rounds of one batch each: all of it, and nothing but it. */
-static bool takes_whole_batches(const struct train_sequencer *q)
+static bool takes_whole_batches(const struct ps_sequencer *q)
 {
     return q->rules.consistency == TRAIN_BSP && q->rules.backup == 0;
 }
 
-int64_t train_sequencer_unit(const struct train_sequencer *q)
+int64_t ps_sequencer_unit(const struct ps_sequencer *q)
 {
     int64_t block = q->batch / q->workers;
 
@@ -39,29 +39,29 @@ int64_t train_sequencer_unit(const struct train_sequencer *q)
     return q->rules.consistency == TRAIN_BSP ? block * (q->workers - q->rules.backup) : block;
 }
 
-void train_sequencer_ask(struct train_sequencer *q, int worker)
+void ps_sequencer_ask(struct ps_sequencer *q, int worker)
 {
     q->of[worker].work = TRAIN_ASKS;
 }
 
 /* The slowest of a round come too late: their samples go back. */
-static bool is_late(const struct train_sequencer *q, int worker)
+static bool is_late(const struct ps_sequencer *q, int worker)
 {
     return q->rules.consistency == TRAIN_BSP && q->of[worker].round < q->round;
 }
 
-void train_sequencer_push(struct train_sequencer *q, int worker)
+void ps_sequencer_push(struct ps_sequencer *q, int worker)
 {
     q->of[worker].work = TRAIN_PUSHED;
     if (!is_late(q, worker))
         return;
-    train_ledger_return(&q->ledger, q->of[worker].block);
+    ps_ledger_return(&q->ledger, q->of[worker].block);
     q->of[worker].work = TRAIN_ASKS;
 }
 
-void train_sequencer_end(struct train_sequencer *q)
+void ps_sequencer_end(struct ps_sequencer *q)
 {
-    int64_t top = train_ledger_top(&q->ledger), steps;
+    int64_t top = ps_ledger_top(&q->ledger), steps;
 
     if (q->ending)
         return;
@@ -73,15 +73,15 @@ void train_sequencer_end(struct train_sequencer *q)
 
 /* ---- entries ---- */
 
-static void enter(struct train_sequencer *q, int worker)
+static void enter(struct ps_sequencer *q, int worker)
 {
-    train_ledger_done(&q->ledger, q->of[worker].block);
+    ps_ledger_done(&q->ledger, q->of[worker].block);
     q->of[worker].work = TRAIN_ASKS;
     q->of[worker].clock++;
     q->of[worker].entry = q->number;
 }
 
-static int count(const struct train_sequencer *q, enum train_work work, bool of_round)
+static int count(const struct ps_sequencer *q, enum train_work work, bool of_round)
 {
     int n = 0;
 
@@ -91,16 +91,16 @@ static int count(const struct train_sequencer *q, enum train_work work, bool of_
 }
 
 /* Can a worker that asks get a block? */
-static bool has_block(const struct train_sequencer *q)
+static bool has_block(const struct ps_sequencer *q)
 {
-    struct train_ledger after = q->ledger;
+    struct ps_ledger after = q->ledger;
     struct train_span block;
 
-    return train_ledger_issue(&after, 1, &block);
+    return ps_ledger_issue(&after, 1, &block);
 }
 
 /* Enough of the round's pushes are there; or all that can be, at the end of the samples. */
-static bool round_is_full(const struct train_sequencer *q)
+static bool round_is_full(const struct ps_sequencer *q)
 {
     int pushed = count(q, TRAIN_PUSHED, true);
 
@@ -109,7 +109,7 @@ static bool round_is_full(const struct train_sequencer *q)
     return !q->shares && pushed > 0 && count(q, TRAIN_WORKS, true) == 0 && !has_block(q);
 }
 
-static int make_round(struct train_sequencer *q, int workers[COMM_MAX_WORKERS])
+static int make_round(struct ps_sequencer *q, int workers[COMM_MAX_WORKERS])
 {
     int n = 0;
 
@@ -126,7 +126,7 @@ static int make_round(struct train_sequencer *q, int workers[COMM_MAX_WORKERS])
     return n;
 }
 
-int train_sequencer_entry(struct train_sequencer *q, int workers[COMM_MAX_WORKERS])
+int ps_sequencer_entry(struct ps_sequencer *q, int workers[COMM_MAX_WORKERS])
 {
     if (q->rules.consistency == TRAIN_BSP)
         return make_round(q, workers);
@@ -143,7 +143,7 @@ int train_sequencer_entry(struct train_sequencer *q, int workers[COMM_MAX_WORKER
 /* ---- grants ---- */
 
 /* No worker may be too far ahead of this one: the lowest clock of those that are not done. */
-static int64_t lowest_clock(const struct train_sequencer *q)
+static int64_t lowest_clock(const struct ps_sequencer *q)
 {
     int64_t lowest = INT64_MAX;
 
@@ -153,7 +153,7 @@ static int64_t lowest_clock(const struct train_sequencer *q)
     return lowest;
 }
 
-static bool may_go_on(const struct train_sequencer *q, int worker)
+static bool may_go_on(const struct ps_sequencer *q, int worker)
 {
     if (q->of[worker].work != TRAIN_ASKS || q->of[worker].entry > q->durable)
         return false;
@@ -163,9 +163,9 @@ static bool may_go_on(const struct train_sequencer *q, int worker)
 }
 
 /* A round begins. After a loss there may be holes: then it is of blocks. */
-static void begin_round(struct train_sequencer *q)
+static void begin_round(struct ps_sequencer *q)
 {
-    const struct train_ledger *l = &q->ledger;
+    const struct ps_ledger *l = &q->ledger;
     int64_t left = l->end - l->low;
 
     q->begun = true;
@@ -174,10 +174,10 @@ static void begin_round(struct train_sequencer *q)
     q->whole = (struct train_span){l->low, left < q->batch ? left : q->batch};
 }
 
-static void issue_share(struct train_sequencer *q, int worker)
+static void issue_share(struct ps_sequencer *q, int worker)
 {
     uint32_t rank = (uint32_t)worker, first, samples;
-    struct train_ledger *l = &q->ledger;
+    struct ps_ledger *l = &q->ledger;
 
     data_share_of((struct data_share){rank, rank + 1, (uint32_t)q->workers},
                   (uint32_t)q->whole.count, &first, &samples);
@@ -186,22 +186,22 @@ static void issue_share(struct train_sequencer *q, int worker)
         l->issued[l->issued_count++] = q->of[worker].block;
 }
 
-static bool issue(struct train_sequencer *q, int worker)
+static bool issue(struct ps_sequencer *q, int worker)
 {
     int64_t most = q->batch / q->workers;
 
-    if (train_ledger_complete(&q->ledger))
+    if (ps_ledger_complete(&q->ledger))
         return false;
     if (!q->begun && q->rules.consistency == TRAIN_BSP)
         begin_round(q);
     q->of[worker].shared = q->begun && q->shares;
     if (!q->of[worker].shared)
-        return train_ledger_issue(&q->ledger, most > 0 ? most : 1, &q->of[worker].block);
+        return ps_ledger_issue(&q->ledger, most > 0 ? most : 1, &q->of[worker].block);
     issue_share(q, worker);
     return true;
 }
 
-enum train_grant train_sequencer_grant(struct train_sequencer *q, int *worker_p)
+enum train_grant ps_sequencer_grant(struct ps_sequencer *q, int *worker_p)
 {
     for (int i = 0; i < q->workers; i++) {
         if (!may_go_on(q, i))
@@ -212,7 +212,7 @@ enum train_grant train_sequencer_grant(struct train_sequencer *q, int *worker_p)
             q->of[i].round = q->round;
             return TRAIN_GRANT_BLOCK;
         }
-        if (train_ledger_complete(&q->ledger)) {
+        if (ps_ledger_complete(&q->ledger)) {
             q->of[i].work = TRAIN_LEFT;
             return TRAIN_GRANT_OVER;
         }

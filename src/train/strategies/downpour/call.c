@@ -2,13 +2,13 @@
  *
  * All numbers are little-endian.
  */
-#include "train/call.h"
+#include "train/strategies/downpour/call.h"
 
 #include <string.h>
 
 #include "base/cursor.h"
 
-bool train_round_same(const struct train_round *a, const struct train_round *b)
+bool downpour_round_same(const struct downpour_round *a, const struct downpour_round *b)
 {
     return a->epoch == b->epoch && a->cursor == b->cursor && a->step == b->step &&
            a->goal == b->goal && a->blocks == b->blocks && a->checksum == b->checksum;
@@ -29,9 +29,9 @@ static uint8_t *put64(uint8_t *at, int64_t value)
     return put32(at, (uint32_t)((uint64_t)value >> 32));
 }
 
-void train_call_encode(const struct train_call *call, uint8_t bytes[TRAIN_CALL_BYTES])
+void downpour_call_encode(const struct downpour_call *call, uint8_t bytes[DOWNPOUR_CALL_BYTES])
 {
-    const struct train_round *r = &call->round;
+    const struct downpour_round *r = &call->round;
     const int64_t numbers[] = {r->number,         r->epoch, r->cursor,
                                r->step,           r->goal,  call->outcome.correct,
                                call->outcome.seen};
@@ -99,12 +99,12 @@ static base_status check_length(const char *what, size_t count, size_t expected)
     return base_fail(BASE_ERR_DATA, "%s of %zu bytes and not %zu", what, count, expected);
 }
 
-base_status train_call_decode(const void *bytes, size_t count, struct train_call *call_p)
+base_status downpour_call_decode(const void *bytes, size_t count, struct downpour_call *call_p)
 {
     base_status st = BASE_OK;
     struct base_cursor c = base_cursor_of(bytes, count);
-    struct train_call call = {0};
-    struct train_round *r = &call.round;
+    struct downpour_call call = {0};
+    struct downpour_round *r = &call.round;
     int64_t *const numbers[] = {&r->number,        &r->epoch, &r->cursor,
                                 &r->step,          &r->goal,  &call.outcome.correct,
                                 &call.outcome.seen};
@@ -112,8 +112,8 @@ base_status train_call_decode(const void *bytes, size_t count, struct train_call
     int64_t loss;
 
     *call_p = call;
-    TRY(check_length("a call", count, TRAIN_CALL_BYTES));
-    TRY(get_kind(&c, "a call", TRAIN_CALL_KINDS, &kind));
+    TRY(check_length("a call", count, DOWNPOUR_CALL_BYTES));
+    TRY(get_kind(&c, "a call", DOWNPOUR_CALL_KINDS, &kind));
     TRY(base_cursor_le32(&c, &call.block));
     TRY(base_cursor_le32(&c, &r->blocks));
     TRY(base_cursor_le32(&c, &r->checksum));
@@ -121,7 +121,7 @@ base_status train_call_decode(const void *bytes, size_t count, struct train_call
         TRY(get_count(&c, numbers[i]));
     TRY(get64(&c, &loss));
     memcpy(&call.outcome.loss_sum, &loss, sizeof loss);
-    call.kind = (enum train_call_kind)kind;
+    call.kind = (enum downpour_call_kind)kind;
     *call_p = call;
 out:
     return st;

@@ -5,7 +5,7 @@
  * the round is over is told. The lock covers desks and ledger; the thread lets go of it while it
  * waits for messages.
  */
-#include "train/manager.h"
+#include "train/strategies/downpour/manager.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -39,17 +39,17 @@ struct desk {
     double waited; /* since this moment without a word from the manager */
 
     /* Of a worker in another process. */
-    uint8_t bytes[TRAIN_CALL_BYTES];
-    struct train_call call; /* whose values are on their way */
-    float *values;          /* room for them */
-    float *fetched;         /* a copy of the centre, on its way */
+    uint8_t bytes[DOWNPOUR_CALL_BYTES];
+    struct downpour_call call; /* whose values are on their way */
+    float *values;             /* room for them */
+    float *fetched;            /* a copy of the centre, on its way */
     struct comm_task fetch;
     bool values_come;
     struct comm_task heard;
     struct said said[ANSWERS];
 };
 
-struct train_manager {
+struct downpour_manager {
     struct train_team *team;
     struct downpour_ledger *ledger;
     struct train_rules rules;
@@ -76,13 +76,13 @@ struct train_manager {
     bool has_thread;
 };
 
-static uint32_t id_of(const struct train_manager *m, int rank)
+static uint32_t id_of(const struct downpour_manager *m, int rank)
 {
     return m->team->worker != NULL ? m->team->view.members[rank].id : 0;
 }
 
 /* With the lock: the round cannot go on. */
-static void fail_round(struct train_manager *m, base_status st)
+static void fail_round(struct downpour_manager *m, base_status st)
 {
     if (m->failure != BASE_OK)
         return;
@@ -101,7 +101,7 @@ static struct said *free_answer(struct desk *d)
     return NULL;
 }
 
-static void answer(struct train_manager *m, int rank, const struct train_answer *a)
+static void answer(struct downpour_manager *m, int rank, const struct train_answer *a)
 {
     struct desk *d = &m->desks[rank];
     struct said *said = free_answer(d);
@@ -122,7 +122,7 @@ static void answer(struct train_manager *m, int rank, const struct train_answer 
     }
 }
 
-static void tell_end(struct train_manager *m, int rank)
+static void tell_end(struct downpour_manager *m, int rank)
 {
     struct desk *d = &m->desks[rank];
 
@@ -135,7 +135,7 @@ static void tell_end(struct train_manager *m, int rank)
                                          (d->holds && downpour_ledger_wants(m->ledger, d->block))});
 }
 
-static void give_block(struct train_manager *m, int rank, double now)
+static void give_block(struct downpour_manager *m, int rank, double now)
 {
     struct desk *d = &m->desks[rank];
     int64_t block = m->rules.fixed
@@ -149,13 +149,13 @@ static void give_block(struct train_manager *m, int rank, double now)
         d->block = (uint32_t)block;
         answer(m, rank,
                &(struct train_answer){.kind = TRAIN_ANSWER_BLOCK, .block = (uint32_t)block});
-    } else if (rank != 0 && now > d->waited + TRAIN_MANAGER_WAITS) {
+    } else if (rank != 0 && now > d->waited + DOWNPOUR_MANAGER_WAITS) {
         answer(m, rank, &(struct train_answer){.kind = TRAIN_ANSWER_WAIT});
     }
 }
 
 /* The block that is kept for this worker since the round's beginning. */
-static void give_reserved(struct train_manager *m, int rank)
+static void give_reserved(struct downpour_manager *m, int rank)
 {
     struct desk *d = &m->desks[rank];
 
@@ -165,7 +165,7 @@ static void give_reserved(struct train_manager *m, int rank)
     answer(m, rank, &(struct train_answer){.kind = TRAIN_ANSWER_BLOCK, .block = d->block});
 }
 
-static void serve(struct train_manager *m, double now)
+static void serve(struct downpour_manager *m, double now)
 {
     for (int rank = 0; rank < m->size; rank++) {
         struct desk *d = &m->desks[rank];
@@ -179,7 +179,7 @@ static void serve(struct train_manager *m, double now)
 
 /* ---- the round's end ---- */
 
-static void end_round(struct train_manager *m, enum train_ending ending, double now)
+static void end_round(struct downpour_manager *m, enum train_ending ending, double now)
 {
     m->over = true;
     m->over_since = now;
@@ -187,7 +187,7 @@ static void end_round(struct train_manager *m, enum train_ending ending, double 
 }
 
 /* What no message tells. */
-static void look_around(struct train_manager *m, double now)
+static void look_around(struct downpour_manager *m, double now)
 {
     if (m->over)
         return;
@@ -206,14 +206,14 @@ static void look_around(struct train_manager *m, double now)
 
 /* ---- calls ---- */
 
-static void note_refusal(struct train_manager *m, int rank)
+static void note_refusal(struct downpour_manager *m, int rank)
 {
     base_free(m->refusal);
     m->refusal = base_format("worker %u sent %s", id_of(m, rank), base_message());
     base_warn("%s; it does not count", m->refusal);
 }
 
-static void publish(struct train_manager *m)
+static void publish(struct downpour_manager *m)
 {
     if (m->region != NULL)
         base_ignore(
@@ -221,7 +221,8 @@ static void publish(struct train_manager *m)
 }
 
 /* A change is in the centre at once, by its block's share of the round's samples. */
-static void add_change(struct train_manager *m, const struct train_call *call, const float *values)
+static void add_change(struct downpour_manager *m, const struct downpour_call *call,
+                       const float *values)
 {
     const struct downpour_ledger *l = m->ledger;
     float *centre = m->centre,
@@ -232,34 +233,34 @@ static void add_change(struct train_manager *m, const struct train_call *call, c
     publish(m);
 }
 
-static void book_result(struct train_manager *m, int rank, const struct train_call *call,
+static void book_result(struct downpour_manager *m, int rank, const struct downpour_call *call,
                         float **values_p, size_t got, double now)
 {
     const struct desk *d = &m->desks[rank];
-    struct train_call booked = *call;
+    struct downpour_call booked = *call;
 
     if (d->holds && !d->reserved && booked.block != d->block &&
         booked.round.number == m->ledger->round.number)
         booked.round.blocks = 0; /* it was given another one: this is of no round */
     switch (downpour_ledger_receive(m->ledger, id_of(m, rank), &booked, values_p, m->floats, got,
                                     now)) {
-    case TRAIN_RECEIPT_REFUSED:
+    case DOWNPOUR_RECEIPT_REFUSED:
         note_refusal(m, rank);
         if (d->holds && !d->reserved && m->rules.fixed)
             downpour_ledger_drop(m->ledger, d->block);
         else if (d->holds && !d->reserved)
             downpour_ledger_blame(m->ledger, d->block, id_of(m, rank));
         break;
-    case TRAIN_RECEIPT_COUNTS:
+    case DOWNPOUR_RECEIPT_COUNTS:
         if (m->centre != NULL)
             add_change(m, &booked, m->ledger->blocks[booked.block].values);
         break;
-    case TRAIN_RECEIPT_SURPLUS:
+    case DOWNPOUR_RECEIPT_SURPLUS:
         break;
     }
 }
 
-static void book_push(struct train_manager *m, int rank, const struct train_call *call,
+static void book_push(struct downpour_manager *m, int rank, const struct downpour_call *call,
                       const float *values, size_t got)
 {
     const struct desk *d = &m->desks[rank];
@@ -273,7 +274,7 @@ static void book_push(struct train_manager *m, int rank, const struct train_call
         answer(m, rank, &(struct train_answer){.kind = TRAIN_ANSWER_GO_ON});
 }
 
-static void book_fetch(struct train_manager *m, int rank)
+static void book_fetch(struct downpour_manager *m, int rank)
 {
     struct desk *d = &m->desks[rank];
     size_t bytes = m->floats * sizeof(float);
@@ -286,7 +287,7 @@ static void book_fetch(struct train_manager *m, int rank)
 }
 
 /* A worker has a part of a block done, and gets it if it is free. */
-static void book_continue(struct train_manager *m, int rank, const struct train_call *call,
+static void book_continue(struct downpour_manager *m, int rank, const struct downpour_call *call,
                           double now)
 {
     struct desk *d = &m->desks[rank];
@@ -299,25 +300,25 @@ static void book_continue(struct train_manager *m, int rank, const struct train_
     answer(m, rank, &(struct train_answer){.kind = TRAIN_ANSWER_BLOCK, .block = call->block});
 }
 
-static void book(struct train_manager *m, int rank, const struct train_call *call, float **values_p,
-                 size_t got, double now)
+static void book(struct downpour_manager *m, int rank, const struct downpour_call *call,
+                 float **values_p, size_t got, double now)
 {
     struct desk *d = &m->desks[rank];
 
     d->waited = now;
-    if (call->kind == TRAIN_CALL_PUSH)
+    if (call->kind == DOWNPOUR_CALL_PUSH)
         return book_push(m, rank, call, *values_p, got);
-    if (call->kind == TRAIN_CALL_FETCH)
+    if (call->kind == DOWNPOUR_CALL_FETCH)
         return book_fetch(m, rank);
-    if (call->kind == TRAIN_CALL_RESULT)
+    if (call->kind == DOWNPOUR_CALL_RESULT)
         book_result(m, rank, call, values_p, got, now);
-    if (call->kind == TRAIN_CALL_ASK && d->reserved && !m->over)
+    if (call->kind == DOWNPOUR_CALL_ASK && d->reserved && !m->over)
         return give_reserved(m, rank);
     if (d->holds)
         downpour_ledger_release(m->ledger, d->block);
     d->holds = d->reserved = false;
-    d->state = call->kind == TRAIN_CALL_BYE ? DESK_GONE : DESK_WAITS;
-    if (call->kind == TRAIN_CALL_CONTINUE && !m->over)
+    d->state = call->kind == DOWNPOUR_CALL_BYE ? DESK_GONE : DESK_WAITS;
+    if (call->kind == DOWNPOUR_CALL_CONTINUE && !m->over)
         book_continue(m, rank, call, now);
     look_around(m, now);
     serve(m, now);
@@ -325,14 +326,14 @@ static void book(struct train_manager *m, int rank, const struct train_call *cal
 
 /* ---- workers of other processes ---- */
 
-static void listen(struct train_manager *m, int rank)
+static void listen(struct downpour_manager *m, int rank)
 {
     struct desk *d = &m->desks[rank];
 
     comm_engine_receive_any(m->engine, rank, COMM_CALLS, d->bytes, sizeof d->bytes, &d->heard);
 }
 
-static base_status expect_values(struct train_manager *m, int rank)
+static base_status expect_values(struct downpour_manager *m, int rank)
 {
     base_status st = BASE_OK;
     struct desk *d = &m->desks[rank];
@@ -347,7 +348,7 @@ out:
 }
 
 /* The call that came, as far as this manager knows such calls. */
-static base_status decode(const struct train_manager *m, struct desk *d)
+static base_status decode(const struct downpour_manager *m, struct desk *d)
 {
     base_status st = BASE_OK;
     const struct comm_request *message = &d->heard.request;
@@ -355,16 +356,16 @@ static base_status decode(const struct train_manager *m, struct desk *d)
     if (message->tag != TRAIN_TAG_CALL || message->count > sizeof d->bytes)
         TRY(base_fail(BASE_ERR_DATA, "a message of %zu bytes with tag %u", message->count,
                       message->tag));
-    TRY(train_call_decode(d->bytes, message->count, &d->call));
-    if ((d->call.kind == TRAIN_CALL_PUSH && m->centre == NULL) ||
-        (d->call.kind == TRAIN_CALL_FETCH && d->fetched == NULL))
+    TRY(downpour_call_decode(d->bytes, message->count, &d->call));
+    if ((d->call.kind == DOWNPOUR_CALL_PUSH && m->centre == NULL) ||
+        (d->call.kind == DOWNPOUR_CALL_FETCH && d->fetched == NULL))
         TRY(base_fail(BASE_ERR_DATA, "a call of kind %d, which is not served", d->call.kind));
 out:
     return st;
 }
 
 /* The message that this desk waited for is there. */
-static base_status hear(struct train_manager *m, int rank, double now)
+static base_status hear(struct downpour_manager *m, int rank, double now)
 {
     base_status st = BASE_OK;
     struct desk *d = &m->desks[rank];
@@ -376,7 +377,7 @@ static base_status hear(struct train_manager *m, int rank, double now)
             got = d->heard.request.count / sizeof(float);
     } else {
         TRY(base_prefix(decode(m, d), "worker %u", id_of(m, rank)));
-        if (d->call.kind == TRAIN_CALL_RESULT || d->call.kind == TRAIN_CALL_PUSH) {
+        if (d->call.kind == DOWNPOUR_CALL_RESULT || d->call.kind == DOWNPOUR_CALL_PUSH) {
             TRY(expect_values(m, rank));
             goto out;
         }
@@ -389,7 +390,7 @@ out:
 }
 
 /* With the lock: are there workers of other processes that have not said good-bye? */
-static bool has_guests(const struct train_manager *m)
+static bool has_guests(const struct downpour_manager *m)
 {
     for (int rank = 1; rank < m->size; rank++)
         if (m->desks[rank].state != DESK_GONE)
@@ -397,20 +398,20 @@ static bool has_guests(const struct train_manager *m)
     return false;
 }
 
-static void check_patience(struct train_manager *m, double now)
+static void check_patience(struct downpour_manager *m, double now)
 {
-    if (!m->over || now < m->over_since + TRAIN_MANAGER_PATIENCE)
+    if (!m->over || now < m->over_since + DOWNPOUR_MANAGER_PATIENCE)
         return;
     for (int rank = 1; rank < m->size; rank++)
         if (m->desks[rank].state != DESK_GONE)
             fail_round(m, base_fail(BASE_ERR_TIMEOUT,
                                     "worker %u does not end its round for %.0f seconds",
-                                    id_of(m, rank), TRAIN_MANAGER_PATIENCE));
+                                    id_of(m, rank), DOWNPOUR_MANAGER_PATIENCE));
 }
 
 static void *run(void *argument)
 {
-    struct train_manager *m = argument;
+    struct downpour_manager *m = argument;
     struct comm_task *tasks[COMM_MAX_WORKERS] = {0};
     int rank;
 
@@ -438,24 +439,24 @@ static void *run(void *argument)
 
 /* ---- the worker beside the manager ---- */
 
-static base_status failed(const struct train_manager *m)
+static base_status failed(const struct downpour_manager *m)
 {
     return m->failure == BASE_OK ? BASE_OK : base_fail(m->failure, "%s", m->message);
 }
 
-base_status train_manager_call(struct train_manager *m, const struct train_call *call,
-                               float **values_p, struct train_answer *answer_p)
+base_status downpour_manager_call(struct downpour_manager *m, const struct downpour_call *call,
+                                  float **values_p, struct train_answer *answer_p)
 {
     base_status st;
 
     base_mutex_lock(&m->lock);
     m->answered = m->answered && m->local.kind == TRAIN_ANSWER_CLOSE;
     book(m, 0, call, values_p, m->floats, base_now());
-    if (call->kind == TRAIN_CALL_FETCH && !m->answered) {
+    if (call->kind == DOWNPOUR_CALL_FETCH && !m->answered) {
         memcpy(*values_p, m->centre, m->floats * sizeof(float));
         answer(m, 0, &(struct train_answer){.kind = TRAIN_ANSWER_GO_ON});
     }
-    while (!m->answered && m->failure == BASE_OK && call->kind != TRAIN_CALL_BYE) {
+    while (!m->answered && m->failure == BASE_OK && call->kind != DOWNPOUR_CALL_BYE) {
         base_signal_wait(&m->moved, &m->lock, base_now() + TICK);
         look_around(m, base_now());
         serve(m, base_now());
@@ -466,7 +467,8 @@ base_status train_manager_call(struct train_manager *m, const struct train_call 
     return st;
 }
 
-base_status train_manager_look(struct train_manager *m, bool *over_p, struct train_answer *answer_p)
+base_status downpour_manager_look(struct downpour_manager *m, bool *over_p,
+                                  struct train_answer *answer_p)
 {
     base_status st;
 
@@ -483,7 +485,7 @@ base_status train_manager_look(struct train_manager *m, bool *over_p, struct tra
 /* ---- life ---- */
 
 /* The centre, and room for copies of it to workers of other hosts. */
-static base_status open_centre(struct train_manager *m)
+static base_status open_centre(struct downpour_manager *m)
 {
     base_status st = BASE_OK;
     size_t bytes = m->floats * sizeof(float);
@@ -494,22 +496,22 @@ static base_status open_centre(struct train_manager *m)
             TRY(base_tensor(m->floats, sizeof(float), "a copy of the centre",
                             &m->desks[rank].fetched));
         else if (m->region == NULL)
-            TRY(comm_region_open(m->team->group, TRAIN_MANAGER_REGION, bytes, &m->region));
+            TRY(comm_region_open(m->team->group, DOWNPOUR_MANAGER_REGION, bytes, &m->region));
 out:
     return st;
 }
 
-float *train_manager_centre(struct train_manager *m)
+float *downpour_manager_centre(struct downpour_manager *m)
 {
     return m->centre;
 }
 
-base_status train_manager_open(struct train_team *team, struct downpour_ledger *ledger,
-                               const struct train_rules *rules, size_t floats,
-                               struct train_manager **manager_p)
+base_status downpour_manager_open(struct train_team *team, struct downpour_ledger *ledger,
+                                  const struct train_rules *rules, size_t floats,
+                                  struct downpour_manager **manager_p)
 {
     base_status st = BASE_OK;
-    struct train_manager *m = base_calloc(1, sizeof *m);
+    struct downpour_manager *m = base_calloc(1, sizeof *m);
 
     *manager_p = m; /* the caller closes what is half open, too */
     m->team = team;
@@ -525,7 +527,7 @@ out:
     return st;
 }
 
-void train_manager_close(struct train_manager *m)
+void downpour_manager_close(struct downpour_manager *m)
 {
     if (m == NULL)
         return;
@@ -542,7 +544,7 @@ void train_manager_close(struct train_manager *m)
     base_free(m);
 }
 
-base_status train_manager_begin(struct train_manager *m, bool computes)
+base_status downpour_manager_begin(struct downpour_manager *m, bool computes)
 {
     base_status st = BASE_OK;
 
@@ -571,7 +573,7 @@ out:
     return st;
 }
 
-struct downpour_ledger_counts train_manager_counts(struct train_manager *m)
+struct downpour_ledger_counts downpour_manager_counts(struct downpour_manager *m)
 {
     struct downpour_ledger_counts counts;
 
@@ -581,12 +583,12 @@ struct downpour_ledger_counts train_manager_counts(struct train_manager *m)
     return counts;
 }
 
-enum train_ending train_manager_ending(const struct train_manager *m)
+enum train_ending downpour_manager_ending(const struct downpour_manager *m)
 {
     return m->ending;
 }
 
-base_status train_manager_end(struct train_manager *m, bool abandon)
+base_status downpour_manager_end(struct downpour_manager *m, bool abandon)
 {
     base_status st;
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-#include "train/line.h"
+#include "train/strategies/downpour/line.h"
 
 #include "base/clock.h"
-#include "train/manager.h"
+#include "train/strategies/downpour/manager.h"
 
-void train_line_open(struct train_line *line, struct train_team *team)
+void downpour_line_open(struct downpour_line *line, struct train_team *team)
 {
-    *line = (struct train_line){.team = team};
+    *line = (struct downpour_line){.team = team};
 }
 
-static struct comm_engine *engine_of(const struct train_line *line)
+static struct comm_engine *engine_of(const struct downpour_line *line)
 {
     return comm_group_engine(line->team->group);
 }
 
-static void listen(struct train_line *line)
+static void listen(struct downpour_line *line)
 {
     if (line->listens)
         return;
@@ -23,19 +23,20 @@ static void listen(struct train_line *line)
                         sizeof line->answer, &line->heard);
 }
 
-static base_status wait_for(struct train_line *line, struct comm_task *task)
+static base_status wait_for(struct downpour_line *line, struct comm_task *task)
 {
-    base_status st = comm_engine_wait(engine_of(line), task, base_now() + TRAIN_MANAGER_PATIENCE);
+    base_status st =
+        comm_engine_wait(engine_of(line), task, base_now() + DOWNPOUR_MANAGER_PATIENCE);
     const struct comm_member *manager = &line->team->view.members[0];
 
     if (st == BASE_ERR_TIMEOUT)
         return base_fail(st, "the manager, worker %u, is silent for %.0f seconds", manager->id,
-                         TRAIN_MANAGER_PATIENCE);
+                         DOWNPOUR_MANAGER_PATIENCE);
     return st;
 }
 
 /* The next answer that is more than a sign of life. */
-static base_status hear(struct train_line *line, struct train_answer *answer_p)
+static base_status hear(struct downpour_line *line, struct train_answer *answer_p)
 {
     base_status st = BASE_OK;
 
@@ -49,13 +50,13 @@ out:
     return st;
 }
 
-base_status train_line_call(struct train_line *line, const struct train_call *call,
-                            const float *values, size_t floats, struct train_answer *answer_p)
+base_status downpour_line_call(struct downpour_line *line, const struct downpour_call *call,
+                               const float *values, size_t floats, struct train_answer *answer_p)
 {
     base_status st = BASE_OK;
-    bool result = call->kind == TRAIN_CALL_RESULT || call->kind == TRAIN_CALL_PUSH;
+    bool result = call->kind == DOWNPOUR_CALL_RESULT || call->kind == DOWNPOUR_CALL_PUSH;
 
-    train_call_encode(call, line->call);
+    downpour_call_encode(call, line->call);
     comm_engine_send(engine_of(line), 0, COMM_CALLS, TRAIN_TAG_CALL, line->call, sizeof line->call,
                      &line->said);
     if (result)
@@ -64,20 +65,21 @@ base_status train_line_call(struct train_line *line, const struct train_call *ca
     TRY(wait_for(line, &line->said));
     if (result)
         TRY(wait_for(line, &line->values));
-    if (call->kind != TRAIN_CALL_BYE)
+    if (call->kind != DOWNPOUR_CALL_BYE)
         TRY(hear(line, answer_p));
 out:
     return st;
 }
 
-base_status train_line_fetch(struct train_line *line, float *values, size_t floats)
+base_status downpour_line_fetch(struct downpour_line *line, float *values, size_t floats)
 {
     comm_engine_receive(engine_of(line), 0, COMM_CALLS, TRAIN_TAG_WEIGHTS, values,
                         floats * sizeof *values, &line->values);
     return wait_for(line, &line->values);
 }
 
-base_status train_line_look(struct train_line *line, bool *over_p, struct train_answer *answer_p)
+base_status downpour_line_look(struct downpour_line *line, bool *over_p,
+                               struct train_answer *answer_p)
 {
     base_status st = BASE_OK;
 

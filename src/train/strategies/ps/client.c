@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "train/client.h"
+#include "train/strategies/ps/client.h"
 
 #include "base/clock.h"
 
 /* Seconds that a worker waits for a server: others may compute or be stalled meanwhile. */
 static const double PATIENCE = 600;
 
-void train_client_open(struct train_client *c, struct train_session *s, int servers,
-                       struct train_server *server)
+void ps_client_open(struct ps_client *c, struct train_session *s, int servers,
+                    struct ps_server *server)
 {
     c->session = s;
     c->servers = servers;
@@ -15,27 +15,27 @@ void train_client_open(struct train_client *c, struct train_session *s, int serv
     c->task_count = 0;
     c->answer = (struct train_ps_body){0};
     for (int i = 0; i < servers; i++)
-        train_server_slices(s->state.floats, i, servers, c->slices[i]);
+        ps_server_slices(s->state.floats, i, servers, c->slices[i]);
 }
 
-static int rank_of(const struct train_client *c)
+static int rank_of(const struct ps_client *c)
 {
     return c->session->team.exchange.rank;
 }
 
-static struct comm_engine *engine_of(const struct train_client *c)
+static struct comm_engine *engine_of(const struct ps_client *c)
 {
     return comm_group_engine(c->session->team.group);
 }
 
-static void send(struct train_client *c, int to, enum train_ps_call call, const void *bytes,
+static void send(struct ps_client *c, int to, enum train_ps_call call, const void *bytes,
                  size_t count)
 {
     comm_engine_send(engine_of(c), to, COMM_CALLS, (uint32_t)call, bytes, count,
                      &c->tasks[c->task_count++]);
 }
 
-static void receive(struct train_client *c, int from, enum train_ps_call call, void *bytes,
+static void receive(struct ps_client *c, int from, enum train_ps_call call, void *bytes,
                     size_t count)
 {
     comm_engine_receive(engine_of(c), from, COMM_BACKWARD, (uint32_t)call, bytes, count,
@@ -43,7 +43,7 @@ static void receive(struct train_client *c, int from, enum train_ps_call call, v
 }
 
 /* Until all messages have moved. */
-static base_status wait_all(struct train_client *c)
+static base_status wait_all(struct ps_client *c)
 {
     base_status st = BASE_OK;
 
@@ -54,25 +54,25 @@ out:
     return st;
 }
 
-base_status train_client_ask(struct train_client *c)
+base_status ps_client_ask(struct ps_client *c)
 {
     c->call = (struct train_ps_body){.rank = rank_of(c)};
     if (c->server != NULL) {
-        train_server_ask(c->server);
+        ps_server_ask(c->server);
         return BASE_OK;
     }
     send(c, 0, TRAIN_PS_ASK, &c->call, sizeof c->call);
     return wait_all(c);
 }
 
-base_status train_client_answer(struct train_client *c)
+base_status ps_client_answer(struct ps_client *c)
 {
     base_status st = BASE_OK;
     struct train_session *s = c->session;
     enum train_category was = train_clock_enter(&s->clock, TRAIN_WAIT);
 
     if (rank_of(c) == 0)
-        TRY(train_server_wait_answer(c->server, &c->answer));
+        TRY(ps_server_wait_answer(c->server, &c->answer));
     else
         receive(c, 0, TRAIN_PS_ANSWER, &c->answer, sizeof c->answer);
     TRY(wait_all(c));
@@ -83,7 +83,7 @@ out:
 }
 
 /* The oldest of what the servers have sent. */
-static uint64_t oldest(const struct train_client *c, uint64_t own)
+static uint64_t oldest(const struct ps_client *c, uint64_t own)
 {
     uint64_t read = own;
 
@@ -93,7 +93,7 @@ static uint64_t oldest(const struct train_client *c, uint64_t own)
     return read;
 }
 
-base_status train_client_pull(struct train_client *c, uint64_t number)
+base_status ps_client_pull(struct ps_client *c, uint64_t number)
 {
     base_status st = BASE_OK;
     struct train_session *s = c->session;
@@ -113,7 +113,7 @@ base_status train_client_pull(struct train_client *c, uint64_t number)
     }
     train_fault_at(&s->fault, "pull", c->answer.step + 1);
     if (c->server != NULL)
-        TRY(train_server_read(c->server, number, s->state.weights, &own));
+        TRY(ps_server_read(c->server, number, s->state.weights, &own));
     TRY(wait_all(c));
     c->read = oldest(c, own);
     if (c->read < number)
@@ -127,7 +127,7 @@ out:
 
 /* The server of this process sends on the same channel, from another thread: the outline and its
  * floats must not be torn apart. */
-static void push_to(struct train_client *c, int server, const float *gradients)
+static void push_to(struct ps_client *c, int server, const float *gradients)
 {
     int copies = c->servers > 1 ? 2 : 1;
 
@@ -144,7 +144,7 @@ static void push_to(struct train_client *c, int server, const float *gradients)
         base_mutex_unlock(&c->server->lock);
 }
 
-void train_client_push(struct train_client *c, const struct train_outline *outline)
+void ps_client_push(struct ps_client *c, const struct train_outline *outline)
 {
     const struct train_exchange *x = &c->session->team.exchange;
     const float *gradients = x->mine + TRAIN_HEAD;
@@ -156,10 +156,10 @@ void train_client_push(struct train_client *c, const struct train_outline *outli
         train_fault_nth(x->fault, "push", i, x->step);
     }
     if (c->server != NULL)
-        train_server_push(c->server, outline, gradients);
+        ps_server_push(c->server, outline, gradients);
 }
 
-base_status train_client_leave(struct train_client *c)
+base_status ps_client_leave(struct ps_client *c)
 {
     c->call = (struct train_ps_body){.rank = rank_of(c)};
     for (int i = 0; i < c->servers; i++)

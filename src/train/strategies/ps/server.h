@@ -21,13 +21,13 @@
  * A server lives for a leg, on a thread of its own that takes messages; the worker of the same
  * process calls it directly. All state is under one lock.
  */
-#ifndef TRAIN_SERVER_H
-#define TRAIN_SERVER_H
+#ifndef TRAIN_STRATEGIES_PS_SERVER_H
+#define TRAIN_STRATEGIES_PS_SERVER_H
 
 #include "base/thread.h"
 #include "comm/engine.h"
-#include "train/sequencer.h"
 #include "train/session.h"
+#include "train/strategies/ps/sequencer.h"
 
 /* What travels, as it is in memory: workers of a job are the same program on the same kind of
  * machine. The kind is the message's tag. */
@@ -78,7 +78,7 @@ struct train_ps_body {  /* ask, got, have, pull, bye, answer; the head of weight
 struct train_progress {
     struct train_position began; /* of the leg */
     int64_t batch;
-    struct train_ledger ledger;
+    struct ps_ledger ledger;
     struct train_outcome outcome;     /* of the leg */
     int64_t pushes[COMM_MAX_WORKERS]; /* of each worker: the clock after its newest one */
 };
@@ -102,7 +102,7 @@ struct train_staleness {
     int64_t reissued;                /* pushes that came too late, and whose samples went back */
 };
 
-struct train_server {
+struct ps_server {
     struct train_session *session;
     int rank, size, servers;
     uint32_t view;
@@ -125,7 +125,7 @@ struct train_server {
     bool diverged;
 
     /* Server 0. */
-    struct train_sequencer sequencer;
+    struct ps_sequencer sequencer;
     int got[COMM_MAX_WORKERS]; /* servers that have the worker's push */
     struct train_staleness staleness;
     bool stop, renew, news;
@@ -146,42 +146,41 @@ struct train_server {
 };
 
 /* The slices that server `rank` keeps: its own, and the one of the server before it. */
-int train_server_slices(size_t floats, int rank, int servers, struct train_slice slices[2]);
+int ps_server_slices(size_t floats, int rank, int servers, struct train_slice slices[2]);
 
 /* A leg begins, from the session's state; `done`: samples above the cursor that are in it. */
-base_status train_server_open(struct train_server *server, struct train_session *session,
-                              int servers, uint64_t number, struct train_rules rules, int64_t end,
-                              const struct train_span *done, int done_count);
+base_status ps_server_open(struct ps_server *server, struct train_session *session, int servers,
+                           uint64_t number, struct train_rules rules, int64_t end,
+                           const struct train_span *done, int done_count);
 /* Before the start: samples that count for the journal's next step already. */
-void train_server_count(struct train_server *server, const struct train_outcome *outcome);
+void ps_server_count(struct ps_server *server, const struct train_outcome *outcome);
 /* Takes messages until every worker has said goodbye. */
-base_status train_server_start(struct train_server *server);
+base_status ps_server_start(struct ps_server *server);
 /* Waits for that; then all that it had to send is sent. */
-base_status train_server_finish(struct train_server *server);
+base_status ps_server_finish(struct ps_server *server);
 /* Ends the thread at once; what it knows stays. */
-void train_server_abandon(struct train_server *server);
-void train_server_close(struct train_server *server); /* accepts zeros */
+void ps_server_abandon(struct ps_server *server);
+void ps_server_close(struct ps_server *server); /* accepts zeros */
 
 /* For the worker of the same process. `gradients`: all of them. */
-void train_server_ask(struct train_server *server);
-void train_server_push(struct train_server *server, const struct train_outline *outline,
-                       const float *gradients);
-base_status train_server_wait_answer(struct train_server *server, struct train_ps_body *answer_p);
+void ps_server_ask(struct ps_server *server);
+void ps_server_push(struct ps_server *server, const struct train_outline *outline,
+                    const float *gradients);
+base_status ps_server_wait_answer(struct ps_server *server, struct train_ps_body *answer_p);
 /* Its own slice, once entry `number` is in it; *number_p: the newest that is. */
-base_status train_server_read(struct train_server *server, uint64_t number, float *weights,
-                              uint64_t *number_p);
+base_status ps_server_read(struct ps_server *server, uint64_t number, float *weights,
+                           uint64_t *number_p);
 /* Moves finished steps out (base_free), and adds what was counted since the last call. */
-int train_server_take_told(struct train_server *server, struct train_finished **told_p,
-                           struct train_staleness *staleness);
+int ps_server_take_told(struct ps_server *server, struct train_finished **told_p,
+                        struct train_staleness *staleness);
 
 /* After the thread's end: all entries that another server may lack; base_free. */
-int train_server_known(const struct train_server *server, struct train_log_entry **entries_p);
+int ps_server_known(const struct ps_server *server, struct train_log_entry **entries_p);
 /* The same: entries that other servers know of. Applies what follows on; the same
  * entries may come several times. */
-void train_server_learn(struct train_server *server, const struct train_log_entry *entries,
-                        int count);
+void ps_server_learn(struct ps_server *server, const struct train_log_entry *entries, int count);
 /* What is served goes into the state: weights, position. */
-void train_server_land(struct train_server *server);
+void ps_server_land(struct ps_server *server);
 void train_progress_position(const struct train_progress *progress,
                              struct train_position *position_p);
 /* Samples above that position that are done; as many as returned. */

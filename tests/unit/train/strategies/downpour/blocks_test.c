@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "train/blocks.h"
+#include "train/strategies/downpour/blocks.h"
 
 enum { MOST = 997, CLASSES = 10, BLOCKS = 64 };
 
@@ -58,9 +58,9 @@ static void test_every_sample_is_in_one_block(void **state)
                 uint8_t seen[MOST] = {0};
                 uint32_t all = 0;
 
-                train_blocks_count(&d, counts);
+                downpour_blocks_count(&d, counts);
                 for (uint32_t block = 0; block < d.blocks; block++) {
-                    train_blocks_ids(&d, block, ids);
+                    downpour_blocks_ids(&d, block, ids);
                     for (uint32_t i = 0; i < counts[block]; i++)
                         assert_int_equal(seen[ids[i]]++, 0);
                     check_order_in_block(counts[block], samples[n]);
@@ -72,18 +72,18 @@ static void test_every_sample_is_in_one_block(void **state)
 
 static void test_equal_blocks_have_equal_shares_of_classes(void **state)
 {
-    struct train_division d = divide(TRAIN_SPLIT_EQUAL, 7, MOST);
+    struct train_division d = divide(DOWNPOUR_SPLIT_EQUAL, 7, MOST);
     uint32_t of[CLASSES] = {0};
 
     (void)state;
     for (uint32_t i = 0; i < MOST; i++)
         of[classes[i]]++;
-    train_blocks_count(&d, counts);
+    downpour_blocks_count(&d, counts);
     for (uint32_t block = 0; block < 7; block++) {
         uint32_t mine[CLASSES] = {0};
 
         assert_in_range(counts[block], MOST / 7, MOST / 7 + 1);
-        train_blocks_ids(&d, block, ids);
+        downpour_blocks_ids(&d, block, ids);
         for (uint32_t i = 0; i < counts[block]; i++)
             mine[class_of(ids[i])]++;
         for (int c = 0; c < CLASSES; c++)
@@ -93,19 +93,19 @@ static void test_equal_blocks_have_equal_shares_of_classes(void **state)
 
 static void test_class_blocks_have_classes_of_their_own(void **state)
 {
-    struct train_division d = divide(TRAIN_SPLIT_CLASS, CLASSES, MOST);
+    struct train_division d = divide(DOWNPOUR_SPLIT_CLASS, CLASSES, MOST);
 
     (void)state;
-    train_blocks_count(&d, counts);
+    downpour_blocks_count(&d, counts);
     for (uint32_t block = 0; block < CLASSES; block++) {
-        train_blocks_ids(&d, block, ids);
+        downpour_blocks_ids(&d, block, ids);
         for (uint32_t i = 0; i < counts[block]; i++)
             assert_int_equal(class_of(ids[i]), block);
     }
     d.blocks = 3; /* several classes each */
-    train_blocks_count(&d, counts);
+    downpour_blocks_count(&d, counts);
     for (uint32_t block = 0; block < 3; block++) {
-        train_blocks_ids(&d, block, ids);
+        downpour_blocks_ids(&d, block, ids);
         for (uint32_t i = 0; i < counts[block]; i++)
             assert_int_equal(class_of(ids[i]) * 3 / CLASSES, block);
     }
@@ -113,16 +113,16 @@ static void test_class_blocks_have_classes_of_their_own(void **state)
 
 static void test_samples_without_classes(void **state)
 {
-    struct train_division d = divide(TRAIN_SPLIT_EQUAL, 4, 100);
+    struct train_division d = divide(DOWNPOUR_SPLIT_EQUAL, 4, 100);
 
     (void)state;
     d.classes = NULL;
     d.class_count = 1;
-    train_blocks_count(&d, counts);
+    downpour_blocks_count(&d, counts);
     for (int block = 0; block < 4; block++)
         assert_int_equal(counts[block], 25);
-    d.split = TRAIN_SPLIT_CLASS;
-    train_blocks_count(&d, counts);
+    d.split = DOWNPOUR_SPLIT_CLASS;
+    downpour_blocks_count(&d, counts);
     for (int block = 0; block < 4; block++)
         assert_int_equal(counts[block], 25);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "train/ledger.h"
+#include "train/strategies/ps/ledger.h"
 
 #include <assert.h>
 #include <string.h>
 
-void train_ledger_init(struct train_ledger *l, int64_t low, int64_t end)
+void ps_ledger_init(struct ps_ledger *l, int64_t low, int64_t end)
 {
-    *l = (struct train_ledger){.low = low, .end = end};
+    *l = (struct ps_ledger){.low = low, .end = end};
 }
 
 static int64_t end_of(struct train_span span)
@@ -29,7 +29,7 @@ static int64_t skip(const struct train_span *spans, int count, int64_t at, int64
     return end;
 }
 
-bool train_ledger_issue(struct train_ledger *l, int64_t most, struct train_span *block)
+bool ps_ledger_issue(struct ps_ledger *l, int64_t most, struct train_span *block)
 {
     int64_t at = l->low, before, next = l->end;
 
@@ -47,7 +47,7 @@ bool train_ledger_issue(struct train_ledger *l, int64_t most, struct train_span 
     return true;
 }
 
-void train_ledger_return(struct train_ledger *l, struct train_span block)
+void ps_ledger_return(struct ps_ledger *l, struct train_span block)
 {
     for (int i = 0; i < l->issued_count; i++)
         if (l->issued[i].from == block.from && l->issued[i].count == block.count) {
@@ -57,7 +57,7 @@ void train_ledger_return(struct train_ledger *l, struct train_span block)
 }
 
 /* Spans that touch become one, and the mark moves over those that touch it. */
-static void merge(struct train_ledger *l)
+static void merge(struct ps_ledger *l)
 {
     int kept = 0;
 
@@ -77,11 +77,11 @@ static void merge(struct train_ledger *l)
     }
 }
 
-void train_ledger_done(struct train_ledger *l, struct train_span block)
+void ps_ledger_done(struct ps_ledger *l, struct train_span block)
 {
     int at = 0;
 
-    train_ledger_return(l, block);
+    ps_ledger_return(l, block);
     if (block.count == 0)
         return;
     assert(l->done_count < TRAIN_MAX_SPANS);
@@ -93,7 +93,7 @@ void train_ledger_done(struct train_ledger *l, struct train_span block)
     merge(l);
 }
 
-int64_t train_ledger_top(const struct train_ledger *l)
+int64_t ps_ledger_top(const struct ps_ledger *l)
 {
     int64_t top = l->low;
 
@@ -105,7 +105,7 @@ int64_t train_ledger_top(const struct train_ledger *l)
     return top;
 }
 
-bool train_ledger_complete(const struct train_ledger *l)
+bool ps_ledger_complete(const struct ps_ledger *l)
 {
     return l->low >= l->end;
 }

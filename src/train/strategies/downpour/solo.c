@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "train/solo.h"
+#include "train/strategies/downpour/solo.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,7 +9,8 @@
 
 /* ---- life ---- */
 
-base_status train_solo_open(struct train_solo *solo, const struct train_session *s, bool pushes)
+base_status downpour_solo_open(struct downpour_solo *solo, const struct train_session *s,
+                               bool pushes)
 {
     base_status st = BASE_OK;
     uint32_t samples = s->own_samples;
@@ -18,12 +19,13 @@ base_status train_solo_open(struct train_solo *solo, const struct train_session 
     solo->ids = base_calloc(samples, sizeof *solo->ids);
     solo->classes = base_calloc(samples, sizeof *solo->classes);
     if (pushes)
-        TRY(base_tensor(train_solo_floats(s), sizeof(float), "the pushed weights", &solo->pushed));
+        TRY(base_tensor(downpour_solo_floats(s), sizeof(float), "the pushed weights",
+                        &solo->pushed));
 out:
     return st;
 }
 
-void train_solo_close(struct train_solo *solo)
+void downpour_solo_close(struct downpour_solo *solo)
 {
     base_free(solo->order);
     base_free(solo->ids);
@@ -35,33 +37,34 @@ void train_solo_close(struct train_solo *solo)
     solo->classes = NULL;
 }
 
-void train_solo_fini(struct train_solo *solo)
+void downpour_solo_fini(struct downpour_solo *solo)
 {
-    train_solo_close(solo);
+    downpour_solo_close(solo);
     base_free(solo->own.values);
 }
 
-size_t train_solo_floats(const struct train_session *s)
+size_t downpour_solo_floats(const struct train_session *s)
 {
     return s->state.floats + nn_graph_stat_floats(s->state.graph);
 }
 
 /* ---- a round ---- */
 
-uint32_t train_solo_samples(const struct train_session *s, const struct train_round *r)
+uint32_t downpour_solo_samples(const struct train_session *s, const struct downpour_round *r)
 {
     int64_t left = s->count[DATA_TRAIN] - r->cursor, most = (r->goal - r->step) * s->plan.batch;
 
     return (uint32_t)(left < most ? left : most);
 }
 
-base_status train_solo_begin(struct train_solo *solo, const struct train_session *s, int64_t goal)
+base_status downpour_solo_begin(struct downpour_solo *solo, const struct train_session *s,
+                                int64_t goal)
 {
     base_status st = BASE_OK;
     const struct train_position *p = &s->state.position;
 
     TRY(train_snapshot_take(&solo->base, &s->state));
-    solo->round = (struct train_round){
+    solo->round = (struct downpour_round){
         .epoch = p->epoch,
         .cursor = p->cursor,
         .step = p->step,
@@ -73,13 +76,13 @@ out:
 
 /* Of any round; the order is left in `order` and `classes`. Of data that each worker has for itself
  * there is one block, as much of its own order as the round has of the job's. */
-static struct train_division divide(const struct train_solo *solo, struct train_session *s,
-                                    const struct train_round *r)
+static struct train_division divide(const struct downpour_solo *solo, struct train_session *s,
+                                    const struct downpour_round *r)
 {
     int32_t classes = s->task->order(s, r->epoch, solo->order, solo->classes);
-    bool local = solo->split == TRAIN_SPLIT_LOCAL;
+    bool local = solo->split == DOWNPOUR_SPLIT_LOCAL;
     uint64_t own = s->own_samples, all = s->count[DATA_TRAIN]; /* equal, but for `local` */
-    uint64_t end = (uint64_t)r->cursor + train_solo_samples(s, r);
+    uint64_t end = (uint64_t)r->cursor + downpour_solo_samples(s, r);
     uint32_t from = (uint32_t)((uint64_t)r->cursor * own / all), to = (uint32_t)(end * own / all);
 
     return (struct train_division){.split = solo->split,
@@ -90,18 +93,18 @@ static struct train_division divide(const struct train_solo *solo, struct train_
                                    .class_count = classes};
 }
 
-base_status train_solo_divide(struct train_solo *solo, struct train_session *s, bool computes)
+base_status downpour_solo_divide(struct downpour_solo *solo, struct train_session *s, bool computes)
 {
     base_status st = BASE_OK;
     uint32_t own;
 
     solo->division = divide(solo, s, &solo->round);
     own = computes ? solo->division.samples : 0;
-    if (solo->split == TRAIN_SPLIT_LOCAL)
+    if (solo->split == DOWNPOUR_SPLIT_LOCAL)
         TRY(train_team_gather(&s->team, &own, sizeof own, solo->counts));
     else
-        train_blocks_count(&solo->division, solo->counts);
-    if (!train_round_same(&solo->own.round, &solo->round) && !solo->own.late)
+        downpour_blocks_count(&solo->division, solo->counts);
+    if (!downpour_round_same(&solo->own.round, &solo->round) && !solo->own.late)
         solo->own.valid = false;
 out:
     return st;
@@ -115,14 +118,14 @@ static void subtract(size_t count, const float *x, const float *from, float *y)
         y[i] = x[i] - from[i];
 }
 
-base_status train_solo_measure(struct train_solo *solo, const struct train_session *s)
+base_status downpour_solo_measure(struct downpour_solo *solo, const struct train_session *s)
 {
     base_status st = BASE_OK;
     size_t floats = s->state.floats;
     const float *weights = solo->base.weights, *statistics = solo->base.statistics;
 
     if (solo->own.values == NULL)
-        TRY(base_tensor(train_solo_floats(s), sizeof(float), "this worker's result",
+        TRY(base_tensor(downpour_solo_floats(s), sizeof(float), "this worker's result",
                         &solo->own.values));
     if (solo->pushed != NULL) {
         weights = solo->pushed;
@@ -143,7 +146,7 @@ static void fetch_part(size_t count, const float *fetched, float *pushed, float 
     }
 }
 
-void train_solo_fetch(struct train_solo *solo, struct train_session *s, const float *fetched)
+void downpour_solo_fetch(struct downpour_solo *solo, struct train_session *s, const float *fetched)
 {
     size_t floats = s->state.floats;
 
@@ -160,7 +163,8 @@ static void add(size_t count, const float *base, const float *change, float *y)
         y[i] = base[i] + change[i];
 }
 
-void train_solo_rebase(const struct train_solo *solo, struct train_session *s, const float *values)
+void downpour_solo_rebase(const struct downpour_solo *solo, struct train_session *s,
+                          const float *values)
 {
     size_t floats = s->state.floats;
 
@@ -174,7 +178,7 @@ void train_solo_rebase(const struct train_solo *solo, struct train_session *s, c
 
 /* ---- a block ---- */
 
-void train_solo_accept(struct train_solo *solo, uint32_t block)
+void downpour_solo_accept(struct downpour_solo *solo, uint32_t block)
 {
     struct train_own *own = &solo->own;
 
@@ -208,7 +212,7 @@ static uint32_t real_batch(const struct train_session *s, const struct train_own
 }
 
 /* The task gets own's block from where it was left. */
-static base_status take_up(struct train_solo *solo, struct train_session *s)
+static base_status take_up(struct downpour_solo *solo, struct train_session *s)
 {
     const struct train_own *own = &solo->own;
     struct train_division division = own->late ? divide(solo, s, &own->round) : solo->division;
@@ -218,21 +222,21 @@ static base_status take_up(struct train_solo *solo, struct train_session *s)
                                 .batch = real_batch(s, own)};
 
     /* Of a worker's own data there is one block, whichever number it has. */
-    train_blocks_ids(&division, division.blocks > own->block ? own->block : 0, solo->ids);
+    downpour_blocks_ids(&division, division.blocks > own->block ? own->block : 0, solo->ids);
     if (own->late)
         solo->division = divide(solo, s, &solo->round);
     return s->task->take(s, &block);
 }
 
 /* A step by this worker's own gradients. */
-static base_status step_alone(struct train_solo *solo, struct train_session *s,
+static base_status step_alone(struct downpour_solo *solo, struct train_session *s,
                               struct train_step *step)
 {
     base_status st = BASE_OK;
     struct train_own *own = &solo->own;
     struct train_exchange *x = &s->team.exchange;
     struct train_range all = {0, x->floats, x->mine};
-    const struct train_round *r = &solo->round;
+    const struct downpour_round *r = &solo->round;
     float scale;
 
     TRY(train_step_compute(s, step));
@@ -264,8 +268,8 @@ static void tell(struct train_session *s, const struct train_own *own, struct tr
     train_step_tell(s, step);
 }
 
-base_status train_solo_train(struct train_solo *solo, struct train_session *s,
-                             train_solo_look *look, void *context, bool *over_p)
+base_status downpour_solo_train(struct downpour_solo *solo, struct train_session *s,
+                                downpour_solo_look *look, void *context, bool *over_p)
 {
     base_status st = BASE_OK;
     struct train_own *own = &solo->own;
@@ -273,7 +277,7 @@ base_status train_solo_train(struct train_solo *solo, struct train_session *s,
 
     *over_p = false;
     if (solo->pushed == NULL)
-        train_solo_rebase(solo, s, own->done > 0 ? own->values : NULL);
+        downpour_solo_rebase(solo, s, own->done > 0 ? own->values : NULL);
     TRY(take_up(solo, s));
     while (own->done < own->samples && !*over_p) {
         TRY(step_alone(solo, s, &step));
@@ -281,13 +285,13 @@ base_status train_solo_train(struct train_solo *solo, struct train_session *s,
         TRY(look(s, context, over_p));
     }
     own->complete = own->done == own->samples;
-    TRY(train_solo_measure(solo, s));
+    TRY(downpour_solo_measure(solo, s));
     own->valid = true;
 out:
     if (st != BASE_OK)
         train_step_undo(s, &step, st);
     if (st == BASE_ERR_PEER_LOST && own->done > 0)
-        own->valid = train_solo_measure(solo, s) == BASE_OK;
+        own->valid = downpour_solo_measure(solo, s) == BASE_OK;
     base_ignore(s->task->take(s, NULL)); /* `next` serves shares again */
     return st;
 }

@@ -11,12 +11,12 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "train/sequencer.h"
+#include "train/strategies/ps/sequencer.h"
 
 enum { SAMPLES = 24000, BATCH = 24, WORKERS = 5 };
 
 struct world {
-    struct train_sequencer q;
+    struct ps_sequencer q;
     struct base_rng rng;
     uint32_t turn;
     int busy[WORKERS]; /* turns until the worker's block is computed; 0: it has none */
@@ -41,15 +41,15 @@ static void begin(struct world *w, enum train_consistency consistency, int64_t s
     w->rng = base_rng_of(seed, BASE_STREAM_SHUFFLE, 0, 0, 0);
     w->q.workers = WORKERS;
     w->q.rules = (struct train_rules){consistency, staleness, backup};
-    train_sequencer_init(&w->q, BATCH, 0, SAMPLES, NULL, 0);
+    ps_sequencer_init(&w->q, BATCH, 0, SAMPLES, NULL, 0);
     for (int i = 0; i < WORKERS; i++)
-        train_sequencer_ask(&w->q, i);
+        ps_sequencer_ask(&w->q, i);
 }
 
 /* What is recorded of a read: the clocks of all workers whose updates it has. */
 static void check_read(const struct world *w, int worker)
 {
-    const struct train_sequencer *q = &w->q;
+    const struct ps_sequencer *q = &w->q;
 
     if (q->rules.consistency == TRAIN_SSP)
         for (int i = 0; i < WORKERS; i++)
@@ -61,7 +61,7 @@ static void grant(struct world *w)
     int worker;
     enum train_grant grant;
 
-    while ((grant = train_sequencer_grant(&w->q, &worker)) != TRAIN_GRANT_NONE) {
+    while ((grant = ps_sequencer_grant(&w->q, &worker)) != TRAIN_GRANT_NONE) {
         if (grant == TRAIN_GRANT_OVER) {
             w->left[worker] = true;
             continue;
@@ -77,7 +77,7 @@ static void log_entries(struct world *w)
 {
     int workers[COMM_MAX_WORKERS], count;
 
-    while ((count = train_sequencer_entry(&w->q, workers)) > 0) {
+    while ((count = ps_sequencer_entry(&w->q, workers)) > 0) {
         w->rounds++;
         for (int i = 0; i < count; i++) {
             struct train_span block = w->q.of[workers[i]].block;
@@ -103,7 +103,7 @@ static void turn(struct world *w)
 {
     for (int i = 0; i < WORKERS; i++)
         if (w->busy[i] > 0 && --w->busy[i] == 0)
-            train_sequencer_push(&w->q, i);
+            ps_sequencer_push(&w->q, i);
     log_entries(w);
     grant(w);
 }
@@ -188,15 +188,15 @@ static void test_changes_of_consistency(void **state)
     for (uint32_t leg = 0; w.q.ledger.low < SAMPLES; leg++) {
         if (leg > 0) {
             w.q.rules = (struct train_rules){(enum train_consistency)(leg % 3), 2, leg % 2};
-            train_sequencer_init(&w.q, BATCH, w.q.ledger.low, SAMPLES, NULL, 0);
+            ps_sequencer_init(&w.q, BATCH, w.q.ledger.low, SAMPLES, NULL, 0);
             memset(w.left, 0, sizeof w.left);
             for (int i = 0; i < WORKERS; i++)
-                train_sequencer_ask(&w.q, i);
+                ps_sequencer_ask(&w.q, i);
         }
         grant(&w);
         for (int i = 0; i < 40; i++)
             turn(&w);
-        train_sequencer_end(&w.q);
+        ps_sequencer_end(&w.q);
         while (!all_left(&w))
             turn(&w);
     }
@@ -214,7 +214,7 @@ static void test_end(void **state)
         grant(&w);
         for (uint32_t i = 0; i < 20 + seed; i++)
             turn(&w);
-        train_sequencer_end(&w.q);
+        ps_sequencer_end(&w.q);
         while (!all_left(&w))
             turn(&w);
         assert_true(w.q.ledger.low > 0 && w.q.ledger.low < SAMPLES);
@@ -233,12 +233,12 @@ static void test_holes(void **state)
         struct world w;
 
         begin(&w, (enum train_consistency)consistency, 2, 0, 9);
-        train_sequencer_init(&w.q, BATCH, 0, SAMPLES, done, 2);
+        ps_sequencer_init(&w.q, BATCH, 0, SAMPLES, done, 2);
         for (int i = 0; i < 2; i++)
             for (int64_t j = 0; j < done[i].count; j++)
                 w.times[done[i].from + j]++;
         for (int i = 0; i < WORKERS; i++)
-            train_sequencer_ask(&w.q, i);
+            ps_sequencer_ask(&w.q, i);
         grant(&w);
         while (!all_left(&w))
             turn(&w);
@@ -255,12 +255,12 @@ static void test_durable(void **state)
     (void)state;
     begin(&w, TRAIN_ASP, 0, 0, 1);
     grant(&w);
-    train_sequencer_push(&w.q, 3);
-    assert_int_equal(train_sequencer_entry(&w.q, workers), 1);
+    ps_sequencer_push(&w.q, 3);
+    assert_int_equal(ps_sequencer_entry(&w.q, workers), 1);
     assert_int_equal(workers[0], 3);
-    assert_int_equal(train_sequencer_grant(&w.q, &worker), TRAIN_GRANT_NONE);
+    assert_int_equal(ps_sequencer_grant(&w.q, &worker), TRAIN_GRANT_NONE);
     w.q.durable = w.q.number;
-    assert_int_equal(train_sequencer_grant(&w.q, &worker), TRAIN_GRANT_BLOCK);
+    assert_int_equal(ps_sequencer_grant(&w.q, &worker), TRAIN_GRANT_BLOCK);
     assert_int_equal(worker, 3);
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the workers and the manager of `downpour` say to each other, as bytes: a worker's *call*,
- * and the manager's *answer*. A call of kind TRAIN_CALL_RESULT is followed by a message with the
+ * and the manager's *answer*. A call of kind DOWNPOUR_CALL_RESULT is followed by a message with the
  * floats of the result. Decoding believes nothing: whether the numbers make sense is for the ledger
  * to say.
  */
-#ifndef TRAIN_CALL_H
-#define TRAIN_CALL_H
+#ifndef TRAIN_STRATEGIES_DOWNPOUR_CALL_H
+#define TRAIN_STRATEGIES_DOWNPOUR_CALL_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 
 /* A round: from where to where, and with which weights it begins. Workers that know the same round
  * by these numbers divide the same samples and began with the same bits. */
-struct train_round {
+struct downpour_round {
     int64_t number; /* rounds of the run before it, as far as this view knows */
     int64_t epoch, cursor;
     int64_t step, goal; /* steps done at its beginning and at its end */
@@ -26,22 +26,22 @@ struct train_round {
 };
 
 /* The same samples from the same weights; whatever its number is. */
-bool train_round_same(const struct train_round *a, const struct train_round *b);
+bool downpour_round_same(const struct downpour_round *a, const struct downpour_round *b);
 
-enum train_call_kind {
-    TRAIN_CALL_ASK,      /* for a block */
-    TRAIN_CALL_CONTINUE, /* the same; the worker has a part of `block` done */
-    TRAIN_CALL_RESULT,   /* of `block`; and asks for the next one */
-    TRAIN_CALL_PUSH,     /* a part of the change of `block`, to be added at once */
-    TRAIN_CALL_FETCH,    /* asks for the weights */
-    TRAIN_CALL_BYE,      /* the round is over for this worker */
-    TRAIN_CALL_KINDS
+enum downpour_call_kind {
+    DOWNPOUR_CALL_ASK,      /* for a block */
+    DOWNPOUR_CALL_CONTINUE, /* the same; the worker has a part of `block` done */
+    DOWNPOUR_CALL_RESULT,   /* of `block`; and asks for the next one */
+    DOWNPOUR_CALL_PUSH,     /* a part of the change of `block`, to be added at once */
+    DOWNPOUR_CALL_FETCH,    /* asks for the weights */
+    DOWNPOUR_CALL_BYE,      /* the round is over for this worker */
+    DOWNPOUR_CALL_KINDS
 };
 
-struct train_call {
-    enum train_call_kind kind;
+struct downpour_call {
+    enum downpour_call_kind kind;
     uint32_t block;
-    struct train_round round;     /* that the block is of */
+    struct downpour_round round;  /* that the block is of */
     struct train_outcome outcome; /* of the result's samples */
 };
 
@@ -68,11 +68,11 @@ struct train_answer {
     bool wanted; /* of CLOSE: what this worker has under way counts when it comes, if late */
 };
 
-enum { TRAIN_CALL_BYTES = 80, TRAIN_ANSWER_BYTES = 16 };
+enum { DOWNPOUR_CALL_BYTES = 80, TRAIN_ANSWER_BYTES = 16 };
 
-void train_call_encode(const struct train_call *call, uint8_t bytes[TRAIN_CALL_BYTES]);
+void downpour_call_encode(const struct downpour_call *call, uint8_t bytes[DOWNPOUR_CALL_BYTES]);
 void train_answer_encode(const struct train_answer *answer, uint8_t bytes[TRAIN_ANSWER_BYTES]);
-base_status train_call_decode(const void *bytes, size_t count, struct train_call *call_p);
+base_status downpour_call_decode(const void *bytes, size_t count, struct downpour_call *call_p);
 base_status train_answer_decode(const void *bytes, size_t count, struct train_answer *answer_p);
 
 #endif

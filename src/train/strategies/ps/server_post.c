@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "train/server_private.h"
+#include "train/strategies/ps/server_private.h"
 
 /* Seconds without any message after which a server gives up: a worker may compute for long. */
 static const double PATIENCE = 600;
@@ -50,7 +50,7 @@ static bool is_free(const struct train_outbox *o)
            (atomic_load(&o->head.ended) && (!o->sends_floats || atomic_load(&o->floats.ended)));
 }
 
-static struct train_outbox *find_outbox(struct train_server *v)
+static struct train_outbox *find_outbox(struct ps_server *v)
 {
     struct train_outbox *o = v->outboxes;
 
@@ -66,8 +66,8 @@ static struct train_outbox *find_outbox(struct train_server *v)
     return o;
 }
 
-void train_server_send(struct train_server *v, int to, enum train_ps_call call, const void *bytes,
-                       size_t count)
+void ps_server_send(struct ps_server *v, int to, enum train_ps_call call, const void *bytes,
+                    size_t count)
 {
     struct train_outbox *o = find_outbox(v);
 
@@ -77,7 +77,7 @@ void train_server_send(struct train_server *v, int to, enum train_ps_call call, 
 }
 
 /* A copy: the slice may change before it has left. */
-void train_server_send_weights(struct train_server *v, int to)
+void ps_server_send_weights(struct ps_server *v, int to)
 {
     const struct train_slice *slice = &v->slices[0];
     struct train_outbox *o = find_outbox(v);
@@ -95,7 +95,7 @@ void train_server_send_weights(struct train_server *v, int to)
 
 /* ---- what comes in ---- */
 
-static void expect(struct train_server *v, int rank)
+static void expect(struct ps_server *v, int rank)
 {
     struct train_inbox *in = &v->inboxes[rank];
     float *to = v->pushes[rank];
@@ -104,7 +104,7 @@ static void expect(struct train_server *v, int rank)
         in->slice++;
     if (in->slice >= v->slice_count) {
         in->slice = -1;
-        train_server_take_push(v, rank);
+        ps_server_take_push(v, rank);
     }
     if (in->slice < 0) {
         comm_engine_receive_any(v->engine, rank, COMM_CALLS, &in->at, sizeof in->at, &in->task);
@@ -116,13 +116,13 @@ static void expect(struct train_server *v, int rank)
                         v->slices[in->slice].count * sizeof *to, &in->task);
 }
 
-static base_status wrong(const struct train_server *v, int rank, const char *what)
+static base_status wrong(const struct ps_server *v, int rank, const char *what)
 {
     return base_fail(BASE_ERR_DATA, "server %d: %s from worker %u", v->rank, what,
                      v->session->team.view.members[rank].id);
 }
 
-static bool is_entry(const struct train_server *v, const struct train_log_entry *e, size_t bytes)
+static bool is_entry(const struct ps_server *v, const struct train_log_entry *e, size_t bytes)
 {
     if (bytes < offsetof(struct train_log_entry, of) || e->count < 1 || e->count > v->size ||
         bytes != train_log_entry_bytes(e))
@@ -133,7 +133,7 @@ static bool is_entry(const struct train_server *v, const struct train_log_entry 
     return true;
 }
 
-static base_status take_body(struct train_server *v, int rank, enum train_ps_call call,
+static base_status take_body(struct ps_server *v, int rank, enum train_ps_call call,
                              const struct train_ps_body *body)
 {
     bool leads = v->rank == 0;
@@ -141,20 +141,20 @@ static base_status take_body(struct train_server *v, int rank, enum train_ps_cal
     if (call == TRAIN_PS_BYE && body->rank == rank)
         v->inboxes[rank].bye = true;
     else if (call == TRAIN_PS_PULL && body->rank == rank)
-        train_server_take_pull(v, rank, body->number);
+        ps_server_take_pull(v, rank, body->number);
     else if (call == TRAIN_PS_ASK && body->rank == rank && leads)
-        train_server_take_ask(v, rank);
+        ps_server_take_ask(v, rank);
     else if (call == TRAIN_PS_GOT && body->rank >= 0 && body->rank < v->size && leads)
-        train_server_take_got(v, body->rank);
+        ps_server_take_got(v, body->rank);
     else if (call == TRAIN_PS_HAVE && leads)
-        train_server_take_have(v, body->number);
+        ps_server_take_have(v, body->number);
     else
         return wrong(v, rank, "a message that makes no sense");
     return BASE_OK;
 }
 
 /* A message, or the floats of a slice, are here. */
-static base_status take(struct train_server *v, int rank)
+static base_status take(struct ps_server *v, int rank)
 {
     base_status st = BASE_OK;
     struct train_inbox *in = &v->inboxes[rank];
@@ -172,7 +172,7 @@ static base_status take(struct train_server *v, int rank)
     } else if (call == TRAIN_PS_ENTRY) {
         if (rank != 0 || !is_entry(v, &in->at.entry, r->count))
             TRY(wrong(v, rank, "an entry that is none"));
-        train_server_take_entry(v, &in->at.entry);
+        ps_server_take_entry(v, &in->at.entry);
     } else if (r->count != sizeof in->at.body) {
         TRY(wrong(v, rank, "a message of another length"));
     } else {
@@ -184,7 +184,7 @@ out:
     return st;
 }
 
-static bool all_gone(const struct train_server *v)
+static bool all_gone(const struct ps_server *v)
 {
     for (int i = 0; i < v->size; i++)
         if (i != v->rank && !v->inboxes[i].bye)
@@ -192,7 +192,7 @@ static bool all_gone(const struct train_server *v)
     return true;
 }
 
-static base_status serve(struct train_server *v)
+static base_status serve(struct ps_server *v)
 {
     base_status st = BASE_OK;
     struct comm_task *tasks[COMM_MAX_WORKERS + 1];
@@ -219,7 +219,7 @@ out:
 
 static void *run(void *argument)
 {
-    struct train_server *v = argument;
+    struct ps_server *v = argument;
     base_status st = serve(v);
 
     base_mutex_lock(&v->lock);
@@ -232,7 +232,7 @@ static void *run(void *argument)
     return NULL;
 }
 
-base_status train_server_start(struct train_server *v)
+base_status ps_server_start(struct ps_server *v)
 {
     base_status st = BASE_OK;
 
@@ -251,14 +251,14 @@ out:
     return st;
 }
 
-static void join(struct train_server *v)
+static void join(struct ps_server *v)
 {
     if (v->runs)
         base_thread_join(&v->thread);
     v->runs = false;
 }
 
-base_status train_server_finish(struct train_server *v)
+base_status ps_server_finish(struct ps_server *v)
 {
     base_status st = BASE_OK;
 
@@ -274,14 +274,14 @@ out:
     return st;
 }
 
-void train_server_abandon(struct train_server *v)
+void ps_server_abandon(struct ps_server *v)
 {
     if (v->runs)
         comm_engine_ring(v->engine, &v->bell);
     join(v);
 }
 
-base_status train_server_wait_answer(struct train_server *v, struct train_ps_body *answer)
+base_status ps_server_wait_answer(struct ps_server *v, struct train_ps_body *answer)
 {
     double deadline = base_now() + PATIENCE;
     base_status st = BASE_OK;
@@ -301,7 +301,7 @@ base_status train_server_wait_answer(struct train_server *v, struct train_ps_bod
     return st;
 }
 
-void train_server_close(struct train_server *v)
+void ps_server_close(struct ps_server *v)
 {
     if (v->session == NULL)
         return;
@@ -322,5 +322,5 @@ void train_server_close(struct train_server *v)
     base_free(v->told);
     base_signal_fini(&v->changed);
     base_mutex_fini(&v->lock);
-    *v = (struct train_server){0};
+    *v = (struct ps_server){0};
 }

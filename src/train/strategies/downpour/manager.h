@@ -9,13 +9,13 @@
  * engine's end: what the manager has asked the engine for stays in memory until then. In between,
  * each round is begun and ended.
  */
-#ifndef TRAIN_MANAGER_H
-#define TRAIN_MANAGER_H
+#ifndef TRAIN_STRATEGIES_DOWNPOUR_MANAGER_H
+#define TRAIN_STRATEGIES_DOWNPOUR_MANAGER_H
 
 #include "train/strategies/downpour/ledger.h"
 #include "train/team.h"
 
-struct train_manager;
+struct downpour_manager;
 
 /* The rules of a round. */
 struct train_rules {
@@ -27,42 +27,43 @@ struct train_rules {
 /* Seconds. WAITS: the manager gives a sign of life to a worker that waits. PATIENCE: a worker that
  * hears nothing for so long, or a manager of a worker that was told that the round is over, gives
  * up. */
-#define TRAIN_MANAGER_WAITS 10.0
-#define TRAIN_MANAGER_PATIENCE 600.0
+#define DOWNPOUR_MANAGER_WAITS 10.0
+#define DOWNPOUR_MANAGER_PATIENCE 600.0
 /* Tags of messages on COMM_CALLS. */
 enum { TRAIN_TAG_CALL = 16, TRAIN_TAG_VALUES, TRAIN_TAG_ANSWER, TRAIN_TAG_WEIGHTS };
 
 /* Where changes are added as they come, the workers of the manager's host read the centre from a
  * region of this key, without a message. */
-#define TRAIN_MANAGER_REGION "downpour"
+#define DOWNPOUR_MANAGER_REGION "downpour"
 
 /* `floats`: of a result. The ledger outlives the manager. */
-base_status train_manager_open(struct train_team *team, struct downpour_ledger *ledger,
-                               const struct train_rules *rules, size_t floats,
-                               struct train_manager **manager_p);
-void train_manager_close(struct train_manager *manager); /* accepts NULL */
+base_status downpour_manager_open(struct train_team *team, struct downpour_ledger *ledger,
+                                  const struct train_rules *rules, size_t floats,
+                                  struct downpour_manager **manager_p);
+void downpour_manager_close(struct downpour_manager *manager); /* accepts NULL */
 
 /* Weights and statistics that changes are added to: to be filled before a round begins, and whole
  * when it has ended. NULL: nothing is added. */
-float *train_manager_centre(struct train_manager *manager);
+float *downpour_manager_centre(struct downpour_manager *manager);
 
 /* The ledger has begun a round: hears the workers of other ranks. `computes`: a worker is beside
  * the manager. */
-base_status train_manager_begin(struct train_manager *manager, bool computes);
+base_status downpour_manager_begin(struct downpour_manager *manager, bool computes);
 /* All workers have said good-bye; or, with `failed`, it does not matter any more. */
-base_status train_manager_end(struct train_manager *manager, bool failed);
+base_status downpour_manager_end(struct downpour_manager *manager, bool failed);
 
 /* What has happened so far; any thread. */
-struct downpour_ledger_counts train_manager_counts(struct train_manager *manager);
+struct downpour_ledger_counts downpour_manager_counts(struct downpour_manager *manager);
 /* How the round ended, once it has. */
-enum train_ending train_manager_ending(const struct train_manager *manager);
+enum train_ending downpour_manager_ending(const struct downpour_manager *manager);
 
 /* The call of the worker beside the manager; waits for the answer. *values_p as of
  * downpour_ledger_receive, of the right length; of a fetch, it gets the centre. */
-base_status train_manager_call(struct train_manager *manager, const struct train_call *call,
-                               float **values_p, struct train_answer *answer_p);
+base_status downpour_manager_call(struct downpour_manager *manager,
+                                  const struct downpour_call *call, float **values_p,
+                                  struct train_answer *answer_p);
 /* Between steps: is the round over, and how? */
-base_status train_manager_look(struct train_manager *manager, bool *over_p,
-                               struct train_answer *answer_p);
+base_status downpour_manager_look(struct downpour_manager *manager, bool *over_p,
+                                  struct train_answer *answer_p);
 
 #endif

@@ -4,8 +4,8 @@
  * become free. Blocks are issued in order; what is done is a low-water mark and the spans above it.
  * A block that its worker does not finish is simply not done, and is issued again. Pure arithmetic.
  */
-#ifndef TRAIN_LEDGER_H
-#define TRAIN_LEDGER_H
+#ifndef TRAIN_STRATEGIES_PS_LEDGER_H
+#define TRAIN_STRATEGIES_PS_LEDGER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@ struct train_span { /* samples [from, from + count) of the order */
 /* Spans are apart by what is issued or was returned: one for each worker, and as many again. */
 enum { TRAIN_MAX_SPANS = 4 * COMM_MAX_WORKERS };
 
-struct train_ledger {
+struct ps_ledger {
     int64_t low;                             /* all samples before it are done */
     int64_t end;                             /* no sample from here on is issued */
     struct train_span done[TRAIN_MAX_SPANS]; /* above `low`, ascending; they do not touch */
@@ -28,16 +28,16 @@ struct train_ledger {
     int issued_count;
 };
 
-void train_ledger_init(struct train_ledger *ledger, int64_t low, int64_t end);
+void ps_ledger_init(struct ps_ledger *ledger, int64_t low, int64_t end);
 /* The lowest samples that are neither done nor issued, at most `most`; false: there are none. */
-bool train_ledger_issue(struct train_ledger *ledger, int64_t most, struct train_span *block_p);
+bool ps_ledger_issue(struct ps_ledger *ledger, int64_t most, struct train_span *block_p);
 /* A block that was issued, or any samples that are not done, is done. */
-void train_ledger_done(struct train_ledger *ledger, struct train_span block);
+void ps_ledger_done(struct ps_ledger *ledger, struct train_span block);
 /* A block that was issued is not done: it may be issued again. */
-void train_ledger_return(struct train_ledger *ledger, struct train_span block);
+void ps_ledger_return(struct ps_ledger *ledger, struct train_span block);
 /* The end of the highest sample that is done or issued. */
-int64_t train_ledger_top(const struct train_ledger *ledger);
+int64_t ps_ledger_top(const struct ps_ledger *ledger);
 /* Are all samples before `end` done? */
-bool train_ledger_complete(const struct train_ledger *ledger);
+bool ps_ledger_complete(const struct ps_ledger *ledger);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "train/server.h"
+#include "train/strategies/ps/server.h"
 
 #include <string.h>
 
@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "coll/coll.h"
 #include "nn/simd/simd.h"
-#include "train/server_private.h"
 #include "train/step.h"
+#include "train/strategies/ps/server_private.h"
 
 /* ---- progress ---- */
 
@@ -19,12 +19,12 @@ static int64_t steps_of(const struct train_progress *p, int64_t samples)
 
 void train_progress_position(const struct train_progress *p, struct train_position *position)
 {
-    const struct train_ledger *l = &p->ledger;
+    const struct ps_ledger *l = &p->ledger;
     int64_t done = l->low - p->began.cursor, steps = steps_of(p, done);
 
     *position = p->began;
     position->cursor += steps * p->batch;
-    if (train_ledger_complete(l) && l->low > position->cursor) { /* the epoch's last batch */
+    if (ps_ledger_complete(l) && l->low > position->cursor) { /* the epoch's last batch */
         position->cursor = l->low;
         steps++;
     }
@@ -50,7 +50,7 @@ int train_progress_spans(const struct train_progress *p,
 
 /* ---- slices ---- */
 
-int train_server_slices(size_t floats, int rank, int servers, struct train_slice slices[2])
+int ps_server_slices(size_t floats, int rank, int servers, struct train_slice slices[2])
 {
     int copies = servers > 1 ? 2 : 1;
 
@@ -63,7 +63,7 @@ int train_server_slices(size_t floats, int rank, int servers, struct train_slice
     return copies;
 }
 
-size_t train_server_floats(const struct train_server *v)
+size_t ps_server_floats(const struct ps_server *v)
 {
     size_t floats = 0;
 
@@ -79,9 +79,9 @@ static void scale(float *x, size_t count, float by)
 }
 
 /* The sum of an entry's pushes, in the order of ranks, in the memory of the first one. */
-static float *sum_pushes(struct train_server *v, const struct train_log_entry *e)
+static float *sum_pushes(struct ps_server *v, const struct train_log_entry *e)
 {
-    size_t floats = train_server_floats(v);
+    size_t floats = ps_server_floats(v);
     float *sum = v->pushes[e->of[0].rank];
     int64_t samples = 0;
 
@@ -99,7 +99,7 @@ static float *sum_pushes(struct train_server *v, const struct train_log_entry *e
     return sum;
 }
 
-static void update(struct train_server *v, const struct train_log_entry *e)
+static void update(struct ps_server *v, const struct train_log_entry *e)
 {
     const struct train_session *s = v->session;
     const struct train_job *job = s->job;
@@ -134,7 +134,7 @@ static void update(struct train_server *v, const struct train_log_entry *e)
 
 /* The learning rate of the step under way. A block is a part of a batch: it makes an update by its
  * own mean gradient, with that part of the rate. */
-static double rate_of(const struct train_server *v, int64_t samples, bool shared)
+static double rate_of(const struct ps_server *v, int64_t samples, bool shared)
 {
     const struct train_session *s = v->session;
     const struct train_progress *p = &v->progress;
@@ -146,7 +146,7 @@ static double rate_of(const struct train_server *v, int64_t samples, bool shared
 }
 
 /* The step that is told of next, and its samples. */
-static struct train_finished *add_told(struct train_server *v, int64_t step)
+static struct train_finished *add_told(struct ps_server *v, int64_t step)
 {
     const struct train_progress *p = &v->progress;
     int64_t left = p->ledger.end - p->began.cursor - (step - p->began.step - 1) * p->batch;
@@ -159,7 +159,7 @@ static struct train_finished *add_told(struct train_server *v, int64_t step)
 
 /* A step that ended with the one before it: what that had more than its own samples is the new
  * one's, at the same mean. */
-static void divide(struct train_server *v, int64_t step)
+static void divide(struct ps_server *v, int64_t step)
 {
     struct train_finished *next = add_told(v, step), *former = next - 1;
     int64_t more = former->outcome.seen - former->samples;
@@ -176,7 +176,7 @@ static void divide(struct train_server *v, int64_t step)
 
 /* The journal is told of a step when its last sample is in the weights; its figures are those of
  * the entries since the step before. An entry that fills a hole may end several steps. */
-static void tell(struct train_server *v, const struct train_log_entry *e, int64_t before,
+static void tell(struct ps_server *v, const struct train_log_entry *e, int64_t before,
                  int64_t after)
 {
     struct train_finished *last;
@@ -194,13 +194,13 @@ static void tell(struct train_server *v, const struct train_log_entry *e, int64_
         divide(v, step);
 }
 
-void train_server_count(struct train_server *v, const struct train_outcome *outcome)
+void ps_server_count(struct ps_server *v, const struct train_outcome *outcome)
 {
     if (outcome->seen > 0)
         add_told(v, v->progress.began.step + 1)->outcome = *outcome;
 }
 
-static void count_entry(struct train_server *v, const struct train_log_entry *e)
+static void count_entry(struct ps_server *v, const struct train_log_entry *e)
 {
     struct train_progress *p = &v->progress;
     struct train_position before, after;
@@ -209,7 +209,7 @@ static void count_entry(struct train_server *v, const struct train_log_entry *e)
     for (int64_t i = 0; i < e->count; i++) {
         const struct train_outline *o = &e->of[i];
 
-        train_ledger_done(&p->ledger, o->block);
+        ps_ledger_done(&p->ledger, o->block);
         p->outcome.loss_sum += o->loss_sum;
         p->outcome.correct += o->correct;
         p->outcome.seen += o->seen;
@@ -219,7 +219,7 @@ static void count_entry(struct train_server *v, const struct train_log_entry *e)
     tell(v, e, before.step, after.step);
 }
 
-static bool has_pushes(const struct train_server *v, const struct train_log_entry *e)
+static bool has_pushes(const struct ps_server *v, const struct train_log_entry *e)
 {
     for (int64_t i = 0; i < e->count; i++)
         if (v->outlines[e->of[i].rank].clock != e->of[i].clock)
@@ -227,7 +227,7 @@ static bool has_pushes(const struct train_server *v, const struct train_log_entr
     return true;
 }
 
-static void apply_log(struct train_server *v)
+static void apply_log(struct ps_server *v)
 {
     int done = 0;
 
@@ -243,14 +243,14 @@ static void apply_log(struct train_server *v)
     for (int rank = 0; done > 0 && rank < v->size; rank++)
         if (v->pulls[rank] != 0 && v->pulls[rank] - 1 <= v->applied) {
             v->pulls[rank] = 0;
-            train_server_send_weights(v, rank);
+            ps_server_send_weights(v, rank);
         }
     if (done > 0)
         base_signal_wake(&v->changed);
 }
 
 /* In its place of the log, unless it is known. */
-static void insert(struct train_server *v, const struct train_log_entry *e)
+static void insert(struct ps_server *v, const struct train_log_entry *e)
 {
     int at = 0;
 
@@ -266,14 +266,14 @@ static void insert(struct train_server *v, const struct train_log_entry *e)
     v->log_count++;
 }
 
-void train_server_learn(struct train_server *v, const struct train_log_entry *entries, int count)
+void ps_server_learn(struct ps_server *v, const struct train_log_entry *entries, int count)
 {
     for (int i = 0; i < count; i++)
         insert(v, &entries[i]);
     apply_log(v);
 }
 
-int train_server_known(const struct train_server *v, struct train_log_entry **entries_p)
+int ps_server_known(const struct ps_server *v, struct train_log_entry **entries_p)
 {
     struct train_log_entry *entries =
         base_calloc((size_t)v->size + (size_t)v->log_count, sizeof *entries);
@@ -290,9 +290,9 @@ int train_server_known(const struct train_server *v, struct train_log_entry **en
 
 /* ---- server 0 ---- */
 
-static void answer(struct train_server *v, int rank, bool over)
+static void answer(struct ps_server *v, int rank, bool over)
 {
-    const struct train_sequencer *q = &v->sequencer;
+    const struct ps_sequencer *q = &v->sequencer;
     const struct train_outcome *entered = &v->entered[rank];
     struct train_position at;
     struct train_ps_body body = {.rank = rank,
@@ -319,7 +319,7 @@ static void answer(struct train_server *v, int rank, bool over)
         body.seen = at.seen;
     }
     if (rank != v->rank) {
-        train_server_send(v, rank, TRAIN_PS_ANSWER, &body, sizeof body);
+        ps_server_send(v, rank, TRAIN_PS_ANSWER, &body, sizeof body);
         return;
     }
     v->answer = body;
@@ -327,7 +327,7 @@ static void answer(struct train_server *v, int rank, bool over)
     base_signal_wake(&v->changed);
 }
 
-static void count_staleness(struct train_server *v, const struct train_log_entry *e)
+static void count_staleness(struct ps_server *v, const struct train_log_entry *e)
 {
     for (int64_t i = 0; i < e->count; i++) {
         uint64_t age = e->number - 1 - e->of[i].read;
@@ -337,7 +337,7 @@ static void count_staleness(struct train_server *v, const struct train_log_entry
 }
 
 /* False: the loss has diverged, and there is no entry. */
-static bool describe_entry(struct train_server *v, const int *workers, int count,
+static bool describe_entry(struct ps_server *v, const int *workers, int count,
                            struct train_log_entry *e)
 {
     const struct train_progress *p = &v->progress;
@@ -356,14 +356,14 @@ static bool describe_entry(struct train_server *v, const int *workers, int count
     for (int i = 0; i < count; i++)
         v->entered[workers[i]] = all;
     e->lr = rate_of(v, samples, e->of[0].shared);
-    e->update = (uint64_t)(done / train_sequencer_unit(&v->sequencer)) + 1;
+    e->update = (uint64_t)(done / ps_sequencer_unit(&v->sequencer)) + 1;
     return all.seen == 0 || !train_loss_diverged(v->session, all.loss_sum / (double)all.seen);
 }
 
 /* All workers are sent home; pushes that are under way count no more. */
-static void give_up(struct train_server *v)
+static void give_up(struct ps_server *v)
 {
-    struct train_sequencer *q = &v->sequencer;
+    struct ps_sequencer *q = &v->sequencer;
 
     v->diverged = true;
     for (int i = 0; i < v->size; i++)
@@ -374,9 +374,9 @@ static void give_up(struct train_server *v)
 }
 
 /* Makes what entries can be made, and tells workers that can go on. */
-static void go_on(struct train_server *v)
+static void go_on(struct ps_server *v)
 {
-    struct train_sequencer *q = &v->sequencer;
+    struct ps_sequencer *q = &v->sequencer;
     struct train_log_entry entry;
     int workers[COMM_MAX_WORKERS], count, rank;
     enum train_grant grant;
@@ -385,7 +385,7 @@ static void go_on(struct train_server *v)
         give_up(v);
         return;
     }
-    while ((count = train_sequencer_entry(q, workers)) > 0) {
+    while ((count = ps_sequencer_entry(q, workers)) > 0) {
         if (!describe_entry(v, workers, count, &entry)) {
             q->number--; /* no server hears of it */
             give_up(v);
@@ -393,22 +393,22 @@ static void go_on(struct train_server *v)
         }
         count_staleness(v, &entry);
         for (int to = 1; to < v->servers; to++)
-            train_server_send(v, to, TRAIN_PS_ENTRY, &entry, train_log_entry_bytes(&entry));
-        train_server_learn(v, &entry, 1);
+            ps_server_send(v, to, TRAIN_PS_ENTRY, &entry, train_log_entry_bytes(&entry));
+        ps_server_learn(v, &entry, 1);
     }
     if (v->servers == 1)
         q->durable = q->number;
-    while ((grant = train_sequencer_grant(q, &rank)) != TRAIN_GRANT_NONE)
+    while ((grant = ps_sequencer_grant(q, &rank)) != TRAIN_GRANT_NONE)
         answer(v, rank, grant == TRAIN_GRANT_OVER);
 }
 
-void train_server_take_ask(struct train_server *v, int rank)
+void ps_server_take_ask(struct ps_server *v, int rank)
 {
-    train_sequencer_ask(&v->sequencer, rank);
+    ps_sequencer_ask(&v->sequencer, rank);
     go_on(v);
 }
 
-void train_server_take_got(struct train_server *v, int rank)
+void ps_server_take_got(struct ps_server *v, int rank)
 {
     const struct train_outline *o = &v->outlines[rank];
 
@@ -418,15 +418,15 @@ void train_server_take_got(struct train_server *v, int rank)
     v->stop |= o->stop != 0;
     v->renew |= o->renew != 0;
     v->news |= o->news != 0;
-    train_sequencer_push(&v->sequencer, rank);
+    ps_sequencer_push(&v->sequencer, rank);
     if (v->sequencer.of[rank].work == TRAIN_ASKS)
         v->staleness.reissued++;
     if (v->stop || v->renew || v->news)
-        train_sequencer_end(&v->sequencer);
+        ps_sequencer_end(&v->sequencer);
     go_on(v);
 }
 
-void train_server_take_have(struct train_server *v, uint64_t number)
+void ps_server_take_have(struct ps_server *v, uint64_t number)
 {
     if (number > v->sequencer.durable)
         v->sequencer.durable = number;
@@ -435,49 +435,49 @@ void train_server_take_have(struct train_server *v, uint64_t number)
 
 /* ---- every server ---- */
 
-void train_server_take_push(struct train_server *v, int rank)
+void ps_server_take_push(struct ps_server *v, int rank)
 {
     const struct train_ps_body got = {.rank = rank, .clock = v->outlines[rank].clock};
 
     if (v->rank == 0)
-        train_server_take_got(v, rank);
+        ps_server_take_got(v, rank);
     else
-        train_server_send(v, 0, TRAIN_PS_GOT, &got, sizeof got);
+        ps_server_send(v, 0, TRAIN_PS_GOT, &got, sizeof got);
 }
 
-void train_server_take_entry(struct train_server *v, const struct train_log_entry *entry)
+void ps_server_take_entry(struct ps_server *v, const struct train_log_entry *entry)
 {
     const struct train_ps_body have = {.rank = v->rank, .number = entry->number};
 
     insert(v, entry);
-    train_server_send(v, 0, TRAIN_PS_HAVE, &have, sizeof have);
+    ps_server_send(v, 0, TRAIN_PS_HAVE, &have, sizeof have);
     apply_log(v);
 }
 
-void train_server_take_pull(struct train_server *v, int rank, uint64_t number)
+void ps_server_take_pull(struct ps_server *v, int rank, uint64_t number)
 {
     if (v->applied >= number)
-        train_server_send_weights(v, rank);
+        ps_server_send_weights(v, rank);
     else
         v->pulls[rank] = number + 1; /* 0: no pull waits */
 }
 
 /* ---- the worker of this process ---- */
 
-void train_server_ask(struct train_server *v)
+void ps_server_ask(struct ps_server *v)
 {
     const struct train_ps_body ask = {.rank = v->rank};
 
     base_mutex_lock(&v->lock);
     if (v->rank == 0)
-        train_server_take_ask(v, 0);
+        ps_server_take_ask(v, 0);
     else
-        train_server_send(v, 0, TRAIN_PS_ASK, &ask, sizeof ask);
+        ps_server_send(v, 0, TRAIN_PS_ASK, &ask, sizeof ask);
     base_mutex_unlock(&v->lock);
 }
 
-void train_server_push(struct train_server *v, const struct train_outline *outline,
-                       const float *gradients)
+void ps_server_push(struct ps_server *v, const struct train_outline *outline,
+                    const float *gradients)
 {
     float *to = v->pushes[v->rank];
 
@@ -487,12 +487,11 @@ void train_server_push(struct train_server *v, const struct train_outline *outli
         memcpy(to, gradients + v->slices[i].from, v->slices[i].count * sizeof *to);
         to += v->slices[i].count;
     }
-    train_server_take_push(v, v->rank);
+    ps_server_take_push(v, v->rank);
     base_mutex_unlock(&v->lock);
 }
 
-base_status train_server_read(struct train_server *v, uint64_t number, float *weights,
-                              uint64_t *number_p)
+base_status ps_server_read(struct ps_server *v, uint64_t number, float *weights, uint64_t *number_p)
 {
     const double PATIENCE = 600;
     double deadline = base_now() + PATIENCE;
@@ -514,8 +513,8 @@ base_status train_server_read(struct train_server *v, uint64_t number, float *we
     return st;
 }
 
-int train_server_take_told(struct train_server *v, struct train_finished **told_p,
-                           struct train_staleness *staleness)
+int ps_server_take_told(struct ps_server *v, struct train_finished **told_p,
+                        struct train_staleness *staleness)
 {
     struct train_position at;
     int count = 0;
@@ -538,7 +537,7 @@ int train_server_take_told(struct train_server *v, struct train_finished **told_
 
 /* ---- a leg ---- */
 
-void train_server_land(struct train_server *v)
+void ps_server_land(struct ps_server *v)
 {
     struct train_state *state = &v->session->state;
 
@@ -549,31 +548,31 @@ void train_server_land(struct train_server *v)
     train_progress_position(&v->progress, &state->position);
 }
 
-base_status train_server_open(struct train_server *v, struct train_session *s, int servers,
-                              uint64_t number, struct train_rules rules, int64_t end,
-                              const struct train_span *done, int done_count)
+base_status ps_server_open(struct ps_server *v, struct train_session *s, int servers,
+                           uint64_t number, struct train_rules rules, int64_t end,
+                           const struct train_span *done, int done_count)
 {
     base_status st = BASE_OK;
     const struct train_exchange *x = &s->team.exchange;
     const struct train_position *p = &s->state.position;
 
-    *v = (struct train_server){.session = s,
-                               .rank = x->rank,
-                               .size = x->size,
-                               .servers = servers,
-                               .view = s->team.view.number,
-                               .applied = number,
-                               .progress = {.began = *p, .batch = s->plan.batch},
-                               .sequencer = {.rules = rules, .workers = x->size}};
+    *v = (struct ps_server){.session = s,
+                            .rank = x->rank,
+                            .size = x->size,
+                            .servers = servers,
+                            .view = s->team.view.number,
+                            .applied = number,
+                            .progress = {.began = *p, .batch = s->plan.batch},
+                            .sequencer = {.rules = rules, .workers = x->size}};
     base_mutex_init(&v->lock);
     base_signal_init(&v->changed);
-    train_ledger_init(&v->progress.ledger, p->cursor, end);
+    ps_ledger_init(&v->progress.ledger, p->cursor, end);
     for (int i = 0; i < done_count; i++)
-        train_ledger_done(&v->progress.ledger, done[i]);
+        ps_ledger_done(&v->progress.ledger, done[i]);
     v->sequencer.number = v->sequencer.durable = number;
-    train_sequencer_init(&v->sequencer, s->plan.batch, p->cursor, end, done, done_count);
+    ps_sequencer_init(&v->sequencer, s->plan.batch, p->cursor, end, done, done_count);
     v->applied_log = base_calloc((size_t)x->size, sizeof *v->applied_log);
-    v->slice_count = train_server_slices(s->state.floats, x->rank, servers, v->slices);
+    v->slice_count = ps_server_slices(s->state.floats, x->rank, servers, v->slices);
     for (int i = 0; i < v->slice_count; i++) {
         struct train_slice *slice = &v->slices[i];
 
@@ -582,7 +581,7 @@ base_status train_server_open(struct train_server *v, struct train_session *s, i
     }
     for (int i = 0; i < x->size; i++) {
         v->outlines[i].clock = -1;
-        TRY(base_tensor(train_server_floats(v), sizeof(float), "pushes", &v->pushes[i]));
+        TRY(base_tensor(ps_server_floats(v), sizeof(float), "pushes", &v->pushes[i]));
     }
 out:
     return st;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "train/blocks.h"
+#include "train/strategies/downpour/blocks.h"
 
 #include "base/mem.h"
 
@@ -32,9 +32,9 @@ static void deal(const struct train_division *d, visit *tell, void *context)
         int32_t kind = class_of(d, i);
         uint32_t place = places[kind]++, block;
 
-        if (d->split == TRAIN_SPLIT_RANDOM || d->split == TRAIN_SPLIT_LOCAL)
+        if (d->split == DOWNPOUR_SPLIT_RANDOM || d->split == DOWNPOUR_SPLIT_LOCAL)
             block = share(i, d->samples, d->blocks);
-        else if (d->split == TRAIN_SPLIT_EQUAL)
+        else if (d->split == DOWNPOUR_SPLIT_EQUAL)
             block = place % d->blocks;
         else if (d->blocks <= (uint32_t)d->class_count)
             block = share((uint64_t)kind, (uint64_t)d->class_count, d->blocks);
@@ -53,7 +53,7 @@ static void count_sample(void *context, uint32_t sample, uint32_t block)
     counts[block]++;
 }
 
-void train_blocks_count(const struct train_division *d, uint32_t *counts)
+void downpour_blocks_count(const struct train_division *d, uint32_t *counts)
 {
     for (uint32_t b = 0; b < d->blocks; b++)
         counts[b] = 0;
@@ -73,7 +73,7 @@ static void pick_sample(void *context, uint32_t sample, uint32_t block)
         *p->next++ = p->order[sample];
 }
 
-void train_blocks_ids(const struct train_division *d, uint32_t block, uint32_t *ids)
+void downpour_blocks_ids(const struct train_division *d, uint32_t block, uint32_t *ids)
 {
     struct picking picking = {d->order, block, ids};
 

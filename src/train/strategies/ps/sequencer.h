@@ -13,10 +13,10 @@
  * A worker's life: it asks, is granted a block (or told that the leg is over), pushes, and its push
  * becomes part of an entry, upon which it asks again.
  */
-#ifndef TRAIN_SEQUENCER_H
-#define TRAIN_SEQUENCER_H
+#ifndef TRAIN_STRATEGIES_PS_SEQUENCER_H
+#define TRAIN_STRATEGIES_PS_SEQUENCER_H
 
-#include "train/ledger.h"
+#include "train/strategies/ps/ledger.h"
 
 enum train_consistency { TRAIN_BSP, TRAIN_SSP, TRAIN_ASP };
 extern const char *const train_consistency_names[]; /* NULL-ended */
@@ -28,7 +28,7 @@ struct train_rules {
     int64_t staleness, backup;
 };
 
-struct train_sequencer {
+struct ps_sequencer {
     struct train_rules rules;
     int workers;
     int64_t batch;    /* samples of a step */
@@ -40,7 +40,7 @@ struct train_sequencer {
     bool shares; /* … workers get their shares of one batch, as synchronous strategies do … */
     struct train_span whole; /* … which is this one */
     bool ending;             /* no step is begun any more */
-    struct train_ledger ledger;
+    struct ps_ledger ledger;
     struct {
         enum train_work work;
         int64_t clock;  /* pushes that are in the log */
@@ -53,23 +53,23 @@ struct train_sequencer {
 
 /* Fill in rules and workers before. `done`: spans above `first` that are in the weights
  * already. */
-void train_sequencer_init(struct train_sequencer *sequencer, int64_t batch, int64_t first,
-                          int64_t end, const struct train_span *done, int done_count);
+void ps_sequencer_init(struct ps_sequencer *sequencer, int64_t batch, int64_t first, int64_t end,
+                       const struct train_span *done, int done_count);
 
-void train_sequencer_ask(struct train_sequencer *sequencer, int worker);
+void ps_sequencer_ask(struct ps_sequencer *sequencer, int worker);
 /* Its block is computed, and its push is everywhere it has to be. */
-void train_sequencer_push(struct train_sequencer *sequencer, int worker);
+void ps_sequencer_push(struct ps_sequencer *sequencer, int worker);
 /* No step is begun any more: what is issued is finished, up to the end of a step. */
-void train_sequencer_end(struct train_sequencer *sequencer);
+void ps_sequencer_end(struct ps_sequencer *sequencer);
 
 /* The next entry, if one can be made: its workers in ascending order; their number. 0: none yet. */
-int train_sequencer_entry(struct train_sequencer *sequencer, int workers[COMM_MAX_WORKERS]);
+int ps_sequencer_entry(struct ps_sequencer *sequencer, int workers[COMM_MAX_WORKERS]);
 
 enum train_grant { TRAIN_GRANT_NONE, TRAIN_GRANT_BLOCK, TRAIN_GRANT_OVER };
 /* A worker that can go on now, and with what: `of[*worker_p].block`. */
-enum train_grant train_sequencer_grant(struct train_sequencer *sequencer, int *worker_p);
+enum train_grant ps_sequencer_grant(struct ps_sequencer *sequencer, int *worker_p);
 
 /* Samples of an update, as planned: the unit in which updates are counted. */
-int64_t train_sequencer_unit(const struct train_sequencer *sequencer);
+int64_t ps_sequencer_unit(const struct ps_sequencer *sequencer);
 
 #endif

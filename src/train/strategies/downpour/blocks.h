@@ -4,18 +4,18 @@
  * from the epoch's order and the division alone, so that a block is described by a number. Every
  * sample is in one block.
  */
-#ifndef TRAIN_BLOCKS_H
-#define TRAIN_BLOCKS_H
+#ifndef TRAIN_STRATEGIES_DOWNPOUR_BLOCKS_H
+#define TRAIN_STRATEGIES_DOWNPOUR_BLOCKS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 /* How samples are dealt to blocks. */
 enum train_split {
-    TRAIN_SPLIT_RANDOM, /* the order is cut */
-    TRAIN_SPLIT_CLASS,  /* each block has classes of its own, as far as there are enough */
-    TRAIN_SPLIT_EQUAL,  /* each block has the same share of every class, give or take a sample */
-    TRAIN_SPLIT_LOCAL,  /* nothing is dealt: a block is what its worker has itself */
+    DOWNPOUR_SPLIT_RANDOM, /* the order is cut */
+    DOWNPOUR_SPLIT_CLASS,  /* each block has classes of its own, as far as there are enough */
+    DOWNPOUR_SPLIT_EQUAL,  /* each block has the same share of every class, give or take a sample */
+    DOWNPOUR_SPLIT_LOCAL,  /* nothing is dealt: a block is what its worker has itself */
 };
 extern const char *const train_split_names[]; /* "random", …; NULL-ended */
 
@@ -29,8 +29,8 @@ struct train_division {
 };
 
 /* counts (blocks): the samples of each block. */
-void train_blocks_count(const struct train_division *division, uint32_t *counts);
+void downpour_blocks_count(const struct train_division *division, uint32_t *counts);
 /* The samples of one block, in the order of the epoch; ids has room for all of them. */
-void train_blocks_ids(const struct train_division *division, uint32_t block, uint32_t *ids);
+void downpour_blocks_ids(const struct train_division *division, uint32_t block, uint32_t *ids);
 
 #endif
