@@ -118,6 +118,11 @@ static base_status write_batch(struct cli_recommend_all *all, struct batch *b, u
     }
     TRY(recsys_rank(all->run->saved->fit, b->wishes, count, all->barred, all->n, b->picks,
                     b->found));
+    for (uint32_t u = 0; u < count; u++)
+        if (b->wishes[u].row == NULL) { /* no rating of an item that the model knows */
+            b->found[u] = 0;
+            all->strangers++;
+        }
     if ((out = open_memstream(&text, &length)) == NULL)
         TRY(base_fail(BASE_ERR_MEMORY, "no memory for the lists of %u users", count));
     for (uint32_t u = 0; u < count; u++) {

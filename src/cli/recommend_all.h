@@ -16,6 +16,7 @@ struct cli_recommend_all {
     uint32_t n;
     const char *path;
     uint64_t users, lines, short_lists; /* set: users with lists, of which some have fewer than n */
+    uint64_t strangers; /* set: users without a list, of whom the model knows nothing */
 };
 
 /* The file appears when it is complete; Ctrl-C leaves nothing. */

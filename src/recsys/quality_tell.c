@@ -47,13 +47,16 @@ void recsys_quality_text(const struct recsys_fit *fit, const struct recsys_quali
 {
     base_str_add(text, "test: RMSE %.4f, MAE %.4f of %llu ratings\n", q->rmse, q->mae,
                  (unsigned long long)q->count);
-    base_str_add(
-        text,
-        "lists of %u of all items with %u ratings or more, for %llu users who liked a test "
-        "item: precision %.4f, "
-        "recall %.4f, NDCG %.4f; %.1f %% of the items are in a list\n",
-        q->n, q->least, (unsigned long long)q->users, q->precision, q->recall, q->ndcg,
-        100 * q->coverage);
+    if (q->users == 0)
+        base_str_add(text, "no user liked a test item: there is nothing to judge lists by\n");
+    else
+        base_str_add(
+            text,
+            "lists of %u of all items with %u ratings or more, for %llu users who liked a test "
+            "item: precision %.4f, "
+            "recall %.4f, NDCG %.4f; %.1f %% of the items are in a list\n",
+            q->n, q->least, (unsigned long long)q->users, q->precision, q->recall, q->ndcg,
+            100 * q->coverage);
     if (!fit->model->implicit)
         add_confusion(q, text);
 }

@@ -53,6 +53,9 @@ static base_status open_data(struct evaluation *e, const struct train_eval *eval
     TRY(recsys_ratings_open(path, &options, &e->set));
     recsys_warn(e->set);
     e->own = strcmp(e->set->digest, e->about.digest) == 0;
+    if (e->own && (e->set->users != e->saved->fit->users || e->set->items != e->saved->fit->items))
+        TRY(base_fail(BASE_ERR_DATA, "the model has %u users and %u items, and %s has others",
+                      e->saved->fit->users, e->saved->fit->items, e->data));
     TRY(recsys_divide(e->set,
                       !e->own                ? "none"
                       : e->job.split != NULL ? e->job.split

@@ -65,6 +65,13 @@ for phase in push-0 update; do lose servers=2 3 $phase 0; done
 lose servers=1 2 push-0 0
 for phase in push-0 update; do lose servers=1 1 $phase 1; done
 
+# Lost while a leg begins, when no server has anything yet: all have the state of the meeting before it.
+for id in 1 2 3; do
+    PACELINE_FAULT=$id:leg:6 expect 0 "$paceline" train "${job[@]}" --no-checkpoint --workers 3 --strategy ps --run lost --json
+    json "o['steps'] == 10 and o['lost_steps'] == 0 and o['workers'] == 2"
+    rm -r runs/lost
+done
+
 # At their own pace: each sample once, whatever is lost.
 whole() { # RUN
     /usr/bin/python3 - "$1" <<'PY' || fail "see above: $(tail -n 3 err)"

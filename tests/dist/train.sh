@@ -14,7 +14,7 @@ M
 expect 0 "$paceline" train --model net.model "${small[@]}" --epochs 2 --run one --record first --json
 json "list(o) == ['schema','model','data','strategy','workers','hosts','threads','batch','steps','lost_steps',
  'epochs','best_step','parameters','step_seconds','samples_per_second','train','validation','test','time','ranks',
- 'memory','peak_memory_bytes','interrupted','run']"
+ 'figures','memory','peak_memory_bytes','interrupted','run']"
 json "o['schema'] == 1 and o['steps'] == 20 and o['parameters'] == 8*9+8 + 8*14*14*10+10"
 json "sum(p['support'] for p in o['test']['per_class']) == 100 and len(o['test']['per_class']) == 10"
 json "sum(map(sum, o['test']['confusion'])) == 100"

@@ -254,6 +254,9 @@ static base_status cmd_recommend_all(const struct list *l)
     base_info("%s: %llu items for %llu user%s%s", all.path, (unsigned long long)all.lines,
               (unsigned long long)all.users, base_plural((int64_t)all.users),
               all.short_lists > 0 ? "; for some of them fewer than were asked for are left" : "");
+    if (all.strangers > 0)
+        base_warn("%llu of the users have no rating of an item that the model knows, and no list",
+                  (unsigned long long)all.strangers);
     if (l->args->run.json) {
         object = json_pack("{s:i, s:o, s:o, s:i, s:I, s:I, s:I}", "schema", 1, "run",
                            base_json_text(l->run.checkpoint.path), "out", base_json_text(all.path),

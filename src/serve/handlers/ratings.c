@@ -23,6 +23,8 @@
 enum { USUAL_N = 10, CAUSES = 3 };
 /* So much may be asked in one request, which a worker answers before it takes another. */
 enum { MOST_QUESTIONS = 64, MOST_RATINGS = 10000, MOST_ITEMS = 1000, MOST_EXPLAINED = 20 };
+/* What explaining may cost in one request: picks times what is known of the user. */
+enum { MOST_EXPLAINING = 100000, LEAST_EXPLAINING = 100 };
 
 struct question {
     const struct recsys_saved *saved;
@@ -30,6 +32,7 @@ struct question {
     char user[RECSYS_MAX_ID + 1]; /* "": none was named */
     uint32_t user_number;
     bool explain;
+    uint64_t *explained; /* what explanations of this request have cost so far */
     struct recsys_asker asker;
 };
 
@@ -138,6 +141,9 @@ static base_status ratings_because(const struct question *q, uint32_t item, json
 
     if (!q->explain || item == RECSYS_UNKNOWN)
         return BASE_OK;
+    *q->explained += q->asker.count + LEAST_EXPLAINING;
+    if (*q->explained > MOST_EXPLAINING)
+        TRY(base_fail(BASE_ERR_DATA, "so many ratings cannot be explained in one request"));
     TRY(recsys_because(q->saved, &q->asker, item, CAUSES, causes, &count));
     list = json_array();
     for (uint32_t c = 0; c < count; c++)
@@ -253,10 +259,10 @@ out:
 }
 
 static base_status ratings_one(const struct recsys_saved *saved, const json_t *json,
-                               json_t **answer_p)
+                               uint64_t *explained, json_t **answer_p)
 {
     base_status st = BASE_OK;
-    struct question q = {.saved = saved, .json = json};
+    struct question q = {.saved = saved, .json = json, .explained = explained};
     json_t *answer = json_object();
 
     *answer_p = NULL;
@@ -281,11 +287,12 @@ static base_status ratings_answer(const struct recsys_saved *saved, const struct
     json_t *document = NULL, *list = NULL, *one;
     const json_t *questions;
     size_t index;
+    uint64_t explained = 0;
 
     TRY(serve_values_parse(body->bytes, body->count, &document));
     questions = serve_values_of(document);
     if (!json_is_array(questions)) {
-        TRY(ratings_one(saved, questions, answer_p));
+        TRY(ratings_one(saved, questions, &explained, answer_p));
         goto out;
     }
     if (json_array_size(questions) > MOST_QUESTIONS)
@@ -293,8 +300,8 @@ static base_status ratings_answer(const struct recsys_saved *saved, const struct
                       json_array_size(questions), MOST_QUESTIONS));
     list = json_array();
     for (index = 0; index < json_array_size(questions); index++) {
-        TRY(base_prefix(ratings_one(saved, json_array_get(questions, index), &one), "question %zu",
-                        index + 1));
+        TRY(base_prefix(ratings_one(saved, json_array_get(questions, index), &explained, &one),
+                        "question %zu", index + 1));
         json_array_append_new(list, one);
     }
     *answer_p = json_incref(list);

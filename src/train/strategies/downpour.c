@@ -416,7 +416,9 @@ static base_status downpour_work(struct train_session *s, struct train_answer *a
 
     TRY(downpour_greet(s, &over, answer_p));
     while (!over) {
-        if (answer_p->kind != TRAIN_ANSWER_BLOCK || answer_p->block >= d->solo.round.blocks)
+        if (answer_p->kind != TRAIN_ANSWER_BLOCK || answer_p->block >= d->solo.round.blocks ||
+            (d->solo.split == DOWNPOUR_SPLIT_LOCAL &&
+             answer_p->block != (uint32_t)s->team.exchange.rank))
             TRY(base_fail(BASE_ERR_DATA, "the manager gave block %u of %u", answer_p->block,
                           d->solo.round.blocks));
         downpour_solo_accept(&d->solo, answer_p->block);

@@ -257,14 +257,15 @@ static base_status ps_begin(struct train_session *s, int64_t goal)
         end = s->count[DATA_TRAIN];
     if (rules.backup >= x->size)
         rules.backup = x->size - 1;
-    p->dirty = true;
-    p->view = s->team.view.number;
-    p->rank = x->rank;
     if (s->state.ahead == 0) /* all went back to a checkpoint */
         p->left_count = 0;
+    train_fault_at(&s->fault, "leg", at->step + 1);
     TRY(ps_share_left(s));
     if (x->size > 1)
         TRY(comm_engine_begin(s->team.group));
+    p->dirty = true; /* from here on what servers keep is what counts */
+    p->view = s->team.view.number;
+    p->rank = x->rank;
     ps_client_open(&p->client, s, servers, x->rank < servers ? &p->server : NULL);
     if (x->rank >= servers)
         goto out;
@@ -336,6 +337,8 @@ static void ps_fail(struct train_session *s, base_status st)
         train_clock_lost(&s->clock, &p->told_clock);
     else
         train_clock_enter(&s->clock, TRAIN_COMPUTE);
+    if (!p->dirty) /* the state is the meeting's, whole */
+        return;
     if (p->computing && !p->pushed) {
         s->task->undo(s);
         p->computing = false;
@@ -442,6 +445,9 @@ static base_status ps_share_logs(struct train_session *s, const struct ps_note *
         if (i == rank && mine != NULL) /* then it is: the count is its own */
             memcpy(log, mine, count * sizeof *log);
         TRY(train_team_broadcast(&s->team, i, log, count * sizeof *log));
+        for (size_t e = 0; e < count && p->dirty && p->serves && p->view == view; e++)
+            if (!ps_server_is_entry(&p->server, &log[e]))
+                TRY(base_fail(BASE_ERR_DATA, "an entry of the log that is none"));
         if (p->dirty && p->serves && p->view == view && i != rank)
             ps_server_learn(&p->server, log, (int)count);
         base_free(log);

@@ -292,6 +292,11 @@ enum downpour_receipt downpour_ledger_receive(struct downpour_ledger *l, uint32_
         l->counts.surplus++;
         return DOWNPOUR_RECEIPT_SURPLUS;
     }
+    if (b->samples == 0) { /* it is empty, or was dropped */
+        base_ignore(
+            base_fail(BASE_ERR_DATA, "a result of block %u, which has no samples", call->block));
+        return refuse(l);
+    }
     if (check_outcome(&call->outcome, b->samples) != BASE_OK ||
         check_values(*values_p, floats, got) != BASE_OK)
         return refuse(l);

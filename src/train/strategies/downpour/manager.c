@@ -34,6 +34,7 @@ struct desk {
     enum { DESK_SILENT, DESK_WAITS, DESK_COMPUTES, DESK_GONE } state;
     bool holds;    /* `block` is out with this worker … */
     bool reserved; /* … which does not know it yet */
+    bool added;    /* a part of the block is in the centre already */
     uint32_t block;
     bool told;     /* that the round is over */
     double waited; /* since this moment without a word from the manager */
@@ -132,6 +133,7 @@ static void tell_end(struct downpour_manager *m, int rank)
         &(struct train_answer){.kind = TRAIN_ANSWER_CLOSE,
                                .ending = m->ending,
                                .wanted = m->ending == TRAIN_ENDING_RENEW ||
+                                         d->state == DESK_SILENT || /* with a late block */
                                          (d->holds && downpour_ledger_wants(m->ledger, d->block))});
 }
 
@@ -146,6 +148,7 @@ static void give_block(struct downpour_manager *m, int rank, double now)
     if (block >= 0) {
         d->state = DESK_COMPUTES;
         d->holds = true;
+        d->added = false;
         d->block = (uint32_t)block;
         answer(m, rank,
                &(struct train_answer){.kind = TRAIN_ANSWER_BLOCK, .block = (uint32_t)block});
@@ -159,7 +162,7 @@ static void give_reserved(struct downpour_manager *m, int rank)
 {
     struct desk *d = &m->desks[rank];
 
-    d->reserved = false;
+    d->reserved = d->added = false;
     d->state = DESK_COMPUTES;
     downpour_ledger_claim(m->ledger, d->block);
     answer(m, rank, &(struct train_answer){.kind = TRAIN_ANSWER_BLOCK, .block = d->block});
@@ -201,7 +204,7 @@ static void look_around(struct downpour_manager *m, double now)
         fail_round(m,
                    base_fail(BASE_ERR_DIVERGED,
                              "no worker has a result for a block: %s; try a lower --lr or --clip 1",
-                             m->refusal));
+                             m->refusal != NULL ? m->refusal : "there are no samples"));
 }
 
 /* ---- calls ---- */
@@ -246,7 +249,9 @@ static void book_result(struct downpour_manager *m, int rank, const struct downp
                                     now)) {
     case DOWNPOUR_RECEIPT_REFUSED:
         note_refusal(m, rank);
-        if (d->holds && !d->reserved && m->rules.fixed)
+        /* A block that is in the centre in part would count more than once if it was computed
+         * again: the rest of it is left out. */
+        if (d->holds && !d->reserved && (m->rules.fixed || d->added))
             downpour_ledger_drop(m->ledger, d->block);
         else if (d->holds && !d->reserved)
             downpour_ledger_blame(m->ledger, d->block, id_of(m, rank));
@@ -263,13 +268,15 @@ static void book_result(struct downpour_manager *m, int rank, const struct downp
 static void book_push(struct downpour_manager *m, int rank, const struct downpour_call *call,
                       const float *values, size_t got)
 {
-    const struct desk *d = &m->desks[rank];
+    struct desk *d = &m->desks[rank];
 
     if (d->holds && call->block == d->block &&
-        downpour_ledger_check(m->ledger, call, values, m->floats, got) == BASE_OK)
+        downpour_ledger_check(m->ledger, call, values, m->floats, got) == BASE_OK) {
         add_change(m, call, values);
-    else
+        d->added = true;
+    } else {
         note_refusal(m, rank);
+    }
     if (!m->over)
         answer(m, rank, &(struct train_answer){.kind = TRAIN_ANSWER_GO_ON});
 }
@@ -292,10 +299,16 @@ static void book_continue(struct downpour_manager *m, int rank, const struct dow
 {
     struct desk *d = &m->desks[rank];
 
+    for (int r = 0; r < m->size; r++) /* kept for another worker, which has not begun it */
+        if (m->desks[r].reserved && m->desks[r].block == call->block) {
+            downpour_ledger_release(m->ledger, call->block);
+            m->desks[r].holds = m->desks[r].reserved = false;
+        }
     if (!downpour_ledger_resume(m->ledger, id_of(m, rank), call, now))
         return;
     d->state = DESK_COMPUTES;
     d->holds = true;
+    d->added = false;
     d->block = call->block;
     answer(m, rank, &(struct train_answer){.kind = TRAIN_ANSWER_BLOCK, .block = call->block});
 }
@@ -312,7 +325,8 @@ static void book(struct downpour_manager *m, int rank, const struct downpour_cal
         return book_fetch(m, rank);
     if (call->kind == DOWNPOUR_CALL_RESULT)
         book_result(m, rank, call, values_p, got, now);
-    if (call->kind == DOWNPOUR_CALL_ASK && d->reserved && !m->over)
+    if (call->kind == DOWNPOUR_CALL_ASK && d->reserved && !m->over &&
+        downpour_ledger_wants(m->ledger, d->block))
         return give_reserved(m, rank);
     if (d->holds)
         downpour_ledger_release(m->ledger, d->block);
@@ -373,7 +387,8 @@ static base_status hear(struct downpour_manager *m, int rank, double now)
 
     if (d->values_come) {
         d->values_come = false;
-        if (d->heard.request.tag == TRAIN_TAG_VALUES)
+        if (d->heard.request.tag == TRAIN_TAG_VALUES &&
+            d->heard.request.count % sizeof(float) == 0) /* else its contents are undefined */
             got = d->heard.request.count / sizeof(float);
     } else {
         TRY(base_prefix(decode(m, d), "worker %u", id_of(m, rank)));

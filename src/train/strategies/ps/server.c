@@ -412,6 +412,13 @@ void ps_server_take_got(struct ps_server *v, int rank)
 {
     const struct train_outline *o = &v->outlines[rank];
 
+    if (v->diverged) { /* no entry will have this push, so no other server needs it */
+        if (v->sequencer.of[rank].work == TRAIN_WORKS) {
+            v->sequencer.of[rank].work = TRAIN_PUSHED;
+            go_on(v);
+        }
+        return;
+    }
     if (++v->got[rank] < v->servers)
         return;
     v->got[rank] = 0;
@@ -524,7 +531,8 @@ int ps_server_take_told(struct ps_server *v, struct train_finished **told_p,
     while (count < v->told_count && v->told[count].step <= at.step)
         count++;
     *told_p = base_calloc((size_t)count, sizeof **told_p);
-    memcpy(*told_p, v->told, (size_t)count * sizeof **told_p);
+    if (count > 0)
+        memcpy(*told_p, v->told, (size_t)count * sizeof **told_p);
     v->told_count -= count;
     memmove(v->told, v->told + count, (size_t)v->told_count * sizeof *v->told);
     for (int i = 0; i < TRAIN_STALENESS; i++)

@@ -136,6 +136,7 @@ struct ps_server {
     struct base_thread thread;
     bool runs;                   /* the thread does */
     struct comm_task bell;       /* rung to end it early */
+    struct comm_task last;       /* the thread has failed, and ends the group */
     struct train_inbox *inboxes; /* of every rank */
     struct train_outbox *outboxes;
     uint64_t pulls[COMM_MAX_WORKERS]; /* what a worker waits to read; 0: none */
@@ -161,6 +162,9 @@ base_status ps_server_finish(struct ps_server *server);
 /* Ends the thread at once; what it knows stays. */
 void ps_server_abandon(struct ps_server *server);
 void ps_server_close(struct ps_server *server); /* accepts zeros */
+
+/* Of the leg's workers, with blocks that can be? */
+bool ps_server_is_entry(const struct ps_server *server, const struct train_log_entry *entry);
 
 /* For the worker of the same process. `gradients`: all of them. */
 void ps_server_ask(struct ps_server *server);

@@ -122,10 +122,20 @@ static base_status wrong(const struct ps_server *v, int rank, const char *what)
                      v->session->team.view.members[rank].id);
 }
 
-static bool is_entry(const struct ps_server *v, const struct train_log_entry *e, size_t bytes)
+/* Could worker `rank` have pushed this? Server 0 knows which block it was given. */
+static bool is_push(const struct ps_server *v, int rank, const struct train_outline *o)
 {
-    if (bytes < offsetof(struct train_log_entry, of) || e->count < 1 || e->count > v->size ||
-        bytes != train_log_entry_bytes(e))
+    const struct train_span *given = &v->sequencer.of[rank].block;
+
+    return o->rank == rank && o->block.from >= 0 && o->block.count >= 0 && o->correct >= 0 &&
+           o->correct <= o->seen &&
+           (v->rank != 0 || (v->sequencer.of[rank].work == TRAIN_WORKS &&
+                             o->block.from == given->from && o->block.count == given->count));
+}
+
+bool ps_server_is_entry(const struct ps_server *v, const struct train_log_entry *e)
+{
+    if (e->count < 1 || e->count > v->size)
         return false;
     for (int64_t i = 0; i < e->count; i++)
         if (e->of[i].rank < 0 || e->of[i].rank >= v->size || e->of[i].block.count < 0)
@@ -142,11 +152,14 @@ static base_status take_body(struct ps_server *v, int rank, enum train_ps_call c
         v->inboxes[rank].bye = true;
     else if (call == TRAIN_PS_PULL && body->rank == rank)
         ps_server_take_pull(v, rank, body->number);
-    else if (call == TRAIN_PS_ASK && body->rank == rank && leads)
+    else if (call == TRAIN_PS_ASK && body->rank == rank && leads &&
+             v->sequencer.of[rank].work == TRAIN_ABSENT)
         ps_server_take_ask(v, rank);
-    else if (call == TRAIN_PS_GOT && body->rank >= 0 && body->rank < v->size && leads)
+    else if (call == TRAIN_PS_GOT && body->rank >= 0 && body->rank < v->size && leads &&
+             rank < v->servers)
         ps_server_take_got(v, body->rank);
-    else if (call == TRAIN_PS_HAVE && leads)
+    else if (call == TRAIN_PS_HAVE && leads && rank < v->servers &&
+             body->number <= v->sequencer.number)
         ps_server_take_have(v, body->number);
     else
         return wrong(v, rank, "a message that makes no sense");
@@ -164,13 +177,14 @@ static base_status take(struct ps_server *v, int rank)
     if (in->slice >= 0) {
         in->slice++;
     } else if (call == TRAIN_PS_PUSH) {
-        if (r->count != sizeof in->at.outline || in->at.outline.rank != rank ||
-            in->at.outline.block.count < 0)
+        if (r->count != sizeof in->at.outline || !is_push(v, rank, &in->at.outline))
             TRY(wrong(v, rank, "a push that is none"));
         v->outlines[rank] = in->at.outline;
         in->slice = 0;
     } else if (call == TRAIN_PS_ENTRY) {
-        if (rank != 0 || !is_entry(v, &in->at.entry, r->count))
+        if (rank != 0 || r->count < offsetof(struct train_log_entry, of) ||
+            !ps_server_is_entry(v, &in->at.entry) ||
+            r->count != train_log_entry_bytes(&in->at.entry))
             TRY(wrong(v, rank, "an entry that is none"));
         ps_server_take_entry(v, &in->at.entry);
     } else if (r->count != sizeof in->at.body) {
@@ -217,6 +231,14 @@ out:
     return st;
 }
 
+/* An order that fails ends the group: workers that wait for this server need not wait in vain. */
+static base_status end_group(void *context)
+{
+    const struct ps_server *v = context;
+
+    return base_fail(v->failure, "%s", v->message);
+}
+
 static void *run(void *argument)
 {
     struct ps_server *v = argument;
@@ -229,6 +251,8 @@ static void *run(void *argument)
     }
     base_signal_wake(&v->changed);
     base_mutex_unlock(&v->lock);
+    if (st != BASE_OK)
+        comm_engine_order(v->engine, end_group, v, &v->last);
     return NULL;
 }
 
