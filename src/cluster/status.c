@@ -123,11 +123,14 @@ void cluster_status_close(struct cluster_status *s)
 int cluster_status_watch(const struct cluster_status *s, struct pollfd *fds, int room)
 {
     int count = 0;
+    bool has_room = false; /* for a client: one that had to wait would wake the agent in vain */
 
-    for (int i = 0; i < CLIENTS && count < room; i++)
+    for (int i = 0; i < CLIENTS && count < room; i++) {
+        has_room |= s->clients[i].fd < 0;
         if (s->clients[i].fd >= 0 && !s->clients[i].asked)
             fds[count++] = (struct pollfd){s->clients[i].fd, POLLIN, 0};
-    if (count < room)
+    }
+    if (has_room && count < room)
         fds[count++] = (struct pollfd){s->fd, POLLIN, 0};
     return count;
 }
