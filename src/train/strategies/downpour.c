@@ -4,9 +4,9 @@
  * blocks): a leg is a *round*. Its samples are divided into blocks, the manager at rank 0 gives out
  * the blocks by number, each worker trains alone over its block and returns how its weights have
  * changed, and the manager makes one update of all changes (train/aggregator.h), which all workers
- * get before they meet. train/manager.h has the talk, train/strategies/downpour/ledger.h the rules
- * about blocks that are lost, late or wrong, train/solo.h the work on a block, train/line.h the
- * worker's end of the talk.
+ * get before they meet. Of strategies/downpour/, manager.h has the talk, ledger.h the rules about
+ * blocks that are lost, late or wrong, solo.h the work on a block, line.h the worker's end of the
+ * talk.
  *
  * What is committed is the round. After a loss the next view goes on with it: the manager has the
  * results that came, and each worker its newest one, or the block that it is in the middle of. The

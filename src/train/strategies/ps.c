@@ -2,9 +2,9 @@
  *
  * Parameter servers (Smola & Narayanamurthy 2010; Li et al., OSDI 2014): the first processes of the
  * view also serve. Each serves a slice of the weights, with the optimiser's state for it, and keeps
- * a replica of the slice of the server before it (train/server.h). A worker computes a block of
- * samples, pushes its gradients to the servers and pulls the weights for its next one; how far
- * workers may be apart is the consistency (train/sequencer.h).
+ * a replica of the slice of the server before it (train/strategies/ps/server.h). A worker computes
+ * a block of samples, pushes its gradients to the servers and pulls the weights for its next one;
+ * how far workers may be apart is the consistency (train/strategies/ps/sequencer.h).
  *
  * Every process has a working copy of the weights; at a meeting all copies are the same. Inside a
  * leg only what servers keep counts. When a worker is lost the servers that are left know together

@@ -11,44 +11,10 @@
 #include "base/mem.h"
 #include "model/model.h"
 #include "nn/conv/kernelplan.h"
-#include "nn/net.h"
 #include "nn/simd/simd.h"
 #include "nn/zoo.h"
 #include "train/closed.h"
-#include "train/evaluate.h"
-#include "train/pool.h"
-#include "train/samples.h"
-#include "train/session.h"
-
-struct network {
-    struct train_samples samples;
-    const struct data_info *info; /* of its set */
-    struct nn_graph *graph;
-    const struct nn_closed *closed; /* of a model that needs no steps; otherwise NULL … */
-    const char *arguments;          /* … and what follows its name */
-
-    /* For this view's share of the batch. */
-    struct nn_net *net;
-    int piece;            /* samples computed at once */
-    int net_piece;        /* that the network was made for */
-    const float *weights; /* that the network computes with */
-    float *accumulated;   /* gradients of the earlier pieces; NULL when --accumulate 1 */
-    int ranges_ready;     /* of the backward under way */
-
-    const struct train_stages *stages; /* of the strategy; NULL: `net` has all layers */
-
-    /* For a strategy that lends. */
-    struct nn_group *groups;  /* what is lent at once */
-    struct train_lends lends; /* zeros: nothing is */
-    int loans;                /* of the step under way */
-    bool begins, ends;        /* the piece under way is the first, the last of its batch … */
-    uint32_t has;             /* … and has so many samples; it may have none */
-
-    float *statistics_before; /* as they were before step `before`: … */
-    int64_t *tracked_before;  /* … one that fails never was */
-    int64_t before;
-    int64_t united_samples; /* of this worker, when the statistics were last united */
-};
+#include "train/tasks/network/network.h"
 
 /* ---- data and model ---- */
 
@@ -125,8 +91,7 @@ static base_status network_describe_graph(struct network *n, const struct train_
     return st;
 }
 
-/* A batch is no larger than the data. */
-static uint32_t network_whole(const struct train_session *s, int64_t batch)
+uint32_t network_whole(const struct train_session *s, int64_t batch)
 {
     return batch < s->count[DATA_TRAIN] ? (uint32_t)batch : s->count[DATA_TRAIN];
 }
@@ -136,9 +101,7 @@ static uint32_t network_whole_batch(const struct train_session *s)
     return network_whole(s, s->plan.batch);
 }
 
-/* This worker's share of every batch: where the layers are divided, and not the samples, all of
- * it. */
-static struct data_share network_share(const struct train_session *s)
+struct data_share network_share(const struct train_session *s)
 {
     struct data_share share = train_team_share(&s->team);
 
@@ -155,71 +118,6 @@ static void network_cut_batch(struct train_session *s)
     int64_t pieces = n->stages != NULL ? n->stages->pieces(s->options) : s->job->accumulate;
 
     n->piece = (int)((share + pieces - 1) / pieces);
-}
-
-/* The largest tensor, in bytes. */
-static double network_largest(const struct nn_graph *graph)
-{
-    size_t most = 0;
-
-    for (size_t i = 0; i < nn_graph_params(graph); i++)
-        if (nn_graph_param(graph, i)->values > most)
-            most = nn_graph_param(graph, i)->values;
-    return (double)most * sizeof(float);
-}
-
-/* Room to lend groups of layers, in bytes: their gradients, or weights, too. */
-static double network_lent(const struct nn_graph *graph, bool weights)
-{
-    int count = 0;
-    struct nn_group *groups = nn_graph_groups(graph, 0, nn_graph_layers(graph), &count);
-    size_t *floats = base_calloc((size_t)count, sizeof *floats);
-    struct train_pool pool;
-    double bytes;
-
-    for (int i = 0; i < count; i++)
-        floats[i] = groups[i].weights.count;
-    train_pool_plan(&pool, floats, count, weights, true);
-    bytes = (double)pool.floats * sizeof(float);
-    train_pool_fini(&pool);
-    base_free(floats);
-    base_free(groups);
-    return bytes;
-}
-
-static base_status network_sizes(const struct train_session *s, int workers, int64_t batch,
-                                 int64_t accumulate, struct train_sizes *sizes_p)
-{
-    base_status st = BASE_OK;
-    const struct network *n = s->work;
-    const struct train_job *job = s->job;
-    uint32_t whole = network_whole(s, batch);
-    uint32_t share = data_share_most((struct data_share){0, 1, (uint32_t)workers}, whole);
-    int samples = (int)((share + accumulate - 1) / accumulate);
-    struct nn_setup setup = {.n_max = samples, .training = true, .apart = job->record.count > 0};
-    const struct nn_optimiser *optimiser = NULL;
-    struct nn_memory memory;
-    uint64_t batches = data_loader_memory(n->info, share);
-
-    TRY(nn_optimiser_find(job->optimiser, &optimiser));
-    TRY(nn_net_memory(n->graph, &setup, &memory));
-    if (job->test || job->validation > 0) /* its loader works beside that of the training */
-        batches += data_loader_memory(
-            n->info, (uint32_t)(n->stages != NULL ? samples * accumulate : samples));
-    *sizes_p = (struct train_sizes){
-        .weights = (double)memory.weights,
-        .slots = optimiser->slots,
-        .statistics = (double)memory.statistics,
-        .activations = (double)memory.activations + (double)memory.scratch +
-                       (double)nn_closed_memory(n->closed, n->graph, (int)whole),
-        .batches = (double)batches + sizeof(uint32_t) * (double)s->count[DATA_TRAIN],
-        .tensor = network_largest(n->graph),
-        .lent = {network_lent(n->graph, false), network_lent(n->graph, true)},
-        .samples = samples,
-        .graph = n->graph,
-    };
-out:
-    return st;
 }
 
 /* Is the model one of the zoo that is computed in one step? */
@@ -282,48 +180,6 @@ static const char *network_text(const struct train_session *s)
 static base_status network_start(struct train_session *s)
 {
     return train_state_start(&s->state, (uint64_t)s->job->seed);
-}
-
-/* ---- what the strategy lends ---- */
-
-static base_status network_borrow(void *context, struct nn_loan *loan)
-{
-    struct train_session *s = context;
-    struct network *n = s->work;
-
-    train_fault_nth(&s->fault, "borrow", ++n->loans, s->team.exchange.step);
-    return n->lends.borrow(s, loan);
-}
-
-/* Several pieces: their gradients are added as network_add_piece does, a group at a time. A piece
- * without samples adds nothing, not even a zero that would change a sign. */
-static void network_add_lent(struct network *n, const struct nn_loan *loan)
-{
-    const struct nn_range *range = &n->groups[loan->group].weights;
-    float *accumulated = n->accumulated + range->from;
-
-    if (n->begins)
-        memcpy(accumulated, loan->gradients, range->count * sizeof(float));
-    else if (n->has > 0)
-        nn_simd()->add(range->count, accumulated, loan->gradients,
-                       n->ends ? loan->gradients : accumulated);
-    else if (n->ends)
-        memcpy(loan->gradients, accumulated, range->count * sizeof(float));
-}
-
-static base_status network_give_back(void *context, const struct nn_loan *loan)
-{
-    base_status st = BASE_OK;
-    struct train_session *s = context;
-    struct network *n = s->work;
-
-    if (loan->backward && n->lends.gradients && !(n->begins && n->ends))
-        network_add_lent(n, loan);
-    TRY(n->lends.give_back(s, loan, n->ends));
-    if (loan->backward)
-        train_fault_nth(&s->fault, "backward", ++n->ranges_ready, s->team.exchange.step);
-out:
-    return st;
 }
 
 /* ---- memory for a share ---- */
@@ -481,7 +337,7 @@ static void network_undo(struct train_session *s)
 }
 
 /* The state may have moved: into memory that workers share, or from one copy to the other. */
-static void network_find_weights(struct train_session *s)
+void network_find_weights(struct train_session *s)
 {
     struct network *n = s->work;
 
@@ -596,83 +452,6 @@ static base_status network_unite(struct train_session *s)
     memcpy(s->state.statistics, n->statistics_before, count * sizeof(float));
 out:
     return st;
-}
-
-/* ---- scores ---- */
-
-static size_t network_score_count(const struct train_session *s)
-{
-    return train_tally_numbers(((const struct network *)s->work)->info);
-}
-
-static base_status network_score_stages(void *context, const struct data_batch *b,
-                                        struct train_tally *tally)
-{
-    struct train_session *s = context;
-
-    return s->strategy->stages->score(s, b, tally);
-}
-
-static base_status network_score(struct train_session *s, enum data_part part,
-                                 struct data_share share, double *score)
-{
-    struct network *n = s->work;
-    struct train_tally tally;
-    base_status st;
-
-    train_tally_init(&tally, n->info);
-    if (n->stages != NULL) {
-        st = train_evaluate_by((struct train_pass){network_score_stages, s}, n->samples.set, part,
-                               network_share(s), n->piece * (int)n->stages->pieces(s->options),
-                               false, &tally, &s->clock, NULL);
-    } else {
-        network_find_weights(s);
-        st = train_evaluate(n->net, n->samples.set, part, share, n->piece, n->lends.weights, &tally,
-                            &s->clock, NULL);
-    }
-    s->data_failed = st == BASE_ERR_DATA || st == BASE_ERR_IO;
-    train_tally_pack(&tally, score);
-    train_tally_fini(&tally);
-    return st;
-}
-
-static void network_score_text(const struct train_session *s, const double *score,
-                               struct base_str *text)
-{
-    struct train_tally tally;
-
-    train_tally_unpack(&tally, ((const struct network *)s->work)->info, score);
-    train_tally_line(&tally, text);
-    base_str_add(text, " (%llu samples)\n", (unsigned long long)train_tally_count(&tally));
-    train_tally_text(&tally, text);
-    train_tally_fini(&tally);
-}
-
-static json_t *network_score_json(const struct train_session *s, const double *score)
-{
-    struct train_tally tally;
-    json_t *json;
-
-    train_tally_unpack(&tally, ((const struct network *)s->work)->info, score);
-    json = train_tally_json(&tally);
-    train_tally_fini(&tally);
-    return json;
-}
-
-static const struct train_grade *network_grade(const struct train_session *s)
-{
-    return train_tally_grade(((const struct network *)s->work)->info);
-}
-
-static double network_graded(const struct train_session *s, const double *score)
-{
-    struct train_tally tally;
-    double value;
-
-    train_tally_unpack(&tally, ((const struct network *)s->work)->info, score);
-    value = train_tally_value(&tally);
-    train_tally_fini(&tally);
-    return value;
 }
 
 /* ---- what is told ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The line of a worker to the manager of `downpour` (train/manager.h), over the group's engine.
- * While the worker computes, it listens for the round's end.
+ * The line of a worker to the manager of `downpour` (train/strategies/downpour/manager.h), over the
+ * group's engine. While the worker computes, it listens for the round's end.
  */
 #ifndef TRAIN_STRATEGIES_DOWNPOUR_LINE_H
 #define TRAIN_STRATEGIES_DOWNPOUR_LINE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A worker's side of parameter servers (train/server.h), for a leg: it asks for work, pulls weights
- * and pushes gradients, to each server what concerns it. A server in the same process is called
- * directly, the others over the group's engine.
+ * A worker's side of parameter servers (train/strategies/ps/server.h), for a leg: it asks for work,
+ * pulls weights and pushes gradients, to each server what concerns it. A server in the same process
+ * is called directly, the others over the group's engine.
  */
 #ifndef TRAIN_STRATEGIES_PS_CLIENT_H
 #define TRAIN_STRATEGIES_PS_CLIENT_H

@@ -2,11 +2,11 @@
  *
  * A parameter server: it keeps slices of the weights and of the optimiser's slots, and applies what
  * workers push. It is a state machine over a log. Every server gets every entry of the log, in
- * order, from server 0, which makes them (train/sequencer.h), and has the part of every push that
- * concerns its slices before server 0 makes an entry of it. A slice is kept by two servers where
- * there are two; they apply the same entries in the same order and so have the same bits. After the
- * loss of a server, what any survivor knows of the log is what was decided, and every survivor can
- * go on to its end by itself.
+ * order, from server 0, which makes them (train/strategies/ps/sequencer.h), and has the part of
+ * every push that concerns its slices before server 0 makes an entry of it. A slice is kept by two
+ * servers where there are two; they apply the same entries in the same order and so have the same
+ * bits. After the loss of a server, what any survivor knows of the log is what was decided, and
+ * every survivor can go on to its end by itself.
  *
  *   worker        server 0            server 1
  *     push ─────────▶ keeps its part

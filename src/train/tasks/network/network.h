@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the task `network` share: its work, and who does what of it.
+ */
+#ifndef TRAIN_TASKS_NETWORK_NETWORK_H
+#define TRAIN_TASKS_NETWORK_NETWORK_H
+
+#include "nn/net.h"
+#include "train/samples.h"
+#include "train/session.h"
+
+struct network {
+    struct train_samples samples;
+    const struct data_info *info; /* of its set */
+    struct nn_graph *graph;
+    const struct nn_closed *closed; /* of a model that needs no steps; otherwise NULL … */
+    const char *arguments;          /* … and what follows its name */
+
+    /* For this view's share of the batch. */
+    struct nn_net *net;
+    int piece;            /* samples computed at once */
+    int net_piece;        /* that the network was made for */
+    const float *weights; /* that the network computes with */
+    float *accumulated;   /* gradients of the earlier pieces; NULL when --accumulate 1 */
+    int ranges_ready;     /* of the backward under way */
+
+    const struct train_stages *stages; /* of the strategy; NULL: `net` has all layers */
+
+    /* For a strategy that lends. */
+    struct nn_group *groups;  /* what is lent at once */
+    struct train_lends lends; /* zeros: nothing is */
+    int loans;                /* of the step under way */
+    bool begins, ends;        /* the piece under way is the first, the last of its batch … */
+    uint32_t has;             /* … and has so many samples; it may have none */
+
+    float *statistics_before; /* as they were before step `before`: … */
+    int64_t *tracked_before;  /* … one that fails never was */
+    int64_t before;
+    int64_t united_samples; /* of this worker, when the statistics were last united */
+};
+
+/* ---- tasks/network.c ---- */
+
+/* Samples of a batch: no more than the data has. */
+uint32_t network_whole(const struct train_session *session, int64_t batch);
+/* This worker's share of every batch: where the layers are divided, and not the samples, all of
+ * it. */
+struct data_share network_share(const struct train_session *session);
+/* The network computes with the weights as they are now, wherever they are. */
+void network_find_weights(struct train_session *session);
+
+/* ---- sizes.c ---- */
+
+base_status network_sizes(const struct train_session *session, int workers, int64_t batch,
+                          int64_t accumulate, struct train_sizes *sizes_p);
+
+/* ---- loans.c: what the strategy lends goes to the network, and comes back ---- */
+
+base_status network_borrow(void *session, struct nn_loan *loan);
+base_status network_give_back(void *session, const struct nn_loan *loan);
+
+/* ---- scores.c: as in struct train_task ---- */
+
+size_t network_score_count(const struct train_session *session);
+base_status network_score(struct train_session *session, enum data_part part,
+                          struct data_share share, double *score);
+void network_score_text(const struct train_session *session, const double *score,
+                        struct base_str *text);
+json_t *network_score_json(const struct train_session *session, const double *score);
+const struct train_grade *network_grade(const struct train_session *session);
+double network_graded(const struct train_session *session, const double *score);
+
+#endif
