@@ -6,7 +6,7 @@
  * for each *rotation*, so that an item's ratings are spread over an epoch. A rating takes three
  * bytes: its item's row in the group and the code of its value.
  *
- * The users may be some of all: those of one worker. Groups are the same whoever has the users.
+ * The users may be some of all: those of one worker. Every worker gets the same groups.
  */
 #ifndef RECSYS_CELLS_H
 #define RECSYS_CELLS_H

@@ -2,8 +2,8 @@
  *
  * The manager of `downpour`, at rank 0: a ledger, and the talk with the workers about it. The
  * workers of other processes are heard by a thread of the manager; the worker beside it calls
- * directly. Nobody waits for the manager to compute: it only books, and the round's update is made
- * by the thread of rank 0's worker after the round.
+ * directly. No worker waits for the manager to compute: it only books, and the round's update is
+ * made by the thread of rank 0's worker after the round.
  *
  * A view begins with `open`, before the group gets its engine, and ends with `close`, after the
  * engine's end: what the manager has asked the engine for stays in memory until then. In between,

@@ -30,9 +30,9 @@ static struct ring_letter *ring_letters_pop(struct ring_letters *list)
 
 int ring_mail_limit(const struct ring_cut *cut, int stage, int64_t pieces)
 {
-    int behind = cut->stages - stage;
+    int left = cut->stages - stage;
 
-    return pieces < behind ? (int)pieces : behind;
+    return pieces < left ? (int)pieces : left;
 }
 
 static enum comm_channel ring_channel(enum ring_way way)
