@@ -79,6 +79,8 @@ static void drop(struct cluster_region **at)
 
 void cluster_regions_forget(struct cluster_regions *regions, uint32_t oldest_view)
 {
+    if (oldest_view <= regions->oldest) /* told by a worker that was late to say where it is */
+        return;
     regions->oldest = oldest_view;
     for (struct cluster_region **at = &regions->first; *at != NULL;)
         if ((*at)->view != 0 && (*at)->view < oldest_view)

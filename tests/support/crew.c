@@ -62,6 +62,7 @@ struct crew {
     struct region regions[MAX_REGIONS]; /* the last ones */
     int region_count;                   /* ever made */
     uint32_t view;                      /* number of the last one published */
+    uint32_t over;                      /* views up to this one get no more memory */
     _Atomic bool ending;
     pthread_mutex_t lock;
 };
@@ -128,7 +129,7 @@ static base_status ask_region(void *context, const char *key, size_t bytes, int 
     snprintf(note.key, sizeof note.key, "%s", key);
     send_note(seat->ask, &note, -1);
     if (!receive_note(seat->ask, &note, fd_p) || *fd_p < 0)
-        return base_fail(BASE_ERR_IO, "no shared memory %s", key);
+        return base_fail(BASE_ERR_PEER_LOST, "shared memory %s is of a view that is over", key);
     return BASE_OK;
 }
 
@@ -236,9 +237,11 @@ static void publish_view(struct crew *crew)
     tell_all(crew, &note);
 }
 
-/* Regions "view/N/…" die with view N; those who mapped them keep them. */
+/* Regions "view/N/…" die with view N; those who mapped them keep them. Nobody gets one of that name
+ * again: it would be other memory than its peers have. */
 static void drop_regions(struct crew *crew)
 {
+    crew->over = crew->view;
     for (int i = 0; i < MAX_REGIONS && i < crew->region_count; i++)
         close(crew->regions[i].fd);
     crew->region_count = 0;
@@ -285,7 +288,10 @@ static void *watch(void *argument)
 static int region_of(struct crew *crew, int host, const char *key, uint64_t bytes)
 {
     struct region *new;
+    unsigned view;
 
+    if (sscanf(key, "view/%u/", &view) == 1 && view <= crew->over)
+        return -1;
     for (int i = 0; i < MAX_REGIONS && i < crew->region_count; i++)
         if (crew->regions[i].host == host && strcmp(crew->regions[i].key, key) == 0)
             return crew->regions[i].fd;

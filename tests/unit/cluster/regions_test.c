@@ -36,6 +36,8 @@ static void test_regions(void **state)
     assert_int_equal(fstat(b, &file), 0);
     assert_int_equal(fstat(c, &file), 0);
     assert_int_equal(cluster_regions_get(&r, "view/1/ring", 4096, &a), BASE_ERR_PEER_LOST);
+    cluster_regions_forget(&r, 1); /* a late word brings nothing back */
+    assert_int_equal(cluster_regions_get(&r, "view/1/ring", 4096, &a), BASE_ERR_PEER_LOST);
     cluster_regions_fini(&r);
     assert_int_not_equal(fstat(c, &file), 0);
 }
