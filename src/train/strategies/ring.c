@@ -376,10 +376,10 @@ const struct train_strategy train_strategy_ring = {
     .least = 1,
     .options = table,
     .options_size = sizeof(struct ring_options),
-    .defaults = &(const struct ring_options){.microbatches = 8, .laps = 1, .replicate = true, .split = true},
-    .examples =
-        (const char *const[]){"", "replicate=off,split=off", "microbatches=3,laps=2,place=fold",
-                              NULL},
+    .defaults = &(
+        const struct ring_options){.microbatches = 8, .laps = 1, .replicate = true, .split = true},
+    .examples = (const char *const[]){"", "replicate=off,split=off",
+                                      "microbatches=3,laps=2,place=fold", NULL},
     .state_size = sizeof(struct ring),
     .place = ring_place,
     .settle = ring_settle,
