@@ -55,6 +55,7 @@ keep similar 0 similar films --item "$(sed -n "2s/[^,]*,\([^,]*\),.*/\1/p" ratin
 keep strategies 0 strategies --json
 keep pair 0 train --model mlp:8x1 --data synthetic:train=64,test=16 --workers 2 --steps 3 --run pair --json
 keep compare 0 compare one pair --json
+keep trace 0 trace pair -o pair.json --json
 keep failure 2 train --dta x --json
 echo '{"schema": 1, "about": "x", "train": {"model": "mlp:8x1", "data": "synthetic:train=64,test=16", "steps": 2},
     "cases": [{"name": "a", "train": {"lr": 0.01}, "theirs": {"loss": 1}}, {"name": "b", "train": {"lr": 1e6, "steps": 99}}]}' >mine.json
@@ -109,7 +110,7 @@ for name in glob.glob("objects/*.json"):
     look(json.load(open(name)), [name])
 for event in events:
     look(event, ["events", event["event"]])
-kinds = {"start", "resume", "step", "epoch", "checkpoint", "activations"}
+kinds = {"start", "resume", "step", "epoch", "checkpoint", "activations", "trace"}
 kinds |= {"join", "view", "lost", "exit", "stop", "heartbeat"}
 assert {e["event"] for e in events} == kinds, "not every event was seen"
 if missing:

@@ -53,7 +53,7 @@ void train_answer_encode(const struct train_answer *answer, uint8_t bytes[TRAIN_
 
     at = put32(at, answer->block);
     at = put32(at, (uint32_t)answer->ending);
-    put32(at, answer->wanted);
+    put32(at, answer->wanted | (uint32_t)answer->counts << 1);
 }
 
 /* ---- decode ---- */
@@ -132,17 +132,18 @@ base_status train_answer_decode(const void *bytes, size_t count, struct train_an
     base_status st = BASE_OK;
     struct base_cursor c = base_cursor_of(bytes, count);
     struct train_answer answer = {0};
-    uint32_t kind, ending, wanted;
+    uint32_t kind, ending, flags;
 
     *answer_p = answer;
     TRY(check_length("an answer", count, TRAIN_ANSWER_BYTES));
     TRY(get_kind(&c, "an answer", TRAIN_ANSWER_KINDS, &kind));
     TRY(base_cursor_le32(&c, &answer.block));
     TRY(get_kind(&c, "an ending", TRAIN_ENDINGS, &ending));
-    TRY(base_cursor_le32(&c, &wanted));
+    TRY(get_kind(&c, "an answer with flags", 4, &flags));
     answer.kind = (enum train_answer_kind)kind;
     answer.ending = (enum train_ending)ending;
-    answer.wanted = wanted != 0;
+    answer.wanted = (flags & 1) != 0;
+    answer.counts = (flags & 2) != 0;
     *answer_p = answer;
 out:
     return st;
