@@ -22,8 +22,8 @@ struct ps_client {
 
     struct comm_task tasks[PS_CLIENT_TASKS]; /* messages under way, and their memory */
     int task_count;
-    struct train_ps_body call, heads[COMM_MAX_WORKERS];
-    struct train_outline outline;
+    uint8_t call[PS_BODY_BYTES], heads[COMM_MAX_WORKERS][PS_BODY_BYTES];
+    uint8_t outline[PS_OUTLINE_BYTES];
 };
 
 void ps_client_open(struct ps_client *client, struct train_session *session, int servers,
