@@ -257,6 +257,7 @@ static base_status ps_end(struct train_session *s)
     TRY(ps_client_leave(&p->client));
     if (p->serves)
         TRY(ps_server_finish(&p->server));
+    TRY(ps_client_leave_first(&p->client));
     if (s->team.exchange.size > 1)
         TRY(comm_engine_end(s->team.group));
 out:

@@ -170,11 +170,29 @@ void ps_client_push(struct ps_client *c, const struct train_outline *outline)
         ps_server_push(c->server, outline, gradients);
 }
 
-base_status ps_client_leave(struct ps_client *c)
+static void say_goodbye(struct ps_client *c, int server)
 {
     ps_body_encode(&(struct train_ps_body){.rank = rank_of(c)}, c->call);
+    send(c, server, TRAIN_PS_BYE, c->call, sizeof c->call);
+}
+
+/* A process that serves has more to tell server 0 for as long as others push to it. */
+static bool goes_on_telling(const struct ps_client *c)
+{
+    return c->server != NULL && rank_of(c) != 0;
+}
+
+base_status ps_client_leave(struct ps_client *c)
+{
     for (int i = 0; i < c->servers; i++)
-        if (i != rank_of(c))
-            send(c, i, TRAIN_PS_BYE, c->call, sizeof c->call);
+        if (i != rank_of(c) && (i != 0 || !goes_on_telling(c)))
+            say_goodbye(c, i);
+    return wait_all(c);
+}
+
+base_status ps_client_leave_first(struct ps_client *c)
+{
+    if (goes_on_telling(c))
+        say_goodbye(c, 0);
     return wait_all(c);
 }

@@ -36,7 +36,9 @@ base_status ps_client_answer(struct ps_client *client);
 base_status ps_client_pull(struct ps_client *client, uint64_t number);
 /* The exchange's gradients must stay as they are until the answer. */
 void ps_client_push(struct ps_client *client, const struct train_outline *outline);
-/* This worker needs no server any more. */
+/* This worker needs no server any more. Of a process that serves, server 0 hears it only from the
+ * second call, after ps_server_finish: a late push of a slow worker may still come until then. */
 base_status ps_client_leave(struct ps_client *client);
+base_status ps_client_leave_first(struct ps_client *client);
 
 #endif

@@ -180,7 +180,7 @@ void ps_server_take_push(struct ps_server *v, int rank)
     const struct train_ps_body got = {.rank = rank, .clock = v->outlines[rank].clock};
 
     if (v->rank == 0)
-        ps_server_take_got(v, rank);
+        ps_server_take_got(v, rank, 0);
     else
         ps_server_send(v, 0, TRAIN_PS_GOT, &got);
 }

@@ -68,6 +68,7 @@ struct ps_server {
     int got[COMM_MAX_WORKERS]; /* servers that have the worker's push */
     struct train_staleness staleness;
     bool stop, renew, news;
+    bool over;                                      /* a worker was told that the leg is */
     struct train_outcome entered[COMM_MAX_WORKERS]; /* of the entry with the worker's last push */
 
     /* Messages. */

@@ -29,6 +29,7 @@ static void answer(struct ps_server *v, int rank, bool over)
     body.step = at.step;
     body.clock = v->progress.pushes[rank];
     if (over) {
+        v->over = true;
         body.block.from = at.cursor;
         body.loss_sum = at.loss_sum;
         body.correct = at.correct;
@@ -124,12 +125,12 @@ void ps_server_take_ask(struct ps_server *v, int rank)
     go_on(v);
 }
 
-void ps_server_take_got(struct ps_server *v, int rank)
+void ps_server_take_got(struct ps_server *v, int rank, int got_by)
 {
     const struct train_outline *o = &v->outlines[rank];
 
     if (v->diverged) { /* no entry will have this push, so no other server needs it */
-        if (v->sequencer.of[rank].work == TRAIN_WORKS) {
+        if (got_by == 0 && v->sequencer.of[rank].work == TRAIN_WORKS) {
             v->sequencer.of[rank].work = TRAIN_PUSHED;
             go_on(v);
         }
@@ -138,9 +139,11 @@ void ps_server_take_got(struct ps_server *v, int rank)
     if (++v->got[rank] < v->servers)
         return;
     v->got[rank] = 0;
-    v->stop |= o->stop;
-    v->renew |= o->renew;
-    v->news |= o->news;
+    if (!v->over) { /* later all workers must hear what the first heard: the next leg asks again */
+        v->stop |= o->stop;
+        v->renew |= o->renew;
+        v->news |= o->news;
+    }
     ps_sequencer_push(&v->sequencer, rank);
     if (v->sequencer.of[rank].work == TRAIN_ASKS)
         v->staleness.reissued++;

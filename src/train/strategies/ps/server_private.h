@@ -23,7 +23,8 @@ void ps_server_take_pull(struct ps_server *server, int rank, uint64_t number);
 /* ---- server_lead.c ---- */
 
 void ps_server_take_ask(struct ps_server *server, int rank);
-void ps_server_take_got(struct ps_server *server, int rank);
+/* `got_by` has the push of worker `rank`. */
+void ps_server_take_got(struct ps_server *server, int rank, int got_by);
 void ps_server_take_have(struct ps_server *server, uint64_t number);
 
 /* ---- server_post.c ---- */
