@@ -73,7 +73,8 @@ static void update(struct ps_server *v, const struct train_log_entry *e)
                                    .beta2 = job->beta2,
                                    .epsilon = job->epsilon,
                                    .gradient_scale = 1,
-                                   .step = e->update};
+                                   .step = e->update,
+                                   .lazy = s->lazy};
 
     for (int i = 0; i < v->slice_count; i++) {
         const struct train_slice *slice = &v->slices[i];
