@@ -31,7 +31,7 @@ base_status ratings_write(struct train_session *s, const struct model_carrier *c
     const struct ratings *r = s->work;
     const struct recsys_carrier own = ratings_carrier(carrier);
 
-    return recsys_saved_write(ratings_fit(s), r->set, carrier != NULL ? &own : NULL, save);
+    return recsys_saved_write(ratings_fit(s), r->data.set, carrier != NULL ? &own : NULL, save);
 }
 
 /* The checkpoint is of fewer ratings. Other workers may hold some of the state, so that it is made
@@ -47,7 +47,7 @@ static base_status ratings_grow(struct train_session *s, const struct recsys_car
     TRY(base_tensor(fit->floats, sizeof *whole, "a model that grows", &whole));
     recsys_fit_place(fit, whole);
     TRY(recsys_fit_start(fit));
-    TRY(recsys_saved_grow(fit, r->set, checkpoint));
+    TRY(recsys_saved_grow(fit, r->data.set, checkpoint));
     for (int i = 0; i < fit->buffer_count; i++) {
         const struct recsys_buffer *b = &fit->buffers[i];
 
@@ -71,7 +71,7 @@ base_status ratings_read(struct train_session *s, const struct model_carrier *ca
     if (train_session_is_grown(s) && carrier != NULL) {
         TRY(ratings_grow(s, &own, checkpoint));
     } else if (train_session_is_grown(s)) {
-        TRY(recsys_saved_grow(ratings_fit(s), ((struct ratings *)s->work)->set, checkpoint));
+        TRY(recsys_saved_grow(ratings_fit(s), ((struct ratings *)s->work)->data.set, checkpoint));
     } else {
         TRY(store_checkpoint_file(checkpoint, RECSYS_MODEL_FILE, &path));
         TRY(recsys_saved_read(ratings_fit(s), path, carrier != NULL ? &own : NULL));

@@ -5,16 +5,11 @@
 #ifndef TRAIN_TASKS_RATINGS_RATINGS_H
 #define TRAIN_TASKS_RATINGS_RATINGS_H
 
-#include "recsys/model.h"
-#include "recsys/split.h"
+#include "train/rated.h"
 #include "train/session.h"
 
 struct ratings {
-    struct recsys_ratings *set;
-    char *path; /* where the set is, absolute */
-    struct recsys_division parts;
-    char former_digest[BASE_SHA256_HEX]; /* before this call added ratings */
-    struct base_team *team;
+    struct train_rated data;
 
     char *text; /* of the model, with its options */
     void *options;
@@ -24,17 +19,13 @@ struct ratings {
 
 /* ---- tasks/ratings.c ---- */
 
-const struct recsys_model *ratings_model(const char *text); /* "mf:k=16"; NULL: it is none */
 /* The fit, with its buffers where the state is: it may have moved since the fit was last used. */
 struct recsys_fit *ratings_fit(struct train_session *session);
 /* Users from *first_p to *end_p - 1 are those of a share. */
 void ratings_users(const struct ratings *r, struct data_share share, uint32_t *first_p,
                    uint32_t *end_p);
 
-/* ---- data.c, files.c, scores.c: as in struct train_task ---- */
-
-base_status ratings_open(struct train_session *session);
-void ratings_close(struct train_session *session);
+/* ---- files.c, scores.c: as in struct train_task ---- */
 
 base_status ratings_write(struct train_session *session, const struct model_carrier *carrier,
                           struct store_save *save);

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include "train/rated.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/registry.h"
+#include "recsys/saved.h"
+
+void train_rated_close(struct train_rated *r)
+{
+    recsys_division_fini(&r->parts);
+    recsys_ratings_close(r->set);
+    base_team_free(r->team);
+    free(r->path);
+    *r = (struct train_rated){0};
+}
+
+/* What a call adds must be of use: ratings that are new, on the scale of those that are there. */
+static base_status check_added(struct train_rated *r, const struct train_job *job, const char *path,
+                               const struct recsys_options *options)
+{
+    base_status st = BASE_OK;
+    const struct recsys_model *model = train_rated_model(job->model);
+    struct recsys_options before = *options;
+    struct recsys_ratings *former = NULL;
+    const char *last = job->add.at[job->add.count - 1];
+
+    if (model->batches)
+        TRY(base_fail(BASE_ERR_USAGE, "--add is not for %s; train it anew on all ratings",
+                      model->name));
+    before.strict = false;
+    before.added_count -= job->added;
+    TRY(recsys_ratings_open(path, &before, &former));
+    if (strcmp(former->digest, r->set->digest) == 0)
+        TRY(base_fail(BASE_ERR_DATA, "%s adds nothing: all of its ratings are known", last));
+    if (!model->implicit && memcmp(&former->scale, &r->set->scale, sizeof former->scale) != 0)
+        TRY(base_fail(BASE_ERR_DATA,
+                      "%s is of another scale: the ratings of the run are %u values from %g to %g, "
+                      "with it there are %u from %g to %g",
+                      last, former->scale.levels, (double)former->scale.lowest,
+                      (double)former->scale.highest, r->set->scale.levels,
+                      (double)r->set->scale.lowest, (double)r->set->scale.highest));
+    memcpy(r->former_digest, former->digest, sizeof r->former_digest);
+out:
+    recsys_ratings_close(former);
+    return st;
+}
+
+base_status train_rated_open(struct train_rated *r, const struct train_job *job, int threads)
+{
+    base_status st = BASE_OK;
+    const struct recsys_options options = {.columns = job->rating_columns,
+                                           .separator = job->separator,
+                                           .threads = threads,
+                                           .strict = job->strict,
+                                           .added = job->add.at,
+                                           .added_count = job->add.count};
+    char *path = NULL;
+
+    TRY(recsys_ratings_path(job->data, &path));
+    TRY(recsys_ratings_open(path, &options, &r->set));
+    if (job->added > 0)
+        TRY(check_added(r, job, path, &options));
+    r->path = realpath(path, NULL);
+    TRY(recsys_divide(r->set, job->split != NULL ? job->split : "0.2", (uint64_t)job->seed, threads,
+                      &r->parts));
+    if (r->parts.by_user.count > UINT32_MAX)
+        TRY(base_fail(BASE_ERR_DATA, "%s has %llu ratings; up to %u can be trained on", job->data,
+                      (unsigned long long)r->parts.by_user.count, UINT32_MAX));
+    TRY(base_team_new(threads, &r->team));
+out:
+    base_free(path);
+    return st;
+}
+
+const struct recsys_model *train_rated_model(const char *text)
+{
+    char *name = base_strndup(text, strcspn(text, ":"));
+    const struct recsys_model *model =
+        base_registry_get(name, recsys_model_registry, recsys_model_count);
+
+    base_free(name);
+    return model;
+}
+
+base_status train_rated_fit(const struct train_rated *r, const struct train_job *job,
+                            const char *text, void **options_p, struct recsys_fit **fit_p)
+{
+    base_status st = BASE_OK;
+    struct recsys_setup setup = {.scale = &r->set->scale,
+                                 .by_user = &r->parts.by_user,
+                                 .by_item = &r->parts.by_item,
+                                 .seed = (uint64_t)job->seed,
+                                 .team = r->team};
+
+    *fit_p = NULL;
+    TRY(recsys_model_find(text, &setup.model, options_p));
+    setup.options = *options_p;
+    TRY(recsys_fit_open(&setup, fit_p));
+out:
+    return st;
+}
+
+void train_rated_about(const struct train_rated *r, const struct train_job *job,
+                       const struct recsys_fit *fit, const char *text, json_t *settings,
+                       struct model_about *about_p)
+{
+    model_about_task(
+        about_p, "ratings", text, recsys_saved_manifest(fit, text),
+        &(struct model_source){
+            .name = job->data, .format = r->set->format, .digest = r->set->digest, .path = r->path},
+        settings);
+}
