@@ -184,7 +184,7 @@ void downpour_solo_accept(struct downpour_solo *solo, uint32_t block)
 
     if (own->valid && !own->complete && !own->late && own->block == block)
         return;
-    own->valid = own->complete = own->late = false;
+    own->valid = own->complete = own->late = own->counts = false;
     own->round = solo->round;
     own->block = block;
     own->samples = solo->counts[block];
