@@ -15,8 +15,8 @@ Needs root, and a machine with two cores that does nothing else: a worker on eac
             a block. Of four workers one at least stalls in 0.34 of the steps of bsp: asp can be
             (1 + 2*0.34) / (1 + 2*0.1) = 1.41 times as fast.
 
-Rates are from the events, without the first steps; sides take turns, and the ratio is the median of
-those of the rounds."""
+Rates are of all steps, from the events; sides take turns, and the ratio is the median of those of the
+rounds."""
 import argparse
 import contextlib
 import json
@@ -29,7 +29,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
 import results  # noqa: E402
 import trainings  # noqa: E402
 
-WORKERS, WARM_UP = 4, 3
+WORKERS = 4
 CASES = {
     "quotas": ("0.45,0.45,0.45,0.15", {"asp": "ps:consistency=asp", "backup": "ps:backup=1"}),
     "stalls": ("0.4", {"ssp": "ps:consistency=ssp,staleness=3", "asp": "ps:consistency=asp"}),
@@ -42,7 +42,7 @@ def rate(place, args, strategy):
     place.together(WORKERS, strategy, "--model", args.model, "--data", args.data, "--batch", args.batch,
                    "--threads", 1, "--steps", args.steps, "--no-test", "--eval-every", 0, "--lr", 0.001)
     events = pathlib.Path(place.folder, str(place.count), "events.jsonl").read_text().splitlines()
-    steps = [e for e in map(json.loads, events) if e["event"] == "step"][WARM_UP:]
+    steps = [e for e in map(json.loads, events) if e["event"] == "step"]
     seconds = sum(e["seconds"] for e in steps)
     return sum(e["samples"] for e in steps) / seconds, seconds / len(steps)
 
@@ -76,9 +76,9 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=30)
-    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--batch", type=int, default=1024)
     parser.add_argument("--model", default="mnist-cnn")
-    parser.add_argument("--data", default="synthetic:shape=1x28x28,classes=10,train=20000,test=10")
+    parser.add_argument("--data", default="synthetic:shape=1x28x28,classes=10,train=60000,test=10")
     parser.add_argument("--only", action="append", choices=CASES)
     results.add_options(parser)
     args = parser.parse_args()

@@ -72,7 +72,7 @@ struct nn_pass {
     float *dx;     /* NULL: not wanted (first layer) */
     float *dother; /* gradient of the named tensor: add, load add to it; save reads it */
     const float *param[NN_MAX_PARAMS];
-    float *dparam[NN_MAX_PARAMS]; /* overwritten by backward */
+    float *dparam[NN_MAX_PARAMS]; /* overwritten by backward; NULL: not wanted now (`splits`) */
     float *stat[NN_MAX_STATS];
     void *keep;     /* keep_fixed bytes, then n_max * keep_bytes */
     float *scratch; /* what open asked for; shared by all layers */
@@ -139,7 +139,8 @@ struct nn_layer {
     bool takes_planar;     /* may read the planar network input */
     bool needs_x, needs_y; /* in backward */
     bool in_place;         /* y may be x and dx may be dy */
-    bool reduces;          /* calls nn_pass.reduce: runs on no samples, too, if others have some */
+    bool splits;  /* backward can do dx and dparam in two calls: it leaves out what is NULL */
+    bool reduces; /* calls nn_pass.reduce: runs on no samples, too, if others have some */
     enum nn_naming naming;
 };
 

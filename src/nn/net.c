@@ -165,7 +165,23 @@ out:
 
 /* ---- backward ---- */
 
-static base_status backward_layer(struct nn_net *net, int j, float scale)
+/* Which of a layer's gradients a call computes. */
+enum gradients { OF_INPUT = 1, OF_PARAMETERS = 2, OF_BOTH = 3 };
+
+static base_status run_backward(const struct nn_pass *whole, enum gradients which)
+{
+    struct nn_pass pass = *whole;
+
+    if ((which & OF_INPUT) == 0)
+        pass.dx = NULL;
+    if ((which & OF_PARAMETERS) == 0)
+        memset(pass.dparam, 0, sizeof pass.dparam);
+    if (pass.dx == NULL && (which & OF_PARAMETERS) == 0)
+        return BASE_OK;
+    return base_prefix(pass.node->layer->backward(&pass), "layer %s", pass.node->name);
+}
+
+static base_status backward_layer(struct nn_net *net, int j, float scale, enum gradients which)
 {
     struct nn_pass *pass = &net->piece->passes[j];
     const struct nn_node *node = pass->node;
@@ -180,7 +196,7 @@ static base_status backward_layer(struct nn_net *net, int j, float scale)
                (size_t)net->piece->n *
                    nn_shape_floats(nn_graph_node(net->graph, node->named)->out) * sizeof(float));
     pass->loss_scale = scale;
-    return base_prefix(node->layer->backward(pass), "layer %s", node->name);
+    return run_backward(pass, which);
 }
 
 /* The layer's part of the gradient buffer. */
@@ -208,12 +224,38 @@ base_status nn_net_backward(struct nn_net *net, float scale, struct nn_ready rea
 
         TRY(nn_lend_before(net, j, true));
         began = now(net);
-        TRY(backward_layer(net, j, scale));
+        TRY(backward_layer(net, j, scale, net->plan->nodes[j].deferred ? OF_INPUT : OF_BOTH));
         if (net->times != NULL)
             net->times[j].backward += now(net) - began;
         TRY(nn_lend_after(net, j, true));
-        tell_ready(net, piece->passes[j].node, ready);
+        if (!net->plan->nodes[j].deferred)
+            tell_ready(net, piece->passes[j].node, ready);
     }
+out:
+    return st;
+}
+
+int nn_net_deferred(const struct nn_net *net)
+{
+    int count = 0;
+
+    for (int j = 0; j < nn_net_layers(net); j++)
+        count += net->plan->nodes[j].deferred;
+    return count;
+}
+
+base_status nn_net_backward_deferred(struct nn_net *net, int which, struct nn_ready ready)
+{
+    base_status st = BASE_OK;
+    int j = nn_net_layers(net) - 1;
+    double began = now(net);
+
+    while (which > 0 || !net->plan->nodes[j].deferred)
+        which -= net->plan->nodes[j--].deferred;
+    TRY(run_backward(&net->piece->passes[j], OF_PARAMETERS));
+    if (net->times != NULL)
+        net->times[j].backward += now(net) - began;
+    tell_ready(net, net->piece->passes[j].node, ready);
 out:
     return st;
 }

@@ -51,6 +51,8 @@ struct nn_setup {
     bool keep_outputs;   /* every layer's output stays readable after a forward (nn_net_output);
                           * implies apart */
     bool input_gradient; /* the gradient of the network's input too: nn_net_entering's first */
+    bool split; /* backward leaves gradients of parameters for later: nn_net_backward_deferred; not
+                 * with a lender */
 };
 
 /* The graph must outlive the network. */
@@ -119,6 +121,12 @@ struct nn_ready {
 /* Of the batch of the last forward; gradients of scale * loss_sum (scale = 1/batch for a mean).
  * Overwrites the gradient buffer's ranges of these layers. */
 base_status nn_net_backward(struct nn_net *net, float scale, struct nn_ready ready);
+
+/* In a network that is `split`, backward passes gradients on through all layers, and leaves out
+ * those of the parameters of some layers. Those are computed here, layer by layer, in any order and
+ * at any time before the piece's next forward. The bits are those of a backward at once. */
+int nn_net_deferred(const struct nn_net *net); /* how many layers are left out */
+base_status nn_net_backward_deferred(struct nn_net *net, int which, struct nn_ready ready);
 
 /* Values of layer `index` after the last forward: copies sample i in (C,H,W) order. Always there:
  * what enters and leaves the loss; the others with keep_outputs. */

@@ -35,7 +35,8 @@ static base_status plan(const struct nn_graph *graph, struct nn_net *net)
                                             .training = setup->training,
                                             .in_flight = setup->in_flight,
                                             .keep_outputs = setup->keep_outputs,
-                                            .input_gradient = setup->input_gradient},
+                                            .input_gradient = setup->input_gradient,
+                                            .split = setup->split},
                     &net->plan));
     net->weight_range = nn_graph_weights_of(graph, setup->first, setup->last);
     net->stat_range = nn_graph_stats_of(graph, setup->first, setup->last);

@@ -5,7 +5,8 @@
  * makes it to the last one that reads it; a layer that can work in place takes over the buffer
  * of its input when it is that input's last reader. Gradients form a chain of their own. Buffers
  * are then placed, largest first, at the lowest offset free during their interval. What crosses
- * the ends of the range is pinned: it keeps its memory all the time.
+ * the ends of the range is pinned: it keeps its memory all the time. So does what a layer needs for
+ * gradients of parameters that are computed later: its input, and the gradient of its output.
  *
  * With several batches in flight, forwards and backwards of other batches come between a batch's
  * own two. Buffers that live across that gap are placed first, in memory that each batch has for
@@ -33,7 +34,7 @@ struct builder {
     const struct nn_graph *graph;
     struct nn_plan_setup setup;
     struct nn_plan *plan;
-    int layers, forever; /* forever: 2L, behind every backward */
+    int layers, forever; /* forever: 2L, after every backward */
     struct value *values;
     int value_count;
     int *x, *y;   /* (L) values of each layer */
@@ -72,11 +73,18 @@ static int last_use(const struct builder *b, int save, int from, int to)
     return -1;
 }
 
-/* A `save` before the cut whose name is used behind it. */
+/* A `save` before the cut whose name is used after it. */
 static bool crosses(const struct builder *b, int save, int cut)
 {
     return save < cut && nn_graph_node(b->graph, save)->layer->naming == NN_NAMING_SAVE &&
            last_use(b, save, cut, nn_graph_layers(b->graph)) >= 0;
+}
+
+static bool is_deferred(const struct builder *b, int j)
+{
+    const struct nn_node *node = node_at(b, j);
+
+    return b->setup.split && b->setup.training && node->layer->splits && node->params > 0;
 }
 
 static int new_buffer(struct builder *b, size_t bytes, int begin, int end)
@@ -161,6 +169,8 @@ static void find_last_reads(struct builder *b)
             touch(b, b->x[j], backward_time(b, j));
         if (b->wanted[j + 1] && layer->needs_y)
             touch(b, b->y[j], backward_time(b, j));
+        if (is_deferred(b, j))
+            touch(b, b->x[j], b->forever);
     }
     if (b->setup.first > 0)
         touch(b, b->x[0], b->forever);
@@ -190,7 +200,8 @@ static void place_values(struct builder *b)
 {
     struct nn_plan_node *nodes = b->plan->nodes;
 
-    if (b->setup.first == 0 && node_at(b, 0)->in.planar && b->values[b->x[0]].end < b->forever)
+    if (b->setup.first == 0 && node_at(b, 0)->in.planar &&
+        (b->values[b->x[0]].end < b->forever || is_deferred(b, 0)))
         b->values[b->x[0]].buffer = NN_PLAN_INPUT;
     else
         make_buffer(b, b->x[0], 0);
@@ -264,10 +275,13 @@ static void place_gradients(struct builder *b)
     }
     for (int j = 0; j < b->layers; j++) {
         nodes[j].runs = b->wanted[j + 1];
+        nodes[j].deferred = is_deferred(b, j);
         nodes[j].dx = dx;
         nodes[j].dy = gradient_of_y(b, j, dx);
         for (int use = 0; use < 2 && dx != NN_PLAN_NONE; use++)
             touch_buffer(b, dx, backward_time(b, j) + use);
+        if (nodes[j].deferred)
+            pin(b, nodes[j].dy);
         dx = nodes[j].dy;
     }
     if (b->setup.last < nn_graph_layers(b->graph))

@@ -16,8 +16,8 @@ struct nn_plan_setup {
     int first, last; /* layers first … last-1 */
     int n;           /* samples */
     bool training;
-    int in_flight;                     /* batches of n samples at a time; 0: one */
-    bool keep_outputs, input_gradient; /* as in nn_setup */
+    int in_flight;                            /* batches of n samples at a time; 0: one */
+    bool keep_outputs, input_gradient, split; /* as in nn_setup */
 };
 
 /* Buffers of one layer. */
@@ -25,6 +25,7 @@ struct nn_plan_node {
     int x, y, other, dx, dy, dother, keep;
     bool first_use; /* in backward: dother holds nothing yet */
     bool runs;      /* its backward has something to do */
+    bool deferred;  /* … the gradients of its parameters later (nn_net_backward_deferred) */
     bool y_stays;   /* y is the layer's own and can be read after the forward */
 };
 

@@ -12,6 +12,7 @@
 #include "base/cursor.h"
 #include "base/mem.h"
 #include "coll/kernels.h"
+#include "train/residual.h"
 
 enum { HEAD = sizeof(uint32_t) };
 
@@ -114,7 +115,7 @@ struct messages {
     int count;
 };
 
-enum purpose { CHANGE, MEAN, RESIDUAL, PURPOSES };
+enum purpose { CHANGE, MEAN, PURPOSES };
 
 static uint32_t tag_of(int64_t step, enum purpose purpose)
 {
@@ -298,68 +299,12 @@ out:
 
 /* ---- for a checkpoint ---- */
 
-/* Slice by slice, because `part` has room for one. What int8 leaves out is dropped. */
-static void pack_residual(struct train_mean *m, const struct train_wiring *wiring, const float *x,
-                          uint8_t *bytes)
+base_status train_mean_of_residuals(struct train_mean *m, float *x)
 {
-    for (int rank = 0; rank < m->team->exchange.size; rank++) {
-        struct slice slice = slice_of(m, rank);
-
-        memset(m->part, 0, slice.count * sizeof *m->part);
-        bytes += train_wire_encode(wiring, x + slice.from, m->part, slice.count, bytes);
-    }
-}
-
-static base_status add_residual(struct train_mean *m, const struct train_wiring *wiring,
-                                struct base_cursor in, float *x)
-{
-    base_status st = BASE_OK;
-
-    for (int rank = 0; rank < m->team->exchange.size; rank++) {
-        struct slice slice = slice_of(m, rank);
-        size_t length = train_wire_bound(wiring, slice.count); /* of int8 the very length */
-        const uint8_t *bytes;
-
-        TRY(base_cursor_skip(&in, length, &bytes));
-        TRY(train_wire_decode(wiring, bytes, length, m->part, slice.count));
-        coll_add(slice.count, m->part, 1, x + slice.from);
-    }
-out:
-    return st;
-}
-
-base_status train_mean_of_residuals(struct train_mean *m, float *x, int64_t step)
-{
-    base_status st = BASE_OK;
     const struct train_exchange *e = &m->team->exchange;
     struct slice own = slice_of(m, e->rank);
-    struct train_wiring wiring = {0};
-    struct comm_request request, *list[] = {&request};
-    uint8_t *bytes = NULL;
-    size_t length = 0;
 
-    TRY(train_wire_find("int8", &wiring));
-    for (int rank = 0; rank < e->size; rank++)
-        length += train_wire_bound(&wiring, slice_of(m, rank).count);
-    TRY(base_tensor(length, 1, "residuals for a checkpoint", &bytes));
     memcpy(x, m->residual, m->floats * sizeof *x);
     coll_scale(own.count, (float)e->size, x + own.from);
-    if (e->rank > 0) {
-        pack_residual(m, &wiring, x, bytes);
-        comm_send(m->team->group, 0, COMM_CALLS, tag_of(step, RESIDUAL), bytes, length, &request);
-        TRY(comm_wait(m->team->group, list, 1, base_now() + PATIENCE));
-        goto out;
-    }
-    for (int rank = 1; rank < e->size; rank++) {
-        comm_receive(m->team->group, rank, COMM_CALLS, tag_of(step, RESIDUAL), bytes, length,
-                     &request);
-        TRY(comm_wait(m->team->group, list, 1, base_now() + PATIENCE));
-        TRY(base_prefix(add_residual(m, &wiring, base_cursor_of(bytes, length), x),
-                        "what worker %u sent", m->team->view.members[rank].id));
-    }
-    coll_scale(m->floats, 1 / (float)e->size, x);
-out:
-    base_free(bytes);
-    train_wiring_fini(&wiring);
-    return st;
+    return train_residual_mean(m->team, x, m->floats);
 }

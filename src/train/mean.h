@@ -41,9 +41,8 @@ double train_mean_memory(const struct train_wiring *wiring, size_t floats, int w
 base_status train_mean_run(struct train_mean *mean, float *x, uint32_t weight,
                            const struct train_fault *fault, int64_t step);
 
-/* For a checkpoint: rank 0 gets the mean of all workers' residuals, which are sent as int8, into
- * `mean_p`, `floats` of them that every worker passes. Workers of any number that begin with it as
- * their residual still lack together what these lack. The residuals stay as they are. */
-base_status train_mean_of_residuals(struct train_mean *mean, float *mean_p, int64_t step);
+/* For a checkpoint: rank 0 gets the mean of all workers' residuals (train/residual.h) into
+ * `mean_p`, `floats` of them that every worker passes. The residuals stay as they are. */
+base_status train_mean_of_residuals(struct train_mean *mean, float *mean_p);
 
 #endif

@@ -18,6 +18,7 @@
 #include "train/strategy.h"
 #include "train/task.h"
 #include "train/team.h"
+#include "train/trace.h"
 
 /* How far the job goes and by which learning rates; the same on every worker. */
 struct train_plan {
@@ -65,6 +66,7 @@ struct train_session {
     struct cluster_settings settings; /* changed since by a person; `options` follows them */
     struct train_fault fault;
     struct train_clock clock;
+    struct train_trace trace; /* of the clock */
     struct train_journal journal;
     struct {
         double program, data, files; /* bytes of the process when the data had been opened */

@@ -341,6 +341,14 @@ bool train_state_finite(const struct train_state *state)
 
 /* ---- what is held ---- */
 
+float **train_state_extra(struct train_state *s, const char *name)
+{
+    for (int i = 0; s->extras != NULL && s->extras[i] != NULL; i++)
+        if (strcmp(s->extras[i], name) == 0)
+            return &s->slots[s->optimiser->slots + i];
+    return NULL;
+}
+
 bool train_state_is_whole(const struct train_state *state)
 {
     return state->weights != NULL &&

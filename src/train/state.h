@@ -114,6 +114,8 @@ void train_state_get(const struct train_state *state, enum train_group group, in
 void train_state_clear(struct train_state *state);
 /* The same, then weights and statistics from the seed: any worker makes those that it holds. */
 base_status train_state_start(struct train_state *state, uint64_t seed);
+/* An extra by its name; NULL: there is none. */
+float **train_state_extra(struct train_state *state, const char *name);
 /* Does it have memory for everything? */
 bool train_state_is_whole(const struct train_state *state);
 /* What it can give to others: its claims, or all of its memory at the position. */

@@ -32,6 +32,24 @@ void train_wiring_fini(struct train_wiring *wiring)
     *wiring = (struct train_wiring){0};
 }
 
+base_status train_wire_check(const char *text)
+{
+    struct train_wiring wiring = {0};
+    base_status st = text != NULL ? train_wire_find(text, &wiring) : BASE_OK;
+
+    train_wiring_fini(&wiring);
+    return st;
+}
+
+bool train_wire_is_lossy(const char *text)
+{
+    struct train_wiring wiring = {0};
+    bool lossy = text != NULL && train_wire_find(text, &wiring) == BASE_OK && !wiring.wire->exact;
+
+    train_wiring_fini(&wiring);
+    return lossy;
+}
+
 size_t train_wire_bound(const struct train_wiring *wiring, size_t count)
 {
     return wiring->wire->bound(wiring->options, count);

@@ -51,6 +51,9 @@ struct train_wiring {
  * and colons divide. */
 base_status train_wire_find(const char *text, struct train_wiring *wiring_p);
 void train_wiring_fini(struct train_wiring *wiring); /* accepts zeros */
+/* The text of an option, NULL: none: an error if it is wrong; does the format leave residuals? */
+base_status train_wire_check(const char *text);
+bool train_wire_is_lossy(const char *text);
 
 size_t train_wire_bound(const struct train_wiring *wiring, size_t count);
 /* residual: `count` floats, zeros at first; NULL only where the format is exact. */

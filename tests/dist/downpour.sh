@@ -45,6 +45,32 @@ for aggregate in weighted:bound=3 trust-weighted median trimmed-mean:share=0.4; 
 done
 expect 0 "$paceline" train "${job[@]}" --workers 2 --transport tcp --strategy downpour:push-every=5 --run tcp
 rounds tcp "$once"
+
+# Changes in a wire format, both ways: fewer bytes by the format's factor, and the loss falls as without.
+for form in split=equal push-every=4,fetch-every=3; do
+    for case in fp32:1 int8:3.9 topk/share=0.1:20; do
+        wire=${case%:*}
+        expect 0 "$paceline" train "${job[@]}" --transport tcp --strategy downpour:$form,wire=$wire --run wire
+        rounds wire "$once and o['train']['loss'] < 2.3"
+        bytes=$(/usr/bin/python3 -c "import json; f = json.load(open('runs/wire/run.json'))['result']['figures']; print(f['bytes_pushed'] + f['bytes_pulled'])")
+        [ $wire = fp32 ] && whole=$bytes
+        /usr/bin/python3 -c "import sys; sys.exit($bytes * ${case#*:} > $whole)" || fail "$form, $wire: $bytes bytes, $whole as floats"
+        [ $wire = topk/share=0.1 ] || rm -r runs/wire
+    done
+    # What is left out is in the checkpoint, for any number of workers.
+    expect 0 "$paceline" train --resume wire --workers 2 --epochs 4 --no-quiet
+    ! grep -q 'starts at zero\|dropped' err || fail "the residual is lost: $(cat err)"
+    /usr/bin/python3 - <<'PY' || fail "$form: no residual in the checkpoint: see above"
+import json, struct
+with open("runs/wire/checkpoints/step-80/state.safetensors", "rb") as file:
+    length, = struct.unpack("<Q", file.read(8))
+    head = json.loads(file.read(length))
+    begin, end = head[next(n for n in head if n.startswith("strategy.residual."))]["data_offsets"]
+    file.seek(8 + length + begin)
+    assert any(file.read(end - begin))
+PY
+    rm -r runs/wire
+done
 # One worker is the single run: the same batches in the same order.
 one=("${job[@]}" --workers 1 --steps 10 --quiet)
 expect 0 "$paceline" train "${one[@]}" --strategy single --run alone
@@ -60,6 +86,14 @@ for fault in 2:block-issued 2:update 2:block-done 1:block-issued 1:block-done 1:
     rounds lost "$want and o['workers'] == 2"
     rm -r runs/lost
 done
+# A result that was on its way, or had come, when a worker was lost: packed again, it counts once.
+for fault in 2:block-done 1:block-done; do
+    PACELINE_FAULT=$fault:21 hit "worker ${fault%%:*} .*signal 9" "$paceline" train "${job[@]}" --strategy downpour:wire=topk/share=0.3 --run lost
+    rounds lost "[e['samples'] for e in r][-1] == 960 and o['steps'] == 60 and o['workers'] == 2 and o['train']['loss'] < 2.3"
+done
+PACELINE_FAULT=3:rubbish-nan:21 hit 'worker 3 sent a result .*it does not count' "$paceline" train "${job[@]}" \
+    --strategy downpour:wire=int8 --run wrong
+rounds wrong "$once and r[2]['refused'] >= 1"
 PACELINE_FAULT=2:update:30 hit 'worker 2 .*signal 9' "$paceline" train "${job[@]}" --strategy downpour:push-every=4 --run lost
 rounds lost "$once and o['workers'] == 2"
 rm -r runs/lost

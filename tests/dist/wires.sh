@@ -102,6 +102,40 @@ for strategy in local-sgd:k=5,wire=topk/share=0.02,outer-lr=0.9,outer-momentum=0
     rm -r runs/on
 done
 
+# A survivor that saves alone, from the middle of a view, has its residual in the same unit as between views: what it
+# keeps when it goes on alone.
+residual() { # RUN: of its newest checkpoint, a digest
+    /usr/bin/python3 - "$1" <<'PY'
+import glob, hashlib, json, struct, sys
+path = max(glob.glob(f"runs/{sys.argv[1]}/checkpoints/step-*/state.safetensors"), key=lambda p: int(p.split("/")[3][5:]))
+with open(path, "rb") as file:
+    length, = struct.unpack("<Q", file.read(8))
+    head, rest = json.loads(file.read(length)), file.read()
+spans = [head[n]["data_offsets"] for n in sorted(head) if n.startswith("strategy.residual.")]
+assert spans and any(any(rest[a:b]) for a, b in spans)
+print(hashlib.sha256(b"".join(rest[a:b] for a, b in spans)).hexdigest())
+PY
+}
+PACELINE_FAULT=2:change:6 train goes-on 2 local-sgd:k=3,wire=topk/share=0.05 --steps 6
+PACELINE_FAULT=2:change:6 expect 1 "$paceline" train "${plain[@]}" --run few --workers 2 --min-workers 2 \
+    --strategy local-sgd:k=3,wire=topk/share=0.05
+says 'saved after step 3'
+[ "$(residual goes-on)" = "$(residual few)" ] || fail "the survivor saved another residual than it has"
+
+# Ctrl-C ends a round, and what goes on from there is what goes on undisturbed, bit for bit where all arrives.
+rm -f err
+"$paceline" train "${plain[@]}" --momentum 0 --run broken --workers 2 --epochs 100000 --log-every 0 --no-test \
+    --strategy local-sgd:k=3,wire=fp32 >out 2>err &
+agent=$!
+for _ in $(seq 1500); do grep -qs '"event":"epoch"' runs/broken/events.jsonl && break; sleep 0.02; done
+kill -INT $agent
+wait $agent
+[ $? = 130 ] || fail "it does not stop as asked: $(tail -n 3 err)"
+steps=$(($(/usr/bin/python3 -c "import json; print(json.load(open('runs/broken/run.json'))['result']['steps'])") + 12))
+expect 0 "$paceline" train --resume broken --steps $steps --quiet
+train whole-$steps 2 local-sgd:k=3,wire=fp32 --momentum 0 --epochs 100000 --log-every 0 --no-test --steps $steps
+[ "$(fingerprint runs/broken)" = "$(fingerprint runs/whole-$steps)" ] || fail "a run that was stopped goes on differently"
+
 # What is wrong is refused before a worker is started.
 for case in "wire=int9|unknown wire 'int9'" "wire=topk/bits=1|bits" "wire=topk/part=2|no option 'part'" "k=-1|k takes" \
     "k=some|k takes" "k=auto,base=0|base"; do

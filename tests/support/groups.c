@@ -59,7 +59,7 @@ int groups_ways(struct groups_way ways[GROUPS_WAYS])
 
 bool groups_brief(void)
 {
-#ifdef __SANITIZE_THREAD__
+#if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
     return getenv("FULL") == NULL;
 #else
     return false;

@@ -40,10 +40,9 @@ struct CMUnitTest;
 int groups_main(int argc, char **argv, const struct CMUnitTest *tests, size_t count,
                 bool (*suits)(const struct groups_way *way));
 
-/* Suites move fewer bytes and do fewer rounds under the thread sanitizer: it looks at the order of
- * accesses, which more of the same does not change, and slows every byte down. The plain and the
- * address sanitizer's builds do everything; so does this one with FULL in the environment (make
- * soak). */
+/* Suites move fewer bytes and do fewer rounds under a sanitizer: it looks at accesses and their
+ * order, which more of the same does not change, and slows every byte down. The plain build does
+ * everything; so do these with FULL in the environment (make soak). */
 bool groups_brief(void);
 
 double groups_soon(void);

@@ -131,7 +131,7 @@ static void cmd_strategies_print_text(void)
     for (size_t i = 0; i < train_strategy_count; i++) {
         const struct train_strategy *s = train_strategy_registry[i];
 
-        printf("%s%-16s %s; a lost worker costs at most a %s\n", i > 0 ? "\n" : "", s->name,
+        printf("%s%-16s %s; the most that a lost worker can cost: %s\n", i > 0 ? "\n" : "", s->name,
                s->help, s->commit_unit);
         cmd_strategies_print_options(s->options, s->defaults);
     }

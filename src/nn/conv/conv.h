@@ -55,7 +55,8 @@ struct nn_conv {
     /* y (n,O,HO,WO) = x (n,I,H,W) * w + b; b NULL without bias. */
     base_status (*forward)(const struct nn_conv_work *work, int n, const float *x, const float *w,
                            const float *b, float *y, void *scratch);
-    /* dw and db (NULL without bias) from x and dy; dx from dy and w, unless it is NULL. */
+    /* dw and db (NULL without bias) from x and dy, unless dw is NULL; dx from dy and w, unless it
+     * is NULL. In two calls they have the bits of one. */
     base_status (*backward)(const struct nn_conv_work *work, int n, const float *x, const float *dy,
                             const float *w, float *dw, float *db, float *dx, void *scratch);
     /* The same followed by a ReLU, where that costs nothing; both or neither (NULL). y is cut at 0;

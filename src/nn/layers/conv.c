@@ -120,4 +120,5 @@ const struct nn_layer nn_layer_conv = {
     .express = conv_express,
     .takes_planar = true,
     .needs_x = true,
+    .splits = true,
 };

@@ -67,7 +67,8 @@ static base_status dense_backward(struct nn_pass *p)
 {
     int k = (int)nn_shape_floats(p->node->in), o8 = nn_pad8(p->node->out.c) / NN_BLOCK;
 
-    nn_simd()->dense_backward_weights(p->n, k, o8, p->x, p->dy, p->dparam[0], p->dparam[1]);
+    if (p->dparam[0] != NULL)
+        nn_simd()->dense_backward_weights(p->n, k, o8, p->x, p->dy, p->dparam[0], p->dparam[1]);
     if (p->dx != NULL)
         nn_simd()->dense_backward_data(p->n, k, o8, p->dy, p->param[0], p->dx);
     return BASE_OK;
@@ -103,4 +104,5 @@ const struct nn_layer nn_layer_dense = {
     .express = dense_express,
     .takes_planar = true,
     .needs_x = true,
+    .splits = true,
 };

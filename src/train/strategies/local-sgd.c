@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "train/mean.h"
 #include "train/memory.h"
+#include "train/residual.h"
 #include "train/snapshot.h"
 #include "train/step.h"
 
@@ -43,44 +44,28 @@ static const int64_t MOST_STEPS = 1000000; /* of a round */
 /* ---- options ---- */
 
 #define VELOCITY "strategy.outer_velocity"
-#define RESIDUAL "strategy.residual"
-
-/* Does the wire leave residuals? */
-static bool local_sgd_is_lossy(const struct options *o)
-{
-    struct train_wiring wiring = {0};
-    bool lossy =
-        o->wire != NULL && train_wire_find(o->wire, &wiring) == BASE_OK && !wiring.wire->exact;
-
-    train_wiring_fini(&wiring);
-    return lossy;
-}
 
 static const char *const *local_sgd_extras(const void *options)
 {
-    static const char *const velocity[] = {VELOCITY, NULL}, *const residual[] = {RESIDUAL, NULL};
-    static const char *const both[] = {VELOCITY, RESIDUAL, NULL};
+    static const char *const velocity[] = {VELOCITY, NULL}, *const residual[] = {TRAIN_RESIDUAL,
+                                                                                 NULL};
+    static const char *const both[] = {VELOCITY, TRAIN_RESIDUAL, NULL};
     const struct options *o = options;
 
     if (o->outer_lr > 0)
-        return local_sgd_is_lossy(o) ? both : velocity;
-    return local_sgd_is_lossy(o) ? residual : NULL;
+        return train_wire_is_lossy(o->wire) ? both : velocity;
+    return train_wire_is_lossy(o->wire) ? residual : NULL;
 }
 
 static base_status local_sgd_check(const void *options)
 {
-    const struct options *o = options;
-    struct train_wiring wiring = {0};
-    base_status st = o->wire != NULL ? train_wire_find(o->wire, &wiring) : BASE_OK;
-
-    train_wiring_fini(&wiring);
-    return st;
+    return train_wire_check(((const struct options *)options)->wire);
 }
 
 static void local_sgd_memory(const struct train_memory_question *q, struct train_memory *m)
 {
     const struct options *options = q->options;
-    int extras = (options->outer_lr > 0) + local_sgd_is_lossy(options);
+    int extras = (options->outer_lr > 0) + train_wire_is_lossy(options->wire);
     struct train_wiring wiring = {0};
 
     m->of[TRAIN_MEMORY_SLOTS].own += extras * q->sizes->weights;
@@ -94,21 +79,13 @@ static void local_sgd_memory(const struct train_memory_question *q, struct train
 
 /* ---- views ---- */
 
-/* An extra of the state; NULL: the options do not ask for it. */
-static float **local_sgd_extra(struct train_session *s, const char *name)
-{
-    for (int i = 0; s->state.extras != NULL && s->state.extras[i] != NULL; i++)
-        if (strcmp(s->state.extras[i], name) == 0)
-            return &s->state.slots[s->state.optimiser->slots + i];
-    return NULL;
-}
-
 static base_status local_sgd_open(struct train_session *s)
 {
     base_status st = BASE_OK;
     const struct options *options = s->options;
     struct local_sgd *state = s->strategy_state;
-    float **velocity = local_sgd_extra(s, VELOCITY), **residual = local_sgd_extra(s, RESIDUAL);
+    float **velocity = train_state_extra(&s->state, VELOCITY);
+    float **residual = train_state_extra(&s->state, TRAIN_RESIDUAL);
 
     state->velocity = velocity != NULL ? *velocity : NULL;
     state->residual = residual != NULL ? *residual : NULL;
@@ -138,9 +115,9 @@ static base_status local_sgd_saving(struct train_session *s)
 
     if (state->residual == NULL || s->team.exchange.size == 1)
         goto out;
-    TRY(train_mean_of_residuals(&state->mean, mean, s->state.position.step));
+    TRY(train_mean_of_residuals(&state->mean, mean));
     if (train_team_leads(&s->team))
-        *local_sgd_extra(s, RESIDUAL) = mean;
+        *train_state_extra(&s->state, TRAIN_RESIDUAL) = mean;
 out:
     return st;
 }
@@ -150,7 +127,7 @@ static void local_sgd_saved(struct train_session *s)
     struct local_sgd *state = s->strategy_state;
 
     if (state->residual != NULL)
-        *local_sgd_extra(s, RESIDUAL) = state->residual;
+        *train_state_extra(&s->state, TRAIN_RESIDUAL) = state->residual;
 }
 
 /* ---- rounds ---- */
@@ -286,7 +263,9 @@ static base_status local_sgd_step_alone(struct train_session *s, struct train_st
         x->mine[i] *= scale;
     train_fault_at(&s->fault, "update", x->step);
     TRY(train_step_judge(s, step));
+    train_trace_enter(&s->trace, TRAIN_DOING_UPDATE);
     train_update_ranges(&step->update, &all, 1);
+    train_trace_enter(&s->trace, TRAIN_DOING_COMPUTE);
     train_step_advance(s, step);
     state->steps++;
     state->outcome.loss_sum += step->outcome.loss_sum;

@@ -173,6 +173,7 @@ static void ring_commit(struct train_session *s, const struct train_step *step)
 {
     const struct ring_stages *r = &((const struct ring *)s->strategy_state)->stages;
 
+    train_trace_enter(&s->trace, TRAIN_DOING_UPDATE);
     for (int i = 0; i < r->count; i++)
         ring_update_stage(s, &step->update, &r->at[i]);
     for (int i = 0; i < r->kept_count; i++)
@@ -318,7 +319,8 @@ static base_status ring_unite(struct train_session *s)
 static void ring_announce(const struct train_session *s, const struct ring_cut *cut)
 {
     const struct ring_options *options = s->options;
-    double others = cut->workers - 1, work = (double)(options->laps * options->microbatches);
+    double others = cut->workers - 1,
+           work = (double)(options->laps * options->microbatches * (options->split ? 3 : 1));
 
     base_info("ring: %d stage%s on %d worker%s, %" PRId64 " micro-batch%s; by estimate the busiest "
               "worker has %.2f times the mean work, and to fill and drain takes %.0f %% of a step",
@@ -360,6 +362,8 @@ static const struct base_option table[] = {
     {.name = "place", .argument = "ORDER", .kind = BASE_ENUM, .offset = AT(order),
      .names = (const char *const[]){[RING_AROUND] = "ring", [RING_FOLD] = "fold", NULL},
      .help = "a lap begins at the first worker, or where the last one ended"},
+    {.name = "split", .kind = BASE_FLAG, .offset = AT(split),
+     .help = "gradients of weights wait for moments without other work: less waiting, more memory"},
     {.name = "replicate", .kind = BASE_FLAG, .offset = AT(replicate),
      .help = "each worker keeps a copy of its neighbour's stages: a lost worker costs a step"},
     {0},
@@ -373,9 +377,10 @@ const struct train_strategy train_strategy_ring = {
     .least = 1,
     .options = table,
     .options_size = sizeof(struct ring_options),
-    .defaults = &(const struct ring_options){.microbatches = 8, .laps = 1, .replicate = true},
-    .examples =
-        (const char *const[]){"", "replicate=off", "microbatches=3,laps=2,place=fold", NULL},
+    .defaults = &(
+        const struct ring_options){.microbatches = 8, .laps = 1, .replicate = true, .split = true},
+    .examples = (const char *const[]){"", "replicate=off,split=off",
+                                      "microbatches=3,laps=2,place=fold", NULL},
     .state_size = sizeof(struct ring),
     .place = ring_place,
     .settle = ring_settle,

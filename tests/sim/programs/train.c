@@ -36,11 +36,11 @@ out:
 /* ---- the plan ---- */
 
 /* An outer step by less than the mean change counts a sample in part; this one is the mean. */
-static const char WHOLE_OUTER_STEP[] = "k=4,outer-lr=1,outer-momentum=0";
+static const char WHOLE_OUTER_STEP[] = "k=auto,base=2,outer-lr=1,outer-momentum=0";
 
-/* What a wire leaves out is in no weights yet, and goes with a worker that is lost; this one leaves
- * out nothing. Its rounds are as long as at --lr, two steps. */
-static const char WHOLE_WIRE[] = "k=auto,base=2,wire=fp32";
+/* What a wire leaves out is in no weights yet, and goes with a worker that is lost; this one, in
+ * place of an example's, which comes last there, leaves out nothing. */
+static const char WHOLE_WIRE[] = "wire=fp32";
 
 /* A round that goes on without a block leaves its samples out; this one waits for all. */
 static const char PATIENT_QUORUM[] = "quorum=0.6,grace=1000000";
@@ -51,7 +51,7 @@ static char *draw_strategy(void)
 {
     const struct train_strategy *all[64] = {0}, *s;
     uint32_t count = 0, examples = 0;
-    const char *options = "";
+    const char *options = "", *wire;
 
     for (size_t i = 0; i < train_strategy_count; i++)
         if (!train_strategy_registry[i]->alone && train_strategy_registry[i]->stages == NULL &&
@@ -69,8 +69,6 @@ static char *draw_strategy(void)
         options = s->examples[sim_random(examples)];
     if (strstr(options, "outer-lr") != NULL)
         options = WHOLE_OUTER_STEP;
-    else if (strstr(options, "wire=int") != NULL || strstr(options, "wire=topk") != NULL)
-        options = WHOLE_WIRE;
     else if (strstr(options, "quorum") != NULL)
         options = PATIENT_QUORUM;
     if (strcmp(s->name, "ddp") == 0 && sim_random(2) == 0)
@@ -79,6 +77,9 @@ static char *draw_strategy(void)
         return base_format("%s:seed=%u", s->name, sim_random(1000000));
     if (s->sweeps)
         plan.model = "sweeping";
+    if ((wire = strstr(options, "wire=int")) != NULL ||
+        (wire = strstr(options, "wire=topk")) != NULL)
+        return base_format("%s:%.*s%s", s->name, (int)(wire - options), options, WHOLE_WIRE);
     return base_format("%s%s%s", s->name, options[0] != '\0' ? ":" : "", options);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Several batches in flight give the bits of one after the other: in one network, and in networks
- * of neighbouring layers that hand each other what crosses their edges, as a pipeline does.
+ * of neighbouring layers that hand each other what crosses their edges, as a pipeline does; also
+ * where gradients of weights are computed after the forward and backward of a later batch.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -101,19 +102,24 @@ struct pipeline {
     const struct results *wanted;
     int stages, in_flight;
     int cuts[MAX_STAGES + 1];
+    bool split; /* gradients of weights come a batch later */
     struct nn_net *net[MAX_STAGES];
+    float *gradients[BATCHES]; /* of the whole model */
 };
 
 static void pipeline_init(struct pipeline *p)
 {
     const struct nn_graph *graph = p->wanted->graph;
 
+    for (int i = 0; i < BATCHES; i++)
+        p->gradients[i] = base_calloc(nn_graph_weight_floats(graph), sizeof(float));
     for (int i = 0; i < p->stages; i++) {
         struct nn_setup setup = {.first = p->cuts[i],
                                  .last = p->cuts[i + 1],
                                  .n_max = N,
                                  .in_flight = p->in_flight,
                                  .training = true,
+                                 .split = p->split,
                                  .kernels = p->wanted->kernels};
 
         check(nn_net_new(graph, &setup, &p->net[i]));
@@ -137,21 +143,43 @@ static void pipeline_forward(struct pipeline *p, int number)
     assert_int_equal(outcome.correct, p->wanted->correct[number]);
 }
 
+/* The network of a stage, about to compute gradients of a batch. */
+static struct nn_net *pipeline_stage(struct pipeline *p, int stage, int number)
+{
+    const struct nn_graph *graph = p->wanted->graph;
+    struct nn_range range = nn_graph_weights_of(graph, p->cuts[stage], p->cuts[stage + 1]);
+
+    nn_net_piece(p->net[stage], number % p->in_flight);
+    nn_net_gradients_at(p->net[stage], p->gradients[number] + range.from);
+    return p->net[stage];
+}
+
 static void pipeline_backward(struct pipeline *p, int number)
+{
+    for (int i = p->stages - 1; i >= 0; i--) {
+        struct nn_net *net = pipeline_stage(p, i, number);
+
+        if (i + 1 < p->stages)
+            support_carry(net, p->net[i + 1], p->wanted->batches[number].batch.n, true);
+        check(nn_net_backward(net, 1.0f / N, nobody));
+    }
+}
+
+/* What the backward left out, and the check of all of it. */
+static void pipeline_learn(struct pipeline *p, int number)
 {
     const struct nn_graph *graph = p->wanted->graph;
 
-    for (int i = p->stages - 1; i >= 0; i--) {
+    for (int i = 0; i < p->stages; i++) {
         struct nn_range range = nn_graph_weights_of(graph, p->cuts[i], p->cuts[i + 1]);
+        struct nn_net *net = pipeline_stage(p, i, number);
 
-        nn_net_piece(p->net[i], number % p->in_flight);
-        if (i + 1 < p->stages)
-            support_carry(p->net[i], p->net[i + 1], p->wanted->batches[number].batch.n, true);
-        check(nn_net_backward(p->net[i], 1.0f / N, nobody));
-        if (memcmp(nn_net_gradients(p->net[i]), p->wanted->gradients[number] + range.from,
+        for (int job = nn_net_deferred(net); job-- > 0;)
+            check(nn_net_backward_deferred(net, job, nobody));
+        if (memcmp(p->gradients[number] + range.from, p->wanted->gradients[number] + range.from,
                    range.count * sizeof(float)) != 0)
-            fail_msg("batch %d, layers %d to %d, %d in flight: other gradients", number, p->cuts[i],
-                     p->cuts[i + 1] - 1, p->in_flight);
+            fail_msg("batch %d, layers %d to %d, %d in flight%s: other gradients", number,
+                     p->cuts[i], p->cuts[i + 1] - 1, p->in_flight, p->split ? ", split" : "");
     }
 }
 
@@ -165,20 +193,34 @@ static void pipeline_check_statistics(const struct pipeline *p)
     }
 }
 
-/* Fills the pipeline, then a backward and a forward in turns, then empties it. */
+/* Fills the pipeline, then a backward and a forward in turns, then empties it. One piece is taken
+ * by a batch whose gradients of weights are late. */
 static void check_pipeline(struct pipeline *p)
 {
-    int began = 0;
+    int began = 0, late = p->split && p->in_flight > 1;
 
     pipeline_init(p);
     for (int done = 0; done < BATCHES; done++) {
-        for (; began < BATCHES && began < done + p->in_flight; began++)
+        for (; began < BATCHES && began < done + p->in_flight - late; began++)
             pipeline_forward(p, began);
         pipeline_backward(p, done);
+        if (done >= late)
+            pipeline_learn(p, done - late);
     }
+    if (late)
+        pipeline_learn(p, BATCHES - 1);
     pipeline_check_statistics(p);
     for (int i = 0; i < p->stages; i++)
         nn_net_free(p->net[i]);
+    for (int i = 0; i < BATCHES; i++)
+        base_free(p->gradients[i]);
+}
+
+static void check_both(struct pipeline p)
+{
+    check_pipeline(&p);
+    p.split = true;
+    check_pipeline(&p);
 }
 
 /* Between fused groups of the whole model: inside of one, a cut changes what is fused. */
@@ -194,10 +236,10 @@ static bool may_cut(const struct nn_graph *graph, int before)
 static void check_whole(const struct results *wanted)
 {
     for (int in_flight = 1; in_flight <= 3; in_flight++)
-        check_pipeline(&(struct pipeline){.wanted = wanted,
-                                          .stages = 1,
-                                          .in_flight = in_flight,
-                                          .cuts = {0, nn_graph_layers(wanted->graph)}});
+        check_both((struct pipeline){.wanted = wanted,
+                                     .stages = 1,
+                                     .in_flight = in_flight,
+                                     .cuts = {0, nn_graph_layers(wanted->graph)}});
 }
 
 static void check_graph(struct nn_graph *graph)
@@ -209,7 +251,7 @@ static void check_graph(struct nn_graph *graph)
     check_whole(&wanted);
     for (int cut = 1; cut < layers; cut++)
         if (may_cut(graph, cut))
-            check_pipeline(&(struct pipeline){
+            check_both((struct pipeline){
                 .wanted = &wanted, .stages = 2, .in_flight = 2, .cuts = {0, cut, layers}});
     results_fini(&wanted);
     nn_graph_free(graph);
@@ -252,7 +294,7 @@ static void resnet18_across_residuals(void **state)
                 p.cuts[i + 1] = cut;
             nn_net_free(net);
         }
-    check_pipeline(&p);
+    check_both(p);
     results_fini(&wanted);
     nn_graph_free(graph);
 }

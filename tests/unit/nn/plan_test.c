@@ -49,9 +49,12 @@ static void buffers_never_meet(void **state)
     for (size_t m = 0; m < 4; m++) {
         struct nn_graph *graph = support_zoo(models[m]);
 
-        for (int kind = 0; kind < 8; kind++) {
-            struct nn_plan_setup setup = {
-                .n = 3, .training = kind & 1, .keep_outputs = kind & 2, .input_gradient = kind & 4};
+        for (int kind = 0; kind < 16; kind++) {
+            struct nn_plan_setup setup = {.n = 3,
+                                          .training = kind & 1,
+                                          .keep_outputs = kind & 2,
+                                          .input_gradient = kind & 4,
+                                          .split = kind & 8};
             struct nn_plan *p = plan(graph, setup);
 
             check_apart(p);

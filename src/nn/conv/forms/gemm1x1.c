@@ -180,7 +180,8 @@ static base_status gemm1x1_backward(const struct nn_conv_work *work, int n, cons
     {
 #pragma omp for schedule(dynamic, 1)
         for (int block = 0; block < r.i8; block++) {
-            weights_of(&r, n, block, x, dy, dw);
+            if (dw)
+                weights_of(&r, n, block, x, dy, dw);
             for (int o = 0; o < r.o8 && dx; o++)
                 nn_transpose(w + (size_t)(o * r.i8 + block) * 64,
                              turned + (size_t)(block * r.o8 + o) * 64);

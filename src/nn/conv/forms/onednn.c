@@ -325,8 +325,9 @@ static base_status onednn_backward(const struct nn_conv_work *work, int n, const
 
     if (db)
         memset(db + o, 0, (size_t)(nn_pad8(o) - o) * sizeof *db);
-    TRY(onednn_run(work->state, BACKWARD_WEIGHTS, n, (void *const[]){input(x), input(dy), dw, db},
-                   scratch));
+    if (dw)
+        TRY(onednn_run(work->state, BACKWARD_WEIGHTS, n,
+                       (void *const[]){input(x), input(dy), dw, db}, scratch));
     if (dx)
         TRY(onednn_run(work->state, BACKWARD_DATA, n, (void *const[]){input(dy), input(w), dx},
                        scratch));

@@ -333,7 +333,7 @@ base_status NN_LEVEL(winograd_backward)(const struct nn_winograd_form *form,
 {
     struct layout l = layout_of(form, &work->shape, work->threads, n);
     struct pass whole = {.x = x, .dy = dy, .w = w, .dw = dw, .db = db, .dx = dx};
-    const int tasks = l.out.count + (dx ? l.in.count : 0);
+    const int weights = dw ? l.out.count : 0, tasks = weights + (dx ? l.in.count : 0);
 
     place(&l, scratch, &whole);
 #pragma omp parallel num_threads(work->threads)
@@ -341,7 +341,7 @@ base_status NN_LEVEL(winograd_backward)(const struct nn_winograd_form *form,
         const struct pass p = pass_at(&whole, n, at);
 
 #pragma omp for collapse(2) schedule(static) nowait
-        for (int i = 0; i < p.images; i++)
+        for (int i = 0; i < (dw ? p.images : 0); i++)
             for (int c = 0; c < l.i8; c += GROUP)
                 transform_x(&p, i, c);
 #pragma omp for collapse(2) schedule(static)
@@ -350,10 +350,10 @@ base_status NN_LEVEL(winograd_backward)(const struct nn_winograd_form *form,
                 transform_dy(&p, i, c);
 #pragma omp for schedule(dynamic, 1)
         for (int task = 0; task < tasks; task++)
-            if (task < l.out.count)
+            if (task < weights)
                 weights_task(&p, task);
             else
-                data_task(&p, task - l.out.count);
+                data_task(&p, task - weights);
     }
     return BASE_OK;
 }

@@ -66,6 +66,7 @@ struct train_answer {
     uint32_t block;
     enum train_ending ending; /* of CLOSE */
     bool wanted; /* of CLOSE: what this worker has under way counts when it comes, if late */
+    bool counts; /* the newest result or push that the manager has of this worker does */
 };
 
 enum { DOWNPOUR_CALL_BYTES = 80, TRAIN_ANSWER_BYTES = 16 };

@@ -209,7 +209,7 @@ static void add_pace(struct downpour_ledger *l, double pace)
     l->paces[at] = pace;
 }
 
-static struct downpour_ledger_late *find_late(struct downpour_ledger *l, int64_t number,
+static struct downpour_ledger_late *find_late(const struct downpour_ledger *l, int64_t number,
                                               uint32_t block)
 {
     for (size_t i = 0; i < l->late_count; i++)
@@ -310,6 +310,18 @@ enum downpour_receipt downpour_ledger_receive(struct downpour_ledger *l, uint32_
     l->in++;
     l->counts.results++;
     return DOWNPOUR_RECEIPT_COUNTS;
+}
+
+bool downpour_ledger_counts(const struct downpour_ledger *l, const struct downpour_call *call,
+                            uint32_t worker)
+{
+    const struct downpour_ledger_late *late;
+
+    if (downpour_round_same(&call->round, &l->round))
+        return call->block < l->round.blocks && l->blocks[call->block].in &&
+               l->blocks[call->block].worker == worker;
+    late = find_late(l, call->round.number, call->block);
+    return late != NULL && late->values != NULL && late->worker == worker;
 }
 
 void downpour_ledger_drop(struct downpour_ledger *l, uint32_t block)

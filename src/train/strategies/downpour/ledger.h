@@ -105,6 +105,10 @@ enum downpour_receipt downpour_ledger_receive(struct downpour_ledger *ledger, ui
                                               const struct downpour_call *call, float **values_p,
                                               size_t floats, size_t got, double now);
 
+/* Is the result of that block which counts this worker's? */
+bool downpour_ledger_counts(const struct downpour_ledger *ledger, const struct downpour_call *call,
+                            uint32_t worker);
+
 /* What a worker sent for a block that it was given was refused: another one gets it, and after
  * several the round is hopeless. */
 void downpour_ledger_blame(struct downpour_ledger *ledger, uint32_t block, uint32_t worker);

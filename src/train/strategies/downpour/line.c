@@ -51,7 +51,7 @@ out:
 }
 
 base_status downpour_line_call(struct downpour_line *line, const struct downpour_call *call,
-                               const float *values, size_t floats, struct train_answer *answer_p)
+                               const void *values, size_t length, struct train_answer *answer_p)
 {
     base_status st = BASE_OK;
     bool result = call->kind == DOWNPOUR_CALL_RESULT || call->kind == DOWNPOUR_CALL_PUSH;
@@ -60,8 +60,8 @@ base_status downpour_line_call(struct downpour_line *line, const struct downpour
     comm_engine_send(engine_of(line), 0, COMM_CALLS, TRAIN_TAG_CALL, line->call, sizeof line->call,
                      &line->said);
     if (result)
-        comm_engine_send(engine_of(line), 0, COMM_CALLS, TRAIN_TAG_VALUES, values,
-                         floats * sizeof *values, &line->values);
+        comm_engine_send(engine_of(line), 0, COMM_CALLS, TRAIN_TAG_VALUES, values, length,
+                         &line->values);
     TRY(wait_for(line, &line->said));
     if (result)
         TRY(wait_for(line, &line->values));
@@ -71,11 +71,21 @@ out:
     return st;
 }
 
-base_status downpour_line_fetch(struct downpour_line *line, float *values, size_t floats)
+base_status downpour_line_fetch(struct downpour_line *line, void *weights, size_t room,
+                                size_t *length_p)
 {
-    comm_engine_receive(engine_of(line), 0, COMM_CALLS, TRAIN_TAG_WEIGHTS, values,
-                        floats * sizeof *values, &line->values);
-    return wait_for(line, &line->values);
+    base_status st = BASE_OK;
+    const struct comm_request *message = &line->values.request;
+
+    *length_p = 0;
+    comm_engine_receive_any(engine_of(line), 0, COMM_CALLS, weights, room, &line->values);
+    TRY(wait_for(line, &line->values));
+    if (message->tag != TRAIN_TAG_WEIGHTS || message->count > room)
+        TRY(base_fail(BASE_ERR_DATA, "the manager sent %zu bytes under tag %u in place of weights",
+                      message->count, message->tag));
+    *length_p = message->count;
+out:
+    return st;
 }
 
 base_status downpour_line_look(struct downpour_line *line, bool *over_p,

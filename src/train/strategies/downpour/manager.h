@@ -14,6 +14,7 @@
 
 #include "train/strategies/downpour/ledger.h"
 #include "train/team.h"
+#include "train/wire.h"
 
 struct downpour_manager;
 
@@ -22,6 +23,7 @@ struct train_rules {
     double quorum, grace; /* share of the blocks that must be in; seconds that others then have */
     bool fixed;           /* block r is rank r's: no other worker can compute it */
     bool adds; /* changes are added to the centre as they come, each by its block's share */
+    const struct train_wiring *wiring; /* in which they travel; NULL: as floats */
 };
 
 /* Seconds. WAITS: the manager gives a sign of life to a worker that waits. PATIENCE: a worker that
@@ -36,9 +38,10 @@ enum { TRAIN_TAG_CALL = 16, TRAIN_TAG_VALUES, TRAIN_TAG_ANSWER, TRAIN_TAG_WEIGHT
  * region of this key, without a message. */
 #define DOWNPOUR_MANAGER_REGION "downpour"
 
-/* `floats`: of a result. The ledger outlives the manager. */
+/* `floats`: of a result, the last `statistics` of them of running statistics. The ledger outlives
+ * the manager. */
 base_status downpour_manager_open(struct train_team *team, struct downpour_ledger *ledger,
-                                  const struct train_rules *rules, size_t floats,
+                                  const struct train_rules *rules, size_t floats, size_t statistics,
                                   struct downpour_manager **manager_p);
 void downpour_manager_close(struct downpour_manager *manager); /* accepts NULL */
 
@@ -54,6 +57,10 @@ base_status downpour_manager_end(struct downpour_manager *manager, bool failed);
 
 /* What has happened so far; any thread. */
 struct downpour_ledger_counts downpour_manager_counts(struct downpour_manager *manager);
+/* Once the round has ended: does the newest result or push of that rank count? */
+bool downpour_manager_has_counted(const struct downpour_manager *manager, int rank);
+/* Bytes of packed weights that were sent to workers. */
+int64_t downpour_manager_sent(struct downpour_manager *manager);
 /* How the round ended, once it has. */
 enum train_ending downpour_manager_ending(const struct downpour_manager *manager);
 

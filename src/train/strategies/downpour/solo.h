@@ -26,7 +26,9 @@ struct train_own {
     uint32_t block, samples, done;
     uint64_t total; /* samples of all blocks of its round */
     struct train_outcome outcome;
-    float *values; /* the change of weights, then of statistics, so far */
+    bool unsettled; /* the manager has been sent it, and has not said whether it counts */
+    bool counts;    /* it does: sent again, it is the same result */
+    float *values;  /* the change of weights, then of statistics, so far */
 };
 
 struct downpour_solo { /* zeros: nothing is open */

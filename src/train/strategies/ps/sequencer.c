@@ -44,7 +44,7 @@ void ps_sequencer_ask(struct ps_sequencer *q, int worker)
     q->of[worker].work = TRAIN_ASKS;
 }
 
-/* The slowest of a round come too late: their samples go back. */
+/* The slowest of a round come too late. Their samples went back when the round was full. */
 static bool is_late(const struct ps_sequencer *q, int worker)
 {
     return q->rules.consistency == TRAIN_BSP && q->of[worker].round < q->round;
@@ -52,11 +52,7 @@ static bool is_late(const struct ps_sequencer *q, int worker)
 
 void ps_sequencer_push(struct ps_sequencer *q, int worker)
 {
-    q->of[worker].work = TRAIN_PUSHED;
-    if (!is_late(q, worker))
-        return;
-    ps_ledger_return(&q->ledger, q->of[worker].block);
-    q->of[worker].work = TRAIN_ASKS;
+    q->of[worker].work = is_late(q, worker) ? TRAIN_ASKS : TRAIN_PUSHED;
 }
 
 void ps_sequencer_end(struct ps_sequencer *q)
@@ -109,6 +105,9 @@ static bool round_is_full(const struct ps_sequencer *q)
     return !q->shares && pushed > 0 && count(q, TRAIN_WORKS, true) == 0 && !has_block(q);
 }
 
+/* What the slowest are still computing goes back at once, for the workers of the next round: would
+ * it wait for their late pushes, the slowest worker would get the same block again and again, and
+ * the samples before it would never be whole. */
 static int make_round(struct ps_sequencer *q, int workers[COMM_MAX_WORKERS])
 {
     int n = 0;
@@ -120,6 +119,8 @@ static int make_round(struct ps_sequencer *q, int workers[COMM_MAX_WORKERS])
         if (q->of[i].work == TRAIN_PUSHED) {
             enter(q, i);
             workers[n++] = i;
+        } else if (q->of[i].work == TRAIN_WORKS && !is_late(q, i)) {
+            ps_ledger_return(&q->ledger, q->of[i].block);
         }
     q->round++;
     q->begun = false;

@@ -215,7 +215,11 @@ void ring_cut_make(const struct nn_graph *graph, const struct ring_options *opti
     int units = ring_cut_units(graph, costs, begins), most = workers * (int)options->laps;
 
     *cut = (struct ring_cut){
-        .workers = workers, .stages = most < units ? most : units, .order = options->order};
+        .workers = workers,
+        .stages = most < units ? most : units,
+        .order = options->order,
+        .spare = options->split ? workers : 0,
+    };
     ring_cut_costs(costs, units, cut);
     for (int stage = 0; stage <= cut->stages; stage++)
         cut->first[stage] = begins[cut->first[stage]];

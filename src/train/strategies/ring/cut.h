@@ -18,12 +18,15 @@ enum ring_order { RING_AROUND, RING_FOLD };
 struct ring_options {
     int64_t microbatches, laps;
     enum ring_order order;
-    bool replicate;
+    bool replicate, split;
 };
 
 struct ring_cut {
     int workers, stages; /* fewer stages than workers times laps where the model has no more */
     enum ring_order order;
+    int spare; /* micro-batches that a stage may hold beyond those that are on their way through the
+                * stages from it on: their gradients of weights wait for a moment without other work
+                */
     int first[RING_MAX_STAGES + 1]; /* stage i is layers first[i] … first[i + 1] - 1 */
 };
 

@@ -30,9 +30,9 @@ static struct ring_letter *ring_letters_pop(struct ring_letters *list)
 
 int ring_mail_limit(const struct ring_cut *cut, int stage, int64_t pieces)
 {
-    int left = cut->stages - stage;
+    int most = cut->stages - stage + cut->spare;
 
-    return pieces < left ? (int)pieces : left;
+    return pieces < most ? (int)pieces : most;
 }
 
 static enum comm_channel ring_channel(enum ring_way way)

@@ -59,7 +59,8 @@ base_status ring_stages_memory(const struct nn_graph *graph, const struct ring_o
                                .last = stage.last,
                                .n_max = piece,
                                .in_flight = ring_mail_limit(cut, mail->stages[i], pieces),
-                               .training = true},
+                               .training = true,
+                               .split = options->split},
             &memory));
         bytes_p->activations += (double)memory.activations + (double)memory.scratch;
         bytes_p->gradients += (double)memory.gradients;
@@ -77,6 +78,7 @@ static base_status ring_stage_open(struct ring_stage *stage, const struct train_
                                    int in_flight, int piece)
 {
     base_status st = BASE_OK;
+    const struct ring_options *options = s->options;
     const struct nn_range *range = &stage->weights;
 
     TRY(base_tensor(range->count, sizeof(float), "summed gradients", &stage->sum));
@@ -86,6 +88,7 @@ static base_status ring_stage_open(struct ring_stage *stage, const struct train_
                                       .n_max = piece,
                                       .in_flight = in_flight,
                                       .training = true,
+                                      .split = options->split,
                                       .weights = train_state_at(&s->state, TRAIN_WEIGHTS, 0,
                                                                 range->from, range->count),
                                       .gradients = stage->sum,
@@ -288,20 +291,32 @@ out:
     return st;
 }
 
-/* The first micro-batch's gradients are the beginning of the sum. */
-static base_status ring_learn(struct ring_run *run, struct ring_stage *stage, int piece)
-{
-    base_status st = BASE_OK;
-    float *gradients = piece == 0 ? stage->sum : run->stages->gradients;
+/* Where gradients of a micro-batch are added to those before it. */
+struct ring_sum {
+    float *sum;
+    const float *gradients;
+};
 
-    nn_net_gradients_at(stage->net, gradients);
-    TRY(nn_net_backward(stage->net, 1.0f / (float)run->batch->whole, (struct nn_ready){0}));
-    if (piece > 0)
-        nn_simd()->add(stage->weights.count, stage->sum, gradients, stage->sum);
-    train_fault_nth(&run->session->fault, "backward", ++run->backwards,
-                    run->session->team.exchange.step);
-out:
-    return st;
+static void ring_add(void *context, size_t from, size_t count)
+{
+    const struct ring_sum *s = context;
+
+    nn_simd()->add(count, s->sum + from, s->gradients + from, s->sum + from);
+}
+
+/* Gradients of one micro-batch: of all its activations, with those of weights that come at the same
+ * time (job -1), or those of weights of a layer that was left out then. The first micro-batch's
+ * are the beginning of the sum. */
+static base_status ring_learn(struct ring_run *run, int track, int piece, int job)
+{
+    struct ring_stage *stage = &run->stages->at[track];
+    struct ring_sum sum = {stage->sum, piece == 0 ? NULL : run->stages->gradients};
+    const struct nn_ready ready = {piece == 0 ? NULL : ring_add, &sum};
+
+    nn_net_gradients_at(stage->net, piece == 0 ? stage->sum : run->stages->gradients);
+    if (job >= 0)
+        return nn_net_backward_deferred(stage->net, job, ready);
+    return nn_net_backward(stage->net, 1.0f / (float)run->batch->whole, ready);
 }
 
 static base_status ring_backward(struct ring_run *run, int track, int piece)
@@ -311,8 +326,11 @@ static base_status ring_backward(struct ring_run *run, int track, int piece)
     int n = ring_piece(run, piece, &at);
 
     TRY(ring_receive(run, track, RING_BACKWARD, n));
-    if (run->tally == NULL)
-        TRY(ring_learn(run, &run->stages->at[track], piece));
+    if (run->tally == NULL) {
+        TRY(ring_learn(run, track, piece, -1));
+        train_fault_nth(&run->session->fault, "backward", ++run->backwards,
+                        run->session->team.exchange.step);
+    }
     ring_pass_on(run, track, RING_BACKWARD, n);
 out:
     return st;
@@ -323,12 +341,20 @@ static base_status ring_make(struct ring_run *run, struct ring_move move)
     base_status st = BASE_OK;
     const struct ring_track *track = &run->stages->rule.at[move.track];
 
+    train_trace_enter_piece(&run->session->trace,
+                            move.verb == RING_LEARN    ? TRAIN_DOING_WEIGHTS
+                            : move.way == RING_FORWARD ? TRAIN_DOING_FORWARD
+                                                       : TRAIN_DOING_BACKWARD,
+                            run->stages->mail.stages[move.track], move.piece);
     nn_net_piece(run->stages->at[move.track].net, move.piece % track->limit);
-    if (move.way == RING_FORWARD)
+    if (move.verb == RING_LEARN)
+        TRY(ring_learn(run, move.track, move.piece, move.job));
+    else if (move.way == RING_FORWARD)
         TRY(ring_forward(run, move.track, move.piece));
     else
         TRY(ring_backward(run, move.track, move.piece));
     ring_rule_made(&run->stages->rule, move);
+    train_trace_enter(&run->session->trace, TRAIN_DOING_COMPUTE);
 out:
     return st;
 }
@@ -344,6 +370,8 @@ static void ring_begin(struct ring_run *run)
         const struct nn_range *range = &r->at[i].weights;
 
         memset(r->rule.at[i].done, 0, sizeof r->rule.at[i].done);
+        r->rule.at[i].learned = r->rule.at[i].job = 0;
+        r->rule.at[i].jobs = run->tally == NULL ? nn_net_deferred(r->at[i].net) : 0;
         nn_net_weights_at(r->at[i].net, train_state_at(&run->session->state, TRAIN_WEIGHTS, 0,
                                                        range->from, range->count));
     }
@@ -376,10 +404,10 @@ static base_status ring_compute(struct ring_run *run)
         move = ring_rule_next(&r->rule);
         if (move.verb == RING_END)
             break;
-        if (move.verb == RING_RUN)
-            TRY(ring_make(run, move));
-        else
+        if (move.verb == RING_WAIT)
             TRY(ring_mail_wait(&r->mail, clock));
+        else
+            TRY(ring_make(run, move));
     }
     TRY(ring_mail_end(&r->mail, clock));
 out:

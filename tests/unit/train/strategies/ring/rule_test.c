@@ -25,7 +25,9 @@ struct world {
     struct ring_cut cut;
     int pieces;
     enum broken broken;
-    int done[MAX_STAGES][RING_WAYS];  /* micro-batches of each stage */
+    int jobs;                        /* layers of each stage whose gradients of weights are apart */
+    int done[MAX_STAGES][RING_WAYS]; /* micro-batches of each stage */
+    int learned[MAX_STAGES], job[MAX_STAGES];
     int sent[MAX_STAGES][RING_WAYS];  /* messages for each stage that are on their way … */
     int waits[MAX_STAGES][RING_WAYS]; /* … and that have arrived */
 };
@@ -34,6 +36,13 @@ static struct world new_world(int workers, int laps, int pieces, enum ring_order
 {
     return (struct world){.cut = {.workers = workers, .stages = workers * laps, .order = order},
                           .pieces = pieces};
+}
+
+static struct world split_world(struct world w, int jobs)
+{
+    w.jobs = jobs;
+    w.cut.spare = w.cut.workers;
+    return w;
 }
 
 static int next_of(const struct world *w, int stage, enum ring_way way)
@@ -56,7 +65,7 @@ static int flying(const struct world *w, const int *stages, int count)
     int sum = 0;
 
     for (int i = 0; i < count; i++)
-        sum += w->done[stages[i]][RING_FORWARD] - w->done[stages[i]][RING_BACKWARD];
+        sum += w->done[stages[i]][RING_FORWARD] - w->learned[stages[i]];
     return sum;
 }
 
@@ -72,7 +81,10 @@ static struct ring_move next_move(const struct world *w, int worker, int stages[
 
         *t = (struct ring_track){.first = stages[i] == 0,
                                  .last = stages[i] == w->cut.stages - 1,
-                                 .limit = full ? 0 : limit_of(w, stages[i])};
+                                 .limit = full ? 0 : limit_of(w, stages[i]),
+                                 .jobs = w->jobs,
+                                 .learned = w->learned[stages[i]],
+                                 .job = w->job[stages[i]]};
         memcpy(t->done, w->done[stages[i]], sizeof t->done);
         for (enum ring_way way = RING_FORWARD; way < RING_WAYS; way++) {
             int next = next_of(w, stages[i], way);
@@ -84,15 +96,31 @@ static struct ring_move next_move(const struct world *w, int worker, int stages[
     return ring_rule_next(&rule);
 }
 
+/* A layer's gradients of weights, of the oldest micro-batch that lacks some. */
+static void learn(struct world *w, int stage, struct ring_move m)
+{
+    assert_int_equal(m.piece, w->learned[stage]);
+    assert_int_equal(m.job, w->job[stage]);
+    assert_true(w->learned[stage] < w->done[stage][RING_BACKWARD]);
+    if (++w->job[stage] == w->jobs) {
+        w->job[stage] = 0;
+        w->learned[stage]++;
+    }
+}
+
 /* The worker makes its next move, if it has one. */
 static bool move(struct world *w, int worker)
 {
     int stages[RING_MAX_LAPS], stage, next;
     struct ring_move m = next_move(w, worker, stages);
 
-    if (m.verb != RING_RUN)
+    if (m.verb != RING_RUN && m.verb != RING_LEARN)
         return false;
     stage = stages[m.track];
+    if (m.verb == RING_LEARN) {
+        learn(w, stage, m);
+        return true;
+    }
     next = next_of(w, stage, m.way);
     assert_int_equal(m.piece, w->done[stage][m.way]); /* in order */
     if (next_of(w, stage, m.way == RING_FORWARD ? RING_BACKWARD : RING_FORWARD) >= 0) {
@@ -100,8 +128,9 @@ static bool move(struct world *w, int worker)
         w->waits[stage][m.way]--;
     }
     w->done[stage][m.way]++;
-    assert_in_range(w->done[stage][RING_FORWARD] - w->done[stage][RING_BACKWARD], 0,
-                    limit_of(w, stage));
+    if (w->jobs == 0)
+        w->learned[stage] = w->done[stage][RING_BACKWARD];
+    assert_in_range(w->done[stage][RING_FORWARD] - w->learned[stage], 0, limit_of(w, stage));
     if (next >= 0) {
         assert_int_equal(w->sent[next][m.way], 0);
         w->sent[next][m.way]++;
@@ -123,7 +152,7 @@ static bool arrive(struct world *w, int stage, enum ring_way way)
 static bool is_done(const struct world *w)
 {
     for (int i = 0; i < w->cut.stages; i++)
-        if (w->done[i][RING_BACKWARD] < w->pieces)
+        if (w->learned[i] < w->pieces)
             return false;
     return true;
 }
@@ -184,6 +213,7 @@ static void test_random_timings(void **state)
                                    1 + (int)draw(&rng, 32), (enum ring_order)draw(&rng, 2));
 
         assert_true(survives(w, &rng));
+        assert_true(survives(split_world(w, 1 + i % 3), &rng));
     }
 }
 
@@ -214,15 +244,18 @@ struct search {
     size_t count, room, states;
 };
 
-/* A number for everything that can differ: 2 bits for a count, one for a message on its way. What
- * waits for a stage follows from these. */
+/* A number for everything that can differ: 2 bits for a count, one for a message on its way; 2 more
+ * where gradients of weights are apart. What waits for a stage follows from these. */
 static size_t number_of(const struct world *w)
 {
     size_t n = 0;
 
-    for (int i = 0; i < w->cut.stages; i++)
+    for (int i = 0; i < w->cut.stages; i++) {
         for (int way = 0; way < RING_WAYS; way++)
             n = n << 3 | (size_t)w->done[i][way] << 1 | (size_t)w->sent[i][way];
+        if (w->jobs > 0)
+            n = n << 2 | (size_t)w->learned[i];
+    }
     return n;
 }
 
@@ -244,7 +277,8 @@ static void push(struct search *s, const struct world *w)
 /* Every state that can be reached; returns how many of them are stuck. */
 static int explore(struct world first, size_t *states_p)
 {
-    struct search s = {.seen = base_calloc((size_t)1 << (6 * first.cut.stages - 3), 1)};
+    const int bits = (first.jobs > 0 ? 8 : 6) * first.cut.stages;
+    struct search s = {.seen = base_calloc((size_t)1 << (bits - 3), 1)};
     int stuck = 0;
 
     push(&s, &first);
@@ -284,6 +318,8 @@ static void test_every_interleaving(void **state)
 
                 assert_int_equal(explore(w, &states), 0);
                 assert_true(states > 2 * (size_t)pieces);
+                if (w.cut.stages <= 3)
+                    assert_int_equal(explore(split_world(w, 1), &states), 0);
                 w.broken = NO_ROOM;
                 assert_true(explore(w, &states) > 0);
             }
