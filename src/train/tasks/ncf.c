@@ -119,6 +119,31 @@ static double ncf_graded(const struct train_session *s, const double *score)
     return rmse;
 }
 
+static json_t *ncf_score_json(const struct train_session *s, const double *score)
+{
+    const struct data_info *info = ((const struct network *)s->work)->info;
+    const double rmse = ncf_graded(s, score);
+    struct train_tally tally;
+
+    train_tally_unpack(&tally, info, score);
+    return json_pack(
+        "{s:o, s:o, s:o, s:I}", "loss", base_json_number(rmse * rmse), "mae",
+        base_json_number(train_errors_mae(&tally.errors, info->table->target.deviation)), "rmse",
+        base_json_number(rmse), "samples", (json_int_t)tally.errors.count);
+}
+
+static void ncf_score_text(const struct train_session *s, const double *score,
+                           struct base_str *text)
+{
+    const struct data_info *info = ((const struct network *)s->work)->info;
+    struct train_tally tally;
+
+    train_tally_unpack(&tally, info, score);
+    base_str_add(text, "RMSE %.4f, MAE %.4f (%llu ratings)\n", ncf_graded(s, score),
+                 train_errors_mae(&tally.errors, info->table->target.deviation),
+                 (unsigned long long)tally.errors.count);
+}
+
 /* ---- files ---- */
 
 static base_status ncf_write(struct train_session *s, const struct model_carrier *carrier,
@@ -160,9 +185,13 @@ static void ncf_announce(const struct train_session *s)
 }
 
 /* Chosen on a validation part (docs/recommender.md). */
-static const struct train_preference ncf_prefers[] = {
-    {"optimiser", "adamw"}, {"lr", "0.002"},       {"batch", "256"},    {"epochs", "20"},
-    {"schedule", "cosine"}, {"weight-decay", "1"}, {"eval-every", "1"}, {0}};
+static const struct train_preference ncf_prefers[] = {{"optimiser", "adam"},
+                                                      {"lr", "0.002"},
+                                                      {"batch", "256"},
+                                                      {"epochs", "8"},
+                                                      {"weight-decay", "0.0015"},
+                                                      {"schedule", "cosine"},
+                                                      {0}};
 
 const struct train_task train_task_ncf = {
     .name = "ncf",
@@ -188,8 +217,8 @@ const struct train_task train_task_ncf = {
     .unite = network_unite,
     .score_count = network_score_count,
     .score = network_score,
-    .score_text = network_score_text,
-    .score_json = network_score_json,
+    .score_text = ncf_score_text,
+    .score_json = ncf_score_json,
     .grade = ncf_grade,
     .graded = ncf_graded,
     .write = ncf_write,
