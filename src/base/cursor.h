@@ -35,4 +35,18 @@ base_status base_cursor_be32(struct base_cursor *c, uint32_t *value_p);
 base_status base_cursor_le32(struct base_cursor *c, uint32_t *value_p);
 base_status base_cursor_le64(struct base_cursor *c, uint64_t *value_p);
 
+/* The other way: writes a number for such a reader, and returns where the next one goes. */
+static inline uint8_t *base_put_le32(uint8_t *at, uint32_t value)
+{
+    for (int i = 0; i < 4; i++)
+        *at++ = (uint8_t)(value >> 8 * i);
+    return at;
+}
+
+static inline uint8_t *base_put_le64(uint8_t *at, uint64_t value)
+{
+    at = base_put_le32(at, (uint32_t)value);
+    return base_put_le32(at, (uint32_t)(value >> 32));
+}
+
 #endif

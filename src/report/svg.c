@@ -10,7 +10,7 @@
 
 /* Pixels. A viewer's font is not known here: texts are taken to be LETTER wide a character. */
 enum { WIDTH = 720, PLOT_HEIGHT = 300, LINE = 20, MARGIN = 16, LETTER = 7, NAME_LETTERS = 40 };
-enum { COLOURS = 8, MARKED_POINTS = 60, TICKS = 6, BAR = 14, ROW_GAP = 10 };
+enum { COLOURS = 8, MARKED_POINTS = 60, TICKS = 6, BAR = 14, BOX = 24, ROW_GAP = 10 };
 
 /* The part of the picture between the axes. */
 struct frame {
@@ -28,7 +28,7 @@ static const char style[] =
     ".pl-c0{stroke:#3b7dd8}.pl-c1{stroke:#d9722e}.pl-c2{stroke:#2f9e6e}.pl-c3{stroke:#c44e9d}\n"
     ".pl-c4{stroke:#8a63d2}.pl-c5{stroke:#b8901f}.pl-c6{stroke:#4aa5b5}.pl-c7{stroke:#d0504f}\n"
     ".pl-f0{fill:#3b7dd8}.pl-f1{fill:#d9722e}.pl-f2{fill:#2f9e6e}.pl-f3{fill:#c44e9d}\n"
-    ".pl-faint{fill-opacity:0.35}\n"
+    ".pl-faint{fill-opacity:0.35}.pl-on{fill:#ffffff;font:10px system-ui,sans-serif}\n"
     ".pl-f4{fill:#8a63d2}.pl-f5{fill:#b8901f}.pl-f6{fill:#4aa5b5}.pl-f7{fill:#d0504f}\n"
     "@media (prefers-color-scheme:dark){.pl-paper{fill:#16191d}.pl-ink{fill:#e6e9ec}\n"
     ".pl-soft{fill:#a9b1b9}.pl-grid{stroke:#343a41}.pl-axis,.pl-error{stroke:#a9b1b9}}\n"
@@ -457,17 +457,25 @@ static void put_bar(struct base_str *svg, const struct frame *f, const struct re
     put_text(svg, end + 6, middle + 4, "pl-text pl-ink", "start", text, SIZE_MAX);
 }
 
+/* Where rows begin: to the right of their names. */
+static double rows_left(const struct report_chart *chart)
+{
+    double names = 8;
+
+    for (size_t i = 0; i < chart->row_count; i++)
+        names = fmax(names, (double)letters(chart->rows[i]));
+    return MARGIN + LETTER * fmin(names, NAME_LETTERS);
+}
+
 void report_svg_bars(const struct report_chart *chart, struct base_str *svg)
 {
     struct range x = {0, 0, false}, y = {0, 0, false}; /* bars begin at zero */
     double top = MARGIN + LINE, head = legend(NULL, chart, top);
-    double row_height = (double)chart->series_count * BAR + ROW_GAP, names = 8;
-    struct frame f = {.right = WIDTH - MARGIN - 90, .top = top + head + 8};
+    double row_height = (double)chart->series_count * BAR + ROW_GAP;
+    struct frame f = {
+        .left = rows_left(chart), .right = WIDTH - MARGIN - 90, .top = top + head + 8};
     double at = f.top + ROW_GAP / 2.0;
 
-    for (size_t i = 0; i < chart->row_count; i++)
-        names = fmax(names, (double)letters(chart->rows[i]));
-    f.left = MARGIN + LETTER * fmin(names, NAME_LETTERS);
     f.bottom = f.top + row_height * (double)chart->row_count;
     ranges(chart, &x, &y);
     fit(y, false, &f.x);
@@ -483,5 +491,41 @@ void report_svg_bars(const struct report_chart *chart, struct base_str *svg)
         at += row_height;
     }
     put_line(svg, "pl-axis", x_of(&f, 0), f.top, x_of(&f, 0), f.bottom);
+    base_str_add(svg, "</svg>\n");
+}
+
+/* ---- timelines ---- */
+
+static void put_box(struct base_str *svg, const struct frame *f, const struct report_box *box)
+{
+    double from = x_of(f, box->from), to = x_of(f, box->to);
+    double top = f->top + ROW_GAP / 2.0 + (double)box->row * (BOX + ROW_GAP);
+
+    base_str_add(svg,
+                 "<rect class=\"pl-f%zu\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%d\"/>\n",
+                 box->series % COLOURS, from, top, fmax(0, to - from - 0.4), BOX);
+    if (box->text[0] != '\0' && to - from >= LETTER * (double)letters(box->text))
+        put_text(svg, (from + to) / 2, top + BOX / 2.0 + 4, "pl-on", "middle", box->text, SIZE_MAX);
+}
+
+void report_svg_timeline(const struct report_chart *chart, const struct report_box *boxes,
+                         size_t count, struct base_str *svg)
+{
+    struct range x = {0, 0, true};
+    double top = MARGIN + LINE, head = legend(NULL, chart, top);
+    struct frame f = {.left = rows_left(chart), .right = WIDTH - MARGIN, .top = top + head + 8};
+
+    for (size_t i = 0; i < count; i++)
+        widen(&x, boxes[i].to);
+    fit(x, false, &f.x);
+    f.bottom = f.top + (BOX + ROW_GAP) * (double)chart->row_count;
+    begin(svg, chart, f.bottom + 48);
+    legend(svg, chart, top);
+    put_x_axis(svg, &f, chart->x_title);
+    for (size_t row = 0; row < chart->row_count; row++)
+        put_text(svg, f.left - 6, f.top + (BOX + ROW_GAP) * ((double)row + 0.5) + 4,
+                 "pl-text pl-ink", "end", chart->rows[row], NAME_LETTERS);
+    for (size_t i = 0; i < count; i++)
+        put_box(svg, &f, &boxes[i]);
     base_str_add(svg, "</svg>\n");
 }

@@ -38,6 +38,16 @@ void report_svg_points(const struct report_chart *chart, struct base_str *svg);
 void report_svg_scatter(const struct report_chart *chart, struct base_str *svg);
 void report_svg_bars(const struct report_chart *chart, struct base_str *svg);
 
+/* A stretch of a timeline: on a row, in the colour of a series. */
+struct report_box {
+    size_t row, series;
+    double from, to;
+    char text[12]; /* inside it, where there is room */
+};
+/* Rows over time, from 0 on; of the series only the names count. */
+void report_svg_timeline(const struct report_chart *chart, const struct report_box *boxes,
+                         size_t count, struct base_str *svg);
+
 /* Text for XML: its special characters escaped, what XML does not allow replaced by '?'. */
 void report_xml_text(struct base_str *out, const char *text);
 

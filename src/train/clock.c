@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "base/clock.h"
+#include "train/trace.h"
 
 /* Categories in which the thread is expected to have a core. */
 static bool is_busy(enum train_category category)
@@ -31,6 +32,7 @@ enum train_category train_clock_enter(struct train_clock *c, enum train_category
     else if (!is_busy(was) && is_busy(category))
         c->cpu_since = base_thread_cpu();
     c->current = category;
+    train_trace_enter(c->trace, (enum train_doing)category);
     return was;
 }
 
@@ -38,6 +40,7 @@ void train_clock_move(struct train_clock *c, enum train_category to, double seco
 {
     c->seconds[c->current] -= seconds;
     c->seconds[to] += seconds;
+    train_trace_past(c->trace, (enum train_doing)to, seconds);
 }
 
 double train_clock_since(const struct train_clock *c, const struct train_clock *before,

@@ -12,6 +12,8 @@
 
 #include <jansson.h>
 
+struct train_trace;
+
 enum train_category { TRAIN_COMPUTE, TRAIN_DATA, TRAIN_COMMUNICATE, TRAIN_WAIT, TRAIN_CATEGORIES };
 
 struct train_clock {
@@ -21,6 +23,7 @@ struct train_clock {
     double busy_cpu;  /* this thread's CPU time outside of communicate and wait … */
     double cpu_since; /* … and where it stood when the clock last came back from these */
     double overlapped;
+    struct train_trace *trace; /* is told of every category that begins; NULL: none is */
 };
 
 /* What is told of it. All but overlapped are exclusive and sum to total. */

@@ -132,6 +132,7 @@ base_status train_closed_leg(struct train_session *s, const struct nn_closed *cl
     float *solved = NULL;
     size_t count = 0;
 
+    train_trace_begin(&s->trace, s->state.position.step + 1);
     data_share_of(train_team_share(&s->team), total, &first, &own);
     TRY(closed->count(s->state.graph, &count));
     TRY(base_tensor(count, sizeof *sums, "sums over the samples", &sums));

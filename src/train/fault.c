@@ -24,25 +24,45 @@ static base_status find_stall(struct train_fault *fault)
     return BASE_OK;
 }
 
+/* Is it one of "2" or "2,3"? *rest_p: what follows the list. */
+static bool is_victim(const char *text, uint32_t id, const char **rest_p)
+{
+    bool found = false;
+    uint32_t victim;
+    int used = 0;
+
+    while (sscanf(text, "%" SCNu32 "%n", &victim, &used) == 1) {
+        found |= victim == id;
+        text += used;
+        if (*text != ',')
+            break;
+        text++;
+    }
+    *rest_p = text;
+    return found && id != 0;
+}
+
 base_status train_fault_find(uint32_t id, struct train_fault *fault_p)
 {
     const char *text = getenv("PACELINE_FAULT"), *rest;
-    uint32_t victim = 0;
+    bool victim;
     int used = 0;
     base_status st;
 
     *fault_p = (struct train_fault){.signal = SIGKILL, .id = id};
     if ((st = find_stall(fault_p)) != BASE_OK || text == NULL)
         return st;
-    if (sscanf(text, "%" SCNu32 ":%23[a-z0-9-]:%" SCNd64 "%n", &victim, fault_p->phase,
-               &fault_p->step, &used) != 3)
+    victim = is_victim(text, id, &rest);
+    if (rest == text ||
+        sscanf(rest, ":%23[a-z0-9-]:%" SCNd64 "%n", fault_p->phase, &fault_p->step, &used) != 2)
         used = 0;
-    rest = text + used;
+    rest += used;
     if (used > 0 && strcmp(rest, ":STOP") == 0)
         fault_p->signal = SIGSTOP;
     else if (used == 0 || *rest != '\0')
-        return base_fail(BASE_ERR_USAGE, "PACELINE_FAULT is '%s', not ID:PHASE:STEP[:STOP]", text);
-    fault_p->armed = id != 0 && victim == id;
+        return base_fail(BASE_ERR_USAGE, "PACELINE_FAULT is '%s', not ID[,ID…]:PHASE:STEP[:STOP]",
+                         text);
+    fault_p->armed = victim;
     return BASE_OK;
 }
 

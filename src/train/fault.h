@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * For tests: a worker that kills or stops itself at a named place of a named step, so that losses
- * can be seen at every phase without guessing the moment. PACELINE_FAULT is "ID:PHASE:STEP", with
+ * For tests: workers that kill or stop themselves at a named place of a named step, so that losses
+ * can be seen at every phase without guessing the moment. PACELINE_FAULT is "ID[,ID…]:PHASE:STEP",
+ * with
  * ":STOP" at its end for SIGSTOP in place of SIGKILL. And one that stalls: PACELINE_STALL is
  * "PROBABILITY:SECONDS", of every block of samples that any worker computes.
  */

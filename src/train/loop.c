@@ -132,6 +132,7 @@ static base_status end_epoch(struct train_session *s)
         TRY(tested);
     TRY(train_session_unite(s));
     TRY(train_figures_gather(s));
+    TRY(train_trace_gather(s));
     TRY(train_session_compare(s));
     better = validation != NULL && judge(s, validation);
     close_epoch(&s->state.position);
@@ -172,6 +173,7 @@ static base_status run_view(struct train_session *s)
     while ((s->state.position.step < s->plan.last_step || epoch_is_over(s)) &&
            !train_session_stale(s) && !train_session_halts(s)) {
         TRY(s->closed ? s->task->solve(s) : s->strategy->leg(s, next_meeting(s)));
+        train_trace_end(&s->trace);
         if (s->verdict.news)
             TRY(train_settings_take(s));
         TRY(meet(s));
@@ -213,6 +215,7 @@ base_status train_loop(struct train_session *s)
     base_status st;
 
     train_clock_start(&s->clock);
+    s->clock.trace = &s->trace;
     st = run_views(s);
     if (st == BASE_ERR_INTERRUPTED && s->team.worker != NULL) {
         TRY(train_session_save_alone(s));

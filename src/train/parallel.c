@@ -25,6 +25,7 @@ static base_status apply(struct train_session *s, struct train_step *step)
 {
     const struct train_exchange *x = &s->team.exchange;
 
+    train_trace_enter(&s->trace, TRAIN_DOING_UPDATE);
     if (s->strategy->sum->apply != NULL)
         return s->strategy->sum->apply(s, &step->update);
     train_update_ranges(&step->update, x->ranges, x->range_count);

@@ -27,6 +27,7 @@ base_status train_session_gather_ranks(struct train_session *s)
     s->ranks = base_calloc((size_t)s->team.exchange.size, sizeof *s->ranks);
     TRY(train_team_gather(&s->team, &mine, sizeof mine, s->ranks));
     TRY(train_figures_gather(s));
+    TRY(train_trace_gather(s));
 out:
     return st;
 }
@@ -77,9 +78,11 @@ static json_t *ranks_of(const struct train_session *s)
         json_t *rank = json_pack("{s:I, s:i, s:s, s:o}", "id", (json_int_t)r->id, "rank", i, "host",
                                  r->host, "roles", cluster_roles_json(r->roles));
         json_t *times = train_times_json(&r->times);
+        double idle = (r->times.communicate + r->times.wait) / fmax(1e-9, r->times.total);
 
         json_object_update(rank, times);
         json_decref(times);
+        json_object_set_new(rank, "idle", json_real(idle));
         json_object_set_new(rank, "samples", json_integer(r->samples));
         json_object_set_new(rank, "bytes_sent", json_integer((json_int_t)r->bytes_sent));
         json_object_set_new(rank, "peak_memory_bytes", json_integer((json_int_t)r->peak_memory));

@@ -304,26 +304,39 @@ static json_t *last_step(char *text)
     return newest != NULL ? json_loads(newest, 0, NULL) : NULL;
 }
 
+/* The same of the last `tail` bytes of a file. */
+static json_t *last_step_within(int fd, off_t size, off_t tail)
+{
+    char *text = base_calloc(1, (size_t)tail + 1);
+    ssize_t count = pread(fd, text, (size_t)tail, size > tail ? size - tail : 0);
+    json_t *step;
+
+    text[count > 0 ? count : 0] = '\0';
+    step = last_step(text);
+    base_free(text);
+    return step;
+}
+
 json_t *train_run_newest_step(const struct train_run *run, double *age_p)
 {
-    enum { TAIL = 64 << 10 };
-    char *file = base_format("%s/run.json", run->path), *text = base_calloc(1, TAIL + 1);
+    enum { TAIL = 64 << 10, MOST = 64 << 20 };
+    char *file = base_format("%s/run.json", run->path);
     int fd = open(run->events, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     struct stat about = {0};
     json_t *step = NULL;
 
     *age_p = stat(file, &about) == 0 ? age_of(&about) : INFINITY;
     if (fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode)) {
-        off_t from = about.st_size > TAIL ? about.st_size - TAIL : 0;
-        ssize_t count = pread(fd, text, TAIL, from);
-
-        text[count > 0 ? count : 0] = '\0';
-        step = last_step(text);
+        /* Other events may follow the newest step. */
+        for (off_t tail = TAIL; step == NULL && tail <= MOST; tail *= 4) {
+            step = last_step_within(fd, about.st_size, tail);
+            if (tail >= about.st_size)
+                break;
+        }
         *age_p = fmax(0, fmin(*age_p, age_of(&about)));
     }
     if (fd >= 0)
         close(fd);
-    base_free(text);
     base_free(file);
     return step;
 }

@@ -18,6 +18,7 @@
 #include "train/strategy.h"
 #include "train/task.h"
 #include "train/team.h"
+#include "train/trace.h"
 
 /* How far the job goes and by which learning rates; the same on every worker. */
 struct train_plan {
@@ -65,6 +66,7 @@ struct train_session {
     struct cluster_settings settings; /* changed since by a person; `options` follows them */
     struct train_fault fault;
     struct train_clock clock;
+    struct train_trace trace; /* of the clock */
     struct train_journal journal;
     struct {
         double program, data, files; /* bytes of the process when the data had been opened */
@@ -74,6 +76,7 @@ struct train_session {
     /* The model, from the first view in which this worker has it. */
     struct train_state state;
     bool closed; /* its weights are computed in one step, by task->solve */
+    bool lazy;   /* a step changes those weights alone that have a gradient (nn/optimiser.h) */
     bool whole;  /* what it holds of it is complete; a worker that joins has none yet */
     bool begun;  /* it has had a state, and knows from where that can begin again */
     struct store_checkpoint origin; /* what the state is loaded from, until it is */

@@ -266,6 +266,7 @@ base_status train_session_open(const struct train_job *job, struct cluster_worke
         .job = job, .saved_step = -1, .united_step = -1, .back_from = -1, .saved_samples_step = -1};
     s->team.worker = worker;
     train_journal_init(&s->journal, job);
+    train_trace_init(&s->trace);
     train_clock_start(&s->clock); /* the loop starts it anew: setting up is not training */
     s->task = train_task_of(job->model);
     s->work = base_calloc(1, s->task->size);
@@ -309,4 +310,5 @@ void train_session_close(struct train_session *s)
     base_free(s->ranks);
     json_decref(s->result);
     train_journal_fini(&s->journal);
+    train_trace_fini(&s->trace);
 }

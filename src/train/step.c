@@ -40,6 +40,7 @@ static struct train_update describe_update(const struct train_session *s)
                 .epsilon = job->epsilon,
                 .gradient_scale = 1,
                 .step = (uint64_t)step + 1,
+                .lazy = s->lazy,
             },
     };
 
@@ -55,6 +56,7 @@ base_status train_step_compute(struct train_session *s, struct train_step *step)
     x->step = s->state.position.step + 1;
     *step =
         (struct train_step){.began = base_now(), .before = s->clock, .update = describe_update(s)};
+    train_trace_begin(&s->trace, x->step);
     train_clock_enter(&s->clock, TRAIN_DATA);
     TRY(s->task->next(s, &step->batch));
     train_clock_enter(&s->clock, TRAIN_COMPUTE);
@@ -134,6 +136,7 @@ void train_step_undo(struct train_session *s, const struct train_step *step, bas
         train_clock_lost(&s->clock, &step->before);
     else
         train_clock_enter(&s->clock, TRAIN_COMPUTE);
+    train_trace_drop(&s->trace);
     s->task->undo(s);
 }
 

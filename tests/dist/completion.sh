@@ -15,7 +15,7 @@ completes() { # WORDS WANT…: the last word becomes one of these
     _paceline
     [ "${COMPREPLY[*]}" = "${*:2}" ] || fail "'paceline $1' becomes '${COMPREPLY[*]}', not '${*:2}'"
 }
-completes 'tra' train
+completes 'tra' trace train
 completes 'dri'
 completes 'train --model vgg' vgg11 vgg16
 completes 'train --model = vgg' vgg11 vgg16

@@ -55,6 +55,7 @@ keep similar 0 similar films --item "$(sed -n "2s/[^,]*,\([^,]*\),.*/\1/p" ratin
 keep strategies 0 strategies --json
 keep pair 0 train --model mlp:8x1 --data synthetic:train=64,test=16 --workers 2 --steps 3 --run pair --json
 keep compare 0 compare one pair --json
+keep trace 0 trace pair -o pair.json --json
 # What strategies count: the table has it all, and nothing else.
 for strategy in local-sgd downpour ps; do
     keep figures-$strategy 0 train --model mlp:8x1 --data synthetic:train=64,test=16 --workers 2 --steps 3 --no-checkpoint \
@@ -123,7 +124,7 @@ for name in glob.glob("objects/*.json"):
     look(json.load(open(name)), [name])
 for event in events:
     look(event, ["events", event["event"]])
-kinds = {"start", "resume", "step", "epoch", "checkpoint", "activations"}
+kinds = {"start", "resume", "step", "epoch", "checkpoint", "activations", "trace"}
 kinds |= {"join", "view", "lost", "exit", "stop", "heartbeat"}
 assert {e["event"] for e in events} == kinds, "not every event was seen"
 if missing:

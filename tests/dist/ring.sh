@@ -77,6 +77,9 @@ for model in vgg11 resnet18; do
 done
 pipe mlp 4 3 3 fold --transport tcp
 pipe bn 3 2 2 ring --optimiser adamw --validation 0.2
+train mlp fused --workers 3 --strategy ring:microbatches=4,split=off # a backward at once
+train mlp apart --workers 3 --strategy ring:microbatches=4
+same fused apart
 pipe mlp 3 9 1 ring # more workers than stages
 
 # One micro-batch is no accumulation at all.
@@ -129,6 +132,14 @@ lose ,replicate=off 3 backward-1 3 0 0
 says 'all go back to the beginning'
 lose ,replicate=off 2 checkpoint 4 0 0
 lose ,replicate=off 1 saved 8 8 8
+
+# Two neighbours at once had all copies of a stage. A worker that is stopped is lost like one that died.
+PACELINE_FAULT=2,3:data:7 train bn both --workers 4 --strategy ring:microbatches=3 --checkpoint-every 4
+says 'all go back to the checkpoint of step 4'
+PACELINE_FAULT=2:backward-2:7:STOP train bn still --workers 3 --strategy ring:microbatches=3 --silence 1
+for run in both still; do
+    [ "$(fingerprint runs/$run)" = "$(fingerprint runs/undisturbed)" ] || fail "$run has other bits than without the loss"
+done
 
 # A worker comes back, and the layers are divided anew.
 rm err

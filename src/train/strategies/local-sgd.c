@@ -263,7 +263,9 @@ static base_status local_sgd_step_alone(struct train_session *s, struct train_st
         x->mine[i] *= scale;
     train_fault_at(&s->fault, "update", x->step);
     TRY(train_step_judge(s, step));
+    train_trace_enter(&s->trace, TRAIN_DOING_UPDATE);
     train_update_ranges(&step->update, &all, 1);
+    train_trace_enter(&s->trace, TRAIN_DOING_COMPUTE);
     train_step_advance(s, step);
     state->steps++;
     state->outcome.loss_sum += step->outcome.loss_sum;

@@ -20,41 +20,11 @@
 #include "train/memory.h"
 #include "train/settings.h"
 #include "train/step.h"
-#include "train/strategies/ps/client.h"
-
-struct options {
-    int64_t servers; /* 0: by the number of processes */
-    struct train_rules rules;
-};
-
-struct ps {
-    struct ps_server server; /* of this process, if it serves */
-    bool serves;             /* the struct above is one */
-    struct ps_client client;
-    struct train_outline outline; /* of the newest push */
-    int64_t clock;                /* of this worker's pushes in this view */
-    uint64_t number;              /* of the view's newest entry, at a meeting */
-    bool blocks;                  /* the task serves blocks now */
-
-    /* A leg under way, or one that ended half-way: its view and this worker's place in it. */
-    bool dirty;
-    uint32_t view;
-    int rank;
-    struct train_step step;
-    int64_t step_number;    /* of that block, as the task knows it */
-    bool computing, pushed; /* the block under way has no answer; it was pushed */
-
-    struct train_span left[TRAIN_MAX_SPANS + 1]; /* samples above the cursor that are done */
-    int left_count;
-    struct train_outcome unfinished; /* of the step after the position, from before a loss */
-    struct train_staleness staleness;
-    double told;                   /* when the journal was told of a step … */
-    struct train_clock told_clock; /* … and the clock then */
-};
+#include "train/strategies/ps/ps.h"
 
 /* ---- who has what ---- */
 
-static int ps_servers(const struct options *options, int size)
+static int ps_servers(const struct ps_options *options, int size)
 {
     int64_t wanted = options->servers > 0 ? options->servers : size > 2 ? 2 : 1;
 
@@ -168,7 +138,7 @@ out:
 /* ---- a leg ---- */
 
 /* A server's process tells its journal of every step whose samples are all in the weights. */
-static void ps_tell(struct train_session *s)
+void ps_tell(struct train_session *s)
 {
     struct ps *p = s->strategy_state;
     struct train_finished *told = NULL;
@@ -191,6 +161,19 @@ static void ps_tell(struct train_session *s)
     base_free(told);
 }
 
+/* For tests: what a worker that is wrong would push. */
+static void ps_spoil(struct train_session *s)
+{
+    struct ps *p = s->strategy_state;
+    int64_t step = s->team.exchange.step;
+
+    if (train_fault_hits(&s->fault, "rubbish-nan", step))
+        s->team.exchange.mine[TRAIN_HEAD + s->state.floats / 2] = NAN;
+    if (train_fault_hits(&s->fault, "rubbish-block", step))
+        p->outline.block.from++;
+    p->client.spoils = train_fault_hits(&s->fault, "rubbish-size", step);
+}
+
 static base_status ps_work(struct train_session *s)
 {
     base_status st = BASE_OK;
@@ -204,6 +187,8 @@ static base_status ps_work(struct train_session *s)
         TRY(ps_client_answer(&p->client));
         if (p->computing && a->clock == p->clock)
             s->samples += p->outline.block.count;
+        else if (p->computing) /* too late, or refused: it leaves no trace */
+            s->task->undo(s);
         p->computing = false;
         if (a->diverged)
             break;
@@ -213,6 +198,7 @@ static base_status ps_work(struct train_session *s)
             break;
         TRY(ps_compute(s));
         train_fault_at(&s->fault, "combine", s->team.exchange.step);
+        ps_spoil(s);
         p->pushed = true;
         ps_client_push(&p->client, &p->outline);
         train_fault_at(&s->fault, "update", s->team.exchange.step);
@@ -245,7 +231,7 @@ out:
 static base_status ps_begin(struct train_session *s, int64_t goal)
 {
     base_status st = BASE_OK;
-    const struct options *options = s->options;
+    const struct ps_options *options = s->options;
     struct ps *p = s->strategy_state;
     const struct train_exchange *x = &s->team.exchange;
     const struct train_position *at = &s->state.position;
@@ -271,7 +257,8 @@ static base_status ps_begin(struct train_session *s, int64_t goal)
         goto out;
     p->serves = true;
     TRY(ps_server_open(&p->server, s, servers, p->number, rules, end, p->left, p->left_count));
-    ps_server_count(&p->server, &p->unfinished);
+    p->server.told_of = p->told_of;
+    ps_progress_begin(&p->server.progress, &p->unfinished, &p->server.told);
     p->unfinished = (struct train_outcome){0};
     TRY(ps_server_start(&p->server));
 out:
@@ -287,6 +274,7 @@ static base_status ps_end(struct train_session *s)
     TRY(ps_client_leave(&p->client));
     if (p->serves)
         TRY(ps_server_finish(&p->server));
+    TRY(ps_client_leave_first(&p->client));
     if (s->team.exchange.size > 1)
         TRY(comm_engine_end(s->team.group));
 out:
@@ -313,45 +301,18 @@ static void ps_arrive(struct train_session *s)
     p->dirty = false;
 }
 
-static void ps_claim(struct train_session *s, bool current);
-static void ps_resolve(struct train_session *s, const struct train_progress *progress);
-
-static void ps_close_server(struct ps *p)
+/* Why there is no use in going on, where this worker's own loss does not tell. */
+static const char *ps_why(const struct train_ps_body *answer)
 {
-    if (p->serves)
-        ps_server_close(&p->server);
-    p->serves = false;
-}
-
-/* The leg ended half-way: what servers keep is what counts. */
-static void ps_fail(struct train_session *s, base_status st)
-{
-    struct ps *p = s->strategy_state;
-    bool alone = s->team.exchange.size == 1;
-
-    if (p->serves)
-        ps_server_abandon(&p->server);
-    if (!alone)
-        base_ignore(comm_engine_end(s->team.group)); /* why it failed is known */
-    if (st == BASE_ERR_PEER_LOST)
-        train_clock_lost(&s->clock, &p->told_clock);
-    else
-        train_clock_enter(&s->clock, TRAIN_COMPUTE);
-    if (!p->dirty) /* the state is the meeting's, whole */
-        return;
-    if (p->computing && !p->pushed) {
-        s->task->undo(s);
-        p->computing = false;
+    switch (answer->refusal) {
+    case PS_NOT_FINITE:
+        return "no worker is left whose gradients are finite";
+    case PS_WRONG_SIZE:
+    case PS_WRONG_BLOCK:
+        return "no worker is left whose gradients can be used";
+    default:
+        return "the loss of another worker has diverged";
     }
-    if (p->serves)
-        ps_server_land(&p->server);
-    if (!alone) {
-        ps_claim(s, true);
-        return;
-    }
-    ps_resolve(s, &p->server.progress);
-    p->dirty = false;
-    ps_close_server(p);
 }
 
 static base_status ps_leg(struct train_session *s, int64_t goal)
@@ -368,8 +329,8 @@ static base_status ps_leg(struct train_session *s, int64_t goal)
                                                  p->client.answer.correct, p->client.answer.seen};
         st = train_step_judge(s, &p->step);
         if (st == BASE_OK)
-            st = base_fail(BASE_ERR_DIVERGED, "the loss of another worker has diverged; try a "
-                                              "lower --lr or --clip 1");
+            st = base_fail(BASE_ERR_DIVERGED, "%s; try a lower --lr or --clip 1",
+                           ps_why(&p->client.answer));
         goto out;
     }
     ps_arrive(s);
@@ -380,183 +341,15 @@ out:
     return st;
 }
 
-/* ---- after a loss ---- */
-
-static void ps_add_claim(struct train_session *s, enum train_group group, size_t from, size_t count)
-{
-    s->state.claims.at[s->state.claims.count++] = (struct train_hold){
-        .group = group, .from = from, .count = count, .version = train_state_version(&s->state)};
-}
-
-/* What this worker has that counts. A server has its slices, if it is `current`; statistics are
- * there on every worker. */
-static void ps_claim(struct train_session *s, bool current)
-{
-    const struct ps *p = s->strategy_state;
-    uint64_t size[TRAIN_GROUPS];
-
-    train_state_sizes(&s->state, size);
-    s->state.claims.count = 0;
-    ps_add_claim(s, TRAIN_STATISTICS, 0, size[TRAIN_STATISTICS]);
-    for (int i = 0; p->serves && current && i < p->server.slice_count; i++)
-        for (enum train_group g = TRAIN_WEIGHTS; g <= TRAIN_SLOTS; g++)
-            ps_add_claim(s, g, p->server.slices[i].from, p->server.slices[i].count);
-}
-
-/* Whether the push that has no answer is in the log is known now. */
-static void ps_resolve(struct train_session *s, const struct train_progress *progress)
-{
-    struct ps *p = s->strategy_state;
-
-    if (!p->computing)
-        return;
-    p->computing = false;
-    if (progress->pushes[p->rank] == p->clock) {
-        s->samples += p->outline.block.count;
-        return;
-    }
-    s->team.exchange.step = p->step_number;
-    s->task->undo(s);
-}
-
-struct ps_note {
-    uint32_t view, serves; /* view 0: this worker is in no leg */
-    uint64_t applied;
-    int64_t entries; /* that another server may lack */
-};
-
-/* Every server learns what any of them knows of the log; `mine`: what this one does. */
-static base_status ps_share_logs(struct train_session *s, const struct ps_note *notes,
-                                 uint32_t view, const struct train_log_entry *mine)
-{
-    base_status st = BASE_OK;
-    struct ps *p = s->strategy_state;
-    int rank = s->team.exchange.rank;
-    struct train_log_entry *log = NULL;
-
-    for (int i = 0; i < s->team.exchange.size; i++) {
-        size_t count = (size_t)notes[i].entries;
-
-        if (notes[i].view != view || count == 0)
-            continue;
-        if (count > (size_t)2 * COMM_MAX_WORKERS)
-            TRY(base_fail(BASE_ERR_DATA, "a log of %zu entries", count));
-        log = base_calloc(count, sizeof *log);
-        if (i == rank && mine != NULL) /* then it is: the count is its own */
-            memcpy(log, mine, count * sizeof *log);
-        TRY(train_team_broadcast(&s->team, i, log, count * sizeof *log));
-        for (size_t e = 0; e < count && p->dirty && p->serves && p->view == view; e++)
-            if (!ps_server_is_entry(&p->server, &log[e]))
-                TRY(base_fail(BASE_ERR_DATA, "an entry of the log that is none"));
-        if (p->dirty && p->serves && p->view == view && i != rank)
-            ps_server_learn(&p->server, log, (int)count);
-        base_free(log);
-        log = NULL;
-    }
-out:
-    base_free(log);
-    return st;
-}
-
-/* Where the samples stand, from a server that has applied every entry. */
-static base_status ps_share_progress(struct train_session *s, int source)
-{
-    base_status st = BASE_OK;
-    struct ps *p = s->strategy_state;
-    struct train_progress *progress = base_calloc(1, sizeof *progress);
-
-    if (s->team.exchange.rank == source)
-        *progress = p->server.progress;
-    TRY(train_team_broadcast(&s->team, source, progress, sizeof *progress));
-    if (!p->dirty)
-        goto out;
-    if (progress->ledger.done_count < 0 || progress->ledger.done_count > TRAIN_MAX_SPANS)
-        TRY(base_fail(BASE_ERR_DATA, "a ledger of %d spans", progress->ledger.done_count));
-    train_progress_position(progress, &s->state.position);
-    p->left_count = train_progress_spans(progress, p->left);
-    s->state.ahead = 0;
-    for (int i = 0; i < p->left_count; i++)
-        s->state.ahead += p->left[i].count;
-    ps_resolve(s, progress);
-out:
-    base_free(progress);
-    return st;
-}
-
-static base_status ps_reconcile(struct train_session *s)
-{
-    base_status st = BASE_OK;
-    struct ps *p = s->strategy_state;
-    int size = s->team.exchange.size, source = -1;
-    struct ps_note mine = {0}, *notes = base_calloc((size_t)size, sizeof *notes);
-    struct train_log_entry *known = NULL;
-    uint32_t view = 0;
-    uint64_t applied = 0;
-
-    if (p->dirty)
-        mine = (struct ps_note){.view = p->view, .serves = p->serves};
-    if (p->dirty && p->serves)
-        mine.entries = ps_server_known(&p->server, &known);
-    TRY(train_team_gather(&s->team, &mine, sizeof mine, notes));
-    for (int i = 0; i < size; i++)
-        view = notes[i].view > view ? notes[i].view : view;
-    if (view == 0)
-        goto out;
-    TRY(ps_share_logs(s, notes, view, known));
-    mine.applied = p->dirty && p->serves && p->view == view ? p->server.applied : 0;
-    TRY(train_team_gather(&s->team, &mine, sizeof mine, notes));
-    for (int i = 0; i < size; i++)
-        if (notes[i].view == view && notes[i].serves &&
-            (source < 0 || notes[i].applied > applied)) {
-            source = i;
-            applied = notes[i].applied;
-        }
-    if (source >= 0)
-        TRY(ps_share_progress(s, source));
-    if (!p->dirty)
-        goto out;
-    if (p->serves)
-        ps_server_land(&p->server);
-    ps_claim(s, p->view == view && mine.applied == applied);
-out:
-    base_free(known);
-    base_free(notes);
-    return st;
-}
-
-/* The state is agreed on: nothing of the leg is needed any more. A worker that goes by itself, or
- * goes back, may save what it has if that is all of it. */
-static void ps_settle(struct train_session *s, struct train_version version)
-{
-    struct ps *p = s->strategy_state;
-
-    if (!p->dirty)
-        return;
-    if (p->serves)
-        ps_resolve(s, &p->server.progress);
-    p->unfinished = (struct train_outcome){0};
-    if (version.step >= 0) {
-        ps_tell(s); /* steps that were completed after the loss */
-        if (p->serves && p->server.told_count > 0)
-            p->unfinished = p->server.told[0].outcome;
-    }
-    if (version.step < 0 && p->serves && p->server.servers <= 2 &&
-        train_progress_spans(&p->server.progress, p->left) == 0) {
-        s->state.claims.count = 0;
-        s->state.ahead = 0;
-    }
-    p->dirty = p->computing = false;
-    ps_close_server(p);
-}
-
 static base_status ps_open(struct train_session *s)
 {
-    const struct options *options = s->options;
+    const struct ps_options *options = s->options;
     struct ps *p = s->strategy_state;
 
     p->number = 0;
     p->clock = 0;
     p->blocks = false;
+    p->told_of = 0;
     if (s->job->sync_bn && (options->rules.consistency != TRAIN_BSP || options->rules.backup > 0))
         return base_fail(BASE_ERR_USAGE, "--sync-bn needs workers that compute at the same time: "
                                          "ps:consistency=bsp without backup");
@@ -570,7 +363,7 @@ static void ps_fini(void *state)
 
 static base_status ps_check(const void *struct_of)
 {
-    const struct options *options = struct_of;
+    const struct ps_options *options = struct_of;
 
     if (options->rules.backup > 0 && options->rules.consistency != TRAIN_BSP)
         return base_fail(BASE_ERR_USAGE,
@@ -597,11 +390,12 @@ static json_t *ps_figures(const struct train_session *s)
         last--;
     for (int i = 0; i < last; i++)
         json_array_append_new(ages, json_integer(p->staleness.pushes[i]));
-    return json_pack("{s:o, s:I}", "staleness", ages, "reissued",
-                     (json_int_t)p->staleness.reissued);
+    return json_pack("{s:o, s:I, s:I}", "staleness", ages, "reissued",
+                     (json_int_t)p->staleness.reissued, "refused",
+                     (json_int_t)p->staleness.refused);
 }
 
-#define AT(field) offsetof(struct options, field)
+#define AT(field) offsetof(struct ps_options, field)
 
 /* clang-format off */
 static const struct base_option table[] = {
@@ -625,8 +419,8 @@ const struct train_strategy train_strategy_ps = {
     .commit_unit = "update",
     .least = 1,
     .options = table,
-    .options_size = sizeof(struct options),
-    .defaults = &(const struct options){.rules = {.consistency = TRAIN_BSP, .staleness = 3}},
+    .options_size = sizeof(struct ps_options),
+    .defaults = &(const struct ps_options){.rules = {.consistency = TRAIN_BSP, .staleness = 3}},
     .check = ps_check,
     .examples = (const char *const[]){"", "servers=1", "servers=3", "consistency=asp",
                                       "consistency=ssp,staleness=1,servers=2", "backup=1", NULL},

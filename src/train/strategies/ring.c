@@ -173,6 +173,7 @@ static void ring_commit(struct train_session *s, const struct train_step *step)
 {
     const struct ring_stages *r = &((const struct ring *)s->strategy_state)->stages;
 
+    train_trace_enter(&s->trace, TRAIN_DOING_UPDATE);
     for (int i = 0; i < r->count; i++)
         ring_update_stage(s, &step->update, &r->at[i]);
     for (int i = 0; i < r->kept_count; i++)

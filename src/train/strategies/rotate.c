@@ -297,6 +297,7 @@ static base_status rotate_sweep(struct train_session *s)
     step.batch.whole = s->count[DATA_TRAIN];
     step.outcome.seen = step.batch.whole;
     s->team.exchange.step = s->state.position.step + 1;
+    train_trace_begin(&s->trace, s->team.exchange.step);
     train_clock_enter(&s->clock, TRAIN_COMPUTE);
     s->task->sweeps->rotation->begin(s);
     train_state_get(&s->state, TRAIN_WEIGHTS, 0, r->own.from * r->width,
@@ -314,6 +315,8 @@ out:
         train_clock_lost(&s->clock, &step.before);
     else
         train_clock_enter(&s->clock, TRAIN_COMPUTE);
+    if (st != BASE_OK)
+        train_trace_drop(&s->trace);
     return st;
 }
 

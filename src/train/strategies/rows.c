@@ -112,6 +112,7 @@ static void rows_undo(struct train_session *s, const struct train_step *step, ba
 
     if (s->team.exchange.size > 1 && r->floats >= s->state.compared)
         memcpy(s->state.weights, r->before, s->state.compared * sizeof(float));
+    train_trace_drop(&s->trace);
     if (st == BASE_ERR_PEER_LOST)
         train_clock_lost(&s->clock, &step->before);
     else
@@ -126,6 +127,7 @@ static base_status rows_sweep(struct train_session *s)
     uint32_t first, own;
 
     s->team.exchange.step = s->state.position.step + 1;
+    train_trace_begin(&s->trace, s->team.exchange.step);
     train_clock_enter(&s->clock, TRAIN_COMPUTE);
     TRY(rows_keep(s));
     for (int i = 0; i < s->task->sweeps->phases(s); i++)

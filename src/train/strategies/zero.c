@@ -368,6 +368,7 @@ out:
     }
     if ((st = zero_meet(s, &step)) != BASE_OK)
         return st;
+    train_trace_enter(&s->trace, TRAIN_DOING_UPDATE);
     zero_update(s, &step.update);
     train_fault_at(&s->fault, "slice", s->team.exchange.step);
     zero_commit(s, &step);

@@ -228,13 +228,41 @@ static void test_many(void **state)
     base_free(values);
 }
 
+/* A number is drawn where its box has room. */
+static void test_timeline(void **state)
+{
+    const char *rows[] = {"worker 1", "worker <2>"};
+    struct report_series series[] = {{.name = "forward"}, {.name = "back & forth"}};
+    struct report_box boxes[] = {
+        {0, 0, 0, 5, "17"}, {0, 1, 5, 5.01, "42"}, {1, 1, 2, 9.5, "19"}, {1, 0, 9.5, 9.5, ""}};
+    struct report_chart chart = {.title = "a step",
+                                 .x_title = "ms",
+                                 .series = series,
+                                 .series_count = 2,
+                                 .rows = rows,
+                                 .row_count = 2};
+    struct base_str svg = {0};
+
+    (void)state;
+    report_svg_timeline(&chart, boxes, 4, &svg);
+    assert_xml(&svg);
+    assert_int_equal(occurrences(svg.text, "<rect class=\"pl-f"), 4 + 2); /* and the legend */
+    assert_int_equal(occurrences(svg.text, ">17<"), 1);
+    assert_int_equal(occurrences(svg.text, ">42<"), 0);
+    assert_int_equal(occurrences(svg.text, ">19<"), 1);
+    base_str_fini(&svg);
+    report_svg_timeline(&chart, NULL, 0, &svg);
+    assert_xml(&svg);
+    base_str_fini(&svg);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),   cmocka_unit_test(test_points),
         cmocka_unit_test(test_scatter), cmocka_unit_test(test_nothing_to_draw),
         cmocka_unit_test(test_bars),    cmocka_unit_test(test_hostile_texts),
-        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_many),    cmocka_unit_test(test_timeline),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,44 +16,31 @@ bool downpour_round_same(const struct downpour_round *a, const struct downpour_r
 
 /* ---- encode ---- */
 
-static uint8_t *put32(uint8_t *at, uint32_t value)
-{
-    for (int i = 0; i < 4; i++)
-        *at++ = (uint8_t)(value >> 8 * i);
-    return at;
-}
-
-static uint8_t *put64(uint8_t *at, int64_t value)
-{
-    at = put32(at, (uint32_t)value);
-    return put32(at, (uint32_t)((uint64_t)value >> 32));
-}
-
 void downpour_call_encode(const struct downpour_call *call, uint8_t bytes[DOWNPOUR_CALL_BYTES])
 {
     const struct downpour_round *r = &call->round;
     const int64_t numbers[] = {r->number,         r->epoch, r->cursor,
                                r->step,           r->goal,  call->outcome.correct,
                                call->outcome.seen};
-    int64_t loss;
-    uint8_t *at = put32(bytes, (uint32_t)call->kind);
+    uint64_t loss;
+    uint8_t *at = base_put_le32(bytes, (uint32_t)call->kind);
 
-    at = put32(at, call->block);
-    at = put32(at, r->blocks);
-    at = put32(at, r->checksum);
+    at = base_put_le32(at, call->block);
+    at = base_put_le32(at, r->blocks);
+    at = base_put_le32(at, r->checksum);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        at = put64(at, numbers[i]);
+        at = base_put_le64(at, (uint64_t)numbers[i]);
     memcpy(&loss, &call->outcome.loss_sum, sizeof loss);
-    put64(at, loss);
+    base_put_le64(at, loss);
 }
 
 void train_answer_encode(const struct train_answer *answer, uint8_t bytes[TRAIN_ANSWER_BYTES])
 {
-    uint8_t *at = put32(bytes, (uint32_t)answer->kind);
+    uint8_t *at = base_put_le32(bytes, (uint32_t)answer->kind);
 
-    at = put32(at, answer->block);
-    at = put32(at, (uint32_t)answer->ending);
-    put32(at, answer->wanted | (uint32_t)answer->counts << 1);
+    at = base_put_le32(at, answer->block);
+    at = base_put_le32(at, (uint32_t)answer->ending);
+    base_put_le32(at, answer->wanted | (uint32_t)answer->counts << 1);
 }
 
 /* ---- decode ---- */

@@ -249,7 +249,9 @@ static base_status step_alone(struct downpour_solo *solo, struct train_session *
         x->mine[i] *= scale;
     train_fault_at(&s->fault, "update", x->step);
     TRY(train_step_judge(s, step));
+    train_trace_enter(&s->trace, TRAIN_DOING_UPDATE);
     train_update_ranges(&step->update, &all, 1);
+    train_trace_enter(&s->trace, TRAIN_DOING_COMPUTE);
     own->done += step->batch.count;
     own->outcome.loss_sum += step->outcome.loss_sum;
     own->outcome.correct += step->outcome.correct;

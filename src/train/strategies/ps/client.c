@@ -56,12 +56,12 @@ out:
 
 base_status ps_client_ask(struct ps_client *c)
 {
-    c->call = (struct train_ps_body){.rank = rank_of(c)};
+    ps_body_encode(&(struct train_ps_body){.rank = rank_of(c)}, c->call);
     if (c->server != NULL) {
         ps_server_ask(c->server);
         return BASE_OK;
     }
-    send(c, 0, TRAIN_PS_ASK, &c->call, sizeof c->call);
+    send(c, 0, TRAIN_PS_ASK, c->call, sizeof c->call);
     return wait_all(c);
 }
 
@@ -74,23 +74,34 @@ base_status ps_client_answer(struct ps_client *c)
     if (rank_of(c) == 0)
         TRY(ps_server_wait_answer(c->server, &c->answer));
     else
-        receive(c, 0, TRAIN_PS_ANSWER, &c->answer, sizeof c->answer);
+        receive(c, 0, TRAIN_PS_ANSWER, c->heads[0], sizeof c->heads[0]);
     TRY(wait_all(c));
+    if (rank_of(c) != 0)
+        TRY(base_prefix(ps_body_decode(c->heads[0], sizeof c->heads[0], &c->answer),
+                        "an answer of server 0"));
     train_fault_at(&s->fault, "answer", c->answer.step + 1);
     train_clock_enter(&s->clock, was);
 out:
     return st;
 }
 
-/* The oldest of what the servers have sent. */
-static uint64_t oldest(const struct ps_client *c, uint64_t own)
+/* The oldest of what the servers have sent; `own`: of the one in this process. */
+static base_status find_oldest(const struct ps_client *c, uint64_t own, uint64_t *oldest_p)
 {
-    uint64_t read = own;
+    base_status st = BASE_OK;
+    struct train_ps_body head;
 
-    for (int i = 0; i < c->servers; i++)
-        if (i != rank_of(c) && c->heads[i].number < read)
-            read = c->heads[i].number;
-    return read;
+    *oldest_p = own;
+    for (int i = 0; i < c->servers; i++) {
+        if (i == rank_of(c))
+            continue;
+        TRY(base_prefix(ps_body_decode(c->heads[i], sizeof c->heads[i], &head),
+                        "weights of server %d", i));
+        if (head.number < *oldest_p)
+            *oldest_p = head.number;
+    }
+out:
+    return st;
 }
 
 base_status ps_client_pull(struct ps_client *c, uint64_t number)
@@ -100,14 +111,14 @@ base_status ps_client_pull(struct ps_client *c, uint64_t number)
     enum train_category was = train_clock_enter(&s->clock, TRAIN_COMMUNICATE);
     uint64_t own = UINT64_MAX;
 
-    c->call = (struct train_ps_body){.rank = rank_of(c), .number = number};
+    ps_body_encode(&(struct train_ps_body){.rank = rank_of(c), .number = number}, c->call);
     for (int i = 0; i < c->servers; i++) {
         const struct train_slice *slice = &c->slices[i][0];
 
         if (i == rank_of(c))
             continue;
-        send(c, i, TRAIN_PS_PULL, &c->call, sizeof c->call);
-        receive(c, i, TRAIN_PS_WEIGHTS, &c->heads[i], sizeof c->heads[i]);
+        send(c, i, TRAIN_PS_PULL, c->call, sizeof c->call);
+        receive(c, i, TRAIN_PS_WEIGHTS, c->heads[i], sizeof c->heads[i]);
         receive(c, i, TRAIN_PS_FLOATS, s->state.weights + slice->from,
                 slice->count * sizeof(float));
     }
@@ -115,7 +126,7 @@ base_status ps_client_pull(struct ps_client *c, uint64_t number)
     if (c->server != NULL)
         TRY(ps_server_read(c->server, number, s->state.weights, &own));
     TRY(wait_all(c));
-    c->read = oldest(c, own);
+    TRY(find_oldest(c, own, &c->read));
     if (c->read < number)
         TRY(base_fail(BASE_ERR_INTERNAL, "weights of entry %llu where %llu was asked for",
                       (unsigned long long)c->read, (unsigned long long)number));
@@ -133,12 +144,13 @@ static void push_to(struct ps_client *c, int server, const float *gradients)
 
     if (c->server != NULL)
         base_mutex_lock(&c->server->lock);
-    send(c, server, TRAIN_PS_PUSH, &c->outline, sizeof c->outline);
+    send(c, server, TRAIN_PS_PUSH, c->outline, sizeof c->outline);
     for (int i = 0; i < copies; i++) {
         const struct train_slice *slice = &c->slices[server][i];
 
         if (slice->count > 0)
-            send(c, server, TRAIN_PS_FLOATS, gradients + slice->from, slice->count * sizeof(float));
+            send(c, server, TRAIN_PS_FLOATS, gradients + slice->from,
+                 slice->count * sizeof(float) / (c->spoils ? 2 : 1));
     }
     if (c->server != NULL)
         base_mutex_unlock(&c->server->lock);
@@ -149,7 +161,7 @@ void ps_client_push(struct ps_client *c, const struct train_outline *outline)
     const struct train_exchange *x = &c->session->team.exchange;
     const float *gradients = x->mine + TRAIN_HEAD;
 
-    c->outline = *outline;
+    ps_outline_encode(outline, c->outline);
     for (int i = 0; i < c->servers; i++) {
         if (i != x->rank)
             push_to(c, i, gradients);
@@ -159,11 +171,29 @@ void ps_client_push(struct ps_client *c, const struct train_outline *outline)
         ps_server_push(c->server, outline, gradients);
 }
 
+static void say_goodbye(struct ps_client *c, int server)
+{
+    ps_body_encode(&(struct train_ps_body){.rank = rank_of(c)}, c->call);
+    send(c, server, TRAIN_PS_BYE, c->call, sizeof c->call);
+}
+
+/* A process that serves has more to tell server 0 for as long as others push to it. */
+static bool goes_on_telling(const struct ps_client *c)
+{
+    return c->server != NULL && rank_of(c) != 0;
+}
+
 base_status ps_client_leave(struct ps_client *c)
 {
-    c->call = (struct train_ps_body){.rank = rank_of(c)};
     for (int i = 0; i < c->servers; i++)
-        if (i != rank_of(c))
-            send(c, i, TRAIN_PS_BYE, &c->call, sizeof c->call);
+        if (i != rank_of(c) && (i != 0 || !goes_on_telling(c)))
+            say_goodbye(c, i);
+    return wait_all(c);
+}
+
+base_status ps_client_leave_first(struct ps_client *c)
+{
+    if (goes_on_telling(c))
+        say_goodbye(c, 0);
     return wait_all(c);
 }

@@ -19,11 +19,12 @@ struct ps_client {
     struct train_slice slices[COMM_MAX_WORKERS][2]; /* that each server keeps, without memory */
     struct train_ps_body answer;                    /* the newest */
     uint64_t read;                                  /* the entry up to which weights were read */
+    bool spoils;                                    /* tests: values of a push lack their half */
 
     struct comm_task tasks[PS_CLIENT_TASKS]; /* messages under way, and their memory */
     int task_count;
-    struct train_ps_body call, heads[COMM_MAX_WORKERS];
-    struct train_outline outline;
+    uint8_t call[PS_BODY_BYTES], heads[COMM_MAX_WORKERS][PS_BODY_BYTES];
+    uint8_t outline[PS_OUTLINE_BYTES];
 };
 
 void ps_client_open(struct ps_client *client, struct train_session *session, int servers,
@@ -36,7 +37,9 @@ base_status ps_client_answer(struct ps_client *client);
 base_status ps_client_pull(struct ps_client *client, uint64_t number);
 /* The exchange's gradients must stay as they are until the answer. */
 void ps_client_push(struct ps_client *client, const struct train_outline *outline);
-/* This worker needs no server any more. */
+/* This worker needs no server any more. Of a process that serves, server 0 hears it only from the
+ * second call, after ps_server_finish: a late push of a slow worker may still come until then. */
 base_status ps_client_leave(struct ps_client *client);
+base_status ps_client_leave_first(struct ps_client *client);
 
 #endif

@@ -27,68 +27,8 @@
 #include "base/thread.h"
 #include "comm/engine.h"
 #include "train/session.h"
+#include "train/strategies/ps/progress.h"
 #include "train/strategies/ps/sequencer.h"
-
-/* What travels, as it is in memory: workers of a job are the same program on the same kind of
- * machine. The kind is the message's tag. */
-enum train_ps_call {
-    TRAIN_PS_ASK = 16,
-    TRAIN_PS_PUSH, /* floats of the receiver's slices follow */
-    TRAIN_PS_GOT,
-    TRAIN_PS_ENTRY,
-    TRAIN_PS_HAVE,
-    TRAIN_PS_PULL,
-    TRAIN_PS_BYE,
-    TRAIN_PS_ANSWER,
-    TRAIN_PS_WEIGHTS, /* floats of the sender's own slice follow */
-    TRAIN_PS_FLOATS,
-};
-
-struct train_outline { /* of a push */
-    int32_t rank;
-    int32_t shared; /* gradients of the whole batch's mean loss; 0: of the block's */
-    int64_t clock;  /* the worker's count of its pushes in this view */
-    uint64_t read;  /* the entry up to which it had read the weights */
-    struct train_span block;
-    double loss_sum;
-    int64_t correct, seen;
-    int32_t stop, renew, news, reserved;
-};
-
-struct train_log_entry {
-    uint64_t number; /* from 1 on in a view */
-    double lr;
-    uint64_t update; /* as optimisers count them */
-    int64_t count;   /* of pushes */
-    struct train_outline of[COMM_MAX_WORKERS];
-};
-
-struct train_ps_body {  /* ask, got, have, pull, bye, answer; the head of weights */
-    int32_t rank, over; /* over: the leg is */
-    int32_t shared, stop, renew, news, diverged, reserved;
-    int64_t clock; /* of the worker's pushes: those before it are in the log, or never will be */
-    struct train_span block, whole; /* over: block.from is the cursor */
-    uint64_t number;                /* of an entry: what to read at least, what was read */
-    int64_t step;                   /* that is done */
-    double loss_sum; /* of the entry that the worker's push is in; over: of the epoch so far */
-    int64_t correct, seen;
-};
-
-/* Where the samples stand after the entries that were applied. */
-struct train_progress {
-    struct train_position began; /* of the leg */
-    int64_t batch;
-    struct ps_ledger ledger;
-    struct train_outcome outcome;     /* of the leg */
-    int64_t pushes[COMM_MAX_WORKERS]; /* of each worker: the clock after its newest one */
-};
-
-/* A step's samples are all in the weights. */
-struct train_finished {
-    int64_t step, samples;
-    struct train_outcome outcome; /* of the entries since the step before it */
-    double lr;
-};
 
 struct train_slice {
     size_t from, count;
@@ -100,6 +40,7 @@ enum { TRAIN_STALENESS = 64 };
 struct train_staleness {
     int64_t pushes[TRAIN_STALENESS]; /* by that number; the last: or more */
     int64_t reissued;                /* pushes that came too late, and whose samples went back */
+    int64_t refused;                 /* pushes that were rubbish; the same */
 };
 
 struct ps_server {
@@ -111,7 +52,8 @@ struct ps_server {
     struct train_slice slices[2]; /* its own first */
     int slice_count;
     float *pushes[COMM_MAX_WORKERS]; /* the newest of each worker, slice after slice … */
-    struct train_outline outlines[COMM_MAX_WORKERS]; /* … and what it is */
+    struct train_outline outlines[COMM_MAX_WORKERS]; /* … and what it is … */
+    enum ps_refusal refusals[COMM_MAX_WORKERS];      /* … or why it is none */
     struct train_log_entry *log;                     /* known and not applied, first to last */
     int log_count;
     /* The newest that were applied, as many as there are workers, by number modulo that. Another
@@ -120,15 +62,18 @@ struct ps_server {
     struct train_log_entry *applied_log;
     uint64_t applied;
     struct train_progress progress;
-    struct train_finished *told; /* steps that the journal has not been told of */
-    int told_count;
+    struct ps_told told;
     bool diverged;
 
     /* Server 0. */
     struct ps_sequencer sequencer;
-    int got[COMM_MAX_WORKERS]; /* servers that have the worker's push */
+    int got[COMM_MAX_WORKERS];                 /* servers that have the worker's push … */
+    enum ps_refusal refused[COMM_MAX_WORKERS]; /* … and why one of them refuses it */
+    enum ps_refusal last_refusal;
+    uint64_t told_of; /* workers of whose rubbish a person was told: bits */
     struct train_staleness staleness;
     bool stop, renew, news;
+    bool over;                                      /* a worker was told that the leg is */
     struct train_outcome entered[COMM_MAX_WORKERS]; /* of the entry with the worker's last push */
 
     /* Messages. */
@@ -153,8 +98,6 @@ int ps_server_slices(size_t floats, int rank, int servers, struct train_slice sl
 base_status ps_server_open(struct ps_server *server, struct train_session *session, int servers,
                            uint64_t number, struct train_rules rules, int64_t end,
                            const struct train_span *done, int done_count);
-/* Before the start: samples that count for the journal's next step already. */
-void ps_server_count(struct ps_server *server, const struct train_outcome *outcome);
 /* Takes messages until every worker has said goodbye. */
 base_status ps_server_start(struct ps_server *server);
 /* Waits for that; then all that it had to send is sent. */
@@ -185,10 +128,5 @@ int ps_server_known(const struct ps_server *server, struct train_log_entry **ent
 void ps_server_learn(struct ps_server *server, const struct train_log_entry *entries, int count);
 /* What is served goes into the state: weights, position. */
 void ps_server_land(struct ps_server *server);
-void train_progress_position(const struct train_progress *progress,
-                             struct train_position *position_p);
-/* Samples above that position that are done; as many as returned. */
-int train_progress_spans(const struct train_progress *progress,
-                         struct train_span spans[TRAIN_MAX_SPANS + 1]);
 
 #endif

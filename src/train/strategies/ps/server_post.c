@@ -3,7 +3,6 @@
  * A parameter server's messages: its thread, which takes what workers and other servers send, and
  * what it sends to them.
  */
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,30 +16,18 @@ static const double PATIENCE = 600;
 /* What comes from one rank: a message, and of a push then its floats, slice by slice. */
 struct train_inbox {
     struct comm_task task;
-    union {
-        struct train_ps_body body;
-        struct train_outline outline;
-        struct train_log_entry entry;
-    } at;
-    int slice; /* whose floats come now; -1: a message does */
+    uint8_t bytes[PS_ENTRY_MAX_BYTES]; /* of the message: an entry is the longest */
+    int slice;                         /* whose floats come now; -1: a message does */
     bool bye;
 };
 
 struct train_outbox {
     struct train_outbox *next;
     struct comm_task head, floats;
-    union {
-        struct train_ps_body body;
-        struct train_log_entry entry;
-    } at;
+    uint8_t bytes[PS_ENTRY_MAX_BYTES];
     float *copy; /* of the slice, where one is sent */
     bool used, sends_floats;
 };
-
-size_t train_log_entry_bytes(const struct train_log_entry *e)
-{
-    return offsetof(struct train_log_entry, of) + (size_t)e->count * sizeof e->of[0];
-}
 
 /* ---- what goes out ---- */
 
@@ -66,14 +53,22 @@ static struct train_outbox *find_outbox(struct ps_server *v)
     return o;
 }
 
-void ps_server_send(struct ps_server *v, int to, enum train_ps_call call, const void *bytes,
-                    size_t count)
+void ps_server_send(struct ps_server *v, int to, enum train_ps_call call,
+                    const struct train_ps_body *body)
 {
     struct train_outbox *o = find_outbox(v);
 
-    memcpy(&o->at, bytes, count);
+    ps_body_encode(body, o->bytes);
     comm_engine_send(v->engine, to, call == TRAIN_PS_ANSWER ? COMM_BACKWARD : COMM_CALLS,
-                     (uint32_t)call, &o->at, count, &o->head);
+                     (uint32_t)call, o->bytes, PS_BODY_BYTES, &o->head);
+}
+
+void ps_server_send_entry(struct ps_server *v, int to, const struct train_log_entry *entry)
+{
+    struct train_outbox *o = find_outbox(v);
+
+    comm_engine_send(v->engine, to, COMM_CALLS, TRAIN_PS_ENTRY, o->bytes,
+                     ps_entry_encode(entry, o->bytes), &o->head);
 }
 
 /* A copy: the slice may change before it has left. */
@@ -85,9 +80,9 @@ void ps_server_send_weights(struct ps_server *v, int to)
     if (o->copy == NULL)
         o->copy = base_calloc(slice->count > 0 ? slice->count : 1, sizeof *o->copy);
     memcpy(o->copy, slice->weights, slice->count * sizeof *o->copy);
-    o->at.body = (struct train_ps_body){.rank = v->rank, .number = v->applied};
+    ps_body_encode(&(struct train_ps_body){.rank = v->rank, .number = v->applied}, o->bytes);
     o->sends_floats = true;
-    comm_engine_send(v->engine, to, COMM_BACKWARD, TRAIN_PS_WEIGHTS, &o->at.body, sizeof o->at.body,
+    comm_engine_send(v->engine, to, COMM_BACKWARD, TRAIN_PS_WEIGHTS, o->bytes, PS_BODY_BYTES,
                      &o->head);
     comm_engine_send(v->engine, to, COMM_BACKWARD, TRAIN_PS_FLOATS, o->copy,
                      slice->count * sizeof *o->copy, &o->floats);
@@ -107,38 +102,22 @@ static void expect(struct ps_server *v, int rank)
         ps_server_take_push(v, rank);
     }
     if (in->slice < 0) {
-        comm_engine_receive_any(v->engine, rank, COMM_CALLS, &in->at, sizeof in->at, &in->task);
+        comm_engine_receive_any(v->engine, rank, COMM_CALLS, in->bytes, sizeof in->bytes,
+                                &in->task);
         return;
     }
     for (int i = 0; i < in->slice; i++)
         to += v->slices[i].count;
-    comm_engine_receive(v->engine, rank, COMM_CALLS, TRAIN_PS_FLOATS, to,
-                        v->slices[in->slice].count * sizeof *to, &in->task);
-}
-
-static base_status wrong(const struct ps_server *v, int rank, const char *what)
-{
-    return base_fail(BASE_ERR_DATA, "server %d: %s from worker %u", v->rank, what,
-                     v->session->team.view.members[rank].id);
-}
-
-/* Could worker `rank` have pushed this? Server 0 knows which block it was given. */
-static bool is_push(const struct ps_server *v, int rank, const struct train_outline *o)
-{
-    const struct train_span *given = &v->sequencer.of[rank].block;
-
-    return o->rank == rank && o->block.from >= 0 && o->block.count >= 0 && o->correct >= 0 &&
-           o->correct <= o->seen &&
-           (v->rank != 0 || (v->sequencer.of[rank].work == TRAIN_WORKS &&
-                             o->block.from == given->from && o->block.count == given->count));
+    comm_engine_receive_any(v->engine, rank, COMM_CALLS, to,
+                            v->slices[in->slice].count * sizeof *to, &in->task);
 }
 
 bool ps_server_is_entry(const struct ps_server *v, const struct train_log_entry *e)
 {
     if (e->count < 1 || e->count > v->size)
         return false;
-    for (int64_t i = 0; i < e->count; i++)
-        if (e->of[i].rank < 0 || e->of[i].rank >= v->size || e->of[i].block.count < 0)
+    for (int i = 0; i < e->count; i++)
+        if (e->of[i].rank >= v->size)
             return false;
     return true;
 }
@@ -155,15 +134,41 @@ static base_status take_body(struct ps_server *v, int rank, enum train_ps_call c
     else if (call == TRAIN_PS_ASK && body->rank == rank && leads &&
              v->sequencer.of[rank].work == TRAIN_ABSENT)
         ps_server_take_ask(v, rank);
-    else if (call == TRAIN_PS_GOT && body->rank >= 0 && body->rank < v->size && leads &&
-             rank < v->servers)
-        ps_server_take_got(v, body->rank);
+    else if (call == TRAIN_PS_GOT && body->rank < v->size && leads && rank < v->servers)
+        ps_server_take_got(v, body->rank, rank, body->refusal);
     else if (call == TRAIN_PS_HAVE && leads && rank < v->servers &&
              body->number <= v->sequencer.number)
         ps_server_take_have(v, body->number);
     else
-        return wrong(v, rank, "a message that makes no sense");
+        return base_fail(BASE_ERR_DATA, "a call that makes no sense now");
     return BASE_OK;
+}
+
+static base_status take_push(struct ps_server *v, int rank, const void *bytes, size_t count)
+{
+    base_status st = BASE_OK;
+    struct train_outline outline;
+
+    TRY(ps_outline_decode(bytes, count, &outline));
+    if (v->rank == 0 && v->sequencer.of[rank].work != TRAIN_WORKS)
+        TRY(base_fail(BASE_ERR_DATA, "a push of a worker that has no block"));
+    ps_server_begin_push(v, rank, &outline);
+    v->inboxes[rank].slice = 0;
+out:
+    return st;
+}
+
+static base_status take_entry(struct ps_server *v, int rank, const void *bytes, size_t count)
+{
+    base_status st = BASE_OK;
+    struct train_log_entry entry;
+
+    TRY(ps_entry_decode(bytes, count, &entry));
+    if (rank != 0 || !ps_server_is_entry(v, &entry))
+        TRY(base_fail(BASE_ERR_DATA, "an entry that is none"));
+    ps_server_take_entry(v, &entry);
+out:
+    return st;
 }
 
 /* A message, or the floats of a slice, are here. */
@@ -172,30 +177,27 @@ static base_status take(struct ps_server *v, int rank)
     base_status st = BASE_OK;
     struct train_inbox *in = &v->inboxes[rank];
     const struct comm_request *r = &in->task.request;
-    enum train_ps_call call = (enum train_ps_call)r->tag;
+    struct train_ps_body body;
 
-    if (in->slice >= 0) {
-        in->slice++;
-    } else if (call == TRAIN_PS_PUSH) {
-        if (r->count != sizeof in->at.outline || !is_push(v, rank, &in->at.outline))
-            TRY(wrong(v, rank, "a push that is none"));
-        v->outlines[rank] = in->at.outline;
-        in->slice = 0;
-    } else if (call == TRAIN_PS_ENTRY) {
-        if (rank != 0 || r->count < offsetof(struct train_log_entry, of) ||
-            !ps_server_is_entry(v, &in->at.entry) ||
-            r->count != train_log_entry_bytes(&in->at.entry))
-            TRY(wrong(v, rank, "an entry that is none"));
-        ps_server_take_entry(v, &in->at.entry);
-    } else if (r->count != sizeof in->at.body) {
-        TRY(wrong(v, rank, "a message of another length"));
-    } else {
-        TRY(take_body(v, rank, call, &in->at.body));
+    if (in->slice >= 0 && r->tag != TRAIN_PS_FLOATS)
+        TRY(base_fail(BASE_ERR_DATA, "a call in the middle of a push"));
+    else if (in->slice >= 0)
+        ps_server_check_slice(v, rank, in->slice++, r->count);
+    else if (r->count > sizeof in->bytes)
+        TRY(base_fail(BASE_ERR_DATA, "a call of %zu bytes", r->count));
+    else if (r->tag == TRAIN_PS_PUSH)
+        TRY(take_push(v, rank, in->bytes, r->count));
+    else if (r->tag == TRAIN_PS_ENTRY)
+        TRY(take_entry(v, rank, in->bytes, r->count));
+    else {
+        TRY(ps_body_decode(in->bytes, r->count, &body));
+        TRY(take_body(v, rank, (enum train_ps_call)r->tag, &body));
     }
     if (!in->bye)
         expect(v, rank);
 out:
-    return st;
+    return base_prefix(st, "server %d, of worker %u", v->rank,
+                       v->session->team.view.members[rank].id);
 }
 
 static bool all_gone(const struct ps_server *v)
@@ -343,7 +345,7 @@ void ps_server_close(struct ps_server *v)
     base_free(v->inboxes);
     base_free(v->log);
     base_free(v->applied_log);
-    base_free(v->told);
+    base_free(v->told.at);
     base_signal_fini(&v->changed);
     base_mutex_fini(&v->lock);
     *v = (struct ps_server){0};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Between the two halves of a parameter server: what it decides (server.c) and how that travels
- * (server_post.c). All of these are called with the server's lock held.
+ * Between the parts of a parameter server: what every server does (server.c), what server 0 decides
+ * (server_lead.c) and how that travels (server_post.c). All of these are called with the server's
+ * lock held.
  */
 #ifndef TRAIN_STRATEGIES_PS_SERVER_PRIVATE_H
 #define TRAIN_STRATEGIES_PS_SERVER_PRIVATE_H
@@ -11,20 +12,31 @@
 /* ---- server.c ---- */
 
 size_t ps_server_floats(const struct ps_server *server); /* of a push */
-/* A worker's push is here whole: its outline and its floats. */
+/* The learning rate of the step under way. A block is a part of a batch: it makes an update by its
+ * own mean gradient, with that part of the rate. */
+double ps_server_rate(const struct ps_server *server, int64_t samples, bool shared);
+/* A push begins: what it says of itself. */
+void ps_server_begin_push(struct ps_server *server, int rank, const struct train_outline *outline);
+/* Values of a slice of it are in their place, or not as many as they should be. */
+void ps_server_check_slice(struct ps_server *server, int rank, int slice, size_t bytes);
+/* It is here whole: its outline and its floats. */
 void ps_server_take_push(struct ps_server *server, int rank);
-void ps_server_take_got(struct ps_server *server, int rank);
 void ps_server_take_entry(struct ps_server *server, const struct train_log_entry *entry);
-void ps_server_take_have(struct ps_server *server, uint64_t number);
-void ps_server_take_ask(struct ps_server *server, int rank);
 void ps_server_take_pull(struct ps_server *server, int rank, uint64_t number);
+
+/* ---- server_lead.c ---- */
+
+void ps_server_take_ask(struct ps_server *server, int rank);
+/* Server `got_by` has the push of worker `rank`, and may refuse it. */
+void ps_server_take_got(struct ps_server *server, int rank, int got_by, enum ps_refusal refusal);
+void ps_server_take_have(struct ps_server *server, uint64_t number);
 
 /* ---- server_post.c ---- */
 
-void ps_server_send(struct ps_server *server, int to, enum train_ps_call call, const void *bytes,
-                    size_t count);
+void ps_server_send(struct ps_server *server, int to, enum train_ps_call call,
+                    const struct train_ps_body *body);
+void ps_server_send_entry(struct ps_server *server, int to, const struct train_log_entry *entry);
 /* Its own slice as it is now. */
 void ps_server_send_weights(struct ps_server *server, int to);
-size_t train_log_entry_bytes(const struct train_log_entry *entry);
 
 #endif

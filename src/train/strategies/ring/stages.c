@@ -341,6 +341,11 @@ static base_status ring_make(struct ring_run *run, struct ring_move move)
     base_status st = BASE_OK;
     const struct ring_track *track = &run->stages->rule.at[move.track];
 
+    train_trace_enter_piece(&run->session->trace,
+                            move.verb == RING_LEARN    ? TRAIN_DOING_WEIGHTS
+                            : move.way == RING_FORWARD ? TRAIN_DOING_FORWARD
+                                                       : TRAIN_DOING_BACKWARD,
+                            run->stages->mail.stages[move.track], move.piece);
     nn_net_piece(run->stages->at[move.track].net, move.piece % track->limit);
     if (move.verb == RING_LEARN)
         TRY(ring_learn(run, move.track, move.piece, move.job));
@@ -349,6 +354,7 @@ static base_status ring_make(struct ring_run *run, struct ring_move move)
     else
         TRY(ring_backward(run, move.track, move.piece));
     ring_rule_made(&run->stages->rule, move);
+    train_trace_enter(&run->session->trace, TRAIN_DOING_COMPUTE);
 out:
     return st;
 }
