@@ -253,7 +253,7 @@ static json_t *downpour_figures(const struct train_session *s)
     return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:f}", "rounds",
                      (json_int_t)c.rounds, "results", (json_int_t)c.results, "reissued",
                      (json_int_t)c.reissued, "refused", (json_int_t)c.refused, "surplus",
-                     (json_int_t)c.surplus, "late", (json_int_t)c.late, "left_out",
+                     (json_int_t)c.surplus, "late_results", (json_int_t)c.late, "left_out",
                      (json_int_t)c.left_out, "late_by_age", ages, "bytes_pushed",
                      (json_int_t)d->parcel.pushed, "bytes_pulled", (json_int_t)pulled,
                      "most_split_seconds", d->split_seconds);
