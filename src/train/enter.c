@@ -417,6 +417,7 @@ base_status train_session_enter(struct train_session *s)
         st = agree_on_state(s);
     } while (st == BASE_ERR_PEER_LOST);
     if (st == BASE_OK) {
+        train_trace_back(&s->trace, s->state.position.step);
         keep_log(s);
         tell_view(s, began);
     }
