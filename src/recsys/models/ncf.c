@@ -380,7 +380,7 @@ static const struct base_option options[] = {
     {.name = "layers", .argument = "AxB…", .kind = BASE_TEXT, .offset = AT(layers),
      .help = "widths of the hidden layers, or none"},
     {.name = "dropout", .argument = "P", .kind = BASE_REAL, .max = 0.9, .offset = AT(dropout),
-     .help = "share of hidden values that are left out while training"},
+     .help = "share of what each hidden layer gets that is left out while training"},
     {0}};
 /* clang-format on */
 
@@ -391,7 +391,7 @@ const struct recsys_model recsys_model_ncf = {
     .batches = true,
     .options = options,
     .options_size = sizeof(struct ncf_options),
-    .defaults = &(const struct ncf_options){.size = 32, .layers = "64x32", .dropout = 0.2},
+    .defaults = &(const struct ncf_options){.size = 32, .layers = "16", .dropout = 0.5},
     .examples = (const char *const[]){"size=8,layers=16x8", "size=5,layers=none", NULL},
     .own_size = sizeof(struct ncf),
     .open = ncf_open,
