@@ -230,8 +230,7 @@ static void ncf_slope(const struct ncf_pass *p, const float *item, double *slope
     for (int l = m->depth - 1, now = 0; l >= 0; l--, now = !now) {
         double *before = back[!now];
 
-        for (int i = 0; l > 0 && i < m->width[l]; i++)
-            before[i] = 0;
+        memset(before, 0, sizeof back[0]);
         for (int o = 0; o < ncf_outputs(m, l); o++) {
             const float *w = ncf_weights(p->fit, l, o);
             const bool dead = l + 1 < m->depth && !(p->out[l][o] > 0);
