@@ -208,14 +208,15 @@ static float ncf_output(struct ncf_pass *p, const float *item)
 {
     const struct ncf *m = p->fit->own;
     const float wide = ncf_wide(p, item);
+    float last = 0; /* value of the last layer, which has one; without layers there is none */
 
     for (int l = 0; l < m->depth; l++)
         for (int o = 0; o < ncf_outputs(m, l); o++) {
             const float sum = ncf_sum(p, l, o, wide, item);
 
-            p->out[l][o] = l + 1 < m->depth && !(sum > 0) ? 0 : sum;
+            p->out[l][o] = last = l + 1 < m->depth && !(sum > 0) ? 0 : sum;
         }
-    return wide + (m->depth > 0 ? p->out[m->depth - 1][0] : 0);
+    return wide + last;
 }
 
 /* After ncf_output: what the output changes by with each float of the user's row. slope (size+1)
