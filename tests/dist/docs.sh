@@ -56,6 +56,7 @@ keep strategies 0 strategies --json
 keep pair 0 train --model mlp:8x1 --data synthetic:train=64,test=16 --workers 2 --steps 3 --run pair --json
 keep compare 0 compare one pair --json
 keep trace 0 trace pair -o pair.json --json
+keep plan 0 plan --model mlp:8x1 --data synthetic:train=64,test=16 --workers 2 --deepest --json
 keep failure 2 train --dta x --json
 echo '{"schema": 1, "about": "x", "train": {"model": "mlp:8x1", "data": "synthetic:train=64,test=16", "steps": 2},
     "cases": [{"name": "a", "train": {"lr": 0.01}, "theirs": {"loss": 1}}, {"name": "b", "train": {"lr": 1e6, "steps": 99}}]}' >mine.json
