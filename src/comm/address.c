@@ -12,9 +12,10 @@
 #include "comm/comm_stream_private.h"
 
 /* An idle connection whose peer's host is gone ends after KEEP_IDLE + KEEP_COUNT * KEEP_EVERY
- * seconds. There is no TCP_USER_TIMEOUT: it would also end connections with a peer that is alive
- * but too busy to read for so long; the tcp transport looks at acknowledgements instead. */
-enum { KEEP_IDLE = 1, KEEP_EVERY = 1, KEEP_COUNT = 2 };
+ * seconds. A host that has far more to do than cores may take several seconds to answer. There is
+ * no TCP_USER_TIMEOUT: it would also end connections with a peer that is alive but too busy to read
+ * for so long; the tcp transport looks at acknowledgements instead. */
+enum { KEEP_IDLE = 2, KEEP_EVERY = 2, KEEP_COUNT = 4 };
 
 base_status comm_address_parse(const char *text, uint16_t port, struct comm_address *address_p)
 {

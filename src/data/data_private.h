@@ -92,7 +92,8 @@ base_status data_random_pixels(const struct data_set *set, enum data_part part, 
 bool data_crops(const struct data_set *set);
 
 /* The cells of a row: data_format.cells of the source's sample that it is. */
-const double *data_cells(const struct data_set *set, enum data_part part, uint32_t index);
+const double *data_cells(const struct data_set *set, enum data_part part, uint32_t index,
+                         double room[DATA_ROOM]);
 
 /* statistics.c: mean and deviation (channels) of pixels; those of every column of numbers. Where
  * there is no training part, the test part's. unit_range: numbers stay as they are. */

@@ -92,20 +92,25 @@ bool data_crops(const struct data_set *set)
     return set->format->random_pixels != NULL;
 }
 
-const double *data_cells(const struct data_set *set, enum data_part part, uint32_t index)
+const double *data_cells(const struct data_set *set, enum data_part part, uint32_t index,
+                         double room[DATA_ROOM])
 {
     return set->format->cells(set->source.state, source_part(set, part),
-                              source_index(set, part, index));
+                              source_index(set, part, index), room);
 }
 
 void data_features(const struct data_set *set, enum data_part part, uint32_t index, float *x)
 {
-    data_table_features(set->info.table, data_cells(set, part, index), x);
+    double room[DATA_ROOM];
+
+    data_table_features(set->info.table, data_cells(set, part, index, room), x);
 }
 
 double data_target(const struct data_set *set, enum data_part part, uint32_t index)
 {
-    return data_cells(set, part, index)[set->info.table->column_count];
+    double room[DATA_ROOM];
+
+    return data_cells(set, part, index, room)[set->info.table->column_count];
 }
 
 float data_number(const struct data_set *set, enum data_part part, uint32_t index)
@@ -446,6 +451,24 @@ out:
     return st;
 }
 
+base_status data_open_source(const char *what, const struct data_format *format,
+                             const struct data_source *source, const struct data_options *options,
+                             struct data_set **set_p)
+{
+    base_status st = BASE_OK;
+    struct data_set *set = base_calloc(1, sizeof *set);
+
+    *set_p = NULL;
+    set->format = format;
+    set->source = *source;
+    TRY(complete(set, what, options));
+    *set_p = set;
+    set = NULL;
+out:
+    data_close(set);
+    return st;
+}
+
 /* Does it have train/ or test/? Then images beside these are not what it is about. */
 static bool has_parts(const char *folder)
 {
@@ -467,17 +490,14 @@ bool data_is_files(const char *place)
 base_status data_open_files(const char *const *places, size_t count,
                             const struct data_options *options, struct data_set **set_p)
 {
-    base_status st = BASE_OK;
-    struct data_set *set = base_calloc(1, sizeof *set);
+    struct data_source source = {0};
+    base_status st = data_files_source(places, count, options, &source);
 
     *set_p = NULL;
-    set->format = &data_format_of_files;
-    TRY(data_files_source(places, count, options, &set->source));
-    TRY(complete(set, count > 0 ? places[0] : "", options));
-    *set_p = set;
-    set = NULL;
-out:
-    data_close(set);
+    if (st == BASE_OK)
+        return data_open_source(count > 0 ? places[0] : "", &data_format_of_files, &source, options,
+                                set_p);
+    data_format_of_files.close(source.state);
     return st;
 }
 

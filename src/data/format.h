@@ -9,6 +9,8 @@
 
 #include "data/dataset.h"
 
+enum { DATA_ROOM = 4 }; /* cells of a row that is made when it is asked for */
+
 struct data_source {
     void *state; /* the format's own; closed by format->close */
     int channels, height, width, classes;
@@ -52,10 +54,18 @@ struct data_format {
     /* The file that one sample is. Optional: samples are no files. */
     const char *(*file)(const void *state, enum data_part part, uint32_t index);
     /* Of a table instead: the cells of one row (data/table.h), those of the inputs and then the
-     * target's. They stay valid. */
-    const double *(*cells)(const void *state, enum data_part part, uint32_t index);
+     * target's: in the source's memory, where they stay valid, or of up to DATA_ROOM of them in
+     * `room`. */
+    const double *(*cells)(const void *state, enum data_part part, uint32_t index,
+                           double room[DATA_ROOM]);
     void (*close)(void *state); /* accepts NULL and half-built */
 };
+
+/* A set whose source is the caller's, and of no format of the registry. Takes the source over, on
+ * failure, too. */
+base_status data_open_source(const char *what, const struct data_format *format,
+                             const struct data_source *source, const struct data_options *options,
+                             struct data_set **set_p);
 
 extern const struct data_format *const data_format_registry[];
 extern const size_t data_format_count;

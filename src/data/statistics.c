@@ -69,14 +69,14 @@ static void measure_column(const struct data_set *set, enum data_part part, int 
     double count = 0, sum = 0, squares = 0;
 
     for (uint32_t i = 0; i < rows; i++) {
-        double cell = data_cells(set, part, i)[at];
+        double room[DATA_ROOM], cell = data_cells(set, part, i, room)[at];
 
         count += !isnan(cell);
         sum += isnan(cell) ? 0 : cell;
     }
     column->mean = column->fill = count > 0 ? sum / count : 0;
     for (uint32_t i = 0; i < rows; i++) {
-        double cell = data_cells(set, part, i)[at];
+        double room[DATA_ROOM], cell = data_cells(set, part, i, room)[at];
 
         squares += isnan(cell) ? 0 : (cell - column->mean) * (cell - column->mean);
     }

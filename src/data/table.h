@@ -24,6 +24,9 @@ struct data_column {
     /* Of a number, over the training part: a missing one becomes `fill`; x' = (x - mean) /
      * deviation. */
     double fill, mean, deviation;
+    /* Of a number that is predicted: what lies outside is moved to the nearer end; equal: nothing
+     * is. */
+    double lowest, highest;
     /* Of a category: the names, sorted; "" stands for a missing value, if the training had one. */
     char **categories;
     int category_count;

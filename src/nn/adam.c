@@ -14,6 +14,7 @@ void nn_adam_update(const struct nn_hyper *hyper, const struct nn_update *u,
     const float epsilon = (float)hyper->epsilon, scale = (float)hyper->gradient_scale;
     const float *gradient = u->gradient, *weight_in = u->weight_in;
     const float *mean_in = u->slot_in[0], *square_in = u->slot_in[1];
+    const bool lazy = hyper->lazy;
     float *weight_out = u->weight_out, *mean_out = u->slot_out[0], *square_out = u->slot_out[1];
 
 #pragma omp parallel for simd
@@ -22,8 +23,11 @@ void nn_adam_update(const struct nn_hyper *hyper, const struct nn_update *u,
         float mean = beta1 * mean_in[i] + rest1 * g;
         float square = beta2 * square_in[i] + rest2 * g * g;
 
-        mean_out[i] = mean;
-        square_out[i] = square;
-        weight_out[i] = weight * decay.weight - rate * (mean / (sqrtf(square) / root2 + epsilon));
+        float moved = weight * decay.weight - rate * (mean / (sqrtf(square) / root2 + epsilon));
+        bool stays = lazy && gradient[i] == 0;
+
+        weight_out[i] = stays ? weight : moved;
+        mean_out[i] = stays ? mean_in[i] : mean;
+        square_out[i] = stays ? square_in[i] : square;
     }
 }

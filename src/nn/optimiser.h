@@ -23,6 +23,9 @@ struct nn_hyper {
     double beta1, beta2, epsilon; /* adam, adamw */
     double gradient_scale;        /* of clipping; 1: none */
     uint64_t step;                /* from 1 */
+    /* Weights whose gradient is 0 stay as they are, and so do their slots: of embeddings, of which
+     * a step touches a few rows. */
+    bool lazy;
 };
 
 struct nn_update {

@@ -172,6 +172,9 @@ base_status recsys_fit_new(const struct recsys_setup *setup, struct recsys_fit *
 
     *fit_p = NULL;
     TRY(recsys_fit_open(setup, &fit));
+    if (setup->model->batches)
+        TRY(base_fail(BASE_ERR_USAGE, "%s is trained by batches: paceline train --model %s",
+                      setup->model->name, setup->model->name));
     TRY(base_tensor(fit->floats, sizeof(float), "a rating model", &fit->memory));
     recsys_fit_place(fit, fit->memory);
     TRY(recsys_fit_start(fit));

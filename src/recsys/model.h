@@ -109,6 +109,9 @@ struct recsys_fit {
 struct recsys_model {
     const char *name, *help;
     bool implicit; /* guesses are preferences around 0 … 1, not ratings */
+    /* It is trained by batches of ratings as a network, which src/train makes of it: there are
+     * neither sweeps nor starting values here, nor anything of `start` … `rotation` below. */
+    bool batches;
 
     /* What may follow the name, "bmf:k=64,sweeps=100": a table over a struct. */
     const struct base_option *options;
@@ -164,7 +167,8 @@ struct recsys_setup {
     struct base_team *team;
 };
 
-/* With starting values. Fails without ratings, and where memory lacks. */
+/* With starting values. Fails without ratings, where memory lacks, and for a model that is trained
+ * by batches. */
 base_status recsys_fit_new(const struct recsys_setup *setup, struct recsys_fit **fit_p);
 void recsys_fit_free(struct recsys_fit *fit); /* accepts NULL */
 

@@ -48,6 +48,9 @@ struct recsys_carrier {
  * buffers have memory. */
 base_status recsys_saved_write(const struct recsys_fit *fit, const struct recsys_ratings *ids,
                                const struct recsys_carrier *carrier, struct store_save *save);
+/* Those of ids and ratings alone. */
+base_status recsys_saved_write_rated(const struct recsys_fit *fit, const struct recsys_ratings *ids,
+                                     struct store_save *save);
 /* The object "ratings" of the manifest; a new reference. `model`: as it was asked for. */
 json_t *recsys_saved_manifest(const struct recsys_fit *fit, const char *model);
 /* The buffers of a fit of the same ratings, from the model's file at `path`. */

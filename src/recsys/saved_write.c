@@ -46,6 +46,14 @@ out:
     return st;
 }
 
+/* Is the tensor of the buffer's rows and floats? A buffer of one row may be a vector. */
+static bool is_shape_of(const struct store_tensor *t, const struct recsys_buffer *b)
+{
+    if (t->rank == 1)
+        return b->rows == 1 && t->shape[0] == b->width;
+    return t->rank == 2 && t->shape[0] == b->rows && t->shape[1] == b->width;
+}
+
 static base_status read_buffer(const struct store_file *file, const struct recsys_buffer *b,
                                const struct recsys_carrier *carrier)
 {
@@ -56,8 +64,7 @@ static base_status read_buffer(const struct store_file *file, const struct recsy
 
     if (t == NULL)
         TRY(base_fail(BASE_ERR_DATA, "there is no tensor %s", b->name));
-    if (!store_is_float(t->type) || t->rank != 2 || t->shape[0] != b->rows ||
-        t->shape[1] != b->width)
+    if (!store_is_float(t->type) || !is_shape_of(t, b))
         TRY(base_fail(BASE_ERR_DATA, "tensor %s is not of %u rows of %u floats", b->name, b->rows,
                       b->width));
     if (carrier == NULL) {
@@ -160,9 +167,16 @@ static base_status write_rated(const struct recsys_rows *rows, const char *path)
 base_status recsys_saved_write(const struct recsys_fit *fit, const struct recsys_ratings *ids,
                                const struct recsys_carrier *carrier, struct store_save *save)
 {
+    base_status st = write_model(fit, carrier, store_save_path(save, RECSYS_MODEL_FILE));
+
+    return st == BASE_OK ? recsys_saved_write_rated(fit, ids, save) : st;
+}
+
+base_status recsys_saved_write_rated(const struct recsys_fit *fit, const struct recsys_ratings *ids,
+                                     struct store_save *save)
+{
     base_status st = BASE_OK;
 
-    TRY(write_model(fit, carrier, store_save_path(save, RECSYS_MODEL_FILE)));
     TRY(write_ids(ids, store_save_path(save, RECSYS_IDS_FILE)));
     TRY(write_rated(fit->by_user, store_save_path(save, RECSYS_RATED_FILE)));
 out:

@@ -245,21 +245,25 @@ enum train_change train_job_may_change(const char *name)
                                           : TRAIN_CHANGE_OVERRIDE;
 }
 
-const char *train_job_task_of(const char *name)
+enum train_use train_job_use(const char *name)
 {
-    static const char *const network_names[] = {
-        "epochs",     "batch",        "batch-per-worker", "accumulate",  "lr",         "momentum",
-        "nesterov",   "weight-decay", "optimiser",        "beta1",       "beta2",      "epsilon",
-        "clip",       "schedule",     "warmup",           "decay-every", "decay",      "final-lr",
-        "validation", "patience",     "target",           "column",      "test-share", "image-size",
-        "channels",   "crop",         "skip-bad",         "pad",         "flip",       "balanced",
-        "normalise",  "sync-bn",      "kernels",          "tune",        "record",     "init",
-        NULL};
+    static const char *const step_names[] = {"epochs",      "batch",        "batch-per-worker",
+                                             "accumulate",  "lr",           "momentum",
+                                             "nesterov",    "weight-decay", "optimiser",
+                                             "beta1",       "beta2",        "epsilon",
+                                             "clip",        "schedule",     "warmup",
+                                             "decay-every", "decay",        "final-lr",
+                                             "patience",    "validation",   NULL};
+    static const char *const sample_names[] = {
+        "target",   "column", "test-share", "image-size", "channels",  "crop",
+        "skip-bad", "pad",    "flip",       "balanced",   "normalise", "sync-bn",
+        "kernels",  "tune",   "record",     "init",       NULL};
     static const char *const ratings_names[] = {"split", "columns", "separator", "strict", NULL};
 
-    return is_one_of(name, network_names)   ? "network"
-           : is_one_of(name, ratings_names) ? "ratings"
-                                            : NULL;
+    return is_one_of(name, step_names)      ? TRAIN_USE_STEPS
+           : is_one_of(name, sample_names)  ? TRAIN_USE_SAMPLES
+           : is_one_of(name, ratings_names) ? TRAIN_USE_RATINGS
+                                            : TRAIN_USE_ANY;
 }
 
 bool train_job_is_auto(const struct train_job *job)

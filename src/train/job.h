@@ -79,7 +79,14 @@ base_status train_job_from_json(const json_t *object, struct train_job *job_p);
 enum train_change { TRAIN_CHANGE_NEVER, TRAIN_CHANGE_OVERRIDE, TRAIN_CHANGE_FREE };
 enum train_change train_job_may_change(const char *name);
 
-/* The one task that option `name` is for; NULL: it is for all. */
-const char *train_job_task_of(const char *name);
+/* What option `name` is about: how steps are made, samples and layers of networks, ratings. Tasks
+ * say which of these they have a use for (train/task.h). */
+enum train_use {
+    TRAIN_USE_ANY = 0,
+    TRAIN_USE_STEPS = 1,
+    TRAIN_USE_SAMPLES = 2,
+    TRAIN_USE_RATINGS = 4,
+};
+enum train_use train_job_use(const char *name);
 
 #endif

@@ -72,14 +72,21 @@ base_status train_samples_open(struct train_samples *s, const struct train_job *
         .crop = train_job_crop(job),
     };
 
-    s->epoch = s->order_epoch = -1;
     TRY(train_job_image_size(job, &options.height, &options.width));
     TRY(open_set(s, job, &options));
-    s->info = data_describe(s->set);
-    TRY(check_kind(s->info, job, &options));
-    TRY(check_parts(s->info, job));
+    TRY(check_kind(data_describe(s->set), job, &options));
+    TRY(train_samples_adopt(s, job, s->set));
 out:
     return st;
+}
+
+base_status train_samples_adopt(struct train_samples *s, const struct train_job *job,
+                                struct data_set *set)
+{
+    s->epoch = s->order_epoch = -1;
+    s->set = set;
+    s->info = data_describe(set);
+    return check_parts(s->info, job);
 }
 
 void train_samples_close(struct train_samples *s)

@@ -23,6 +23,9 @@ struct train_samples { /* zeros: nothing is open */
 
 /* Opens the set as the job says, and refuses settings that do not go with it. */
 base_status train_samples_open(struct train_samples *samples, const struct train_job *job);
+/* The same for a set that is open already. Takes it over, on failure, too. */
+base_status train_samples_adopt(struct train_samples *samples, const struct train_job *job,
+                                struct data_set *set);
 void train_samples_close(struct train_samples *samples); /* accepts zeros */
 
 /* From now on batches are of `batch` samples, of which this worker gets its share. */

@@ -197,7 +197,7 @@ base_status train_session_save_alone(struct train_session *s)
 
     if (!s->whole || !s->job->checkpoint || s->run.path == NULL)
         goto out;
-    train_session_leave(s); /* the strategy's extras are what they are between views */
+    train_session_leave(s);          /* the strategy's extras are what they are between views */
     if (s->strategy->settle != NULL) /* a step that waits for the next view never was */
         s->strategy->settle(s, (struct train_version){-1, -1});
     if (!train_state_is_whole(&s->state) || s->state.claims.count > 0 || s->state.ahead > 0) {

@@ -76,6 +76,7 @@ struct train_session {
     /* The model, from the first view in which this worker has it. */
     struct train_state state;
     bool closed; /* its weights are computed in one step, by task->solve */
+    bool lazy;   /* a step changes those weights alone that have a gradient (nn/optimiser.h) */
     bool whole;  /* what it holds of it is complete; a worker that joins has none yet */
     bool begun;  /* it has had a state, and knows from where that can begin again */
     struct store_checkpoint origin; /* what the state is loaded from, until it is */

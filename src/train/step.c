@@ -40,6 +40,7 @@ static struct train_update describe_update(const struct train_session *s)
                 .epsilon = job->epsilon,
                 .gradient_scale = 1,
                 .step = (uint64_t)step + 1,
+                .lazy = s->lazy,
             },
     };
 

@@ -8,6 +8,18 @@ static double unit_of(const struct data_info *info)
     return info->table->target.deviation;
 }
 
+/* A standardised prediction, moved to where the numbers can be. */
+static float within(const struct data_column *target, float output)
+{
+    const float lowest = (float)((target->lowest - target->mean) / target->deviation);
+    const float highest = (float)((target->highest - target->mean) / target->deviation);
+
+    return target->lowest == target->highest ? output
+           : output < lowest                 ? lowest
+           : output > highest                ? highest
+                                             : output;
+}
+
 void train_tally_init(struct train_tally *t, const struct data_info *info)
 {
     *t = (struct train_tally){.info = info};
@@ -34,6 +46,7 @@ base_status train_tally_add(struct train_tally *t, const struct data_batch *b,
     }
     for (uint32_t i = 0; i < b->count; i++) {
         TRY(nn_net_output(net, nn_net_last(net), (int)i, &output));
+        output = within(&t->info->table->target, output);
         train_errors_add(&t->errors, &b->numbers[i], &output, 1, 0);
     }
     t->errors.loss_sum += outcome->loss_sum;

@@ -116,9 +116,16 @@ struct train_block {
     uint32_t batch; /* computed at once; at most this worker's largest share of a batch */
 };
 
+/* The value of an option that a person has not given, where it is not the job's usual one. */
+struct train_preference {
+    const char *option, *value;
+};
+
 struct train_task {
     const char *name, *help;
-    size_t size; /* of session->work, zeros at first */
+    size_t size;   /* of session->work, zeros at first */
+    unsigned uses; /* bits of enum train_use (train/job.h): options that are not mistakes */
+    const struct train_preference *prefers; /* {0}-ended; or NULL */
 
     /* Is this model, as --model has it, of this task? NULL: whatever no other task takes. */
     bool (*takes)(const char *model);

@@ -16,7 +16,7 @@ const char *const train_doing_names[TRAIN_DOINGS] = {
     [TRAIN_DOING_COMPUTE] = "compute",         [TRAIN_DOING_DATA] = "data",
     [TRAIN_DOING_COMMUNICATE] = "communicate", [TRAIN_DOING_WAIT] = "wait",
     [TRAIN_DOING_UPDATE] = "update",           [TRAIN_DOING_FORWARD] = "forward",
-    [TRAIN_DOING_BACKWARD] = "backward",
+    [TRAIN_DOING_BACKWARD] = "backward",       [TRAIN_DOING_WEIGHTS] = "weights",
 };
 
 void train_trace_init(struct train_trace *t)
@@ -35,17 +35,12 @@ static bool is_idle(enum train_doing doing)
     return doing == TRAIN_DOING_WAIT || doing == TRAIN_DOING_COMMUNICATE;
 }
 
-static bool is_piece(enum train_doing doing)
-{
-    return doing == TRAIN_DOING_FORWARD || doing == TRAIN_DOING_BACKWARD;
-}
-
 /* What is under way ended at `end`. */
 static void close_span(struct train_trace *t, double end)
 {
     double seconds = end - t->since;
 
-    if (seconds < SHORT && !is_piece(t->now.doing))
+    if (seconds < SHORT && !train_doing_is_of_piece(t->now.doing))
         return;
     if (t->count == SPANS) { /* the whole step goes */
         t->armed = false;
@@ -145,7 +140,7 @@ static void add_span(struct base_str *text, const struct train_trace_span *span,
 {
     base_str_add(text, "%s[\"%s\",%.1f,%.1f", text->length > 0 ? "," : "",
                  train_doing_names[span->doing], 1e6 * (span->began - from), 1e6 * span->seconds);
-    if (is_piece(span->doing))
+    if (train_doing_is_of_piece(span->doing))
         base_str_add(text, ",%u,%u", span->stage, span->piece);
     base_str_add(text, "]");
 }

@@ -30,15 +30,22 @@ enum train_doing {
     TRAIN_DOING_COMMUNICATE,
     TRAIN_DOING_WAIT,
     TRAIN_DOING_UPDATE,
-    TRAIN_DOING_FORWARD,  /* of a stage and a piece … */
-    TRAIN_DOING_BACKWARD, /* … and this, too */
+    TRAIN_DOING_FORWARD, /* of a stage and a piece, like those that follow */
+    TRAIN_DOING_BACKWARD,
+    TRAIN_DOING_WEIGHTS, /* gradients of a layer's weights, where they are apart from the backward
+                          */
     TRAIN_DOINGS
 };
 extern const char *const train_doing_names[TRAIN_DOINGS];
 
+static inline bool train_doing_is_of_piece(enum train_doing doing)
+{
+    return doing >= TRAIN_DOING_FORWARD;
+}
+
 struct train_doing_of {
     enum train_doing doing;
-    int stage, piece; /* of forward and backward */
+    int stage, piece; /* of what is of a piece */
 };
 
 /* As it travels to rank 0: a whole number of floats. */

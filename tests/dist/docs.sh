@@ -57,6 +57,20 @@ keep pair 0 train --model mlp:8x1 --data synthetic:train=64,test=16 --workers 2 
 keep compare 0 compare one pair --json
 keep trace 0 trace pair -o pair.json --json
 keep plan 0 plan --model mlp:8x1 --data synthetic:train=64,test=16 --workers 2 --deepest --json
+# What strategies count: the table has it all, and nothing else.
+for strategy in local-sgd downpour ps; do
+    keep figures-$strategy 0 train --model mlp:8x1 --data synthetic:train=64,test=16 --workers 2 --steps 3 --no-checkpoint \
+        --strategy $strategy --json
+done
+/usr/bin/python3 - "$docs/json.md" <<'PY' || fail "docs/json.md has other figures than the program: see above"
+import json, re, sys
+rows = re.search(r"\| figure \| of .*?\n((?:\|.*\n)+)", open(sys.argv[1]).read())[1].splitlines()[1:]
+for strategy in "local-sgd", "downpour", "ps":
+    named = {name for row in rows if f"`{strategy}`" in row.split("|")[2] for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+    result = json.load(open(f"objects/figures-{strategy}.json"))
+    assert named == set(result["figures"]), (strategy, named ^ set(result["figures"]))
+    assert {role for rank in result["ranks"] for role in rank["roles"]} >= {"worker"}, result["ranks"]
+PY
 keep failure 2 train --dta x --json
 echo '{"schema": 1, "about": "x", "train": {"model": "mlp:8x1", "data": "synthetic:train=64,test=16", "steps": 2},
     "cases": [{"name": "a", "train": {"lr": 0.01}, "theirs": {"loss": 1}}, {"name": "b", "train": {"lr": 1e6, "steps": 99}}]}' >mine.json

@@ -60,8 +60,8 @@ lose() { # OPTIONS ID PHASE BACK
 }
 
 for phase in forward combine push-0 push-1 update answer pull; do lose servers=2 1 $phase 0; done
-for phase in push-0 update answer; do lose servers=2 2 $phase 0; done
-for phase in push-0 update; do lose servers=2 3 $phase 0; done
+for phase in update answer; do lose servers=2 2 $phase 0; done
+lose servers=2 3 push-0 0
 lose servers=1 2 push-0 0
 for phase in push-0 update; do lose servers=1 1 $phase 1; done
 
@@ -103,6 +103,28 @@ for options in consistency=asp consistency=ssp,staleness=1 backup=1 consistency=
     for phase in push-1 update; do lose_at_pace $options 3 $phase; done
     lose_at_pace $options 1 update
     rm -r runs/pace
+done
+
+# A push that is rubbish does not count: another worker computes the block, and every sample counts once.
+for case in servers=2:1:nan servers=2:3:size servers=1:2:block backup=1:3:nan consistency=asp:3:nan consistency=ssp:2:size; do
+    IFS=: read -r options id kind <<<"$case"
+    for _ in $(seq 10); do # a worker at its own pace need not have a block of step 5
+        rm -rf runs/wrong
+        PACELINE_FAULT=$id:rubbish-$kind:5 expect 0 "$paceline" train "${job[@]}" --workers 3 --strategy ps:$options --run wrong --json
+        json "o['steps'] == 10 and o['workers'] == 3 and sum(r['samples'] for r in o['ranks']) == 240"
+        whole wrong
+        ! grep -q "worker $id pushed gradients" err || break
+    done
+    says "worker $id pushed gradients .*do not count"
+    [ "$(grep -c "worker $id pushed gradients" err)" = 1 ] || fail "it is told more than once: $(cat err)"
+    json "o['figures']['refused'] >= 1"
+done
+# … unless there is no other one, or all push rubbish: then the job ends, and says why.
+PACELINE_FAULT=1:rubbish-nan:5 expect 1 "$paceline" train "${job[@]}" --workers 1 --min-workers 1 --restart-workers --strategy ps
+says 'no worker is left whose gradients are finite'
+for options in servers=2 consistency=asp; do
+    expect 1 "$paceline" train "${job[@]}" --workers 3 --lr 1e6 --strategy ps:$options --json
+    json "o['error']['code'] == 'diverged'"
 done
 
 # Another consistency in a job that runs, and back; then a stop.

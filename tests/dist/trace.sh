@@ -26,14 +26,18 @@ for worker in {e["pid"] for e in spans}:
     for (a, length), (b, _) in zip(own, own[1:]):
         assert a + length <= b + 0.2, (worker, a, length, b)  # microseconds, rounded to tenths
 kinds = {e["cat"] for e in spans}
-assert kinds <= {"compute", "data", "communicate", "wait", "update", "forward", "backward"}, kinds
+assert kinds <= {"compute", "data", "communicate", "wait", "update", "forward", "backward", "weights"}, kinds
 passes = collections.Counter((e["args"]["step"], e["cat"], e["args"]["stage"], e["args"]["microbatch"])
                              for e in spans if e["cat"] in ("forward", "backward"))
+weights = {(e["args"]["step"], e["args"]["stage"], e["args"]["microbatch"]) for e in spans if e["cat"] == "weights"}
 steps = {e["args"]["step"] for e in spans}
 assert 1 in steps and max(steps) <= 12, steps
 expected = {(step, way, stage, piece) for step in steps for way in ("forward", "backward")
             for stage in range(stages) for piece in range(pieces)}
 assert set(passes) == expected and set(passes.values()) <= {1}, passes
+learns = {stage for _, stage, _ in weights}  # a stage may have no weights
+assert weights == {(step, stage, piece) for step, _, stage, piece in expected if stage in learns}, weights
+assert bool(learns) == bool(stages)
 assert stages or "compute" in kinds
 if stages:
     assert steps == set(range(1, 9)), steps

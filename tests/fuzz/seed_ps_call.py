@@ -5,8 +5,8 @@ import struct
 import sys
 
 
-def body(rank=1, flags=2, counts=(3, 24, 8, 24, 24, 1, 5, 8), number=7, loss=3.0):
-    return struct.pack("<2I8qQd", rank, flags, *counts, number, loss)
+def body(rank=1, flags=2, refusal=0, counts=(3, 24, 8, 24, 24, 1, 5, 8), number=7, loss=3.0):
+    return struct.pack("<3I8qQd", rank, flags, refusal, *counts, number, loss)
 
 
 def outline(rank=1, flags=1, counts=(3, 24, 8, 5, 8), read=6, loss=3.0):
@@ -23,6 +23,8 @@ seeds = {
     "over": body(flags=63),
     "flags": body(flags=1 << 9),
     "rank": body(rank=64),
+    "got": body(refusal=1),
+    "refusal": body(refusal=4),
     "negative": body(counts=(3, -24, 8, 24, 24, 1, 5, 8)),
     "short": body()[:80],
     "long": body() + b"x",

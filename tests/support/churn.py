@@ -5,11 +5,12 @@
     churn.py PATH-OF-PACELINE [--changes N] [--seed S] [--keep FOLDER] [OPTION-OF-TRAIN…]
 
 Kills (-9) workers and the agents of hosts that had joined, stops workers for good and for a moment,
-kills on top of a change that is under way, and lets hosts join; lost workers are started anew. Only
-the last of those who have the training's state is spared. After every change steps go on in a view
-of the living within PATIENCE. In the end every step was made once, every sample counts once an epoch
-and the loss has fallen. The seed gives the same choices again. Other options are the training's; its
-strategy must be one whose unit is a step."""
+kills on top of a change that is under way, lets hosts join and leave; lost workers are started anew.
+Only the last of those who have the training's state is spared. After every change steps go on in a view
+of the living within PATIENCE. In the end every step was made once, or every round where these are
+what is committed, every sample counts once an epoch and the loss has fallen. The seed gives the same
+choices again. Other options are the training's. A strategy that divides the state may lose a part of
+it; then it goes back to a checkpoint and says so, and from there on all of this holds."""
 import argparse
 import collections
 import os
@@ -103,7 +104,8 @@ class Churn:
         self.training.join(self.rng.choice([1, 1, 2]))
         return True
 
-    def kill_host(self):
+    def strike_host(self, number):
+        """A host that has joined, and its workers."""
         guests = [a for a in self.training.agents[1:] if a.poll() is None]
         if not guests:
             return False
@@ -111,9 +113,16 @@ class Churn:
         doomed = {i for pid in children(guest.pid) if (i := worker_id(pid)) is not None}
         if not any(i in self.victims() for i in self.training.members if i not in doomed):
             return False
-        guest.kill()
+        guest.send_signal(number)
         self.doomed |= doomed
         return True
+
+    def kill_host(self):
+        return self.strike_host(signal.SIGKILL)
+
+    def leave(self):
+        """As a person at that host asks for."""
+        return self.strike_host(signal.SIGINT)
 
     def goes_on(self):
         """Steps are made again, by living workers."""
@@ -132,7 +141,8 @@ class Churn:
 
     def change(self):
         kinds = [(10, "kill", self.kill), (3, "two kills", self.kill_two), (1, "stop", self.stop),
-                 (1, "pause", self.pause), (3, "join", self.join), (2, "host killed", self.kill_host)]
+                 (1, "pause", self.pause), (3, "join", self.join), (2, "host killed", self.kill_host),
+                 (2, "leave", self.leave)]
         _, name, act = self.rng.choices(kinds, [k[0] for k in kinds])[0]
         if not act():
             return
@@ -153,14 +163,29 @@ class Churn:
         time.sleep(self.rng.uniform(0, 0.03))
 
 
+def rounds_of(events):
+    """By their last step. A round that was committed on no worker that is left is made again."""
+    rounds, last = {}, 0
+    for e in events:
+        if e["event"] == "view":
+            assert e["step"] == last or e["step"] in rounds or e["step"] == 0, f"in the middle of a round: {e}"
+            last = e["step"]
+        elif e["event"] == "round":
+            assert e["step"] > last, f"a round after step {last}: {e}"
+            rounds[e["step"]], last = e, e["step"]
+    return rounds
+
+
 def steps_of(events):
     """By number. A view goes on where its members are; of a step all of whose makers are lost nothing is
     left but rank 0's word, and it is made again."""
-    steps, last = {}, 0
+    steps, last, back = {}, 0, False
     for e in events:
-        if e["event"] == "view":
-            assert e["step"] >= last - 1, f"from step {last} back: {e}"
-            last = e["step"]
+        if e["event"] == "back":
+            back = True
+        elif e["event"] == "view":
+            assert back or e["step"] >= last - 1, f"from step {last} back: {e}"
+            last, back = e["step"], False
         elif e["event"] == "step":
             assert e["step"] == last + 1, f"a step behind {last}: {e}"
             steps[e["step"]], last = e, e["step"]
@@ -168,18 +193,20 @@ def steps_of(events):
 
 
 def check(events):
-    steps = steps_of(events)
+    rounds = any(e["event"] == "round" for e in events)
+    steps = rounds_of(events) if rounds else steps_of(events)
     epochs = collections.Counter()
     for e in steps.values():
         epochs[e["epoch"]] += e["samples"]
     # A rank 0 that is lost takes its last lines with it: an epoch may lack some, none may have more.
     assert max(epochs.values()) <= TRAINED, "a sample counts twice"
     assert TRAINED in epochs.values(), "no epoch is complete"
-    losses = [e["loss"] for e in steps.values()]
-    first, last = sum(losses[:50]) / 50, sum(losses[-50:]) / 50
+    losses = [e["loss"] for e in (events if rounds else steps.values()) if e["event"] == ("epoch" if rounds else "step")]
+    some = min(50, len(losses) // 4 or 1)
+    first, last = sum(losses[:some]) / some, sum(losses[-some:]) / some
     assert last < 0.9 * first, f"the loss does not fall: {first} … {last}"
-    views = sum(e["event"] == "view" for e in events)
-    return f"{max(steps)} steps in {views} views, loss {first:.3f} … {last:.3f}"
+    views, back = (sum(e["event"] == kind for e in events) for kind in ("view", "back"))
+    return f"{max(steps)} steps in {views} views, {back} times back, loss {first:.3f} … {last:.3f}"
 
 
 def run(args, folder):

@@ -23,11 +23,6 @@ struct args {
     int64_t step;
 };
 
-static bool cmd_trace_is_piece(const struct train_traced *t)
-{
-    return t->what.doing == TRAIN_DOING_FORWARD || t->what.doing == TRAIN_DOING_BACKWARD;
-}
-
 static double cmd_trace_began(const struct train_traces *traces)
 {
     double first = INFINITY;
@@ -45,7 +40,7 @@ static json_t *cmd_trace_event(const struct train_traced *t, double first)
     char name[64];
 
     snprintf(name, sizeof name, "%s", train_doing_names[t->what.doing]);
-    if (cmd_trace_is_piece(t)) {
+    if (train_doing_is_of_piece(t->what.doing)) {
         snprintf(name, sizeof name, "%s %d", train_doing_names[t->what.doing], t->what.piece);
         json_object_set_new(about, "stage", json_integer(t->what.stage));
         json_object_set_new(about, "microbatch", json_integer(t->what.piece));
@@ -89,9 +84,9 @@ static void cmd_trace_events(const struct train_traces *traces, struct base_str 
 /* ---- a picture ---- */
 
 /* Time in which a worker waits is left white. The order is that of the legend. */
-static const enum train_doing drawn[] = {TRAIN_DOING_FORWARD,     TRAIN_DOING_BACKWARD,
-                                         TRAIN_DOING_COMPUTE,     TRAIN_DOING_UPDATE,
-                                         TRAIN_DOING_COMMUNICATE, TRAIN_DOING_DATA};
+static const enum train_doing drawn[] = {
+    TRAIN_DOING_FORWARD, TRAIN_DOING_BACKWARD,    TRAIN_DOING_WEIGHTS, TRAIN_DOING_COMPUTE,
+    TRAIN_DOING_UPDATE,  TRAIN_DOING_COMMUNICATE, TRAIN_DOING_DATA};
 enum { DRAWN = sizeof drawn / sizeof *drawn };
 
 struct picture {
@@ -134,7 +129,7 @@ static void cmd_trace_place_boxes(const struct train_traces *traces, struct pict
                                    .series = p->series_of[t->what.doing],
                                    .from = 1e3 * (t->began - first),
                                    .to = 1e3 * (t->began - first + t->seconds)};
-        if (cmd_trace_is_piece(t))
+        if (train_doing_is_of_piece(t->what.doing))
             snprintf(box->text, sizeof box->text, "%d", t->what.piece);
         p->box_count++;
     }

@@ -212,19 +212,36 @@ static base_status check_options(const struct train_job *job,
     struct base_option row;
 
     for (size_t i = 0; base_option_at(train_job_options, i, &row); i++) {
-        const char *only = train_job_task_of(row.name);
+        const enum train_use use = train_job_use(row.name);
 
-        if (only == NULL || strcmp(only, task->name) == 0 || !cli_given(positional, row.name))
+        if (use == TRAIN_USE_ANY || (task->uses & use) != 0 || !cli_given(positional, row.name))
             continue;
-        if (task->sweeps != NULL)
-            return base_fail(BASE_ERR_USAGE,
-                             "--%s is for networks; %s is a rating model, whose own options follow "
-                             "its name, as in bmf:k=32,sweeps=200",
-                             row.name, job->model);
-        return base_fail(BASE_ERR_USAGE, "--%s is for rating models; %s is a network", row.name,
-                         job->model);
+        if (use == TRAIN_USE_RATINGS)
+            return base_fail(BASE_ERR_USAGE, "--%s is for rating models; %s is a network", row.name,
+                             job->model);
+        return base_fail(
+            BASE_ERR_USAGE,
+            "--%s is for %s; %s is a rating model, whose own options follow its name, "
+            "as in %s",
+            row.name, use == TRAIN_USE_SAMPLES ? "networks on images and tables" : "networks",
+            job->model, task->sweeps != NULL ? "bmf:k=32,sweeps=200" : "ncf:size=16,layers=32");
     }
     return BASE_OK;
+}
+
+/* What the task prefers, where the person has not said anything. */
+static base_status take_preferences(struct train_job *job, const struct cli_positional *positional)
+{
+    base_status st = BASE_OK;
+    const struct train_preference *p = train_task_of(job->model)->prefers;
+    struct base_option row;
+
+    for (; p != NULL && p->option != NULL; p++)
+        if (!cli_given(positional, p->option) &&
+            base_option_find(train_job_options, p->option, strlen(p->option), &row) >= 0)
+            TRY(base_option_set(&row, "--", p->value, job));
+out:
+    return st;
 }
 
 static base_status cmd_train(void *args, const struct cli_positional *positional)
@@ -245,8 +262,11 @@ static base_status cmd_train(void *args, const struct cli_positional *positional
     }
     if (job->model != NULL && strcmp(job->model, TRAIN_AUTO) == 0)
         TRY(cli_train_choose(job));
-    if (job->model != NULL)
+    if (job->model != NULL) {
         TRY(check_options(job, positional));
+        if (job->resume == NULL && job->like == NULL)
+            TRY(take_preferences(job, positional));
+    }
     if (launch.hosts == 1 && job->resume == NULL && job->model != NULL && job->data != NULL)
         TRY(cli_train_choose_strategy(job, launch.workers, &strategy));
     if (runs_here(job, &launch))

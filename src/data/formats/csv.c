@@ -409,10 +409,12 @@ out:
     return st;
 }
 
-static const double *csv_cells(const void *state, enum data_part part, uint32_t index)
+static const double *csv_cells(const void *state, enum data_part part, uint32_t index,
+                               double room[DATA_ROOM])
 {
     const struct csv *s = state;
 
+    (void)room;
     return s->parts[part].cells + (size_t)index * (size_t)(s->table.column_count + 1);
 }
 

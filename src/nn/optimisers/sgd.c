@@ -9,7 +9,7 @@ static void sgd_update(const struct nn_hyper *hyper, const struct nn_update *u)
 {
     const float lr = (float)hyper->lr, momentum = (float)hyper->momentum;
     const float decay = (float)hyper->weight_decay, scale = (float)hyper->gradient_scale;
-    const bool nesterov = hyper->nesterov;
+    const bool nesterov = hyper->nesterov, lazy = hyper->lazy;
     const float *gradient = u->gradient, *weight_in = u->weight_in, *buffer_in = u->slot_in[0];
     float *weight_out = u->weight_out, *buffer_out = u->slot_out[0];
 
@@ -18,9 +18,10 @@ static void sgd_update(const struct nn_hyper *hyper, const struct nn_update *u)
         float weight = weight_in[i];
         float g = gradient[i] * scale + decay * weight;
         float buffer = momentum * buffer_in[i] + g;
+        bool stays = lazy && gradient[i] == 0;
 
-        buffer_out[i] = buffer;
-        weight_out[i] = weight - lr * (nesterov ? g + momentum * buffer : buffer);
+        weight_out[i] = stays ? weight : weight - lr * (nesterov ? g + momentum * buffer : buffer);
+        buffer_out[i] = stays ? buffer_in[i] : buffer;
     }
 }
 

@@ -176,6 +176,19 @@ void ps_tell(struct train_session *s)
     base_free(told);
 }
 
+/* For tests: what a worker that is wrong would push. */
+static void ps_spoil(struct train_session *s)
+{
+    struct ps *p = s->strategy_state;
+    int64_t step = s->team.exchange.step;
+
+    if (train_fault_hits(&s->fault, "rubbish-nan", step))
+        s->team.exchange.mine[TRAIN_HEAD + s->state.floats / 2] = NAN;
+    if (train_fault_hits(&s->fault, "rubbish-block", step))
+        p->outline.block.from++;
+    p->client.spoils = train_fault_hits(&s->fault, "rubbish-size", step);
+}
+
 static base_status ps_work(struct train_session *s)
 {
     base_status st = BASE_OK;
@@ -189,6 +202,8 @@ static base_status ps_work(struct train_session *s)
         TRY(ps_client_answer(&p->client));
         if (p->computing && a->clock == p->clock)
             s->samples += p->outline.block.count;
+        else if (p->computing) /* too late, or refused: it leaves no trace */
+            s->task->undo(s);
         p->computing = false;
         if (a->diverged)
             break;
@@ -198,6 +213,7 @@ static base_status ps_work(struct train_session *s)
             break;
         TRY(ps_compute(s));
         train_fault_at(&s->fault, "combine", s->team.exchange.step);
+        ps_spoil(s);
         p->pushed = true;
         ps_client_push(&p->client, &p->outline);
         train_fault_at(&s->fault, "update", s->team.exchange.step);
@@ -256,6 +272,7 @@ static base_status ps_begin(struct train_session *s, int64_t goal)
         goto out;
     p->serves = true;
     TRY(ps_server_open(&p->server, s, servers, p->number, rules, end, p->left, p->left_count));
+    p->server.told_of = p->told_of;
     ps_progress_begin(&p->server.progress, &p->unfinished, &p->server.told);
     p->unfinished = (struct train_outcome){0};
     TRY(ps_server_start(&p->server));
@@ -299,6 +316,20 @@ static void ps_arrive(struct train_session *s)
     p->dirty = false;
 }
 
+/* Why there is no use in going on, where this worker's own loss does not tell. */
+static const char *ps_why(const struct train_ps_body *answer)
+{
+    switch (answer->refusal) {
+    case PS_NOT_FINITE:
+        return "no worker is left whose gradients are finite";
+    case PS_WRONG_SIZE:
+    case PS_WRONG_BLOCK:
+        return "no worker is left whose gradients can be used";
+    default:
+        return "the loss of another worker has diverged";
+    }
+}
+
 static base_status ps_leg(struct train_session *s, int64_t goal)
 {
     base_status st = BASE_OK;
@@ -313,8 +344,8 @@ static base_status ps_leg(struct train_session *s, int64_t goal)
                                                  p->client.answer.correct, p->client.answer.seen};
         st = train_step_judge(s, &p->step);
         if (st == BASE_OK)
-            st = base_fail(BASE_ERR_DIVERGED, "the loss of another worker has diverged; try a "
-                                              "lower --lr or --clip 1");
+            st = base_fail(BASE_ERR_DIVERGED, "%s; try a lower --lr or --clip 1",
+                           ps_why(&p->client.answer));
         goto out;
     }
     ps_arrive(s);
@@ -333,6 +364,7 @@ static base_status ps_open(struct train_session *s)
     p->number = 0;
     p->clock = 0;
     p->blocks = false;
+    p->told_of = 0;
     if (s->job->sync_bn && (options->rules.consistency != TRAIN_BSP || options->rules.backup > 0))
         return base_fail(BASE_ERR_USAGE, "--sync-bn needs workers that compute at the same time: "
                                          "ps:consistency=bsp without backup");
@@ -373,8 +405,9 @@ static json_t *ps_figures(const struct train_session *s)
         last--;
     for (int i = 0; i < last; i++)
         json_array_append_new(ages, json_integer(p->staleness.pushes[i]));
-    return json_pack("{s:o, s:I}", "staleness", ages, "reissued",
-                     (json_int_t)p->staleness.reissued);
+    return json_pack("{s:o, s:I, s:I}", "staleness", ages, "reissued",
+                     (json_int_t)p->staleness.reissued, "refused",
+                     (json_int_t)p->staleness.refused);
 }
 
 #define AT(field) offsetof(struct ps_options, field)

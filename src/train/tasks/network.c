@@ -18,27 +18,34 @@
 
 /* ---- data and model ---- */
 
-static base_status network_open(struct train_session *s)
+void network_opened(struct train_session *s)
 {
-    base_status st = BASE_OK;
     struct network *n = s->work;
     struct base_str shape = {0};
 
-    TRY(train_samples_open(&n->samples, s->job));
     n->info = n->samples.info;
     memcpy(s->count, n->info->count, sizeof s->count);
     s->own_samples = n->info->count[DATA_TRAIN];
     train_samples_shape(&n->samples, &shape);
     s->shape = base_crc32c(0, shape.text, strlen(shape.text));
+    base_str_fini(&shape);
+}
+
+static base_status network_open(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    struct network *n = s->work;
+
+    TRY(train_samples_open(&n->samples, s->job));
+    network_opened(s);
     s->digest = n->info->digest;
     s->data_names = n->info->names;
     s->data_path = n->info->path;
 out:
-    base_str_fini(&shape);
     return st;
 }
 
-static void network_discard(struct train_session *s)
+void network_discard(struct train_session *s)
 {
     struct network *n = s->work;
 
@@ -142,7 +149,7 @@ static base_status network_find_closed(struct train_session *s)
     return s->closed ? n->closed->count(n->graph, &sums) : BASE_OK;
 }
 
-static base_status network_describe(struct train_session *s, const char *text)
+base_status network_describe(struct train_session *s, const char *text)
 {
     base_status st = BASE_OK;
     struct network *n = s->work;
@@ -191,7 +198,7 @@ static const char *network_text(const struct train_session *s)
     return nn_graph_text(((const struct network *)s->work)->graph);
 }
 
-static base_status network_start(struct train_session *s)
+base_status network_start(struct train_session *s)
 {
     return train_state_start(&s->state, (uint64_t)s->job->seed);
 }
@@ -222,7 +229,7 @@ static struct nn_setup network_describe_net(struct train_session *s)
                              .apart = s->job->record.count > 0};
 }
 
-static base_status network_tune(struct train_session *s, const char *wished)
+base_status network_tune(struct train_session *s, const char *wished)
 {
     const struct network *n = s->work;
     const struct nn_setup setup = network_describe_net(s);
@@ -257,7 +264,7 @@ out:
     return st;
 }
 
-static base_status network_fit(struct train_session *s)
+base_status network_fit(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct network *n = s->work;
@@ -276,8 +283,7 @@ out:
 
 /* ---- a batch ---- */
 
-static int32_t network_order(struct train_session *s, int64_t epoch, uint32_t *ids,
-                             int32_t *classes)
+int32_t network_order(struct train_session *s, int64_t epoch, uint32_t *ids, int32_t *classes)
 {
     const struct network *n = s->work;
     bool numbers = data_is_regression(n->info);
@@ -289,12 +295,12 @@ static int32_t network_order(struct train_session *s, int64_t epoch, uint32_t *i
     return numbers ? 1 : n->info->classes;
 }
 
-static base_status network_take(struct train_session *s, const struct train_block *block)
+base_status network_take(struct train_session *s, const struct train_block *block)
 {
     return train_samples_take(&((struct network *)s->work)->samples, s->job, block);
 }
 
-static base_status network_next(struct train_session *s, struct data_batch *batch_p)
+base_status network_next(struct train_session *s, struct data_batch *batch_p)
 {
     struct network *n = s->work;
     const struct train_position *p = &s->state.position;
@@ -338,7 +344,7 @@ static void network_keep_statistics(struct train_session *s)
     n->before = s->team.exchange.step;
 }
 
-static void network_undo(struct train_session *s)
+void network_undo(struct train_session *s)
 {
     struct network *n = s->work;
 
@@ -410,8 +416,8 @@ static uint32_t network_pieces(const struct train_session *s, const struct data_
     return samples / most + (samples % most != 0);
 }
 
-static base_status network_compute(struct train_session *s, const struct data_batch *b,
-                                   struct train_outcome *outcome)
+base_status network_compute(struct train_session *s, const struct data_batch *b,
+                            struct train_outcome *outcome)
 {
     struct network *n = s->work;
     uint32_t most = (uint32_t)n->piece, pieces = network_pieces(s, b), at = 0;
@@ -451,7 +457,7 @@ static base_status network_solve(struct train_session *s)
 }
 
 /* Every worker's running statistics are of its own samples; from here on they are of all. */
-static base_status network_unite(struct train_session *s)
+base_status network_unite(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct network *n = s->work;
@@ -502,6 +508,7 @@ const struct train_task train_task_network = {
     .name = "network",
     .help = "a network that classifies samples or predicts numbers",
     .size = sizeof(struct network),
+    .uses = TRAIN_USE_STEPS | TRAIN_USE_SAMPLES,
     .open = network_open,
     .close = network_close,
     .describe = network_describe,

@@ -9,22 +9,17 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/registry.h"
 #include "recsys/rotation.h"
 #include "recsys/saved.h"
-#include "recsys/split.h"
+#include "train/rated.h"
 #include "train/session.h"
 
 struct ratings {
-    struct recsys_ratings *set;
-    char *path; /* where the set is, absolute */
-    struct recsys_division parts;
-    struct base_team *team;
+    struct train_rated data;
 
     char *text; /* of the model, with its options */
     void *options;
@@ -34,24 +29,16 @@ struct ratings {
 
 enum { SCORE_ABSOLUTE = TRAIN_SCORE_OWN, SCORES }; /* the loss is the squared error */
 
-static const struct recsys_model *ratings_model(const char *text)
+static bool ratings_takes(const char *text)
 {
-    char *name = base_strndup(text, strcspn(text, ":"));
-    const struct recsys_model *model =
-        base_registry_get(name, recsys_model_registry, recsys_model_count);
+    const struct recsys_model *model = train_rated_model(text);
 
-    base_free(name);
-    return model;
-}
-
-static bool ratings_takes(const char *model)
-{
-    return ratings_model(model) != NULL;
+    return model != NULL && !model->batches;
 }
 
 static struct train_choice ratings_choose(const char *text, bool several)
 {
-    const struct recsys_model *model = text != NULL ? ratings_model(text) : NULL;
+    const struct recsys_model *model = text != NULL ? train_rated_model(text) : NULL;
 
     if (several && model != NULL && model->rotation != NULL)
         return (struct train_choice){"rotate", "workers divide users and their ratings; items "
@@ -64,40 +51,20 @@ static struct train_choice ratings_choose(const char *text, bool several)
 
 static void ratings_close(struct train_session *s)
 {
-    struct ratings *r = s->work;
-
-    recsys_division_fini(&r->parts);
-    recsys_ratings_close(r->set);
-    base_team_free(r->team);
-    free(r->path);
+    train_rated_close(&((struct ratings *)s->work)->data);
 }
 
 static base_status ratings_open(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct ratings *r = s->work;
-    const struct train_job *job = s->job;
-    const struct recsys_options options = {.columns = job->rating_columns,
-                                           .separator = job->separator,
-                                           .threads = s->threads,
-                                           .strict = job->strict};
-    char *path = NULL;
 
-    TRY(recsys_ratings_path(job->data, &path));
-    TRY(recsys_ratings_open(path, &options, &r->set));
-    r->path = realpath(path, NULL);
-    TRY(recsys_divide(r->set, job->split != NULL ? job->split : "0.2", (uint64_t)job->seed,
-                      s->threads, &r->parts));
-    if (r->parts.by_user.count > UINT32_MAX)
-        TRY(base_fail(BASE_ERR_DATA, "%s has %llu ratings; up to %u can be trained on", job->data,
-                      (unsigned long long)r->parts.by_user.count, UINT32_MAX));
-    TRY(base_team_new(s->threads, &r->team));
-    s->count[DATA_TRAIN] = (uint32_t)r->parts.by_user.count;
-    s->count[DATA_TEST] = (uint32_t)r->parts.test.count;
-    s->digest = r->set->digest;
-    s->data_path = r->path;
+    TRY(train_rated_open(&r->data, s->job, s->threads));
+    s->count[DATA_TRAIN] = (uint32_t)r->data.parts.by_user.count;
+    s->count[DATA_TEST] = (uint32_t)r->data.parts.test.count;
+    s->digest = r->data.set->digest;
+    s->data_path = r->data.path;
 out:
-    base_free(path);
     return st;
 }
 
@@ -139,16 +106,9 @@ static base_status ratings_describe(struct train_session *s, const char *text)
 {
     base_status st = BASE_OK;
     struct ratings *r = s->work;
-    struct recsys_setup setup = {.scale = &r->set->scale,
-                                 .by_user = &r->parts.by_user,
-                                 .by_item = &r->parts.by_item,
-                                 .seed = (uint64_t)s->job->seed,
-                                 .team = r->team};
 
     r->text = base_strdup(text != NULL ? text : s->job->model);
-    TRY(recsys_model_find(r->text, &setup.model, &r->options));
-    setup.options = r->options;
-    TRY(recsys_fit_open(&setup, &r->fit));
+    TRY(train_rated_fit(&r->data, s->job, r->text, &r->options, &r->fit));
     TRY(train_memory_check(s));
     TRY(ratings_lay_out(s));
 out:
@@ -200,7 +160,7 @@ static base_status ratings_sizes(const struct train_session *s, int workers, int
 static void ratings_users(const struct ratings *r, struct data_share share, uint32_t *first_p,
                           uint32_t *end_p)
 {
-    const struct recsys_rows *rows = &r->parts.by_user;
+    const struct recsys_rows *rows = &r->data.parts.by_user;
     const int total = share.total > 0 ? (int)share.total : 1;
     const int to = share.total > 0 ? (int)share.to : 1;
 
@@ -415,7 +375,8 @@ static base_status ratings_score(struct train_session *s, enum data_part part,
 {
     base_status st = BASE_OK;
     const struct ratings *r = s->work;
-    const struct recsys_rows *rows = part == DATA_TEST ? &r->parts.test : &r->parts.by_user;
+    const struct recsys_rows *rows =
+        part == DATA_TEST ? &r->data.parts.test : &r->data.parts.by_user;
     struct recsys_score sum = {0};
     uint32_t first, end;
 
@@ -497,7 +458,7 @@ static base_status ratings_write(struct train_session *s, const struct model_car
     const struct ratings *r = s->work;
     const struct recsys_carrier own = ratings_carrier(carrier);
 
-    return recsys_saved_write(ratings_fit(s), r->set, carrier != NULL ? &own : NULL, save);
+    return recsys_saved_write(ratings_fit(s), r->data.set, carrier != NULL ? &own : NULL, save);
 }
 
 static base_status ratings_read(struct train_session *s, const struct model_carrier *carrier,
@@ -522,25 +483,21 @@ static void ratings_about(const struct train_session *s, json_t *settings,
 {
     const struct ratings *r = s->work;
 
-    model_about_task(about_p, "ratings", r->text, recsys_saved_manifest(r->fit, r->text),
-                     &(struct model_source){.name = s->job->data,
-                                            .format = r->set->format,
-                                            .digest = r->set->digest,
-                                            .path = r->path},
-                     settings);
+    train_rated_about(&r->data, s->job, r->fit, r->text, settings, about_p);
 }
 
 static void ratings_announce(const struct train_session *s)
 {
     const struct ratings *r = s->work;
 
-    recsys_warn(r->set);
+    recsys_warn(r->data.set);
     base_info(
         "%s: %llu parameters, %lld sweeps%s%s; %s: %u users, %u items, %u ratings for training, "
         "%u for tests",
         r->text, (unsigned long long)s->state.parameters, (long long)r->fit->sweeps,
         r->fit->reason != NULL ? ", " : "", r->fit->reason != NULL ? r->fit->reason : "",
-        s->job->data, r->set->users, r->set->items, s->count[DATA_TRAIN], s->count[DATA_TEST]);
+        s->job->data, r->data.set->users, r->data.set->items, s->count[DATA_TRAIN],
+        s->count[DATA_TEST]);
     base_info("run %s, %d thread%s", s->run.path, s->threads, base_plural(s->threads));
 }
 
@@ -556,6 +513,7 @@ const struct train_task train_task_ratings = {
     .name = "ratings",
     .help = "rating models",
     .size = sizeof(struct ratings),
+    .uses = TRAIN_USE_RATINGS,
     .takes = ratings_takes,
     .choose = ratings_choose,
     .open = ratings_open,

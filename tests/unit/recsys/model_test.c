@@ -44,6 +44,8 @@ static void divided_sweep(struct recsys_fit *fit, uint32_t parts)
 
 static void train(struct fitted *f, uint32_t parts)
 {
+    if (f->fit->model->batches)
+        fitted_train(f);
     for (int64_t s = 0; s < f->fit->sweeps; s++)
         if (parts == 1)
             assert_int_equal(recsys_sweep(f->fit), BASE_OK);
@@ -303,10 +305,13 @@ static double retrained_rmse(const char *model, const char *example)
 /* A user who is folded in is served about as well as one who was there in training. */
 static void test_fold_against_retraining(void **state)
 {
-    static const char *const models[][2] = {
-        {"bias-stat", ""},         {"bias-gd", ""},
-        {"bias-als", ""},          {"mf", "k=16,sweeps=20,lambda=0.05"},
-        {"bmf", "k=16,sweeps=60"}, {"ials", "k=16"}};
+    static const char *const models[][2] = {{"bias-stat", ""},
+                                            {"bias-gd", ""},
+                                            {"bias-als", ""},
+                                            {"mf", "k=16,sweeps=20,lambda=0.05"},
+                                            {"bmf", "k=16,sweeps=60"},
+                                            {"ials", "k=16"},
+                                            {"ncf", "size=8,layers=16x8"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {

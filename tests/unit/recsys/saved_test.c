@@ -166,8 +166,9 @@ static void round_trip(const char *model, const char *example)
 static void test_round_trips(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < recsys_model_count; i++)
-        for (const char *const *e = recsys_model_registry[i]->examples; *e != NULL; e++)
+    for (size_t i = 0; i < recsys_model_count; i++) /* src/train writes those of batches */
+        for (const char *const *e = recsys_model_registry[i]->examples;
+             *e != NULL && !recsys_model_registry[i]->batches; e++)
             round_trip(recsys_model_registry[i]->name, *e);
 }
 

@@ -6,6 +6,12 @@
 
 #include <string.h>
 
+const char *const ps_refusal_texts[PS_REFUSALS] = {
+    [PS_NOT_FINITE] = "gradients that are not finite",
+    [PS_WRONG_SIZE] = "gradients of another size",
+    [PS_WRONG_BLOCK] = "gradients of a block that it was not given",
+};
+
 /* ---- encode ---- */
 
 static uint8_t *put_real(uint8_t *at, double value)
@@ -42,6 +48,7 @@ void ps_body_encode(const struct train_ps_body *b, uint8_t bytes[PS_BODY_BYTES])
     uint8_t *at = base_put_le32(bytes, (uint32_t)b->rank);
 
     at = put_flags(at, flags, COUNT(flags));
+    at = base_put_le32(at, (uint32_t)b->refusal);
     at = put_counts(at, counts, COUNT(counts));
     at = base_put_le64(at, b->number);
     put_real(at, b->loss_sum);
@@ -75,16 +82,16 @@ size_t ps_entry_encode(const struct train_log_entry *e, uint8_t bytes[PS_ENTRY_M
 
 /* ---- decode ---- */
 
-/* A rank, or a number of ranks: at most `most`. */
-static base_status get_rank(struct base_cursor *c, uint32_t most, int *rank_p)
+/* A rank, a number of ranks, a kind: at most `most`. */
+static base_status get_number(struct base_cursor *c, uint32_t most, int *number_p)
 {
     base_status st = BASE_OK;
-    uint32_t rank;
+    uint32_t number;
 
-    TRY(base_cursor_le32(c, &rank));
-    if (rank > most)
-        TRY(base_fail(BASE_ERR_DATA, "a call with a rank of %u", rank));
-    *rank_p = (int)rank;
+    TRY(base_cursor_le32(c, &number));
+    if (number > most)
+        TRY(base_fail(BASE_ERR_DATA, "a call with %u where %u is the most", number, most));
+    *number_p = (int)number;
 out:
     return st;
 }
@@ -143,10 +150,13 @@ base_status ps_body_decode(const void *bytes, size_t count, struct train_ps_body
     bool *const flags[] = {&b.over, &b.shared, &b.stop, &b.renew, &b.news, &b.diverged};
     int64_t *const counts[] = {&b.clock,       &b.block.from, &b.block.count, &b.whole.from,
                                &b.whole.count, &b.step,       &b.correct,     &b.seen};
+    int refusal;
 
     *body_p = b;
-    TRY(get_rank(&c, COMM_MAX_WORKERS - 1, &b.rank));
+    TRY(get_number(&c, COMM_MAX_WORKERS - 1, &b.rank));
     TRY(get_flags(&c, flags, COUNT(flags)));
+    TRY(get_number(&c, PS_REFUSALS - 1, &refusal));
+    b.refusal = (enum ps_refusal)refusal;
     TRY(get_counts(&c, counts, COUNT(counts)));
     TRY(base_cursor_le64(&c, &b.number));
     TRY(get_real(&c, &b.loss_sum));
@@ -164,7 +174,7 @@ static base_status read_outline(struct base_cursor *c, struct train_outline *out
     int64_t *const counts[] = {&o.clock, &o.block.from, &o.block.count, &o.correct, &o.seen};
 
     *outline_p = o;
-    TRY(get_rank(c, COMM_MAX_WORKERS - 1, &o.rank));
+    TRY(get_number(c, COMM_MAX_WORKERS - 1, &o.rank));
     TRY(get_flags(c, flags, COUNT(flags)));
     TRY(get_counts(c, counts, COUNT(counts)));
     TRY(base_cursor_le64(c, &o.read));
@@ -193,7 +203,7 @@ base_status ps_entry_read(struct base_cursor *c, struct train_log_entry *e)
     TRY(base_cursor_le64(c, &e->number));
     TRY(get_real(c, &e->lr));
     TRY(base_cursor_le64(c, &e->update));
-    TRY(get_rank(c, COMM_MAX_WORKERS, &e->count));
+    TRY(get_number(c, COMM_MAX_WORKERS, &e->count));
     for (int i = 0; i < e->count; i++)
         TRY(read_outline(c, &e->of[i]));
 out:

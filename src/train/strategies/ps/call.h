@@ -44,10 +44,21 @@ struct train_log_entry {
     struct train_outline of[COMM_MAX_WORKERS];
 };
 
+/* Why a push does not count. */
+enum ps_refusal {
+    PS_ACCEPTED,
+    PS_NOT_FINITE,
+    PS_WRONG_SIZE,
+    PS_WRONG_BLOCK, /* that was not granted */
+    PS_REFUSALS
+};
+extern const char *const ps_refusal_texts[PS_REFUSALS]; /* what was pushed, then */
+
 struct train_ps_body { /* ask, got, have, pull, bye, answer; the head of weights */
     int rank;
     bool over; /* the leg is */
     bool shared, stop, renew, news, diverged;
+    enum ps_refusal refusal; /* of the push that a server has got; diverged: of the last one */
     int64_t clock; /* of the worker's pushes: those before it are in the log, or never will be */
     struct train_span block, whole; /* over: block.from is the cursor */
     uint64_t number;                /* of an entry: what to read at least, what was read */
@@ -57,7 +68,7 @@ struct train_ps_body { /* ask, got, have, pull, bye, answer; the head of weights
 };
 
 enum {
-    PS_BODY_BYTES = 88,
+    PS_BODY_BYTES = 92,
     PS_OUTLINE_BYTES = 64,
     PS_ENTRY_HEAD_BYTES = 28,
     PS_ENTRY_MAX_BYTES = PS_ENTRY_HEAD_BYTES + COMM_MAX_WORKERS * PS_OUTLINE_BYTES

@@ -149,7 +149,8 @@ static void push_to(struct ps_client *c, int server, const float *gradients)
         const struct train_slice *slice = &c->slices[server][i];
 
         if (slice->count > 0)
-            send(c, server, TRAIN_PS_FLOATS, gradients + slice->from, slice->count * sizeof(float));
+            send(c, server, TRAIN_PS_FLOATS, gradients + slice->from,
+                 slice->count * sizeof(float) / (c->spoils ? 2 : 1));
     }
     if (c->server != NULL)
         base_mutex_unlock(&c->server->lock);

@@ -19,6 +19,7 @@ struct ps_client {
     struct train_slice slices[COMM_MAX_WORKERS][2]; /* that each server keeps, without memory */
     struct train_ps_body answer;                    /* the newest */
     uint64_t read;                                  /* the entry up to which weights were read */
+    bool spoils;                                    /* tests: values of a push lack their half */
 
     struct comm_task tasks[PS_CLIENT_TASKS]; /* messages under way, and their memory */
     int task_count;

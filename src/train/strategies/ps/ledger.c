@@ -93,6 +93,13 @@ void ps_ledger_done(struct ps_ledger *l, struct train_span block)
     merge(l);
 }
 
+bool ps_ledger_is_done(const struct ps_ledger *l, int64_t sample)
+{
+    int64_t next = l->end;
+
+    return sample < l->low || skip(l->done, l->done_count, sample, &next) > sample;
+}
+
 int64_t ps_ledger_top(const struct ps_ledger *l)
 {
     int64_t top = l->low;

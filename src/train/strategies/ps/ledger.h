@@ -35,6 +35,7 @@ bool ps_ledger_issue(struct ps_ledger *ledger, int64_t most, struct train_span *
 void ps_ledger_done(struct ps_ledger *ledger, struct train_span block);
 /* A block that was issued is not done: it may be issued again. */
 void ps_ledger_return(struct ps_ledger *ledger, struct train_span block);
+bool ps_ledger_is_done(const struct ps_ledger *ledger, int64_t sample);
 /* The end of the highest sample that is done or issued. */
 int64_t ps_ledger_top(const struct ps_ledger *ledger);
 /* Are all samples before `end` done? */

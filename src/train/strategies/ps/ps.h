@@ -22,6 +22,7 @@ struct ps {
     int64_t clock;                /* of this worker's pushes in this view */
     uint64_t number;              /* of the view's newest entry, at a meeting */
     bool blocks;                  /* the task serves blocks now */
+    uint64_t told_of;             /* ranks of the view of whose rubbish a person was told: bits */
 
     /* A leg under way, or one that ended half-way: its view and this worker's place in it. */
     bool dirty;

@@ -48,8 +48,10 @@ static void ps_resolve(struct train_session *s, const struct train_progress *pro
 
 void ps_close_server(struct ps *p)
 {
-    if (p->serves)
+    if (p->serves) {
+        p->told_of = p->server.told_of;
         ps_server_close(&p->server);
+    }
     p->serves = false;
 }
 

@@ -12,13 +12,15 @@ void ps_sequencer_init(struct ps_sequencer *q, int64_t batch, int64_t first, int
 {
     q->batch = batch;
     q->first = first;
-    q->ending = q->begun = q->shares = false;
+    q->ending = q->begun = q->shares = q->hopeless = false;
+    q->refusal_count = 0;
     ps_ledger_init(&q->ledger, first, end);
     for (int i = 0; i < done_count; i++)
         ps_ledger_done(&q->ledger, done[i]);
     for (int i = 0; i < q->workers; i++) {
         q->of[i].work = TRAIN_ABSENT;
         q->of[i].clock = 0;
+        q->of[i].refused = false;
         q->of[i].round = q->round;
     }
 }
@@ -53,6 +55,7 @@ static bool is_late(const struct ps_sequencer *q, int worker)
 void ps_sequencer_push(struct ps_sequencer *q, int worker)
 {
     q->of[worker].work = is_late(q, worker) ? TRAIN_ASKS : TRAIN_PUSHED;
+    q->of[worker].refused = false;
 }
 
 void ps_sequencer_end(struct ps_sequencer *q)
@@ -65,6 +68,56 @@ void ps_sequencer_end(struct ps_sequencer *q)
     steps = (top - q->first + q->batch - 1) / q->batch;
     if (q->first + steps * q->batch < q->ledger.end)
         q->ledger.end = q->first + steps * q->batch;
+}
+
+/* ---- refusals ---- */
+
+/* Workers from which the block that begins with this sample was refused: bits. */
+static uint64_t refused_from(const struct ps_sequencer *q, int64_t sample)
+{
+    for (int i = 0; i < q->refusal_count; i++)
+        if (q->refusals[i].from == sample)
+            return q->refusals[i].workers;
+    return 0;
+}
+
+static void note_refusal(struct ps_sequencer *q, int worker)
+{
+    int64_t from = q->of[worker].block.from;
+    uint64_t workers = refused_from(q, from) | UINT64_C(1) << worker;
+    int kept = 0;
+
+    for (int i = 0; i < q->refusal_count; i++)
+        if (q->refusals[i].from != from && !ps_ledger_is_done(&q->ledger, q->refusals[i].from))
+            q->refusals[kept++] = q->refusals[i];
+    q->refusal_count = kept;
+    if (kept == COMM_MAX_WORKERS) {
+        q->hopeless = true;
+        return;
+    }
+    q->refusals[kept].from = from;
+    q->refusals[kept].workers = workers;
+    q->refusal_count++;
+    if (__builtin_popcountll(workers) == q->workers)
+        q->hopeless = true;
+}
+
+void ps_sequencer_refuse(struct ps_sequencer *q, int worker)
+{
+    bool late = is_late(q, worker);
+    int refused = 0;
+
+    if (!late)
+        ps_ledger_return(&q->ledger, q->of[worker].block);
+    q->of[worker].work = late || q->rules.consistency != TRAIN_BSP ? TRAIN_ASKS : TRAIN_REFUSED;
+    q->of[worker].clock++; /* of ssp: the others need not wait for what it failed to do */
+    q->of[worker].refused = true;
+    if (q->of[worker].block.count > 0)
+        note_refusal(q, worker);
+    for (int i = 0; i < q->workers; i++)
+        refused += q->of[i].refused;
+    if (refused == q->workers)
+        q->hopeless = true;
 }
 
 /* ---- entries ---- */
@@ -86,23 +139,32 @@ static int count(const struct ps_sequencer *q, enum train_work work, bool of_rou
     return n;
 }
 
-/* Can a worker that asks get a block? */
-static bool has_block(const struct ps_sequencer *q)
+/* Could this worker get a block, if it asks? */
+static bool has_block(const struct ps_sequencer *q, int worker)
 {
     struct ps_ledger after = q->ledger;
     struct train_span block;
 
-    return ps_ledger_issue(&after, 1, &block);
+    return ps_ledger_issue(&after, 1, &block) && (refused_from(q, block.from) >> worker & 1) == 0;
+}
+
+/* Will a worker that has nothing to do get a block of this round? */
+static bool has_more(const struct ps_sequencer *q)
+{
+    for (int i = 0; i < q->workers; i++)
+        if ((q->of[i].work == TRAIN_ASKS || q->of[i].work == TRAIN_ABSENT) && has_block(q, i))
+            return true;
+    return false;
 }
 
 /* Enough of the round's pushes are there; or all that can be, at the end of the samples. */
 static bool round_is_full(const struct ps_sequencer *q)
 {
-    int pushed = count(q, TRAIN_PUSHED, true);
+    int pushed = count(q, TRAIN_PUSHED, true), refused = count(q, TRAIN_REFUSED, true);
 
-    if (pushed >= q->workers - (int)q->rules.backup)
+    if (pushed > 0 && pushed + refused >= q->workers - (int)q->rules.backup)
         return true;
-    return !q->shares && pushed > 0 && count(q, TRAIN_WORKS, true) == 0 && !has_block(q);
+    return !q->shares && pushed > 0 && count(q, TRAIN_WORKS, true) == 0 && !has_more(q);
 }
 
 /* What the slowest are still computing goes back at once, for the workers of the next round: would
@@ -121,6 +183,8 @@ static int make_round(struct ps_sequencer *q, int workers[COMM_MAX_WORKERS])
             workers[n++] = i;
         } else if (q->of[i].work == TRAIN_WORKS && !is_late(q, i)) {
             ps_ledger_return(&q->ledger, q->of[i].block);
+        } else if (q->of[i].work == TRAIN_REFUSED) {
+            q->of[i].work = TRAIN_ASKS;
         }
     q->round++;
     q->begun = false;
@@ -193,6 +257,8 @@ static bool issue(struct ps_sequencer *q, int worker)
 
     if (ps_ledger_complete(&q->ledger))
         return false;
+    if (q->refusal_count > 0 && !has_block(q, worker))
+        return false; /* or what there is must go to another one */
     if (!q->begun && q->rules.consistency == TRAIN_BSP)
         begin_round(q);
     q->of[worker].shared = q->begun && q->shares;

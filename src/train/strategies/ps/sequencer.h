@@ -11,7 +11,9 @@
  *         (Ho et al. 2013): at clock c it reads all updates of every worker up to c - staleness - 1
  *
  * A worker's life: it asks, is granted a block (or told that the leg is over), pushes, and its push
- * becomes part of an entry, upon which it asks again.
+ * becomes part of an entry, upon which it asks again. A push may be refused as rubbish: its block
+ * then goes to a worker from which that block was not refused before. There is no hope left when
+ * all workers were refused the same block, or the newest push of every worker was refused.
  */
 #ifndef TRAIN_STRATEGIES_PS_SEQUENCER_H
 #define TRAIN_STRATEGIES_PS_SEQUENCER_H
@@ -21,7 +23,14 @@
 enum train_consistency { TRAIN_BSP, TRAIN_SSP, TRAIN_ASP };
 extern const char *const train_consistency_names[]; /* NULL-ended */
 
-enum train_work { TRAIN_ABSENT, TRAIN_ASKS, TRAIN_WORKS, TRAIN_PUSHED, TRAIN_LEFT };
+enum train_work {
+    TRAIN_ABSENT,
+    TRAIN_ASKS,
+    TRAIN_WORKS,
+    TRAIN_PUSHED,
+    TRAIN_REFUSED, /* its push was; the round of bsp goes on without it */
+    TRAIN_LEFT
+};
 
 struct train_rules {
     enum train_consistency consistency;
@@ -47,8 +56,15 @@ struct ps_sequencer {
         uint64_t entry; /* the one with its newest push */
         int64_t round;
         struct train_span block;
-        bool shared; /* the block is its share of `whole`, and may have no samples */
+        bool shared;  /* the block is its share of `whole`, and may have no samples */
+        bool refused; /* its newest push was */
     } of[COMM_MAX_WORKERS];
+    struct {
+        int64_t from;     /* first sample of a block that was refused and is not done … */
+        uint64_t workers; /* … from these: bits */
+    } refusals[COMM_MAX_WORKERS];
+    int refusal_count;
+    bool hopeless;
 };
 
 /* Fill in rules and workers before. `done`: spans above `first` that are in the weights
@@ -59,6 +75,8 @@ void ps_sequencer_init(struct ps_sequencer *sequencer, int64_t batch, int64_t fi
 void ps_sequencer_ask(struct ps_sequencer *sequencer, int worker);
 /* Its block is computed, and its push is everywhere it has to be. */
 void ps_sequencer_push(struct ps_sequencer *sequencer, int worker);
+/* Its push is rubbish. Under bsp a round goes on without it. */
+void ps_sequencer_refuse(struct ps_sequencer *sequencer, int worker);
 /* No step is begun any more: what is issued is finished, up to the end of a step. */
 void ps_sequencer_end(struct ps_sequencer *sequencer);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/strategies/ps/server.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -73,7 +74,8 @@ static void update(struct ps_server *v, const struct train_log_entry *e)
                                    .beta2 = job->beta2,
                                    .epsilon = job->epsilon,
                                    .gradient_scale = 1,
-                                   .step = e->update};
+                                   .step = e->update,
+                                   .lazy = s->lazy};
 
     for (int i = 0; i < v->slice_count; i++) {
         const struct train_slice *slice = &v->slices[i];
@@ -175,12 +177,37 @@ int ps_server_known(const struct ps_server *v, struct train_log_entry **entries_
 
 /* ---- every server ---- */
 
+/* Server 0 knows which block the worker was given. */
+void ps_server_begin_push(struct ps_server *v, int rank, const struct train_outline *o)
+{
+    const struct train_span *given = &v->sequencer.of[rank].block;
+
+    v->outlines[rank] = *o;
+    v->refusals[rank] = isfinite(o->loss_sum) ? PS_ACCEPTED : PS_NOT_FINITE;
+    if (o->rank != rank || o->correct > o->seen ||
+        (v->rank == 0 && (o->block.from != given->from || o->block.count != given->count)))
+        v->refusals[rank] = PS_WRONG_BLOCK;
+}
+
+void ps_server_check_slice(struct ps_server *v, int rank, int slice, size_t bytes)
+{
+    size_t count = v->slices[slice].count;
+    const float *values = v->pushes[rank];
+
+    for (int i = 0; i < slice; i++)
+        values += v->slices[i].count;
+    if (bytes != count * sizeof *values)
+        v->refusals[rank] = PS_WRONG_SIZE;
+    else if (!isfinite(nn_simd()->square_sum(count, values)))
+        v->refusals[rank] = PS_NOT_FINITE;
+}
+
 void ps_server_take_push(struct ps_server *v, int rank)
 {
-    const struct train_ps_body got = {.rank = rank, .clock = v->outlines[rank].clock};
+    const struct train_ps_body got = {.rank = rank, .refusal = v->refusals[rank]};
 
     if (v->rank == 0)
-        ps_server_take_got(v, rank, 0);
+        ps_server_take_got(v, rank, 0, v->refusals[rank]);
     else
         ps_server_send(v, 0, TRAIN_PS_GOT, &got);
 }
@@ -222,9 +249,10 @@ void ps_server_push(struct ps_server *v, const struct train_outline *outline,
     float *to = v->pushes[v->rank];
 
     base_mutex_lock(&v->lock);
-    v->outlines[v->rank] = *outline;
+    ps_server_begin_push(v, v->rank, outline);
     for (int i = 0; i < v->slice_count; i++) {
         memcpy(to, gradients + v->slices[i].from, v->slices[i].count * sizeof *to);
+        ps_server_check_slice(v, v->rank, i, v->slices[i].count * sizeof *to);
         to += v->slices[i].count;
     }
     ps_server_take_push(v, v->rank);
@@ -263,6 +291,7 @@ int ps_server_take_told(struct ps_server *v, struct train_finished **told_p,
     for (int i = 0; i < TRAIN_STALENESS; i++)
         staleness->pushes[i] += v->staleness.pushes[i];
     staleness->reissued += v->staleness.reissued;
+    staleness->refused += v->staleness.refused;
     v->staleness = (struct train_staleness){0};
     base_mutex_unlock(&v->lock);
     return count;

@@ -40,6 +40,7 @@ enum { TRAIN_STALENESS = 64 };
 struct train_staleness {
     int64_t pushes[TRAIN_STALENESS]; /* by that number; the last: or more */
     int64_t reissued;                /* pushes that came too late, and whose samples went back */
+    int64_t refused;                 /* pushes that were rubbish; the same */
 };
 
 struct ps_server {
@@ -51,7 +52,8 @@ struct ps_server {
     struct train_slice slices[2]; /* its own first */
     int slice_count;
     float *pushes[COMM_MAX_WORKERS]; /* the newest of each worker, slice after slice … */
-    struct train_outline outlines[COMM_MAX_WORKERS]; /* … and what it is */
+    struct train_outline outlines[COMM_MAX_WORKERS]; /* … and what it is … */
+    enum ps_refusal refusals[COMM_MAX_WORKERS];      /* … or why it is none */
     struct train_log_entry *log;                     /* known and not applied, first to last */
     int log_count;
     /* The newest that were applied, as many as there are workers, by number modulo that. Another
@@ -65,7 +67,10 @@ struct ps_server {
 
     /* Server 0. */
     struct ps_sequencer sequencer;
-    int got[COMM_MAX_WORKERS]; /* servers that have the worker's push */
+    int got[COMM_MAX_WORKERS];                 /* servers that have the worker's push … */
+    enum ps_refusal refused[COMM_MAX_WORKERS]; /* … and why one of them refuses it */
+    enum ps_refusal last_refusal;
+    uint64_t told_of; /* workers of whose rubbish a person was told: bits */
     struct train_staleness staleness;
     bool stop, renew, news;
     bool over;                                      /* a worker was told that the leg is */

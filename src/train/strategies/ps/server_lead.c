@@ -3,6 +3,7 @@
  * Server 0: what it makes of pushes and of what other servers have. It makes the entries of the log
  * and tells workers how to go on.
  */
+#include "base/log.h"
 #include "train/step.h"
 #include "train/strategies/ps/server_private.h"
 
@@ -18,6 +19,7 @@ static void answer(struct ps_server *v, int rank, bool over)
                                  .renew = v->renew,
                                  .news = v->news,
                                  .diverged = v->diverged,
+                                 .refusal = v->diverged ? v->last_refusal : PS_ACCEPTED,
                                  .block = q->of[rank].block,
                                  .whole = q->whole,
                                  .number = q->number,
@@ -84,7 +86,8 @@ static void give_up(struct ps_server *v)
 
     v->diverged = true;
     for (int i = 0; i < v->size; i++)
-        if (q->of[i].work == TRAIN_ASKS || q->of[i].work == TRAIN_PUSHED) {
+        if (q->of[i].work == TRAIN_ASKS || q->of[i].work == TRAIN_PUSHED ||
+            q->of[i].work == TRAIN_REFUSED) {
             q->of[i].work = TRAIN_LEFT;
             answer(v, i, true);
         }
@@ -125,7 +128,26 @@ void ps_server_take_ask(struct ps_server *v, int rank)
     go_on(v);
 }
 
-void ps_server_take_got(struct ps_server *v, int rank, int got_by)
+/* The push of a worker is rubbish: another one gets its block. */
+static void refuse(struct ps_server *v, int rank)
+{
+    const struct train_outline *o = &v->outlines[rank];
+    uint64_t bit = UINT64_C(1) << rank;
+
+    v->staleness.refused++;
+    v->entered[rank] = (struct train_outcome){o->loss_sum, o->correct, o->seen};
+    v->last_refusal = v->refused[rank];
+    ps_sequencer_refuse(&v->sequencer, rank);
+    /* With --sync-bn a worker cannot compute without the others. */
+    v->diverged = v->sequencer.hopeless || v->session->job->sync_bn;
+    if (!v->diverged && (v->told_of & bit) == 0)
+        base_warn("worker %u pushed %s: they do not count, and its block is given out again",
+                  v->session->team.worker != NULL ? v->session->team.view.members[rank].id : 0,
+                  ps_refusal_texts[v->refused[rank]]);
+    v->told_of |= bit;
+}
+
+void ps_server_take_got(struct ps_server *v, int rank, int got_by, enum ps_refusal refusal)
 {
     const struct train_outline *o = &v->outlines[rank];
 
@@ -136,6 +158,8 @@ void ps_server_take_got(struct ps_server *v, int rank, int got_by)
         }
         return;
     }
+    if (refusal != PS_ACCEPTED)
+        v->refused[rank] = refusal;
     if (++v->got[rank] < v->servers)
         return;
     v->got[rank] = 0;
@@ -144,9 +168,14 @@ void ps_server_take_got(struct ps_server *v, int rank, int got_by)
         v->renew |= o->renew;
         v->news |= o->news;
     }
-    ps_sequencer_push(&v->sequencer, rank);
-    if (v->sequencer.of[rank].work == TRAIN_ASKS)
-        v->staleness.reissued++;
+    if (v->refused[rank] != PS_ACCEPTED) {
+        refuse(v, rank);
+    } else {
+        ps_sequencer_push(&v->sequencer, rank);
+        if (v->sequencer.of[rank].work == TRAIN_ASKS)
+            v->staleness.reissued++;
+    }
+    v->refused[rank] = PS_ACCEPTED;
     if (v->stop || v->renew || v->news)
         ps_sequencer_end(&v->sequencer);
     go_on(v);

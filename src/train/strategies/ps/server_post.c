@@ -108,18 +108,8 @@ static void expect(struct ps_server *v, int rank)
     }
     for (int i = 0; i < in->slice; i++)
         to += v->slices[i].count;
-    comm_engine_receive(v->engine, rank, COMM_CALLS, TRAIN_PS_FLOATS, to,
-                        v->slices[in->slice].count * sizeof *to, &in->task);
-}
-
-/* Could worker `rank` have pushed this? Server 0 knows which block it was given. */
-static bool is_push(const struct ps_server *v, int rank, const struct train_outline *o)
-{
-    const struct train_span *given = &v->sequencer.of[rank].block;
-
-    return o->rank == rank && o->correct <= o->seen &&
-           (v->rank != 0 || (v->sequencer.of[rank].work == TRAIN_WORKS &&
-                             o->block.from == given->from && o->block.count == given->count));
+    comm_engine_receive_any(v->engine, rank, COMM_CALLS, to,
+                            v->slices[in->slice].count * sizeof *to, &in->task);
 }
 
 bool ps_server_is_entry(const struct ps_server *v, const struct train_log_entry *e)
@@ -145,7 +135,7 @@ static base_status take_body(struct ps_server *v, int rank, enum train_ps_call c
              v->sequencer.of[rank].work == TRAIN_ABSENT)
         ps_server_take_ask(v, rank);
     else if (call == TRAIN_PS_GOT && body->rank < v->size && leads && rank < v->servers)
-        ps_server_take_got(v, body->rank, rank);
+        ps_server_take_got(v, body->rank, rank, body->refusal);
     else if (call == TRAIN_PS_HAVE && leads && rank < v->servers &&
              body->number <= v->sequencer.number)
         ps_server_take_have(v, body->number);
@@ -160,9 +150,9 @@ static base_status take_push(struct ps_server *v, int rank, const void *bytes, s
     struct train_outline outline;
 
     TRY(ps_outline_decode(bytes, count, &outline));
-    if (!is_push(v, rank, &outline))
-        TRY(base_fail(BASE_ERR_DATA, "a push that is none"));
-    v->outlines[rank] = outline;
+    if (v->rank == 0 && v->sequencer.of[rank].work != TRAIN_WORKS)
+        TRY(base_fail(BASE_ERR_DATA, "a push of a worker that has no block"));
+    ps_server_begin_push(v, rank, &outline);
     v->inboxes[rank].slice = 0;
 out:
     return st;
@@ -189,8 +179,10 @@ static base_status take(struct ps_server *v, int rank)
     const struct comm_request *r = &in->task.request;
     struct train_ps_body body;
 
-    if (in->slice >= 0)
-        in->slice++;
+    if (in->slice >= 0 && r->tag != TRAIN_PS_FLOATS)
+        TRY(base_fail(BASE_ERR_DATA, "a call in the middle of a push"));
+    else if (in->slice >= 0)
+        ps_server_check_slice(v, rank, in->slice++, r->count);
     else if (r->count > sizeof in->bytes)
         TRY(base_fail(BASE_ERR_DATA, "a call of %zu bytes", r->count));
     else if (r->tag == TRAIN_PS_PUSH)

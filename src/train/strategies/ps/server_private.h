@@ -15,7 +15,11 @@ size_t ps_server_floats(const struct ps_server *server); /* of a push */
 /* The learning rate of the step under way. A block is a part of a batch: it makes an update by its
  * own mean gradient, with that part of the rate. */
 double ps_server_rate(const struct ps_server *server, int64_t samples, bool shared);
-/* A worker's push is here whole: its outline and its floats. */
+/* A push begins: what it says of itself. */
+void ps_server_begin_push(struct ps_server *server, int rank, const struct train_outline *outline);
+/* Values of a slice of it are in their place, or not as many as they should be. */
+void ps_server_check_slice(struct ps_server *server, int rank, int slice, size_t bytes);
+/* It is here whole: its outline and its floats. */
 void ps_server_take_push(struct ps_server *server, int rank);
 void ps_server_take_entry(struct ps_server *server, const struct train_log_entry *entry);
 void ps_server_take_pull(struct ps_server *server, int rank, uint64_t number);
@@ -23,8 +27,8 @@ void ps_server_take_pull(struct ps_server *server, int rank, uint64_t number);
 /* ---- server_lead.c ---- */
 
 void ps_server_take_ask(struct ps_server *server, int rank);
-/* `got_by` has the push of worker `rank`. */
-void ps_server_take_got(struct ps_server *server, int rank, int got_by);
+/* Server `got_by` has the push of worker `rank`, and may refuse it. */
+void ps_server_take_got(struct ps_server *server, int rank, int got_by, enum ps_refusal refusal);
 void ps_server_take_have(struct ps_server *server, uint64_t number);
 
 /* ---- server_post.c ---- */

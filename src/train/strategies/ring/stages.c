@@ -342,7 +342,9 @@ static base_status ring_make(struct ring_run *run, struct ring_move move)
     const struct ring_track *track = &run->stages->rule.at[move.track];
 
     train_trace_enter_piece(&run->session->trace,
-                            move.way == RING_FORWARD ? TRAIN_DOING_FORWARD : TRAIN_DOING_BACKWARD,
+                            move.verb == RING_LEARN    ? TRAIN_DOING_WEIGHTS
+                            : move.way == RING_FORWARD ? TRAIN_DOING_FORWARD
+                                                       : TRAIN_DOING_BACKWARD,
                             run->stages->mail.stages[move.track], move.piece);
     nn_net_piece(run->stages->at[move.track].net, move.piece % track->limit);
     if (move.verb == RING_LEARN)

@@ -49,6 +49,25 @@ struct data_share network_share(const struct train_session *session);
 /* The network computes with the weights as they are now, wherever they are. */
 void network_find_weights(struct train_session *session);
 
+/* The samples are open: what the session says of them follows. */
+void network_opened(struct train_session *session);
+
+/* As in struct train_task, for tasks whose model is a network, too; their work begins with a struct
+ * network. `text` is that of the network; NULL: the job's model names it. */
+base_status network_describe(struct train_session *session, const char *text);
+void network_discard(struct train_session *session);
+base_status network_start(struct train_session *session);
+base_status network_tune(struct train_session *session, const char *wished);
+base_status network_fit(struct train_session *session);
+int32_t network_order(struct train_session *session, int64_t epoch, uint32_t *ids,
+                      int32_t *classes);
+base_status network_take(struct train_session *session, const struct train_block *block);
+base_status network_next(struct train_session *session, struct data_batch *batch_p);
+base_status network_compute(struct train_session *session, const struct data_batch *batch,
+                            struct train_outcome *outcome);
+void network_undo(struct train_session *session);
+base_status network_unite(struct train_session *session);
+
 /* ---- sizes.c ---- */
 
 base_status network_sizes(const struct train_session *session, int workers, int64_t batch,

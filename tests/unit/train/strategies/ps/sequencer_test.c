@@ -200,6 +200,77 @@ static void test_backup_goes_on(void **state)
     }
 }
 
+/* Worker 4 pushes nothing but rubbish, others now and then: it costs time and no sample. */
+static void test_rubbish(void **state)
+{
+    static const struct train_rules rules[] = {
+        {TRAIN_BSP, 0, 0}, {TRAIN_BSP, 0, 1}, {TRAIN_SSP, 1, 0}, {TRAIN_ASP, 0, 0}};
+
+    (void)state;
+    for (size_t k = 0; k < sizeof rules / sizeof *rules; k++) {
+        struct world w;
+        int64_t turns = 0, refused = 0;
+
+        begin(&w, rules[k].consistency, rules[k].staleness, rules[k].backup, (uint32_t)k);
+        grant(&w);
+        while (!all_left(&w)) {
+            for (int i = 0; i < WORKERS; i++) {
+                if (w.busy[i] == 0 || --w.busy[i] > 0)
+                    continue;
+                if (i == 4 || draw(&w, 40) == 0) {
+                    struct train_span block = w.q.of[i].block;
+
+                    ps_sequencer_refuse(&w.q, i);
+                    refused++;
+                    grant(&w); /* it does not get the same one again */
+                    assert_true(block.count == 0 || w.busy[i] == 0 ||
+                                w.q.of[i].block.from != block.from);
+                } else {
+                    ps_sequencer_push(&w.q, i);
+                }
+            }
+            log_entries(&w);
+            grant(&w);
+            assert_false(w.q.hopeless);
+            assert_true(++turns < 100000);
+        }
+        check_times(&w, SAMPLES);
+        assert_true(refused > 100);
+    }
+}
+
+/* All push rubbish; or one block makes rubbish of any worker. */
+static void test_hopeless(void **state)
+{
+    (void)state;
+    for (int consistency = TRAIN_BSP; consistency <= TRAIN_ASP; consistency++)
+        for (int poisoned = 0; poisoned < 2; poisoned++) {
+            struct world w;
+            int64_t turns = 0, refused = 0;
+
+            begin(&w, (enum train_consistency)consistency, 2, 0, 7);
+            grant(&w);
+            while (!w.q.hopeless) {
+                for (int i = 0; i < WORKERS; i++) {
+                    struct train_span block = w.q.of[i].block;
+
+                    if (w.busy[i] == 0 || --w.busy[i] > 0)
+                        continue;
+                    if (poisoned && (block.from > 50 || block.from + block.count <= 50)) {
+                        ps_sequencer_push(&w.q, i);
+                    } else {
+                        ps_sequencer_refuse(&w.q, i);
+                        refused++;
+                    }
+                }
+                log_entries(&w);
+                grant(&w);
+                assert_true(++turns < 1000);
+            }
+            assert_true(refused <= WORKERS * WORKERS);
+        }
+}
+
 /* Legs of different rules, each of which ends where the one before was stopped. */
 static void test_changes_of_consistency(void **state)
 {
@@ -293,6 +364,8 @@ int main(void)
         cmocka_unit_test(test_asp_and_bsp),
         cmocka_unit_test(test_backup),
         cmocka_unit_test(test_backup_goes_on),
+        cmocka_unit_test(test_rubbish),
+        cmocka_unit_test(test_hopeless),
         cmocka_unit_test(test_changes_of_consistency),
         cmocka_unit_test(test_end),
         cmocka_unit_test(test_holes),

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# The neural recommender: trains by batches with every strategy of networks, is tested, saved and resumed;
+# answers from its files as it was tested; folds new users in; mistakes cost one sentence.
+source "$(dirname "$0")/../support/dist.bash"
+
+expect 0 "$paceline" data make ratings --users 200 --items 100 --ratings 6000 -o ratings.csv
+train() { # CODE RUN ARGUMENT…
+    local code=$1 run=$2
+    shift 2
+    expect "$code" "$paceline" train --data ratings.csv --threads 1 --quiet --json --run "$run" "$@"
+}
+model=(--model ncf:size=6,layers=12x8,dropout=0.1 --batch 60 --schedule constant)
+
+# Learns; an evaluation of its files says the same; what follows a resumed checkpoint has the same bits.
+train 0 whole "${model[@]}" --epochs 4 --checkpoint-every 100 --keep 0
+json "0 < o['test']['mae'] < o['test']['rmse'] < 1.2 and o['strategy'] == 'single'"
+cp out trained
+expect 0 "$paceline" eval whole --json
+/usr/bin/python3 -c "
+import json
+a, b = (json.load(open(f))['test'] for f in ('trained', 'out'))
+assert all(abs(a[k] - b[k]) < 1e-4 for k in ('loss', 'mae', 'rmse')) and a['samples'] == b['samples'], (a, b)" ||
+    fail "an evaluation says otherwise"
+train 0 cut "${model[@]}" --steps 100
+expect 0 "$paceline" train --resume cut --steps -1 --epochs 4 --quiet
+last=$(ls runs/whole/checkpoints | grep '^step-' | sort -t- -k2n | tail -n 1)
+cmp "runs/whole/checkpoints/$last/model.safetensors" "runs/cut/checkpoints/$last/model.safetensors" ||
+    fail "a resumed run has other bits"
+
+# Every strategy: the weights after 8 steps are those of one worker, but for sums in
+# another order; or learn, where steps are not those of one worker. From there one worker goes on.
+train 0 one "${model[@]}" --steps 8
+one=$(/usr/bin/python3 -c "import json; print(json.load(open('out'))['test']['rmse'])")
+expect 0 "$paceline" strategies --json
+/usr/bin/python3 - <<'PY' >all
+import json
+for s in json.load(open("out"))["strategies"]:
+    if "ncf" in s["tasks"] and not s["alone"]:
+        print(s["name"], s["commit_unit"].split()[0].rstrip(","))
+PY
+[ "$(wc -l <all)" -ge 8 ] || fail "more strategies than these train it: $(cat all)"
+while read -r strategy unit; do
+    train 0 several "${model[@]}" --steps 8 --workers 2 --strategy "$strategy"
+    expect 0 "$paceline" eval several --threads 1 --json
+    case $unit in step | checkpoint) near=1e-4 ;; *) near=0.2 ;; esac
+    json "abs(o['test']['rmse'] - $one) <= $near * $one"
+    expect 0 "$paceline" train --resume several --steps 9 --strategy single --workers 1 --quiet
+    rm -r runs/several
+done <all
+
+# Users: known, new, of all; items that are alike.
+expect 0 "$paceline" recommend whole --user 7 -n 5 --explain
+printf 'user,item,rating\nme,3,5\nme,8,1\nme,11,4\n' >mine.csv
+expect 0 "$paceline" recommend whole --new mine.csv -n 5 --explain
+expect 0 "$paceline" recommend whole --all -o lists.csv
+expect 0 "$paceline" similar whole --item 3 -n 3
+expect 0 "$paceline" eval whole --lists 5
+
+# Mistakes.
+train 2 wrong --model ncf:layers=12y8
+says 'layers=12y8 is not'
+train 2 wrong --model ncf --pad 2
+says 'networks on images and tables'
+train 2 wrong --model ncf --strategy rows
+says 'does not serve the neural recommender'
+expect 2 "$paceline" bench ratings ratings.csv --model ncf
+says 'trained by batches'
