@@ -154,7 +154,7 @@ out:
     return st;
 }
 
-/* The usual strategy stays the choice unless another is faster by more than forecasts err. */
+/* The usual strategy stays the choice unless another is faster by MARGIN: forecasts err. */
 static void choose(struct train_forecasts *list, const char *usual)
 {
     double least = INFINITY;
