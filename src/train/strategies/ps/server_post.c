@@ -135,7 +135,7 @@ static base_status take_body(struct ps_server *v, int rank, enum train_ps_call c
              v->sequencer.of[rank].work == TRAIN_ABSENT)
         ps_server_take_ask(v, rank);
     else if (call == TRAIN_PS_GOT && body->rank < v->size && leads && rank < v->servers)
-        ps_server_take_got(v, body->rank, rank, body->refusal);
+        ps_server_take_got(v, body->rank, body->refusal);
     else if (call == TRAIN_PS_HAVE && leads && rank < v->servers &&
              body->number <= v->sequencer.number)
         ps_server_take_have(v, body->number);
