@@ -37,8 +37,8 @@ near() { # RMSE SAMPLES RMSE SAMPLES: the same tests, and about as good
 }
 
 # From scratch on all, and in two additions: as many workers as there are give the same bits (rows).
-for model in bias-stat bias-als bias-gd:sweeps=20 mf:k=16 ials:k=16,sweeps=8 bmf:k=8,sweeps=100 \
-    bmf:k=8,sweeps=80,likelihood=ordinal bmf:k=8,sweeps=80,time=30; do
+for model in bias-stat bias-gd:sweeps=20 mf:k=16 ials:k=16,sweeps=8 bmf:k=8,sweeps=100 \
+    bmf:k=8,sweeps=60,time=30; do
     train 0 --data all.csv --model "$model" --run all
     scratch=$(rmse)
     train 0 --data old.csv --model "$model" --run one
