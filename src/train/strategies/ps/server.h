@@ -70,6 +70,7 @@ struct ps_server {
     /* Server 0. */
     struct ps_sequencer sequencer;
     int got[COMM_MAX_WORKERS];                 /* servers that have the worker's push … */
+    bool arrived[COMM_MAX_WORKERS];            /* server 0 has it, but not all others */
     enum ps_refusal refused[COMM_MAX_WORKERS]; /* … and why one of them refuses it */
     enum ps_refusal last_refusal;
     uint64_t told_of; /* workers of whose rubbish a person was told: bits */

@@ -82,7 +82,9 @@ static bool describe_entry(struct ps_server *v, const int *workers, int count,
     return all.seen == 0 || !train_loss_diverged(v->session, all.loss_sum / (double)all.seen);
 }
 
-/* All workers are sent home; pushes that are under way count no more. */
+/* All workers are sent home; pushes that are under way count no more. No entry will have a push
+ * that this server has and another one lacks, so there is nothing to wait for; one that this server
+ * lacks, too, must come first. */
 static void give_up(struct ps_server *v)
 {
     struct ps_sequencer *q = &v->sequencer;
@@ -90,7 +92,7 @@ static void give_up(struct ps_server *v)
     v->diverged = true;
     for (int i = 0; i < v->size; i++)
         if (q->of[i].work == TRAIN_ASKS || q->of[i].work == TRAIN_PUSHED ||
-            q->of[i].work == TRAIN_REFUSED) {
+            q->of[i].work == TRAIN_REFUSED || (q->of[i].work == TRAIN_WORKS && v->arrived[i])) {
             q->of[i].work = TRAIN_LEFT;
             answer(v, i, true);
         }
@@ -154,11 +156,10 @@ void ps_server_take_got(struct ps_server *v, int rank, int got_by, enum ps_refus
 {
     const struct train_outline *o = &v->outlines[rank];
 
-    if (v->diverged) { /* no entry will have this push, so no other server needs it */
-        if (got_by == 0 && v->sequencer.of[rank].work == TRAIN_WORKS) {
-            v->sequencer.of[rank].work = TRAIN_PUSHED;
-            go_on(v);
-        }
+    if (got_by == 0)
+        v->arrived[rank] = true;
+    if (v->diverged) {
+        give_up(v);
         return;
     }
     if (refusal != PS_ACCEPTED)
@@ -166,6 +167,7 @@ void ps_server_take_got(struct ps_server *v, int rank, int got_by, enum ps_refus
     if (++v->got[rank] < v->servers)
         return;
     v->got[rank] = 0;
+    v->arrived[rank] = false;
     if (!v->over) { /* later all workers must hear what the first heard: the next leg asks again */
         v->stop |= o->stop;
         v->renew |= o->renew;
