@@ -33,6 +33,7 @@
 struct data_batch;
 struct nn_graph;
 struct nn_loan;
+struct train_cost;
 struct train_job;
 struct train_memory;
 struct train_memory_question;
@@ -149,6 +150,9 @@ struct train_strategy {
      * the state, saved under these names, which begin with "strategy.". NULL, or by its options:
      * none. */
     const char *const *(*extras)(const void *options);
+    /* Each worker has extras of its own: one that is handed the state keeps those that it had, or
+     * begins with zeros. For a strategy without a `place`. */
+    bool own_extras;
 
     /* A checkpoint is due, which rank 0 writes from its own memory: all workers call `saving`,
      * after which rank 0's extras stand for those of all; `saved`, on every worker and after a
@@ -167,6 +171,12 @@ struct train_strategy {
     /* `memory` comes as that of a worker which holds everything and has its gradients in the
      * exchange (train/memory.h): changes what is different here. NULL: nothing is. */
     void (*memory)(const struct train_memory_question *question, struct train_memory *memory);
+    /* What a step costs a worker, by formula: `cost` comes as that of a worker alone with its share
+     * (train/forecast.h), and is to be changed to that of this strategy. NULL: `paceline plan`
+     * leaves the strategy out. */
+    void (*cost)(const struct train_memory_question *question, struct train_cost *cost);
+    const char *const
+        *plans; /* texts of options that a plan compares; NULL-ended; NULL: "" alone */
 
     /* What the worker of that rank of the view does: bits of enum cluster_role. Pure arithmetic of
      * options, rank and size. NULL: all compute. */

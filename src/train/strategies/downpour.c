@@ -12,12 +12,14 @@
  * The optimiser's slots are each worker's own; a checkpoint has rank 0's. Of the residuals of a
  * wire it has the mean.
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "coll/kernels.h"
 #include "comm/engine.h"
 #include "comm/transport.h"
+#include "train/forecast.h"
 #include "train/memory.h"
 #include "train/residual.h"
 #include "train/strategies/downpour/downpour.h"
@@ -134,6 +136,9 @@ static base_status downpour_open(struct train_session *s)
 
     TRY(train_aggregator_find(name, &d->aggregator, &d->aggregator_options));
     TRY(downpour_check(s));
+    if (s->state.position.step ==
+        d->solo.round.goal) /* of a round that this worker left half-way */
+        downpour_parcel_commit(&d->parcel, residual != NULL ? *residual : NULL);
     TRY(downpour_parcel_open(&d->parcel, x->size > 1 ? options->wire : NULL, &s->team,
                              residual != NULL ? *residual : NULL, s->state.floats, statistics));
     if (downpour_parcel_packs(&d->parcel))
@@ -259,6 +264,20 @@ static json_t *downpour_figures(const struct train_session *s)
                      "most_split_seconds", d->split_seconds);
 }
 
+/* Weights to every worker and their changes back, once a round. */
+static void downpour_cost(const struct train_memory_question *q, struct train_cost *cost)
+{
+    const struct downpour_options *options = q->options;
+    double n = q->seat.workers, steps = fmax(1, q->steps);
+
+    if (options->push_every > 0)
+        steps = fmin(steps, (double)options->push_every);
+    cost->sent = 2 * (n - 1) * q->sizes->weights / steps;
+    cost->moved = 2 * cost->sent;
+    cost->work = options->apart && n > 1 ? n / (n - 1) : 1;
+    cost->exact = false;
+}
+
 static base_status downpour_leg(struct train_session *s, int64_t goal)
 {
     base_status st = BASE_OK;
@@ -320,10 +339,12 @@ const struct train_strategy train_strategy_downpour = {
                                       "push-every=2,fetch-every=3,wire=topk/share=0.2", NULL},
     .check = downpour_check_options,
     .extras = downpour_extras,
+    .own_extras = true,
     .saving = downpour_saving,
     .saved = downpour_saved,
     .own_data = downpour_own_data,
     .memory = downpour_memory,
+    .cost = downpour_cost,
     .roles = downpour_roles,
     .figures = downpour_figures,
     .state_size = sizeof(struct downpour),
