@@ -33,6 +33,11 @@ static base_status write_checkpoint(struct train_session *s, const struct model_
 
     TRY(check_finite(s, train_state_finite(&s->state)));
     about = train_session_about(s);
+    if (s->about_waits) { /* a run.json that knows of more data than its checkpoint is no harm */
+        json_object_set(s->run.json, "about", about);
+        TRY(train_run_save(&s->run, "running"));
+        s->about_waits = false;
+    }
     base_events_flush(s->journal.events); /* no checkpoint has a step that events.jsonl lacks */
     TRY(store_save_begin(s->run.checkpoints, (uint64_t)s->state.position.step, &save));
     TRY(s->task->write != NULL ? s->task->write(s, carrier, save)
@@ -197,7 +202,7 @@ base_status train_session_save_alone(struct train_session *s)
 
     if (!s->whole || !s->job->checkpoint || s->run.path == NULL)
         goto out;
-    train_session_leave(s); /* the strategy's extras are what they are between views */
+    train_session_leave(s);          /* the strategy's extras are what they are between views */
     if (s->strategy->settle != NULL) /* a step that waits for the next view never was */
         s->strategy->settle(s, (struct train_version){-1, -1});
     if (!train_state_is_whole(&s->state) || s->state.claims.count > 0 || s->state.ahead > 0) {
