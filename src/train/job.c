@@ -11,34 +11,7 @@
 #include "train/strategy.h"
 #include "train/task.h"
 
-const struct train_job train_job_defaults = {
-    .epochs = 5,
-    .steps = -1,
-    .batch = 64,
-    .accumulate = 1,
-    .optimiser = "sgd",
-    .lr = 0.01,
-    .momentum = 0.9,
-    .beta1 = 0.9,
-    .beta2 = 0.999,
-    .epsilon = 1e-8,
-    .schedule = "constant",
-    .decay_every = 10,
-    .decay = 0.1,
-    .crop = "none",
-    .test_share = DATA_TEST_SHARE,
-    .normalise = true,
-    .seed = 1,
-    .strategy = TRAIN_AUTO,
-    .kernels = "auto",
-    .log_every = -1,
-    .eval_every = -1,
-    .test = true,
-    .checkpoint = true,
-    .keep = 3,
-    .runs_dir = "runs",
-    .cluster = CLUSTER_FLAGS,
-};
+const struct train_job train_job_defaults = TRAIN_JOB_DEFAULTS;
 
 #define AT(field) offsetof(struct train_job, field)
 
@@ -135,7 +108,7 @@ const struct base_option train_job_options[] = {
     {.name = "strategy", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(strategy),
      .names = (const char *const[]){TRAIN_AUTO, NULL}, .registry = train_strategy_registry,
      .help = "how the work is divided, NAME or NAME:option=value,… "
-             "(auto: single; of several workers ddp; of rating models rows, of several workers with mf rotate)"},
+             "(auto: single; of several workers ddp, or with --memory what fits; of rating models rows, of several workers with mf rotate)"},
     {.name = "aggregate", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(aggregate),
      .registry = train_aggregator_registry,
      .help = "how updates of workers become one (downpour), NAME or NAME:option=value,… [average]"},

@@ -45,6 +45,16 @@ struct train_job {
     struct cluster_flags cluster;
 };
 
+/* For the arguments of commands that a job is a part of. */
+#define TRAIN_JOB_DEFAULTS                                                                        \
+    {                                                                                             \
+        .epochs = 5, .steps = -1, .batch = 64, .accumulate = 1, .optimiser = "sgd", .lr = 0.01,   \
+        .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .schedule = "constant",   \
+        .decay_every = 10, .decay = 0.1, .crop = "none", .test_share = DATA_TEST_SHARE,           \
+        .normalise = true, .seed = 1, .strategy = TRAIN_AUTO, .kernels = "auto", .log_every = -1, \
+        .eval_every = -1, .test = true, .checkpoint = true, .keep = 3, .runs_dir = "runs",        \
+        .cluster = CLUSTER_FLAGS,                                                                 \
+    }
 extern const struct train_job train_job_defaults;
 extern const struct base_option train_job_options[];
 

@@ -21,7 +21,9 @@ struct train_measure {
     float *x;
     int32_t *labels;
     uint32_t *ids;
+    float *targets; /* of a model that predicts a number; NULL: it predicts classes */
     int batch, threads;
+    double update; /* seconds of the newest step */
 };
 
 static base_status make_batch(struct train_measure *m)
@@ -33,6 +35,8 @@ static base_status make_batch(struct train_measure *m)
     TRY(base_tensor(values, sizeof *m->x, "the batch", &m->x));
     TRY(base_tensor(n, sizeof *m->labels, "the labels", &m->labels));
     TRY(base_tensor(n, sizeof *m->ids, "the sample ids", &m->ids));
+    if (nn_graph_predicts_number(m->graph))
+        TRY(base_tensor(n, sizeof *m->targets, "the targets", &m->targets));
     for (size_t i = 0; i < values; i++)
         m->x[i] = 2 * base_rng_unit(base_rng_u32(&rng, (uint32_t)i)) - 1;
     for (size_t i = 0; i < n; i++) {
@@ -95,6 +99,7 @@ void train_measure_free(struct train_measure *m)
     base_free(m->kernels);
     base_free(m->x);
     base_free(m->labels);
+    base_free(m->targets);
     base_free(m->ids);
     base_free(m);
 }
@@ -102,7 +107,7 @@ void train_measure_free(struct train_measure *m)
 base_status train_measure_step(struct train_measure *m, double *seconds_p, double *loss_p)
 {
     base_status st = BASE_OK;
-    double began = base_now();
+    double began = base_now(), updates;
     struct nn_outcome outcome;
     struct train_range all = {TRAIN_HEAD, m->state.floats, nn_net_gradients(m->net)};
     struct train_update update = {
@@ -116,16 +121,20 @@ base_status train_measure_step(struct train_measure *m, double *seconds_p, doubl
                   .step = (uint64_t)++m->state.position.step},
     };
 
-    TRY(nn_net_forward(m->net,
-                       &(struct nn_batch){.n = m->batch,
-                                          .x = m->x,
-                                          .samples = {.labels = m->labels,
-                                                      .ids = m->ids,
-                                                      .epoch = (uint32_t)m->state.position.step,
-                                                      .seed = 1}},
-                       true, &outcome));
+    TRY(nn_net_forward(
+        m->net,
+        &(struct nn_batch){.n = m->batch,
+                           .x = m->x,
+                           .samples = {.labels = m->targets == NULL ? m->labels : NULL,
+                                       .targets = m->targets,
+                                       .ids = m->ids,
+                                       .epoch = (uint32_t)m->state.position.step,
+                                       .seed = 1}},
+        true, &outcome));
     TRY(nn_net_backward(m->net, 1.0f / (float)m->batch, (struct nn_ready){0}));
+    updates = base_now();
     train_update_ranges(&update, &all, 1);
+    m->update = base_now() - updates;
     *seconds_p = base_now() - began;
     *loss_p = outcome.loss_sum / m->batch;
 out:
@@ -145,6 +154,40 @@ struct nn_net *train_measure_net(struct train_measure *m)
 int train_measure_threads(const struct train_measure *m)
 {
     return m->threads;
+}
+
+double train_measure_update(const struct train_measure *m)
+{
+    return m->update;
+}
+
+/* Sums of two arrays that no cache holds, as the gradients of two workers are summed. */
+base_status train_measure_memory(int threads, double *rate_p)
+{
+    enum { FLOATS = 8 << 20, TRIES = 5 };
+    base_status st = BASE_OK;
+    float *a = NULL, *b = NULL;
+
+    *rate_p = 0;
+    TRY(base_tensor(FLOATS, sizeof *a, "a measurement of memory", &a));
+    TRY(base_tensor(FLOATS, sizeof *b, "a measurement of memory", &b));
+    for (int i = 0; i <= TRIES; i++) { /* the first one warms up */
+        double began = base_now();
+
+#pragma omp parallel for num_threads(threads)
+        for (int slice = 0; slice < threads; slice++) {
+            size_t from = (size_t)FLOATS * (size_t)slice / (size_t)threads,
+                   to = (size_t)FLOATS * ((size_t)slice + 1) / (size_t)threads;
+
+            nn_simd()->add(to - from, a + from, b + from, a + from);
+        }
+        if (i > 0)
+            *rate_p = fmax(*rate_p, 3.0 * FLOATS * sizeof *a / (base_now() - began));
+    }
+out:
+    base_free(a);
+    base_free(b);
+    return st;
 }
 
 double train_measure_peak(int threads)

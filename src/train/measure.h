@@ -25,6 +25,12 @@ void train_measure_free(struct train_measure *measure); /* accepts NULL */
 /* One step (forward, backward, sgd with momentum) on the same batch each time. */
 base_status train_measure_step(struct train_measure *measure, double *seconds_p, double *loss_p);
 
+/* What the update took of the newest step. */
+double train_measure_update(const struct train_measure *measure);
+
+/* Bytes a second that so many threads together read and write, measured now. */
+base_status train_measure_memory(int threads, double *rate_p);
+
 const struct nn_graph *train_measure_graph(const struct train_measure *measure);
 struct nn_net *train_measure_net(struct train_measure *measure);
 int train_measure_threads(const struct train_measure *measure);

@@ -73,6 +73,7 @@ struct train_memory_question {
     bool accumulates;            /* several pieces a step: their gradients are added up */
     bool saves;                  /* checkpoints; rank 0 does */
     double program, data, files; /* bytes that are there already */
+    double steps;                /* between two meetings; of a `cost` */
 };
 
 /* Pure arithmetic: what the worker at `question->seat` needs under `strategy`. */
@@ -89,6 +90,12 @@ void train_memory_text(const struct train_memory *memory, int locals, int most,
 /* The worker's part, every kind of it, and what the process will have at its worst moment: all that
  * is shared, and pages of files. */
 json_t *train_memory_json(const struct train_memory *memory, int locals);
+
+/* What the task needs, with the shares and pieces that a batch has under `strategy`; infinite where
+ * it is more than can be counted. */
+void train_memory_sizes(const struct train_session *session, const struct train_strategy *strategy,
+                        const void *options, int workers, int64_t batch, int64_t accumulate,
+                        struct train_sizes *sizes_p);
 
 /* Of this worker, into session->memory; an error where this host or --memory has less. Needs a
  * described model and a team that was met; nothing of the model is allocated yet. */

@@ -74,16 +74,24 @@ static void ask(const struct train_session *s, const struct variant *v,
     train_memory_count(v->strategy, &question, memory_p);
 }
 
+void train_memory_sizes(const struct train_session *s, const struct train_strategy *strategy,
+                        const void *options, int workers, int64_t batch, int64_t accumulate,
+                        struct train_sizes *sizes_p)
+{
+    const struct train_stages *stages = strategy->stages;
+    int sharers = stages != NULL ? 1 : workers;
+    int64_t pieces = stages != NULL ? stages->pieces(options) : accumulate;
+
+    *sizes_p = (struct train_sizes){.activations = INFINITY};
+    if (s->task->sizes(s, sharers, batch, pieces, sizes_p) != BASE_OK)
+        sizes_p->activations = INFINITY;
+}
+
 static void size_up(const struct train_session *s, const struct variant *v,
                     struct train_sizes *sizes_p)
 {
-    const struct train_stages *stages = v->strategy->stages;
-    int sharers = stages != NULL ? 1 : v->seat.workers;
-    int64_t pieces = stages != NULL ? stages->pieces(v->options) : v->accumulate;
-
-    *sizes_p = (struct train_sizes){.activations = INFINITY};
-    if (s->task->sizes(s, sharers, v->batch, pieces, sizes_p) != BASE_OK)
-        sizes_p->activations = INFINITY;
+    train_memory_sizes(s, v->strategy, v->options, v->seat.workers, v->batch, v->accumulate,
+                       sizes_p);
 }
 
 static struct need need_of(const struct train_session *s, struct variant v)

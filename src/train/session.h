@@ -116,6 +116,8 @@ struct train_session {
 base_status train_session_open(const struct train_job *job, struct cluster_worker *worker,
                                struct train_session *session);
 void train_session_close(struct train_session *session);
+/* The task opens its data; what the process has then is what its estimate begins with. */
+base_status train_session_open_task(struct train_session *session);
 /* The first worker of a job describes the state: a new one, or a checkpoint's. */
 base_status train_session_create(struct train_session *session);
 /* The others make room for the state they will be sent. */

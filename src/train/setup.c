@@ -226,8 +226,7 @@ void train_session_discard(struct train_session *s)
     s->whole = s->begun = false;
 }
 
-/* The task opens its data; what the process has then is what its estimate begins with. */
-static base_status open_task(struct train_session *s)
+base_status train_session_open_task(struct train_session *s)
 {
     uint64_t before, after, files;
     base_status st = BASE_OK;
@@ -282,7 +281,7 @@ base_status train_session_open(const struct train_job *job, struct cluster_worke
     memcpy(s->first_options, s->options, s->strategy->options_size);
     s->strategy_state = base_calloc(1, s->strategy->state_size);
     s->threads = nn_threads_set(threads);
-    TRY(open_task(s));
+    TRY(train_session_open_task(s));
     s->test = base_calloc(s->task->score_count(s), sizeof *s->test);
     s->journal.grade = s->task->grade(s);
     TRY(train_session_enter(s));

@@ -33,6 +33,7 @@
 struct data_batch;
 struct nn_graph;
 struct nn_loan;
+struct train_cost;
 struct train_job;
 struct train_memory;
 struct train_memory_question;
@@ -170,6 +171,12 @@ struct train_strategy {
     /* `memory` comes as that of a worker which holds everything and has its gradients in the
      * exchange (train/memory.h): changes what is different here. NULL: nothing is. */
     void (*memory)(const struct train_memory_question *question, struct train_memory *memory);
+    /* What a step costs a worker, by formula: `cost` comes as that of a worker alone with its share
+     * (train/forecast.h), and is to be changed to that of this strategy. NULL: `paceline plan`
+     * leaves the strategy out. */
+    void (*cost)(const struct train_memory_question *question, struct train_cost *cost);
+    const char *const
+        *plans; /* texts of options that a plan compares; NULL-ended; NULL: "" alone */
 
     /* What the worker of that rank of the view does: bits of enum cluster_role. Pure arithmetic of
      * options, rank and size. NULL: all compute. */

@@ -142,6 +142,9 @@ struct train_task {
      * memory for weights and slots. `discard` gives it up, for a model that is described anew;
      * accepts half-described. */
     base_status (*describe)(struct train_session *session, const char *text);
+    /* Describes the job's model far enough for `sizes`, and nothing else: for a plan. NULL: its
+     * models are not planned. */
+    base_status (*survey)(struct train_session *session);
     void (*discard)(struct train_session *session);
     const char *(*text)(const struct train_session *session);
     /* What a worker needs where `workers` divide batches of `batch` samples and compute their

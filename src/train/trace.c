@@ -188,12 +188,12 @@ static void tell_worker(struct train_session *s, const struct word *word, int ra
     base_events_flush(s->journal.events);
 }
 
-/* Spans go to rank 0 only; `room` has place for those of one worker. */
-static base_status collect(struct train_session *s, const struct word *words,
-                           struct train_trace_span *room)
+/* Spans go to rank 0 only, which has room for those of one worker at a time. */
+static base_status collect(struct train_session *s, const struct word *words)
 {
     base_status st = BASE_OK;
     const struct train_exchange *x = &s->team.exchange;
+    struct train_trace_span *room = NULL;
     const size_t floats = sizeof *room / sizeof(float);
 
     if (x->rank != 0) {
@@ -204,6 +204,7 @@ static base_status collect(struct train_session *s, const struct word *words,
             TRY(train_team_pass(&s->team, &message, 1));
         goto out;
     }
+    TRY(base_tensor(SPANS, sizeof *room, "spans of a worker", &room));
     tell_worker(s, &words[0], 0, 0, s->trace.spans);
     s->trace.count = s->trace.kept = 0; /* they are told, also if another worker is lost now */
     for (int rank = 1; rank < x->size; rank++) {
@@ -220,6 +221,7 @@ static base_status collect(struct train_session *s, const struct word *words,
                     words[rank].host == words[0].host ? 0 : words[0].now - words[rank].now, room);
     }
 out:
+    base_free(room);
     return st;
 }
 
@@ -228,21 +230,17 @@ base_status train_trace_gather(struct train_session *s)
     base_status st = BASE_OK;
     const struct train_exchange *x = &s->team.exchange;
     struct word *words = base_calloc((size_t)x->size, sizeof *words), mine = {0};
-    struct train_trace_span *room = NULL;
 
     train_trace_end(&s->trace);
-    if (x->rank == 0)
-        TRY(base_tensor(SPANS, sizeof *room, "spans of a worker", &room));
     TRY(train_team_gather(&s->team, &mine, sizeof mine, words));
     mine = (struct word){.now = base_now(),
                          .count = s->trace.count,
                          .id = train_team_id(&s->team),
                          .host = x->size > 1 ? s->team.view.members[x->rank].host : 0};
     TRY(train_team_gather(&s->team, &mine, sizeof mine, words));
-    TRY(collect(s, words, room));
+    TRY(collect(s, words));
     s->trace.count = s->trace.kept = 0;
 out:
-    base_free(room);
     base_free(words);
     return st;
 }

@@ -56,6 +56,7 @@ keep strategies 0 strategies --json
 keep pair 0 train --model mlp:8x1 --data synthetic:train=64,test=16 --workers 2 --steps 3 --run pair --json
 keep compare 0 compare one pair --json
 keep trace 0 trace pair -o pair.json --json
+keep plan 0 plan --model mlp:8x1 --data synthetic:train=64,test=16 --workers 2 --deepest --json
 # What strategies count: the table has it all, and nothing else.
 for strategy in local-sgd downpour ps; do
     keep figures-$strategy 0 train --model mlp:8x1 --data synthetic:train=64,test=16 --workers 2 --steps 3 --no-checkpoint \

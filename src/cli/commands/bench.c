@@ -28,6 +28,7 @@ struct args {
     const char *input, *kernels, *weights, *rating_model, *split, *pictures;
     int64_t classes, batch, threads, steps, seed, lists;
     bool tune, forward, paced, json;
+    double least; /* seconds */
     struct cli_bench_collectives collectives;
 };
 
@@ -127,28 +128,31 @@ static base_status step(struct train_measure *m, const struct args *a)
 {
     base_status st = BASE_OK;
     const struct nn_graph *graph = train_measure_graph(m);
-    struct train_pace pace = {0};
+    struct train_pace pace = {0}, updates = {0};
     struct train_pace_summary t;
-    double seconds, loss, peak;
+    double seconds, loss, peak, end = base_now() + a->least;
     double nominal = step_flops(nn_graph_flops(graph), a->batch);
     double executed =
         step_flops(nn_kernelplan_flops(graph, nn_net_kernels(train_measure_net(m))), a->batch);
     json_t *json = NULL;
 
     TRY(train_pace_init(&pace, a->steps));
-    for (int64_t i = 0; i <= a->steps; i++) { /* the first one warms up */
+    TRY(train_pace_init(&updates, a->steps));
+    for (int64_t i = 0; i <= a->steps || base_now() < end; i++) { /* the first one warms up */
         TRY(train_measure_step(m, &seconds, &loss));
         train_pace_add(&pace, seconds, a->batch);
+        train_pace_add(&updates, train_measure_update(m), a->batch);
     }
     t = train_pace_summary(&pace);
     peak = train_measure_peak(train_measure_threads(m));
     json =
-        json_pack("{s:i, s:I, s:i, s:s, s:{s:f, s:f, s:f}, s:f, s:f, s:f, s:f, s:I}", "schema", 1,
-                  "batch", (json_int_t)a->batch, "threads", train_measure_threads(m), "kernels",
+        json_pack("{s:i, s:I, s:i, s:s, s:{s:f, s:f, s:f, s:f}, s:f, s:f, s:f, s:f, s:I}", "schema",
+                  1, "batch", (json_int_t)a->batch, "threads", train_measure_threads(m), "kernels",
                   nn_net_kernels(train_measure_net(m)), "seconds", "first", t.first, "median",
-                  t.median, "min", t.min, "samples_per_second", (double)a->batch / t.median,
-                  "nominal_flops", nominal / t.median, "executed_flops", executed / t.median,
-                  "peak_flops", peak, "peak_memory_bytes", (json_int_t)base_peak_memory());
+                  t.median, "min", t.min, "update", train_pace_summary(&updates).median,
+                  "samples_per_second", (double)a->batch / t.median, "nominal_flops",
+                  nominal / t.median, "executed_flops", executed / t.median, "peak_flops", peak,
+                  "peak_memory_bytes", (json_int_t)base_peak_memory());
     if (a->json)
         TRY(base_json_print(json));
     else
@@ -160,6 +164,7 @@ static base_status step(struct train_measure *m, const struct args *a)
 out:
     json_decref(json);
     train_pace_fini(&pace);
+    train_pace_fini(&updates);
     return st;
 }
 
@@ -278,6 +283,8 @@ static const struct base_option options[] = {
      .help = "compute threads; 0: one per core", .local = true},
     {.name = "steps", .argument = "N", .kind = BASE_INT, .offset = AT(steps), .min = 1, .max = 1e6,
      .help = "steps to measure, after one that warms up", .local = true},
+    {.name = "for", .argument = "S", .kind = BASE_REAL, .offset = AT(least), .max = 3600,
+     .help = "step: more steps, until so many seconds have passed", .local = true},
     {.name = "kernels", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(kernels),
      .registry = nn_portable_conv_registry,
      .help = "a convolution kernel wherever it serves, or auto, by shape and CPU level one of",

@@ -277,6 +277,7 @@ static base_status cmd_train(void *args, const struct cli_positional *positional
     struct cluster_launch launch;
     struct train_run from = {0};
     json_t *result = NULL;
+    char *strategy = NULL;
     base_status st = BASE_OK;
 
     if (job->quiet)
@@ -296,6 +297,8 @@ static base_status cmd_train(void *args, const struct cli_positional *positional
         if (job->resume == NULL && job->like == NULL)
             TRY(take_preferences(job, positional));
     }
+    if (launch.hosts == 1 && job->resume == NULL && job->model != NULL && job->data != NULL)
+        TRY(cli_train_choose_strategy(job, launch.workers, &strategy));
     if (runs_here(job, &launch))
         TRY(train_job_run(job, NULL, &result));
     else
@@ -308,6 +311,7 @@ static base_status cmd_train(void *args, const struct cli_positional *positional
         TRY(base_json_print(result));
 out:
     json_decref(result);
+    base_free(strategy);
     train_run_close(&from); /* owns the inherited texts */
     return st;
 }

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "comm/engine.h"
 #include "train/copies.h"
+#include "train/forecast.h"
 #include "train/memory.h"
 #include "train/parallel.h"
 #include "train/session.h"
@@ -86,6 +87,18 @@ static void ddp_memory(const struct train_memory_question *q, struct train_memor
 
     if (ddp_updates_together(q->options, one_host, q->clips))
         m->of[TRAIN_MEMORY_SPARE].shared += train_copies_bytes(q->sizes->weights, q->sizes->slots);
+}
+
+static void ddp_cost(const struct train_memory_question *q, struct train_cost *cost)
+{
+    const struct options *options = q->options;
+    double n = q->seat.workers, size = options->wire == COLL_BF16 ? 0.5 : 1;
+    bool together = n > 1 && ddp_updates_together(options, q->seat.shares, q->clips);
+
+    cost->sent = 2 * (n - 1) / n * size * q->sizes->weights;
+    cost->moved = n > 1 ? (together ? n : n + 1) * q->sizes->weights : 0;
+    cost->hidden = ddp_overlaps(options, q->seat.shares);
+    cost->updates = together ? 1 / n : 1;
 }
 
 static base_status ddp_open(struct train_session *s)
@@ -221,6 +234,7 @@ const struct train_strategy train_strategy_ddp = {
     .examples =
         (const char *const[]){"", "overlap=on,bucket=64K,first=4K", "overlap=on,wire=bf16", NULL},
     .memory = ddp_memory,
+    .cost = ddp_cost,
     .state_size = sizeof(struct ddp),
     .open = ddp_open,
     .close = ddp_close,

@@ -12,12 +12,14 @@
  * The optimiser's slots are each worker's own; a checkpoint has rank 0's. Of the residuals of a
  * wire it has the mean.
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "coll/kernels.h"
 #include "comm/engine.h"
 #include "comm/transport.h"
+#include "train/forecast.h"
 #include "train/memory.h"
 #include "train/residual.h"
 #include "train/strategies/downpour/downpour.h"
@@ -262,6 +264,20 @@ static json_t *downpour_figures(const struct train_session *s)
                      "most_split_seconds", d->split_seconds);
 }
 
+/* Weights to every worker and their changes back, once a round. */
+static void downpour_cost(const struct train_memory_question *q, struct train_cost *cost)
+{
+    const struct downpour_options *options = q->options;
+    double n = q->seat.workers, steps = fmax(1, q->steps);
+
+    if (options->push_every > 0)
+        steps = fmin(steps, (double)options->push_every);
+    cost->sent = 2 * (n - 1) * q->sizes->weights / steps;
+    cost->moved = 2 * cost->sent;
+    cost->work = options->apart && n > 1 ? n / (n - 1) : 1;
+    cost->exact = false;
+}
+
 static base_status downpour_leg(struct train_session *s, int64_t goal)
 {
     base_status st = BASE_OK;
@@ -328,6 +344,7 @@ const struct train_strategy train_strategy_downpour = {
     .saved = downpour_saved,
     .own_data = downpour_own_data,
     .memory = downpour_memory,
+    .cost = downpour_cost,
     .roles = downpour_roles,
     .figures = downpour_figures,
     .state_size = sizeof(struct downpour),

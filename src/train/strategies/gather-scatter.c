@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "nn/simd/simd.h"
+#include "train/forecast.h"
 #include "train/memory.h"
 #include "train/parallel.h"
 #include "train/session.h"
@@ -117,12 +118,20 @@ out:
     return st;
 }
 
+/* All of it passes the link of rank 0, where each message is written once and read once. */
+static void gather_scatter_cost(const struct train_memory_question *q, struct train_cost *cost)
+{
+    cost->sent = 2.0 * (q->seat.workers - 1) * q->sizes->weights;
+    cost->moved = 2 * cost->sent;
+}
+
 const struct train_strategy train_strategy_gather_scatter = {
     .name = "gather-scatter",
     .help = "rank 0 receives all gradients and sends their sum back",
     .commit_unit = "step",
     .least = 1,
     .memory = gather_scatter_memory,
+    .cost = gather_scatter_cost,
     .state_size = sizeof(struct gather_scatter),
     .open = gather_scatter_open,
     .close = gather_scatter_close,

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "train/forecast.h"
 #include "train/mean.h"
 #include "train/memory.h"
 #include "train/residual.h"
@@ -75,6 +76,22 @@ static void local_sgd_memory(const struct train_memory_question *q, struct train
         m->of[TRAIN_MEMORY_COMMUNICATION].own += train_mean_memory(
             &wiring, (size_t)(q->sizes->weights / sizeof(float)), q->seat.workers);
     train_wiring_fini(&wiring);
+}
+
+static void local_sgd_cost(const struct train_memory_question *q, struct train_cost *cost)
+{
+    const struct options *options = q->options;
+    double n = q->seat.workers, k = (double)(options->k > 0 ? options->k : options->base);
+    double bytes = q->sizes->weights * (options->slots ? 1 + q->sizes->slots : 1);
+    size_t floats = (size_t)(q->sizes->weights / sizeof(float));
+    struct train_wiring wiring = {0};
+
+    if (options->wire != NULL && train_wire_find(options->wire, &wiring) == BASE_OK)
+        bytes = (double)train_wire_bound(&wiring, floats);
+    train_wiring_fini(&wiring);
+    cost->sent = 2 * (n - 1) / n * bytes / k;
+    cost->moved = n > 1 ? (n + 1) * bytes / k : 0;
+    cost->exact = n == 1;
 }
 
 /* ---- views ---- */
@@ -361,6 +378,7 @@ const struct train_strategy train_strategy_local_sgd = {
     .saving = local_sgd_saving,
     .saved = local_sgd_saved,
     .memory = local_sgd_memory,
+    .cost = local_sgd_cost,
     .figures = local_sgd_figures,
     .state_size = sizeof(struct local_sgd),
     .open = local_sgd_open,

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "nn/simd/simd.h"
+#include "train/forecast.h"
 #include "train/memory.h"
 #include "train/settings.h"
 #include "train/step.h"
@@ -67,6 +68,20 @@ static void ps_memory(const struct train_memory_question *q, struct train_memory
         return;
     m->of[TRAIN_MEMORY_SPARE].own += kept;
     m->of[TRAIN_MEMORY_COMMUNICATION].own += q->seat.workers * kept + (q->seat.workers - 1) * slice;
+}
+
+/* Weights to every worker and gradients from it, of which a server has its slice, and passes the
+ * gradients on to the next server. */
+static void ps_cost(const struct train_memory_question *q, struct train_cost *cost)
+{
+    const struct ps_options *options = q->options;
+    double n = q->seat.workers, servers = ps_servers(options, q->seat.workers);
+    double copies = servers > 1 ? 2 : 1, bytes = q->sizes->weights;
+
+    cost->sent = (2 * (n - 1) + copies - 1) * bytes / servers;
+    cost->moved = n > 1 ? 2 * (2 * n + copies - 1) * bytes : 0;
+    cost->updates = copies / servers;
+    cost->exact = options->rules.consistency == TRAIN_BSP && options->rules.backup == 0;
 }
 
 /* ---- a block ---- */
@@ -220,10 +235,14 @@ static base_status ps_share_left(struct train_session *s)
         root++;
     if (root == s->team.exchange.size)
         goto out;
-    if (all[root] > TRAIN_MAX_SPANS)
-        TRY(base_fail(BASE_ERR_DATA, "%lld spans of samples", (long long)all[root]));
+    if (all[root] < 0 || all[root] > TRAIN_MAX_SPANS)
+        TRY(base_fail(BASE_ERR_DATA, "worker %u has %lld spans of samples",
+                      s->team.view.members[root].id, (long long)all[root]));
     TRY(train_team_broadcast(&s->team, root, p->left, (size_t)all[root] * sizeof *p->left));
     p->left_count = (int)all[root];
+    if (!train_spans_ascend(p->left, p->left_count, s->state.position.cursor, s->count[DATA_TRAIN]))
+        TRY(base_fail(BASE_ERR_DATA, "worker %u says that samples are done that cannot be",
+                      s->team.view.members[root].id));
 out:
     return st;
 }
@@ -428,6 +447,7 @@ const struct train_strategy train_strategy_ps = {
     .reconcile = ps_reconcile,
     .settle = ps_settle,
     .memory = ps_memory,
+    .cost = ps_cost,
     .roles = ps_roles,
     .figures = ps_figures,
     .state_size = sizeof(struct ps),

@@ -16,10 +16,12 @@
  * so has both versions; the next view decides (ring_settle).
  */
 #include <inttypes.h>
+#include <math.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "nn/simd/simd.h"
+#include "train/forecast.h"
 #include "train/step.h"
 #include "train/strategies/ring/holds.h"
 
@@ -42,6 +44,29 @@ static void ring_memory(const struct train_memory_question *q, struct train_memo
     m->of[TRAIN_MEMORY_ACTIVATIONS].own = bytes.activations;
     m->of[TRAIN_MEMORY_GRADIENTS].own += bytes.gradients;
     m->of[TRAIN_MEMORY_COMMUNICATION].own += bytes.messages;
+}
+
+/* Activations travel while other micro-batches are computed, what replicas need does not. The
+ * gradients of micro-batches are added up in memory. */
+static void ring_cost(const struct train_memory_question *q, struct train_cost *cost)
+{
+    const struct ring_options *options = q->options;
+    const struct nn_graph *graph = q->sizes->graph;
+    double n = q->seat.workers, pieces = (double)options->microbatches, bytes = q->sizes->weights;
+    double copies = options->replicate && n > 1 ? 2 : 1, crossing = 0, mail, replicas;
+    struct ring_cut cut;
+
+    ring_cut_make(graph, options, q->seat.workers, &cut);
+    for (int stage = 1; stage < cut.stages; stage++)
+        crossing = fmax(crossing, (double)ring_cut_crossing(graph, cut.first[stage]));
+    mail = pieces * q->sizes->samples * crossing * sizeof(float);
+    replicas = (copies - 1) * bytes / n;
+    cost->work = ring_cut_unevenness(graph, &cut) / n;
+    cost->bubble = (n - 1) / ((double)options->laps * pieces + n - 1);
+    cost->updates = copies / n;
+    cost->sent = mail * (double)options->laps + replicas;
+    cost->hidden = cost->sent > 0 ? 1 - replicas / cost->sent : 0;
+    cost->moved = 3 * (pieces - 1) * bytes + 4 * (cut.stages - 1) * mail + 2 * n * replicas;
 }
 
 /* ---- a step ---- */
@@ -393,6 +418,8 @@ const struct train_strategy train_strategy_ring = {
             .score = ring_score_batch,
         },
     .memory = ring_memory,
+    .cost = ring_cost,
+    .plans = (const char *const[]){"", "laps=2", "replicate=off", NULL},
     .open = ring_open,
     .close = ring_close,
     .leg = ring_leg,

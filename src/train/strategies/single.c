@@ -2,6 +2,7 @@
  *
  * One worker: there is nothing to combine, its gradient is the gradient.
  */
+#include "train/forecast.h"
 #include "train/parallel.h"
 
 static base_status single_combine(struct train_exchange *x)
@@ -11,12 +12,19 @@ static base_status single_combine(struct train_exchange *x)
     return BASE_OK;
 }
 
+static void single_cost(const struct train_memory_question *q, struct train_cost *cost)
+{
+    (void)q;
+    (void)cost; /* that of a worker alone */
+}
+
 const struct train_strategy train_strategy_single = {
     .name = "single",
     .help = "one worker does everything",
     .commit_unit = "step",
     .alone = true,
     .least = 1,
+    .cost = single_cost,
     .leg = train_parallel_leg,
     .sum = &(const struct train_sum){.combine = single_combine},
 };

@@ -19,10 +19,12 @@
  * its slice and its sums, and so has both versions; the next view decides (zero_settle). After the
  * update, until the weights are gathered, it has its own slices alone.
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "nn/simd/simd.h"
+#include "train/forecast.h"
 #include "train/lending.h"
 #include "train/step.h"
 
@@ -107,6 +109,24 @@ static void zero_memory(const struct train_memory_question *q, struct train_memo
 
     for (int i = 0; options->stage > 1 && i < count; i++)
         m->of[TRAIN_MEMORY_GRADIENTS].own += (double)slices[i].count * sizeof(float);
+}
+
+static void zero_cost(const struct train_memory_question *q, struct train_cost *cost)
+{
+    const struct options *options = q->options;
+    double n = q->seat.workers, others = (n - 1) / n, bytes = q->sizes->weights;
+    double passed_on = ((double)options->replicas - 1) / n * bytes; /* sums, to other keepers */
+    double gathers = options->stage == 3 ? 2 : 1;                   /* of all weights */
+
+    if (n == 1)
+        return;
+    cost->updates = fmin(1, (double)options->replicas / n);
+    cost->moved = (n + 1) * bytes + gathers * 2 * (n - 1) * bytes;
+    if (options->stage == 1)
+        cost->sent = 3 * others * bytes;
+    else
+        cost->sent = (1 + gathers) * others * bytes + passed_on;
+    cost->hidden = options->stage == 3 ? 1 : options->stage == 2 ? 0.5 : 0;
 }
 
 /* All that this worker's memory has of a group. */
@@ -443,6 +463,8 @@ const struct train_strategy train_strategy_zero = {
     .settle = zero_settle,
     .lends = zero_lends,
     .memory = zero_memory,
+    .cost = zero_cost,
+    .plans = (const char *const[]){"stage=1", "stage=2", "stage=3", NULL},
     .open = zero_open,
     .close = zero_close,
     .leg = zero_leg,

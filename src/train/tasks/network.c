@@ -179,6 +179,20 @@ out:
     return st;
 }
 
+static base_status network_survey(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    struct network *n = s->work;
+    char *text = NULL;
+
+    TRY(nn_model_text(s->job->model, &text));
+    TRY(network_describe_graph(n, s->job, text));
+    TRY(network_find_closed(s));
+out:
+    base_free(text);
+    return st;
+}
+
 static const char *network_text(const struct train_session *s)
 {
     return nn_graph_text(((const struct network *)s->work)->graph);
@@ -498,6 +512,7 @@ const struct train_task train_task_network = {
     .open = network_open,
     .close = network_close,
     .describe = network_describe,
+    .survey = network_survey,
     .discard = network_discard,
     .text = network_text,
     .sizes = network_sizes,

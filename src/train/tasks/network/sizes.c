@@ -52,7 +52,7 @@ base_status network_sizes(const struct train_session *s, int workers, int64_t ba
     TRY(nn_net_memory(n->graph, &setup, &memory));
     if (job->test || job->validation > 0) /* its loader works beside that of the training */
         batches += data_loader_memory(
-            n->info, (uint32_t)(n->stages != NULL ? samples * accumulate : samples));
+            n->info, (uint32_t)(s->strategy->stages != NULL ? samples * accumulate : samples));
     *sizes_p = (struct train_sizes){
         .weights = (double)memory.weights,
         .slots = optimiser->slots,

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# `paceline plan`: every strategy of networks is there, what it says about memory is what a training counts, what does
+# not fit is refused by a training, too, and --strategy auto takes what fits. No time is judged: only that there is one.
+source "$(dirname "$0")/../support/dist.bash"
+
+set=(--data synthetic:classes=4,shape=1x8x8,train=64,test=8 --batch 16)
+expect 0 "$paceline" plan --model mlp:32x3 "${set[@]}" --workers 2 --threads 1 --json
+json "{s['strategy'].split(':')[0] for s in o['strategies']} == {'allreduce', 'ddp', 'downpour', 'gather-scatter', 'local-sgd', 'ps', 'ring', 'zero'}"
+json "all(s['step_seconds'] > 0 and 0 <= s['idle'] < 1 and s['fits'] and s['workers'] == 2 for s in o['strategies'])"
+json "all(s['shared_bytes'] > 0 and s['link_bytes'] == 0 for s in o['strategies'])"
+json "o['choice']['strategy'] in o['command'] and o['link'] is None"
+cp out plan.json
+
+# The same figures as those of trainings, but for what the process is by itself.
+for strategy in ddp zero:stage=2 ring; do
+    expect 0 "$paceline" train --model mlp:32x3 "${set[@]}" --workers 2 --threads 1 --strategy "$strategy" --steps 1 \
+        --json --quiet
+    cp out train.json
+    /usr/bin/python3 - "$strategy" <<'PY' || fail "the plan of $strategy has other memory than a training"
+import json, sys
+plan = next(s for s in json.load(open("plan.json"))["strategies"] if s["strategy"] == sys.argv[1])["memory"]
+train = json.load(open("train.json"))["memory"]
+for kind in ("weights", "gradients", "optimiser", "copies", "activations"):
+    assert plan[kind] >= train[kind] * 0.999, (kind, plan, train)  # the plan has the largest worker
+PY
+done
+
+expect 0 "$paceline" plan --model mlp:32x3 "${set[@]}" --workers 3 --threads 1 --link 100M
+grep -q '^ddp ' out || fail "no ddp in $(cat out)"
+grep -q 'paceline train --model mlp:32x3' out || fail "no command in $(cat out)"
+
+# 14 MB of weights, and as much of gradients and momentum: ddp needs more than what a worker may have, others less.
+large=(--model mlp:700x8 "${set[@]}" --workers 2 --threads 1 --memory 70M)
+expect 0 "$paceline" plan "${large[@]}" --deepest --json
+json "not next(s for s in o['strategies'] if s['strategy'] == 'ddp')['fits'] and o['choice'] is not None"
+json "all(s['deepest']['mlp'].startswith('mlp:700x') for s in o['strategies'] if s['fits'])"
+json "'vgg' not in o['strategies'][0]['deepest']" # images of 8x8 are too small
+expect 1 "$paceline" train "${large[@]}" --strategy ddp --steps 1 --no-checkpoint
+expect 0 "$paceline" train "${large[@]}" --steps 1 --no-checkpoint
+says 'strategy (allreduce|zero|ring)[^ ]* \(auto\): ddp needs'
+expect 0 "$paceline" train --model mlp:8x1 "${set[@]}" --workers 2 --threads 1 --memory 500M --steps 1 --no-checkpoint
+says 'strategy ddp \(auto\)'
+
+expect 2 "$paceline" plan --model mlp:8x1
+says '--data'
+expect 2 "$paceline" plan --model mlp:8x1 "${set[@]}" --link fast
+says '100M'
+expect 2 "$paceline" plan --model mf "${set[@]}"
+says 'rating model'
