@@ -17,6 +17,15 @@ void train_rated_close(struct train_rated *r)
     *r = (struct train_rated){0};
 }
 
+static bool same_scale(const struct recsys_scale *a, const struct recsys_scale *b)
+{
+    bool same = a->levels == b->levels && a->lowest == b->lowest && a->highest == b->highest;
+
+    for (uint32_t i = 0; same && i < a->levels; i++)
+        same = a->level[i] == b->level[i];
+    return same;
+}
+
 /* What a call adds must be of use: ratings that are new, on the scale of those that are there. */
 static base_status check_added(struct train_rated *r, const struct train_job *job, const char *path,
                                const struct recsys_options *options)
@@ -35,7 +44,7 @@ static base_status check_added(struct train_rated *r, const struct train_job *jo
     TRY(recsys_ratings_open(path, &before, &former));
     if (strcmp(former->digest, r->set->digest) == 0)
         TRY(base_fail(BASE_ERR_DATA, "%s adds nothing: all of its ratings are known", last));
-    if (!model->implicit && memcmp(&former->scale, &r->set->scale, sizeof former->scale) != 0)
+    if (!model->implicit && !same_scale(&former->scale, &r->set->scale))
         TRY(base_fail(BASE_ERR_DATA,
                       "%s is of another scale: the ratings of the run are %u values from %g to %g, "
                       "with it there are %u from %g to %g",

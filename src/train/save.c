@@ -170,12 +170,12 @@ static bool is_left_behind(const struct train_session *s)
 }
 
 /* The others had the rest of the state. One of the workers that are left says from where the run
- * goes on. */
+ * goes on, unless the others have ended it: then run.json has their words. */
 static void tell_newest(struct train_session *s)
 {
     struct store_checkpoint newest = {0};
 
-    if (!s->run.locked && train_run_lock(&s->run, 0) != BASE_OK)
+    if ((!s->run.locked && train_run_lock(&s->run, 0) != BASE_OK) || is_left_behind(s))
         return;
     s->run_started = true;
     if (store_has_checkpoint(s->run.checkpoints) &&
