@@ -57,7 +57,7 @@ static size_t runs_done(const struct lab *lab, const struct lab_results *results
 {
     size_t done = 0;
 
-    for (size_t i = 0; i < lab->seed_count; i++)
+    for (size_t i = 0; i < lab_seeds_of(lab, point); i++)
         done += lab_results_get(results, point, lab->seeds[i]) != NULL;
     return done;
 }
@@ -165,7 +165,7 @@ base_status cli_lab_csv(const struct lab *lab, const struct lab_results *results
 
     csv_head(lab, keys, out);
     for (size_t i = 0; i < lab->point_count; i++)
-        for (size_t s = 0; s < lab->seed_count && lab->points[i].selected; s++)
+        for (size_t s = 0; s < lab_seeds_of(lab, &lab->points[i]) && lab->points[i].selected; s++)
             if (lab_results_get(results, &lab->points[i], lab->seeds[s]) != NULL)
                 csv_run(lab, results, &lab->points[i], lab->seeds[s], keys, out);
     fclose(out);
@@ -224,7 +224,7 @@ static json_t *plan_object(const struct lab_work *work, size_t total, size_t lef
             json_array_append_new(
                 cases, json_pack("{s:s, s:O, s:i, s:I, s:I}", "case", lab->points[i].name,
                                  "options", lab->points[i].options, "cores", lab->points[i].cores,
-                                 "runs", (json_int_t)lab->seed_count, "done",
+                                 "runs", (json_int_t)lab_seeds_of(lab, &lab->points[i]), "done",
                                  (json_int_t)runs_done(lab, work->results, &lab->points[i])));
     return json_pack("{s:i, s:s, s:s, s:I, s:I, s:o, s:o}", "schema", 1, "lab", lab->name, "about",
                      lab->about, "runs", (json_int_t)total, "done", (json_int_t)(total - left),
@@ -241,7 +241,7 @@ base_status cli_lab_plan(const struct lab_work *work, bool json)
     for (size_t i = 0; i < lab->point_count; i++)
         cases += lab->points[i].selected;
     if (json) {
-        json_t *object = plan_object(work, cases * lab->seed_count, left, seconds);
+        json_t *object = plan_object(work, lab_runs(lab), left, seconds);
 
         st = base_json_print(object);
         json_decref(object);
@@ -253,12 +253,12 @@ base_status cli_lab_plan(const struct lab_work *work, bool json)
 
         if (point->selected)
             printf("%s: %zu of %zu done, %d core%s\n    %s\n", point->name,
-                   runs_done(lab, work->results, point), lab->seed_count, point->cores,
+                   runs_done(lab, work->results, point), lab_seeds_of(lab, point), point->cores,
                    base_plural(point->cores), command);
         base_free(command);
     }
-    printf("%zu case%s, %zu runs, %zu to go", cases, base_plural((int64_t)cases),
-           cases * lab->seed_count, left);
+    printf("%zu case%s, %zu runs, %zu to go", cases, base_plural((int64_t)cases), lab_runs(lab),
+           left);
     if (left > 0 && !isnan(seconds))
         printf(", about %s", lab_span(seconds).text);
     printf("\n");
@@ -277,12 +277,11 @@ base_status cli_lab_list(bool json)
     for (const struct lab_builtin *b = lab_builtins; b->name != NULL; b++) {
         TRY(lab_find(b->name, &file, &name));
         TRY(lab_open(name, file, &(struct lab_changes){0}, &lab));
-        json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:I}", "lab", name, "about", lab.about, "runs",
-                                        (json_int_t)lab.point_count * (json_int_t)lab.seed_count));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:I}", "lab", name, "about", lab.about,
+                                              "runs", (json_int_t)lab_runs(&lab)));
         if (!json)
-            printf("%-8s %s (%zu cases x %zu seed%s)\n", name, lab.about, lab.point_count,
-                   lab.seed_count, base_plural((int64_t)lab.seed_count));
+            printf("%-8s %s (%zu cases, %zu runs)\n", name, lab.about, lab.point_count,
+                   lab_runs(&lab));
         lab_close(&lab);
         json_decref(file);
         base_free(name);

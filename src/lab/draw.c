@@ -2,7 +2,7 @@
  *
  * A lab's plots: means over seeds with their deviations, given to report/svg.h. Bars have a row for
  * each case and, where the file has them, what others measured beside it. Lines go over an
- * option's values or over epochs.
+ * option's values or over epochs. A scatter has a dot for each case, one figure over another.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -89,8 +89,9 @@ static char *title_of(const struct drawing *d)
 {
     if (d->plot->title != NULL)
         return base_strdup(d->plot->title);
-    return d->plot->bars ? base_format("%s: %s", d->lab->name, d->y_title)
-                         : base_format("%s: %s by %s", d->lab->name, d->y_title, d->plot->x);
+    return d->plot->kind == LAB_BARS
+               ? base_format("%s: %s", d->lab->name, d->y_title)
+               : base_format("%s: %s by %s", d->lab->name, d->y_title, d->plot->x);
 }
 
 static bool draw_bars(const struct drawing *d, struct base_str *svg)
@@ -140,13 +141,14 @@ static struct lab_statistics at_epoch(const struct drawing *d, const struct lab_
                                       int epoch)
 {
     double values[LAB_MAX_SEEDS];
+    size_t seeds = lab_seeds_of(d->lab, point);
 
-    for (size_t i = 0; i < d->lab->seed_count; i++) {
+    for (size_t i = 0; i < seeds; i++) {
         const json_t *record = lab_results_get(d->results, point, d->lab->seeds[i]);
 
         values[i] = record != NULL ? lab_figure_at_epoch(d->plot->y, record, epoch) : (double)NAN;
     }
-    return lab_statistics(values, d->lab->seed_count);
+    return lab_statistics(values, seeds);
 }
 
 /* Of the longest run. */
@@ -244,6 +246,41 @@ static bool draw_lines(const struct drawing *d, struct base_str *svg)
     return p.any;
 }
 
+static bool draw_scatter(const struct drawing *d, struct base_str *svg)
+{
+    const struct lab *lab = d->lab;
+    char *title = title_of(d), *x_title = lab_figure_title(d->plot->x);
+    double scale = lab_figure_scale(d->plot->x);
+    struct picture p;
+
+    picture_init(&p, lab->point_count);
+    for (size_t i = 0; i < lab->point_count; i++) {
+        const struct lab_point *point = &lab->points[i];
+        struct lab_statistics x, y;
+
+        if (!point->selected)
+            continue;
+        x = lab_point_figure(lab, d->results, d->plot->x, point);
+        y = lab_point_figure(lab, d->results, d->plot->y, point);
+        if (isfinite(
+                x.mean)) /* e.g. a case that sends nothing, on a logarithmic axis, has no dot */
+            add_value(&p, series_of(&p, point->name), scale * x.mean, d->scale * y.mean,
+                      d->scale * y.deviation);
+    }
+    report_svg_scatter(&(struct report_chart){.title = title,
+                                              .x_title = x_title,
+                                              .y_title = d->y_title,
+                                              .log_x = d->plot->log_x,
+                                              .log_y = d->plot->log_y,
+                                              .series = p.series,
+                                              .series_count = p.count},
+                       svg);
+    picture_fini(&p);
+    base_free(x_title);
+    base_free(title);
+    return p.any;
+}
+
 static base_status draw_plot(const struct lab *lab, const struct lab_results *results,
                              const struct lab_plot *plot, json_t *paths)
 {
@@ -251,7 +288,9 @@ static base_status draw_plot(const struct lab *lab, const struct lab_results *re
     struct drawing d = {lab, results, plot, lab_figure_scale(plot->y), lab_figure_title(plot->y)};
     char *path = base_format("%s/%s.svg", results->folder, plot->name);
     struct base_str svg = {0};
-    bool any = plot->bars ? draw_bars(&d, &svg) : draw_lines(&d, &svg);
+    bool any = plot->kind == LAB_BARS    ? draw_bars(&d, &svg)
+               : plot->kind == LAB_LINES ? draw_lines(&d, &svg)
+                                         : draw_scatter(&d, &svg);
 
     if (any)
         TRY(base_file_replace(path, svg.text, svg.length));

@@ -165,14 +165,15 @@ static char *name_of(const json_t *a_case, json_t *all, const json_t *options, b
     return base_str_take(&name);
 }
 
-static base_status read_case(const json_t *a_case, json_t **train_p)
+static base_status read_case(const json_t *a_case, json_t **train_p, int64_t *seeds_p)
 {
-    static const char *const keys[] = {"name", "train", "theirs", NULL};
+    static const char *const keys[] = {"name", "train", "theirs", "seeds", NULL};
     base_status st = BASE_OK;
     const char *name = NULL;
     json_t *object = NULL;
 
     *train_p = NULL;
+    *seeds_p = 0;
     if (!json_is_object(a_case))
         TRY(base_fail(BASE_ERR_DATA, "not an object"));
     TRY(lab_check_keys(a_case, keys));
@@ -182,6 +183,8 @@ static base_status read_case(const json_t *a_case, json_t **train_p)
         TRY(base_fail(BASE_ERR_DATA, "\"name\" is empty"));
     if (json_object_get(a_case, "theirs") != NULL)
         TRY(base_json_object(a_case, "theirs", &object));
+    if (json_object_get(a_case, "seeds") != NULL)
+        TRY(base_json_bounded(a_case, "seeds", 1, LAB_MAX_SEEDS, seeds_p));
     TRY(base_json_object(a_case, "train", train_p));
 out:
     return st;
@@ -193,9 +196,10 @@ base_status lab_expand(struct lab *lab, const json_t *common, const json_t *a_ca
     base_status st = BASE_OK;
     json_t *all = json_object(), *own = NULL, *value;
     size_t combinations = 1;
+    int64_t seeds;
     const char *key;
 
-    TRY(read_case(a_case, &own));
+    TRY(read_case(a_case, &own, &seeds));
     json_object_update(all, (json_t *)(uintptr_t)common); /* NULL: nothing happens */
     json_object_update(all, own);
     json_object_update(all, (json_t *)(uintptr_t)forced);
@@ -220,6 +224,7 @@ base_status lab_expand(struct lab *lab, const json_t *common, const json_t *a_ca
                                               .options = options,
                                               .theirs = json_object_get(a_case, "theirs"),
                                               .selected = true,
+                                              .most_seeds = (size_t)seeds,
                                               .cores = 1}));
     }
 out:

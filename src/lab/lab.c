@@ -187,11 +187,34 @@ static base_status check_plot_name(const struct lab *lab, const char *name)
     return BASE_OK;
 }
 
+/* Bars have a row a case, and no x; a scatter's x is a figure. */
+static base_status read_plot_axes(const json_t *object, struct lab_plot *plot)
+{
+    base_status st = BASE_OK;
+
+    TRY(optional_text(object, "series", &plot->series));
+    TRY(optional_flag(object, "log_x", &plot->log_x));
+    TRY(optional_flag(object, "log_y", &plot->log_y));
+    if (plot->kind != LAB_BARS)
+        TRY(base_json_string(object, "x", &plot->x));
+    else if (json_object_get(object, "x") != NULL || plot->series != NULL || plot->log_x ||
+             plot->log_y)
+        TRY(base_fail(BASE_ERR_DATA, "\"x\", \"series\", \"log_x\" and \"log_y\" are of lines; "
+                                     "bars have a row a case"));
+    if (plot->kind == LAB_SCATTER && plot->series != NULL)
+        TRY(base_fail(BASE_ERR_DATA, "\"series\" is of lines; a scatter has a dot a case"));
+    if (plot->kind == LAB_SCATTER)
+        TRY(lab_figure_check(plot->x));
+out:
+    return st;
+}
+
 static base_status read_plot(struct lab *lab, const json_t *object)
 {
     static const char *const keys[] = {"name",   "title", "kind",  "x", "y",
                                        "series", "log_x", "log_y", NULL};
-    static const char *const kinds[] = {"bars", "lines"};
+    static const char *const kinds[] = {
+        [LAB_BARS] = "bars", [LAB_LINES] = "lines", [LAB_SCATTER] = "scatter"};
     base_status st = BASE_OK;
     struct lab_plot plot = {0};
     const char *kind = NULL;
@@ -202,22 +225,14 @@ static base_status read_plot(struct lab *lab, const json_t *object)
     TRY(base_json_string(object, "name", &plot.name));
     TRY(check_plot_name(lab, plot.name));
     TRY(base_json_string(object, "kind", &kind));
-    plot.bars = strcmp(kind, "bars") == 0;
-    if (!plot.bars && strcmp(kind, "lines") != 0)
-        TRY(base_unknown(BASE_ERR_DATA, "kind", kind, kinds, 2));
+    while (strcmp(kind, kinds[plot.kind]) != 0)
+        if (++plot.kind > LAB_SCATTER)
+            TRY(base_unknown(BASE_ERR_DATA, "kind", kind, kinds, LAB_SCATTER + 1));
     TRY(base_json_string(object, "y", &plot.y));
     TRY(lab_figure_check(plot.y));
     TRY(optional_text(object, "title", &plot.title));
-    TRY(optional_text(object, "series", &plot.series));
-    TRY(optional_flag(object, "log_x", &plot.log_x));
-    TRY(optional_flag(object, "log_y", &plot.log_y));
-    if (!plot.bars)
-        TRY(base_json_string(object, "x", &plot.x));
-    else if (json_object_get(object, "x") != NULL || plot.series != NULL || plot.log_x ||
-             plot.log_y)
-        TRY(base_fail(BASE_ERR_DATA, "\"x\", \"series\", \"log_x\" and \"log_y\" are of lines; "
-                                     "bars have a row a case"));
-    if (plot.x != NULL && strcmp(plot.x, "epoch") == 0 && !lab_figure_has_epochs(plot.y))
+    TRY(read_plot_axes(object, &plot));
+    if (plot.kind == LAB_LINES && strcmp(plot.x, "epoch") == 0 && !lab_figure_has_epochs(plot.y))
         TRY(base_fail(BASE_ERR_DATA, "'%s' is not known of every epoch; %s are", plot.y,
                       LAB_EPOCH_FIGURES));
     lab->plots[lab->plot_count++] = plot;
@@ -350,6 +365,21 @@ base_status lab_select(struct lab *lab, const struct base_texts *filters)
     }
     return any ? BASE_OK
                : base_unknown(BASE_ERR_USAGE, "case", filters->at[0], names, lab->point_count);
+}
+
+size_t lab_seeds_of(const struct lab *lab, const struct lab_point *point)
+{
+    return point->most_seeds > 0 && point->most_seeds < lab->seed_count ? point->most_seeds
+                                                                        : lab->seed_count;
+}
+
+size_t lab_runs(const struct lab *lab)
+{
+    size_t runs = 0;
+
+    for (size_t i = 0; i < lab->point_count; i++)
+        runs += lab->points[i].selected ? lab_seeds_of(lab, &lab->points[i]) : 0;
+    return runs;
 }
 
 void lab_close(struct lab *lab)

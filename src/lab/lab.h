@@ -27,14 +27,16 @@ struct lab_point {
     json_t *options;      /* of train: name → text, number or boolean */
     const json_t *theirs; /* figures to compare with, or NULL */
     bool selected;        /* asked for, as all are unless lab_select says otherwise */
+    size_t most_seeds;    /* the first so many of the lab's seeds; 0: all */
     int cores;            /* that a run of it keeps busy; set before lab_work */
 };
 
 struct lab_plot {
-    const char *name;   /* of the file, without .svg */
-    const char *title;  /* NULL: made of x and y */
-    bool bars;          /* a bar a point; else lines */
-    const char *x;      /* of lines: an option whose values are numbers, or "epoch" */
+    const char *name;                               /* of the file, without .svg */
+    const char *title;                              /* NULL: made of x and y */
+    enum { LAB_BARS, LAB_LINES, LAB_SCATTER } kind; /* a bar or a labelled dot a point; or lines */
+    const char *x;      /* of lines: an option whose values are numbers, or "epoch"; of a scatter, a
+                         * figure */
     const char *y;      /* a figure */
     const char *series; /* of lines: each value of this option has one; NULL: each case has */
     bool log_x, log_y;
@@ -71,6 +73,11 @@ void lab_close(struct lab *lab); /* accepts zeros */
 
 /* Points whose names contain one of the filters; without filters all. None at all is an error. */
 base_status lab_select(struct lab *lab, const struct base_texts *filters);
+
+/* Of the lab's seeds, the first so many are this point's. */
+size_t lab_seeds_of(const struct lab *lab, const struct lab_point *point);
+/* Runs of all selected points. */
+size_t lab_runs(const struct lab *lab);
 
 /* The words of a command line, "--workers=3", NULL-ended; lab_words_free. */
 char **lab_words(const struct lab_point *point, int64_t seed);

@@ -26,10 +26,11 @@ struct lab_statistics lab_point_figure(const struct lab *lab, const struct lab_r
                                        const char *name, const struct lab_point *point)
 {
     double values[LAB_MAX_SEEDS];
+    size_t seeds = lab_seeds_of(lab, point);
 
-    for (size_t i = 0; i < lab->seed_count; i++)
+    for (size_t i = 0; i < seeds; i++)
         values[i] = lab_run_figure(lab, results, name, point, lab->seeds[i]);
-    return lab_statistics(values, lab->seed_count);
+    return lab_statistics(values, seeds);
 }
 
 double lab_theirs(const struct lab_point *point, const char *name)

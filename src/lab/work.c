@@ -71,7 +71,7 @@ size_t lab_left(const struct lab_work *work, double *seconds_p)
         double own = usual_seconds(work, point);
         double share = lab->parallel ? (double)cores_of(work, point) / work->cores : 1;
 
-        for (size_t s = 0; s < lab->seed_count && point->selected; s++)
+        for (size_t s = 0; s < lab_seeds_of(lab, point) && point->selected; s++)
             if (lab_results_get(work->results, point, lab->seeds[s]) == NULL) {
                 *seconds_p += share * (isnan(own) ? any : own);
                 left++;
@@ -297,13 +297,12 @@ base_status lab_work(struct lab_work *work)
 
     crew->work = work;
     work->failures = json_array();
-    for (size_t p = 0; p < lab->point_count; p++)
-        work->total += lab->points[p].selected ? lab->seed_count : 0;
+    work->total = lab_runs(lab);
     work->done = work->total - left;
     for (size_t s = 0; s < lab->seed_count; s++)
         for (size_t p = 0; p < lab->point_count; p++) {
             hear_signals(crew);
-            if (lab->points[p].selected &&
+            if (lab->points[p].selected && s < lab_seeds_of(lab, &lab->points[p]) &&
                 lab_results_get(work->results, &lab->points[p], lab->seeds[s]) == NULL)
                 TRY(admit(crew, &lab->points[p], lab->seeds[s]));
         }

@@ -19,8 +19,8 @@ const struct base_option recsys_bias_dampings[] = {
 
 void recsys_bias_open(struct recsys_fit *fit)
 {
-    recsys_add_buffer(fit, "user_bias", fit->users, 1);
-    recsys_add_buffer(fit, "item_bias", fit->items, 1);
+    recsys_add_rows(fit, "user_bias", RECSYS_OF_USERS, 1);
+    recsys_add_rows(fit, "item_bias", RECSYS_OF_ITEMS, 1);
     fit->answers = RECSYS_BIAS_USERS;
     fit->sweeps = ((const struct recsys_bias_options *)fit->options)->sweeps;
 }

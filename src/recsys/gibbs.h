@@ -127,6 +127,7 @@ base_status gibbs_open(struct recsys_fit *fit);
 base_status gibbs_reopen(struct recsys_fit *fit);
 void gibbs_close(struct recsys_fit *fit);
 base_status gibbs_start(struct recsys_fit *fit);
+void gibbs_grown(struct recsys_fit *fit);
 uint32_t gibbs_bin(const struct gibbs *g, uint32_t time);
 
 /* ---- gibbs_rows.c ---- */

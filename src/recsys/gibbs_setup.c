@@ -51,6 +51,9 @@ static void choose_sizes(struct recsys_fit *fit)
     if (g->keep < 1)
         g->keep = 1;
     g->thin = (int)((fit->sweeps - g->burn) / g->keep);
+    /* A chain that has settled once is soon at home with some more ratings. */
+    fit->again.from = g->burn > fit->sweeps / 20 ? g->burn - fit->sweeps / 20 : 0;
+    fit->again.to = g->burn + (fit->sweeps - g->burn + 1) / 2;
     fit->reason = o->k > 0    ? "as the options say"
                   : n < SMALL ? "few ratings: 32 factors are enough"
                               : "many ratings: 64 factors";
@@ -181,6 +184,17 @@ out:
 
 /* ---- buffers ---- */
 
+static const enum recsys_axis axes[GIBBS_SIDES] = {RECSYS_OF_USERS, RECSYS_OF_ITEMS,
+                                                   RECSYS_NEITHER};
+
+/* A buffer with a row for each row of a side. */
+static int add_side(struct recsys_fit *fit, int side, const char *name, uint32_t width)
+{
+    return side == GIBBS_TIMES
+               ? recsys_add_buffer(fit, name, gibbs_of(fit)->side[side].count, width)
+               : recsys_add_rows(fit, name, axes[side], width);
+}
+
 static base_status side_memory(struct recsys_fit *fit, int i, bool effects)
 {
     base_status st = BASE_OK;
@@ -188,8 +202,8 @@ static base_status side_memory(struct recsys_fit *fit, int i, bool effects)
     struct gibbs_side *s = &g->side[i];
     const size_t k = (size_t)g->k, sites = g->side[s->first].count;
 
-    s->factors = recsys_add_buffer(fit, s->names->factors, s->count, (uint32_t)k);
-    s->errors = recsys_add_buffer(fit, s->names->errors, s->count, 1);
+    s->factors = add_side(fit, i, s->names->factors, (uint32_t)k);
+    s->errors = add_side(fit, i, s->names->errors, 1);
     fit->buffers[s->errors].passing = true;
     s->sites = s->effects = -1;
     TRY(allocate(g, k, sizeof(double), "a prior", &s->mu));
@@ -198,8 +212,8 @@ static base_status side_memory(struct recsys_fit *fit, int i, bool effects)
     TRY(allocate(g, k, sizeof(float), "a prior", &s->prior_mean));
     if (!effects)
         goto out;
-    s->sites = recsys_add_buffer(fit, s->names->sites, (uint32_t)(k / 8), (uint32_t)(sites * 8));
-    s->effects = recsys_add_buffer(fit, s->names->effects, (uint32_t)(k / 8), s->count * 8);
+    s->sites = recsys_add_slices(fit, s->names->sites, axes[s->first], (uint32_t)(k / 8));
+    s->effects = recsys_add_slices(fit, s->names->effects, axes[i], (uint32_t)(k / 8));
     TRY(allocate(g, s->count, sizeof(float), "shares of rows", &s->share));
     TRY(allocate(g, sites * k, sizeof(float), "noise of effects", &s->noise));
     TRY(allocate(g, s->count * k, sizeof(float), "effects", &s->rest));
@@ -215,12 +229,11 @@ static void kept_buffers(struct recsys_fit *fit, bool effects)
     const uint32_t floats = (uint32_t)(g->keep * g->k);
 
     for (int i = 0; i < g->sides; i++)
-        g->kept[i] = recsys_add_buffer(fit, g->side[i].names->kept, g->side[i].count,
-                                       floats + (i == GIBBS_USERS ? 8 : 0));
+        g->kept[i] = add_side(fit, i, g->side[i].names->kept, floats + (i == GIBBS_USERS ? 8 : 0));
     fit->answers = g->kept[GIBBS_USERS];
     fit->traits = (struct recsys_traits){g->kept[GIBBS_ITEMS], (uint32_t)(g->keep * g->k),
                                          (uint32_t)g->k, (uint32_t)g->k - 2};
-    g->kept_sites = effects ? recsys_add_buffer(fit, "kept_sites", fit->items, floats) : -1;
+    g->kept_sites = effects ? recsys_add_rows(fit, "kept_sites", RECSYS_OF_ITEMS, floats) : -1;
     g->kept_prior =
         recsys_add_buffer(fit, "kept_prior", (uint32_t)g->keep, (uint32_t)GIBBS_PRIOR(g->k));
     g->unknown = recsys_add_buffer(fit, "unknown", GIBBS_SIDES, floats + 8);
@@ -308,7 +321,7 @@ base_status gibbs_open(struct recsys_fit *fit)
     g->state = recsys_add_buffer(fit, "state", 1, GIBBS_STATE);
     g->user_noise = -1;
     if (o->noise && !g->ordinal) /* latents have unit noise: cut points say how wide it is */
-        g->user_noise = recsys_add_buffer(fit, "user_noise", fit->users, 1);
+        g->user_noise = recsys_add_rows(fit, "user_noise", RECSYS_OF_USERS, 1);
     kept_buffers(fit, effects);
     TRY(scratch_memory(fit));
     add_phases(fit);
@@ -400,4 +413,33 @@ base_status gibbs_start(struct recsys_fit *fit)
     state[GIBBS_KEPT] = 0;
 out:
     return st;
+}
+
+/* ---- more ratings ---- */
+
+/* Sums of the sites over what each row has rated by now. */
+static void sum_effects(struct recsys_fit *fit, const struct gibbs_side *s)
+{
+    const size_t slices = (size_t)gibbs_of(fit)->k / 8;
+
+    for (size_t slice = 0; slice < slices; slice++) {
+        const float *sites = recsys_at(fit, s->sites, slice);
+        float *effects = recsys_at(fit, s->effects, slice);
+
+        memset(effects, 0, (size_t)s->count * 8 * sizeof *effects);
+        for (uint32_t r = 0; r < s->count; r++)
+            for (uint64_t e = s->start[r]; e < s->start[r + 1]; e++)
+                for (size_t f = 0; f < 8; f++)
+                    effects[8 * (size_t)r + f] += s->share[r] * sites[8 * (size_t)s->column[e] + f];
+    }
+}
+
+void gibbs_grown(struct recsys_fit *fit)
+{
+    struct gibbs *g = gibbs_of(fit);
+
+    for (int i = 0; i < g->sides; i++)
+        if (g->side[i].effects >= 0)
+            sum_effects(fit, &g->side[i]);
+    recsys_at(fit, g->state, 0)[GIBBS_KEPT] = 0; /* samples are of the ratings as they were */
 }

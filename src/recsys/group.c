@@ -423,7 +423,7 @@ static void bad_examples(const struct recsys_text *t, struct base_str *text)
 
             base_str_add(text, "%s, line %" PRIu64 ": ", t->source->files[t->blocks[i].file].path,
                          line);
-            recsys_fault_text(&t->source->layout, bad, text);
+            recsys_fault_text(&t->source->files[t->blocks[i].file].layout, bad, text);
             base_str_add(text, "\n");
         }
 }

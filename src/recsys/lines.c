@@ -14,12 +14,13 @@
 
 static const uint32_t NO_ITEM = UINT32_MAX;
 
-void recsys_parser_init(struct recsys_parser *p, const struct recsys_layout *layout)
+void recsys_parser_take(struct recsys_parser *p, const struct recsys_layout *layout)
 {
     static const unsigned char usual[] = {RECSYS_USER, RECSYS_ITEM, RECSYS_RATING, RECSYS_TIME};
     static const unsigned char below[] = {RECSYS_USER, RECSYS_RATING, RECSYS_TIME};
 
     p->layout = layout;
+    memset(p->has, 0, sizeof p->has);
     for (int i = 0; i < layout->columns; i++)
         p->has[layout->role[i]] = true;
     p->separator = strlen(layout->separator);

@@ -38,7 +38,8 @@ struct recsys_parser {
 
 enum { RECSYS_LEAST_LINE = 4 }; /* bytes: "1,1\n" */
 
-void recsys_parser_init(struct recsys_parser *parser, const struct recsys_layout *layout);
+/* What is parsed from now on is cut so. */
+void recsys_parser_take(struct recsys_parser *parser, const struct recsys_layout *layout);
 /* Reads whole lines, which begin parser->block; RECSYS_SLACK zeros follow them. */
 void recsys_parse(struct recsys_parser *parser, const char *text, size_t length);
 

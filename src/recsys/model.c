@@ -43,6 +43,28 @@ int recsys_add_buffer(struct recsys_fit *fit, const char *name, uint32_t rows, u
     return fit->buffer_count++;
 }
 
+static uint32_t count_of(const struct recsys_fit *fit, enum recsys_axis of)
+{
+    return of == RECSYS_OF_USERS ? fit->users : fit->items;
+}
+
+int recsys_add_rows(struct recsys_fit *fit, const char *name, enum recsys_axis of, uint32_t width)
+{
+    const int index = recsys_add_buffer(fit, name, count_of(fit, of), width);
+
+    fit->buffers[index].of = of;
+    return index;
+}
+
+int recsys_add_slices(struct recsys_fit *fit, const char *name, enum recsys_axis of, uint32_t rows)
+{
+    const int index = recsys_add_buffer(fit, name, rows, 8 * count_of(fit, of));
+
+    fit->buffers[index].of = of;
+    fit->buffers[index].across = true;
+    return index;
+}
+
 int recsys_add_phase(struct recsys_fit *fit, const char *name, uint32_t rows, const uint64_t *work,
                      int writes)
 {
@@ -150,6 +172,8 @@ base_status recsys_fit_open(const struct recsys_setup *setup, struct recsys_fit 
     fit->mean = mean_of(fit->scale, fit->by_user);
     fit->own = base_calloc(1, fit->model->own_size + 1);
     TRY(fit->model->open(fit));
+    if (fit->again.to == 0)
+        fit->again = (struct recsys_again){fit->sweeps - (fit->sweeps + 3) / 4, fit->sweeps};
     TRY(recsys_lay_out(fit));
     TRY(allocate_passing(fit));
     *fit_p = fit;

@@ -30,11 +30,16 @@ enum { RECSYS_MAX_BUFFERS = 24, RECSYS_MAX_PHASES = 8, RECSYS_MAX_WRITES = 3 };
 enum { RECSYS_MAX_FACTS = 8 };
 
 /* In place of a user or an item: one that the model does not know. */
-#define RECSYS_UNKNOWN UINT32_MAX
+#define RECSYS_UNKNOWN RECSYS_NO_ID
+
+/* What the rows of a buffer are of: where users and items are added, theirs stay theirs. */
+enum recsys_axis { RECSYS_NEITHER, RECSYS_OF_USERS, RECSYS_OF_ITEMS };
 
 struct recsys_buffer {
     const char *name;     /* "users"; of a saved tensor, too */
     uint32_t rows, width; /* floats of a row */
+    enum recsys_axis of;
+    bool across;          /* not the rows are theirs but the columns, eight floats each */
     bool passing;         /* made anew in every sweep: no part of a saved model */
     bool late;            /* `finish` alone writes it, and no phase reads it */
     size_t offset;        /* in the flat memory of the fit, in floats; of a passing one: none */
@@ -74,6 +79,12 @@ struct recsys_traits {
     uint32_t end, period, factors; /* no factors: 0 */
 };
 
+/* Of a model that is trained already and gets more ratings: it makes the sweeps from … to-1 of its
+ * plan once more. */
+struct recsys_again {
+    int64_t from, to;
+};
+
 struct recsys_model;
 struct recsys_rotation;
 
@@ -95,8 +106,9 @@ struct recsys_fit {
     int phase_count;
     int answers; /* index of the buffer whose rows are what guesses know about a user */
     struct recsys_traits traits;
-    int64_t sweep;      /* that is under way, or that comes next; from 0 */
-    int64_t sweeps;     /* planned: the options', or what the model thinks right for the data */
+    int64_t sweep;  /* that is under way, or that comes next; from 0 */
+    int64_t sweeps; /* planned: the options', or what the model thinks right for the data */
+    struct recsys_again again;
     uint64_t extra;     /* bytes that `open` has allocated; of rotations, see there */
     const char *reason; /* why this size, where the options left it open; for a log */
     /* What guesses and folds need besides the buffers, set by `open`; `reopen` finds it there. */
@@ -120,7 +132,10 @@ struct recsys_model {
     const char *const *examples; /* texts of options that tests run; NULL-ended */
 
     size_t own_size; /* of fit->own, zeros at first */
-    /* Declares buffers and phases (recsys_add_buffer, recsys_add_phase), sets `sweeps`. */
+    /* The option that is 0 where the data decides, and then the first of the facts; or NULL. */
+    const char *sized_by;
+    /* Declares buffers and phases (recsys_add_rows, recsys_add_phase), sets `sweeps` and, if the
+     * last quarter of them is not right, `again`. */
     base_status (*open)(struct recsys_fit *fit);
     void (*close)(struct recsys_fit *fit); /* accepts half-opened; or NULL */
     /* For a fit of a saved model, which has no ratings: declares the buffers that guesses and folds
@@ -129,6 +144,9 @@ struct recsys_model {
     base_status (*reopen)(struct recsys_fit *fit);
     /* Starting values. The buffers have memory now. */
     base_status (*start)(struct recsys_fit *fit);
+    /* The buffers have come from a training with fewer ratings; new users and items have starting
+     * values. What follows from the ratings besides is made to fit; or NULL. */
+    void (*grown)(struct recsys_fit *fit);
     base_status (*prepare)(struct recsys_fit *fit, int phase); /* or NULL */
     void (*run)(struct recsys_fit *fit, int phase, uint32_t from, uint32_t to);
     base_status (*finish)(struct recsys_fit *fit); /* or NULL */

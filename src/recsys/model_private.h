@@ -9,7 +9,11 @@
 
 /* ---- of a model's `open` ---- */
 
-/* Returns the buffer's index; memory comes later. */
+/* These return the buffer's index; memory comes later. A row for each user or item: */
+int recsys_add_rows(struct recsys_fit *fit, const char *name, enum recsys_axis of, uint32_t width);
+/* Eight floats for each in every one of so many rows: */
+int recsys_add_slices(struct recsys_fit *fit, const char *name, enum recsys_axis of, uint32_t rows);
+/* Of neither: */
 int recsys_add_buffer(struct recsys_fit *fit, const char *name, uint32_t rows, uint32_t width);
 /* `work` as in struct recsys_phase; `writes`: a buffer. Returns the phase's index. */
 int recsys_add_phase(struct recsys_fit *fit, const char *name, uint32_t rows, const uint64_t *work,

@@ -45,12 +45,12 @@ int recsys_threads(int wanted, uint64_t ratings)
 
 enum { PLACES = 2 };
 
-/* Beside the text, and in the cache folder under the digest of its path; base_free each. */
+/* Beside the text, and in the cache folder under the digest of its paths; base_free each. */
 static void find_places(const struct recsys_source *source, char *places[PLACES])
 {
     char hex[BASE_SHA256_HEX], *folder = base_cache_dir();
 
-    base_sha256(source->place, strlen(source->place), hex);
+    base_sha256(source->all, strlen(source->all), hex);
     places[0] = base_strdup(source->beside);
     places[1] = folder != NULL ? base_format("%s/ratings/%.32s.paceline", folder, hex) : NULL;
     base_free(folder);
@@ -335,6 +335,17 @@ bool recsys_id_find(const struct recsys_ids *ids, const char *id, uint32_t *numb
             high = middle;
     }
     return false;
+}
+
+uint32_t *recsys_ids_match(const struct recsys_ids *of, const struct recsys_ids *in)
+{
+    uint32_t *numbers = base_calloc(of->count, sizeof *numbers);
+    struct recsys_id text;
+
+    for (uint32_t i = 0; i < of->count; i++)
+        if (!recsys_id_find(in, recsys_id_text(of, i, &text), &numbers[i]))
+            numbers[i] = RECSYS_NO_ID;
+    return numbers;
 }
 
 const char *recsys_id_text(const struct recsys_ids *ids, uint32_t number, struct recsys_id *text)

@@ -83,6 +83,9 @@ struct recsys_options {
     int threads;           /* 0: one a core */
     bool strict;           /* bad lines and duplicates are errors */
     bool no_cache;         /* neither look for a cache nor leave one */
+    /* Files or folders whose ratings come after those of the path, in this order: one set. */
+    const char *const *added;
+    int added_count;
 };
 
 /* Does `path` look like ratings? A file or a folder; reads a few kilobytes. */
@@ -116,6 +119,9 @@ static inline uint32_t recsys_day(uint32_t time)
 
 /* The number of an id; false: it is not known. */
 bool recsys_id_find(const struct recsys_ids *ids, const char *id, uint32_t *number_p);
+/* The numbers that the ids `of` have among `in`, RECSYS_NO_ID: none; base_free. */
+#define RECSYS_NO_ID UINT32_MAX
+uint32_t *recsys_ids_match(const struct recsys_ids *of, const struct recsys_ids *in);
 /* The id of a number, in `text` or in the set itself. */
 struct recsys_id {
     char text[16];

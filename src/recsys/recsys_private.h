@@ -47,17 +47,18 @@ bool recsys_date(unsigned year, unsigned month, unsigned day, uint32_t *seconds_
 struct recsys_file {
     char *path;
     uint64_t size;
+    struct recsys_layout layout;
 };
 
 struct recsys_source {
     struct recsys_file *files;
     size_t file_count;
-    const struct recsys_format *format;
-    struct recsys_layout layout;
-    char identity[BASE_SHA256_HEX]; /* of names, sizes, times of change and the layout */
-    char *beside;                   /* the cache's place beside it */
-    char *place;                    /* absolute path of what was opened */
-    uid_t owner;                    /* of the first file */
+    const struct recsys_format *format; /* of the first file */
+    char identity[BASE_SHA256_HEX];     /* of names, sizes, times of change and layouts */
+    char *beside;                       /* the cache's place beside it */
+    char *place;                        /* absolute path of what was opened */
+    char *all;                          /* the same of it and all that is added, a line each */
+    uid_t owner;                        /* of the first file */
 };
 
 base_status recsys_source_open(const char *path, const struct recsys_options *options,
@@ -69,6 +70,8 @@ void recsys_source_close(struct recsys_source *source); /* accepts zeros */
 struct recsys_field recsys_first_line(const char *text, size_t count);
 bool recsys_fits_line(const struct recsys_layout *layout, struct recsys_field line);
 bool recsys_fits(const struct recsys_layout *layout, const char *text, size_t count);
+/* Has a line such a field? */
+bool recsys_has_role(const struct recsys_layout *layout, enum recsys_role role);
 
 /* Columns as a person writes them, and the separator that the text has if NULL. */
 base_status recsys_columns(const char *columns, const char *separator, const char *text,

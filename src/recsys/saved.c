@@ -47,8 +47,8 @@ out:
     return st;
 }
 
-base_status recsys_saved_open(const struct store_checkpoint *checkpoint, int threads,
-                              struct recsys_saved **saved_p)
+base_status recsys_saved_outline(const struct store_checkpoint *checkpoint,
+                                 struct recsys_saved **saved_p)
 {
     base_status st = BASE_OK;
     struct recsys_saved *saved = base_calloc(1, sizeof *saved);
@@ -60,14 +60,29 @@ base_status recsys_saved_open(const struct store_checkpoint *checkpoint, int thr
     TRY(open_file(checkpoint, RECSYS_IDS_FILE, &ids));
     TRY(open_file(checkpoint, RECSYS_RATED_FILE, &rated));
     TRY(recsys_saved_parse(checkpoint->manifest, ids, rated, saved));
+    *saved_p = saved;
+    saved = NULL;
+out:
+    store_close(ids);
+    store_close(rated);
+    recsys_saved_close(saved);
+    return st;
+}
+
+base_status recsys_saved_open(const struct store_checkpoint *checkpoint, int threads,
+                              struct recsys_saved **saved_p)
+{
+    base_status st = BASE_OK;
+    struct recsys_saved *saved = NULL;
+
+    *saved_p = NULL;
+    TRY(recsys_saved_outline(checkpoint, &saved));
     TRY(base_team_new(recsys_threads(threads, UINT64_MAX), &saved->team));
     saved->fit->team = saved->team;
     TRY(read_model(saved, checkpoint));
     *saved_p = saved;
     saved = NULL;
 out:
-    store_close(ids);
-    store_close(rated);
     recsys_saved_close(saved);
     return base_prefix(st, "%s", checkpoint->path);
 }

@@ -57,6 +57,16 @@ json_t *recsys_saved_manifest(const struct recsys_fit *fit, const char *model);
 base_status recsys_saved_read(const struct recsys_fit *fit, const char *path,
                               const struct recsys_carrier *carrier);
 
+/* ---- a checkpoint is read by a fit that has more ratings ---- */
+
+/* The model as it is asked for, of a manifest, and with the sizes that it has: they are not to
+ * change when ratings are added; base_free. */
+base_status recsys_saved_text(const json_t *manifest, char **text_p);
+/* Users and items that the checkpoint knows get their rows of its buffers, wherever they are among
+ * those of the fit, whose ids are `ids`. The fit has starting values, which the others keep. */
+base_status recsys_saved_grow(struct recsys_fit *fit, const struct recsys_ratings *ids,
+                              const struct store_checkpoint *checkpoint);
+
 /* ---- a checkpoint is used without the ratings ---- */
 
 /* Is this the manifest of a rating model? */
@@ -67,6 +77,9 @@ bool recsys_saved_is(const json_t *manifest);
 base_status recsys_saved_open(const struct store_checkpoint *checkpoint, int threads,
                               struct recsys_saved **saved_p);
 void recsys_saved_close(struct recsys_saved *saved); /* accepts NULL */
+/* The same without the model's tensors. */
+base_status recsys_saved_outline(const struct store_checkpoint *checkpoint,
+                                 struct recsys_saved **saved_p);
 
 /* All but the model's tensors, from files in memory, into zeros (fuzzing). On failure, too, the
  * caller closes `saved`. */

@@ -53,6 +53,11 @@ bool recsys_fits_line(const struct recsys_layout *layout, struct recsys_field li
            (!has[RECSYS_TIME] || recsys_time(fields[RECSYS_TIME], &seconds));
 }
 
+bool recsys_has_role(const struct recsys_layout *layout, enum recsys_role role)
+{
+    return memchr(layout->role, (int)role, (size_t)layout->columns) != NULL;
+}
+
 /* The most lines of the beginning must fit: some may be bad. */
 bool recsys_fits(const struct recsys_layout *layout, const char *text, size_t count)
 {
@@ -89,7 +94,8 @@ static base_status add_file(const char *path, struct recsys_source *s, struct ba
     if (s->file_count == 0)
         s->owner = about.st_uid;
     s->files = base_realloc(s->files, s->file_count + 1, sizeof *s->files);
-    s->files[s->file_count++] = (struct recsys_file){base_strdup(path), (uint64_t)about.st_size};
+    s->files[s->file_count++] =
+        (struct recsys_file){.path = base_strdup(path), .size = (uint64_t)about.st_size};
     base_str_add(identity, "%s %lld %lld.%09ld\n", slash != NULL ? slash + 1 : path,
                  (long long)about.st_size, (long long)about.st_mtim.tv_sec, about.st_mtim.tv_nsec);
 out:
@@ -116,20 +122,22 @@ out:
     return st;
 }
 
-/* The files of the first format that has any in the folder or, as Netflix' are, in training_set. */
+/* The files of the first format that has any in the folder or, as Netflix' are, in training_set.
+ */
 static base_status find_in_folder(const char *folder, struct recsys_source *s,
                                   struct base_str *identity)
 {
     base_status st = BASE_OK;
     char *inner = base_format("%s/training_set", folder);
     const char *places[] = {folder, base_is_dir(inner) ? inner : NULL};
+    const size_t before = s->file_count;
 
-    for (size_t p = 0; p < 2 && places[p] != NULL && s->file_count == 0; p++)
-        for (size_t f = 0; f < recsys_format_count && s->file_count == 0; f++)
+    for (size_t p = 0; p < 2 && places[p] != NULL && s->file_count == before; p++)
+        for (size_t f = 0; f < recsys_format_count && s->file_count == before; f++)
             for (const char *const *pattern = recsys_format_registry[f]->files;
-                 pattern != NULL && *pattern != NULL && s->file_count == 0; pattern++)
+                 pattern != NULL && *pattern != NULL && s->file_count == before; pattern++)
                 TRY(add_matching(places[p], *pattern, s, identity));
-    if (s->file_count == 0)
+    if (s->file_count == before)
         TRY(base_fail(BASE_ERR_DATA,
                       "no ratings in the folder %s: expected ratings.csv, ratings.dat, u.data, "
                       "combined_data_*.txt or mv_*.txt",
@@ -160,21 +168,23 @@ out:
     return st;
 }
 
-static bool recognise(const char *text, size_t count, struct recsys_source *s)
+static const struct recsys_format *recognise(const char *text, size_t count,
+                                             struct recsys_layout *layout)
 {
     for (size_t i = 0; i < recsys_format_count; i++) {
-        s->format = recsys_format_registry[i];
-        if (s->format->recognise != NULL && s->format->recognise(text, count, &s->layout))
-            return true;
+        const struct recsys_format *format = recsys_format_registry[i];
+
+        if (format->recognise != NULL && format->recognise(text, count, layout))
+            return format;
     }
-    s->format = NULL;
-    return false;
+    return NULL;
 }
 
-static base_status choose_format(const struct recsys_options *options, struct recsys_source *s)
+static base_status choose_format(const char *path, const struct recsys_options *options,
+                                 const struct recsys_format **format_p,
+                                 struct recsys_layout *layout)
 {
     base_status st = BASE_OK;
-    const char *path = s->files[0].path;
     char *text = NULL;
     size_t count = 0;
 
@@ -182,11 +192,10 @@ static base_status choose_format(const struct recsys_options *options, struct re
     if (count == 0)
         TRY(base_fail(BASE_ERR_DATA, "%s is empty", path));
     if (options->columns != NULL) {
-        TRY(base_prefix(
-            recsys_columns(options->columns, options->separator, text, count, &s->layout), "%s",
-            path));
-        s->format = base_registry_get("columns", recsys_format_registry, recsys_format_count);
-    } else if (!recognise(text, count, s)) {
+        TRY(base_prefix(recsys_columns(options->columns, options->separator, text, count, layout),
+                        "%s", path));
+        *format_p = base_registry_get("columns", recsys_format_registry, recsys_format_count);
+    } else if ((*format_p = recognise(text, count, layout)) == NULL) {
         TRY(base_fail(BASE_ERR_DATA,
                       "%s is in no known format of ratings; say what its columns are, as in: "
                       "--columns user,item,rating,time",
@@ -197,29 +206,93 @@ out:
     return st;
 }
 
-static void identify(struct recsys_source *s, struct base_str *identity)
+static void identify(const struct recsys_format *format, const struct recsys_layout *l,
+                     struct base_str *identity)
 {
-    const struct recsys_layout *l = &s->layout;
-
-    base_str_add(identity, "%d %s '%s' %d %d\n", FORMAT_VERSION, s->format->name, l->separator,
+    base_str_add(identity, "%d %s '%s' %d %d\n", FORMAT_VERSION, format->name, l->separator,
                  l->titled, l->headings);
     for (int i = 0; i < l->columns; i++)
         base_str_add(identity, "%d ", l->role[i]);
-    base_sha256(identity->text, identity->length, s->identity);
 }
 
-/* Absolute, since the cache's name follows from it. */
-static base_status find_place(const char *path, struct recsys_source *s)
+/* Ratings that are added may be written in another way, but must say the same things. */
+static base_status check_alike(const struct recsys_source *s, const struct recsys_file *added)
+{
+    static const struct {
+        enum recsys_role role;
+        const char *what;
+    } fields[] = {{RECSYS_TIME, "times"}, {RECSYS_RATING, "ratings beside users and items"}};
+    const struct recsys_file *first = &s->files[0];
+
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        const bool has = recsys_has_role(&first->layout, fields[i].role);
+
+        if (has != recsys_has_role(&added->layout, fields[i].role))
+            return base_fail(BASE_ERR_DATA,
+                             "%s has %s, and %s has none; both must have them, or "
+                             "neither",
+                             has ? first->path : added->path, fields[i].what,
+                             has ? added->path : first->path);
+    }
+    return BASE_OK;
+}
+
+/* The files that a path stands for, after those that are there. */
+static base_status add_path(const char *path, const struct recsys_options *options,
+                            struct recsys_source *s, struct base_str *identity)
 {
     base_status st = BASE_OK;
-    char *file = realpath(s->files[0].path, NULL);
+    const size_t before = s->file_count;
+    const struct recsys_format *format = NULL;
+    struct recsys_layout layout = {0};
 
-    s->place = realpath(path, NULL);
-    if (s->place == NULL || file == NULL)
-        TRY(base_fail(BASE_ERR_IO, "cannot open %s: %m", path));
-    s->beside = s->file_count == 1 ? base_format("%s.paceline", file)
-                                   : base_format("%s/ratings.paceline", s->place);
+    TRY(base_is_dir(path) ? find_in_folder(path, s, identity) : add_file(path, s, identity));
+    TRY(choose_format(s->files[before].path, options, &format, &layout));
+    identify(format, &layout, identity);
+    for (size_t i = before; i < s->file_count; i++)
+        s->files[i].layout = layout;
+    if (before == 0)
+        s->format = format;
+    else
+        TRY(check_alike(s, &s->files[before]));
 out:
+    return st;
+}
+
+/* Absolute, since the cache's name follows from it; `free`. */
+static base_status absolute(const char *path, char **absolute_p)
+{
+    *absolute_p = realpath(path, NULL);
+    return *absolute_p != NULL ? BASE_OK : base_fail(BASE_ERR_IO, "cannot open %s: %m", path);
+}
+
+/* The cache is beside the only file, or in the folder; with more ratings it is beside the last that
+ * were added, and its name tells what they were added to. */
+static base_status find_place(const char *path, const struct recsys_options *options,
+                              struct recsys_source *s)
+{
+    base_status st = BASE_OK;
+    char *file = NULL, hex[BASE_SHA256_HEX];
+    struct base_str all = {0};
+
+    TRY(absolute(path, &s->place));
+    TRY(absolute(s->files[0].path, &file));
+    base_str_add(&all, "%s", s->place);
+    for (int i = 0; i < options->added_count; i++) {
+        free(file);
+        TRY(absolute(options->added[i], &file));
+        base_str_add(&all, "\n%s", file);
+    }
+    base_sha256(all.text, all.length, hex);
+    if (options->added_count > 0)
+        s->beside =
+            base_format("%s%s.%.8s.paceline", file, base_is_dir(file) ? "/ratings" : "", hex);
+    else
+        s->beside = s->file_count == 1 ? base_format("%s.paceline", file)
+                                       : base_format("%s/ratings.paceline", s->place);
+    s->all = base_str_take(&all);
+out:
+    base_str_fini(&all);
     free(file);
     return st;
 }
@@ -231,13 +304,11 @@ base_status recsys_source_open(const char *path, const struct recsys_options *op
     struct base_str identity = {0};
 
     *s = (struct recsys_source){0};
-    if (base_is_dir(path))
-        TRY(find_in_folder(path, s, &identity));
-    else
-        TRY(add_file(path, s, &identity));
-    TRY(choose_format(options, s));
-    identify(s, &identity);
-    TRY(find_place(path, s));
+    TRY(add_path(path, options, s, &identity));
+    for (int i = 0; i < options->added_count; i++)
+        TRY(add_path(options->added[i], options, s, &identity));
+    base_sha256(identity.text, identity.length, s->identity);
+    TRY(find_place(path, options, s));
 out:
     base_str_fini(&identity);
     return st;
@@ -249,7 +320,8 @@ void recsys_source_close(struct recsys_source *s)
         base_free(s->files[i].path);
     base_free(s->files);
     base_free(s->beside);
-    base_free(s->place);
+    free(s->place);
+    base_free(s->all);
     *s = (struct recsys_source){0};
 }
 

@@ -145,7 +145,6 @@ static void reader_init(struct reader *r, struct attempt *a, int thread)
     struct recsys_text *t = a->text;
     struct recsys_parser *p = &r->parser;
 
-    recsys_parser_init(p, &t->source->layout);
     p->users = t->users;
     p->items = t->items;
     p->user_texts = t->user_texts;
@@ -213,6 +212,7 @@ static void read_block(const void *context, int unit, int thread)
         return;
     }
     r->parser.block = b;
+    recsys_parser_take(&r->parser, &file->layout);
     recsys_parse(&r->parser, text, length);
     keep_ratings(&r->parser, a->text->timed, b);
     done = atomic_fetch_add(&a->bytes, b->end - b->begin) + b->end - b->begin;
@@ -329,7 +329,7 @@ static base_status count_ratings(struct recsys_text *t)
             struct base_str what = {0};
             base_status st;
 
-            recsys_fault_text(&t->source->layout, t->blocks[i].bad, &what);
+            recsys_fault_text(&t->source->files[t->blocks[i].file].layout, t->blocks[i].bad, &what);
             st = base_fail(BASE_ERR_DATA,
                            "%s: %llu of %llu lines are no ratings; the first, line %llu of %s: %s",
                            t->source->place, (unsigned long long)t->bad_lines,
@@ -350,8 +350,7 @@ base_status recsys_text_read(const struct recsys_source *source, int threads,
 
     *t = (struct recsys_text){.source = source, .threads = threads};
     t->levels = base_calloc((size_t)threads, sizeof *t->levels);
-    for (int i = 0; i < source->layout.columns; i++)
-        t->timed = t->timed || source->layout.role[i] == RECSYS_TIME;
+    t->timed = recsys_has_role(&source->files[0].layout, RECSYS_TIME);
     cut_into_blocks(source, t);
     do {
         forget_ratings(t);
@@ -401,6 +400,7 @@ base_status recsys_line_of(struct recsys_text *t, size_t block, uint32_t index, 
     reader_init(&r, &a, b.thread);
     TRY(load_block(&t->source->files[b.file], &b, r.buffer, &text, &length));
     r.parser.block = &again;
+    recsys_parser_take(&r.parser, &t->source->files[b.file].layout);
     r.parser.limit = index + b.dropped + 1;
     recsys_parse(&r.parser, text, length);
     *line_p = recsys_first_line_of(t, block) + again.lines - 1;

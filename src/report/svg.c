@@ -265,7 +265,7 @@ static void fit(struct range r, bool log, struct report_axis *axis)
     report_axis_fit(r.low, r.high, scale, TICKS, axis);
 }
 
-/* ---- lines and points ---- */
+/* ---- lines, points and dots ---- */
 
 /* A whisker from one end to the other, across or upright. */
 static void put_error(struct base_str *svg, const char *class, double x1, double y1, double x2,
@@ -325,14 +325,85 @@ static void put_points(struct base_str *svg, const struct frame *f,
                          index % COLOURS, x_of(f, s->x[i]), y_of(f, s->y[i]));
 }
 
+/* Is there no dot that is at least as far left and as high, and further in one of them? */
+static bool on_frontier(const struct report_chart *chart, double x, double y)
+{
+    for (size_t s = 0; s < chart->series_count; s++)
+        for (size_t i = 0; i < chart->series[s].count; i++) {
+            double other_x = chart->series[s].x[i], other_y = chart->series[s].y[i];
+
+            if (drawn(chart, &chart->series[s], i) && other_x <= x && other_y >= y &&
+                (other_x < x || other_y > y))
+                return false;
+        }
+    return true;
+}
+
+/* The dot of the frontier that is next to the right of x; NAN: there is none. */
+static double next_on_frontier(const struct report_chart *chart, double x, double *y_p)
+{
+    double next = NAN;
+
+    for (size_t s = 0; s < chart->series_count; s++)
+        for (size_t i = 0; i < chart->series[s].count; i++) {
+            const struct report_series *of = &chart->series[s];
+
+            if (drawn(chart, of, i) && of->x[i] > x && !(of->x[i] >= next) &&
+                on_frontier(chart, of->x[i], of->y[i])) {
+                next = of->x[i];
+                *y_p = of->y[i];
+            }
+        }
+    return next;
+}
+
+static void put_frontier(struct base_str *svg, const struct frame *f,
+                         const struct report_chart *chart)
+{
+    double y = 0, x = next_on_frontier(chart, -INFINITY, &y);
+    bool begun = false;
+
+    base_str_add(svg, "<path class=\"pl-line pl-axis\" stroke-dasharray=\"2 3\" d=\"");
+    for (; isfinite(x); x = next_on_frontier(chart, x, &y), begun = true)
+        base_str_add(svg, "%s%.1f %.1f", begun ? "L" : "M", x_of(f, x), y_of(f, y));
+    base_str_add(svg, "\"/>\n");
+}
+
+static void put_dots(struct base_str *svg, const struct frame *f, const struct report_chart *chart,
+                     size_t index)
+{
+    const struct report_series *s = &chart->series[index];
+
+    if (index == 0)
+        put_frontier(svg, f, chart);
+    for (size_t i = 0; i < s->count; i++) {
+        double x, y, error = error_at(s, i);
+        bool right;
+
+        if (!drawn(chart, s, i))
+            continue;
+        x = x_of(f, s->x[i]);
+        y = y_of(f, s->y[i]);
+        right = x + 8 + LETTER * (double)letters(s->name) < f->right; /* there is room for it */
+        if (error > 0)
+            put_error(svg, "pl-error", x, fmin(f->bottom, y_of(f, s->y[i] - error)), x,
+                      y_of(f, s->y[i] + error));
+        base_str_add(svg, "<circle class=\"pl-f%zu\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>\n",
+                     index % COLOURS, x, y);
+        put_text(svg, right ? x + 8 : x - 8, y + 4, "pl-text pl-ink", right ? "start" : "end",
+                 s->name, NAME_LETTERS);
+    }
+}
+
 typedef void put_one(struct base_str *svg, const struct frame *f, const struct report_chart *chart,
                      size_t index);
 
-/* A picture with two axes, and every series drawn by `put`. */
-static void over_axes(const struct report_chart *chart, put_one *put, struct base_str *svg)
+/* A picture with two axes, and every series drawn by `put`. `names`: a legend has them. */
+static void over_axes(const struct report_chart *chart, put_one *put, bool names,
+                      struct base_str *svg)
 {
     struct range x = {INFINITY, -INFINITY, false}, y = {INFINITY, -INFINITY, false};
-    double top = MARGIN + LINE, head = legend(NULL, chart, top);
+    double top = MARGIN + LINE, head = names ? legend(NULL, chart, top) : 0;
     struct frame f = {.left = MARGIN + 60,
                       .right = WIDTH - 2 * MARGIN,
                       .top = top + head + 8,
@@ -342,7 +413,8 @@ static void over_axes(const struct report_chart *chart, put_one *put, struct bas
     fit(x, chart->log_x, &f.x);
     fit(y, chart->log_y, &f.y);
     begin(svg, chart, f.bottom + 48);
-    legend(svg, chart, top);
+    if (names)
+        legend(svg, chart, top);
     put_x_axis(svg, &f, chart->x_title);
     put_y_axis(svg, &f, chart->y_title);
     for (size_t i = 0; i < chart->series_count; i++)
@@ -352,12 +424,17 @@ static void over_axes(const struct report_chart *chart, put_one *put, struct bas
 
 void report_svg_lines(const struct report_chart *chart, struct base_str *svg)
 {
-    over_axes(chart, put_series, svg);
+    over_axes(chart, put_series, true, svg);
 }
 
 void report_svg_points(const struct report_chart *chart, struct base_str *svg)
 {
-    over_axes(chart, put_points, svg);
+    over_axes(chart, put_points, true, svg);
+}
+
+void report_svg_scatter(const struct report_chart *chart, struct base_str *svg)
+{
+    over_axes(chart, put_dots, false, svg);
 }
 
 /* ---- bars ---- */

@@ -33,6 +33,9 @@ struct report_chart {
 void report_svg_lines(const struct report_chart *chart, struct base_str *svg);
 /* Points, and behind them the line y = x, for guesses beside the truth. */
 void report_svg_points(const struct report_chart *chart, struct base_str *svg);
+/* Dots, larger than points, each with its series' name beside it in place of a legend; those that
+ * no other one is better than (further left and higher) are joined by a line: the frontier. */
+void report_svg_scatter(const struct report_chart *chart, struct base_str *svg);
 void report_svg_bars(const struct report_chart *chart, struct base_str *svg);
 
 /* A stretch of a timeline: on a row, in the colour of a series. */

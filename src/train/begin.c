@@ -5,11 +5,31 @@
  * have lost a part of the state. One worker reads the file and carries its tensors to those that
  * hold them.
  */
+#include <string.h>
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "model/model.h"
 #include "train/carry.h"
 #include "train/session.h"
+
+bool train_session_is_grown(const struct train_session *s)
+{
+    const json_t *data =
+        s->origin.path != NULL ? json_object_get(s->origin.manifest, "data") : NULL;
+    const char *digest = json_string_value(json_object_get(data, "digest"));
+
+    return s->job->add.count > 0 && digest != NULL && strcmp(digest, s->digest) != 0;
+}
+
+base_status train_session_load_position(struct train_session *s)
+{
+    base_status st = train_state_load_position(&s->state, &s->origin);
+
+    if (st == BASE_OK && train_session_is_grown(s))
+        s->state.position.plan_start = s->task->sweeps->restart(s);
+    return st;
+}
 
 bool train_session_has_file(const struct train_session *s)
 {
@@ -97,7 +117,7 @@ base_status train_session_go_back(struct train_session *s, uint32_t leader, int 
     }
     s->state.position = (struct train_position){.best_validation = -1};
     if (s->origin.path != NULL)
-        TRY(train_state_load_position(&s->state, &s->origin));
+        TRY(train_session_load_position(s));
     s->saved_step = s->origin.path != NULL ? s->state.position.step : -1;
     s->leader = leader;
 out:

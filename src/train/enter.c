@@ -38,31 +38,34 @@ static json_t *describe(const struct train_session *s)
 
 /* A worker without a state makes ready for it; what an earlier view left half-made is of use if it
  * is of the same model. */
-static base_status take_model(struct train_session *s, const char *model, const char *kernels)
+static base_status take_model(struct train_session *s, const char *model, const char *kernels,
+                              const struct train_position *position)
 {
     if (s->whole || (s->state.optimiser != NULL && s->kernels != NULL &&
                      strcmp(s->task->text(s), model) == 0 && strcmp(s->kernels, kernels) == 0))
         return BASE_OK;
     train_session_discard(s);
-    return train_session_follow(s, model, kernels);
+    return train_session_follow(s, model, kernels, position);
 }
 
 static base_status take_description(struct train_session *s, const json_t *d)
 {
     base_status st = BASE_OK;
     const char *model = NULL, *kernels = NULL;
-    json_t *position = NULL, *tracked = NULL;
+    json_t *place = NULL, *tracked = NULL;
+    struct train_position position;
     size_t norms;
 
     TRY(base_json_string(d, "model", &model));
     TRY(base_json_string(d, "kernels", &kernels));
     TRY(base_json_integer(d, "batch", &s->plan.batch));
-    TRY(base_json_object(d, "position", &position));
+    TRY(base_json_object(d, "position", &place));
+    TRY(train_position_from_json(place, &position));
     TRY(base_json_array(d, "tracked", &tracked));
     if (s->plan.batch < 1)
         TRY(base_fail(BASE_ERR_DATA, "a batch of %" PRId64 " samples", s->plan.batch));
-    TRY(take_model(s, model, kernels));
-    TRY(train_position_from_json(position, &s->state.position));
+    TRY(take_model(s, model, kernels, &position));
+    s->state.position = position;
     norms = s->state.stats;
     if (s->whole) /* the former counts may be needed again */
         s->state.tracked = base_calloc(norms, sizeof *s->state.tracked);
@@ -414,6 +417,7 @@ base_status train_session_enter(struct train_session *s)
         st = agree_on_state(s);
     } while (st == BASE_ERR_PEER_LOST);
     if (st == BASE_OK) {
+        train_trace_back(&s->trace, s->state.position.step);
         keep_log(s);
         tell_view(s, began);
     }

@@ -44,8 +44,12 @@ out:
 static base_status open_data(struct evaluation *e, const struct train_eval *eval)
 {
     base_status st = BASE_OK;
-    const struct recsys_options options = {
-        .columns = e->job.rating_columns, .separator = e->job.separator, .threads = e->threads};
+    const struct recsys_options options = {.columns = e->job.rating_columns,
+                                           .separator = e->job.separator,
+                                           .threads = e->threads,
+                                           .added = e->job.add.at,
+                                           .added_count =
+                                               eval->data == NULL ? e->job.add.count : 0};
     char *path = NULL;
 
     e->data = eval->data != NULL ? eval->data : model_about_place(&e->about);
@@ -66,24 +70,12 @@ out:
     return st;
 }
 
-/* Numbers of the model's users or items for those of the set. */
-static uint32_t *numbers_of(const struct recsys_ids *of, const struct recsys_ids *in)
-{
-    uint32_t *numbers = base_calloc(of->count, sizeof *numbers);
-    struct recsys_id text;
-
-    for (uint32_t i = 0; i < of->count; i++)
-        if (!recsys_id_find(in, recsys_id_text(of, i, &text), &numbers[i]))
-            numbers[i] = RECSYS_UNKNOWN;
-    return numbers;
-}
-
 /* Ratings of another set, by ids. */
 static void score_others(struct evaluation *e, const struct recsys_rows *rows)
 {
     const struct recsys_fit *fit = e->saved->fit;
-    uint32_t *users = numbers_of(&e->set->user_ids, &e->saved->users);
-    uint32_t *items = numbers_of(&e->set->item_ids, &e->saved->items);
+    uint32_t *users = recsys_ids_match(&e->set->user_ids, &e->saved->users);
+    uint32_t *items = recsys_ids_match(&e->set->item_ids, &e->saved->items);
 
     for (uint32_t u = 0; u < rows->rows; u++)
         for (uint64_t k = rows->start[u]; k < rows->start[u + 1]; k++) {

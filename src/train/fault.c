@@ -49,7 +49,7 @@ base_status train_fault_find(uint32_t id, struct train_fault *fault_p)
     int used = 0;
     base_status st;
 
-    *fault_p = (struct train_fault){.signal = SIGKILL, .id = id};
+    *fault_p = (struct train_fault){.signal = SIGKILL, .reads = getenv("PACELINE_READS"), .id = id};
     if ((st = find_stall(fault_p)) != BASE_OK || text == NULL)
         return st;
     victim = is_victim(text, id, &rest);

@@ -4,7 +4,9 @@
  * can be seen at every phase without guessing the moment. PACELINE_FAULT is "ID[,ID…]:PHASE:STEP",
  * with
  * ":STOP" at its end for SIGSTOP in place of SIGKILL. And one that stalls: PACELINE_STALL is
- * "PROBABILITY:SECONDS", of every block of samples that any worker computes.
+ * "PROBABILITY:SECONDS", of every block of samples that any worker computes. And a record of what
+ * workers of `ps` read: PACELINE_READS is the file to which server 0 adds a line for every push,
+ * "RANK CLOCK READ ENTRY".
  */
 #ifndef TRAIN_FAULT_H
 #define TRAIN_FAULT_H
@@ -20,7 +22,8 @@ struct train_fault { /* zeros: none */
     int signal;
     bool armed; /* this worker is the one */
     double stall_probability, stall_seconds;
-    uint32_t id; /* of this worker: workers stall at different times */
+    const char *reads; /* path of the record; NULL: none */
+    uint32_t id;       /* of this worker: workers stall at different times */
 };
 
 base_status train_fault_find(uint32_t id, struct train_fault *fault_p);

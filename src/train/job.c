@@ -78,6 +78,8 @@ const struct base_option train_job_options[] = {
      .help = "of --columns [what the lines seem to have]"},
     {.name = "strict", .kind = BASE_FLAG, .offset = AT(strict),
      .help = "of ratings: refuse bad lines and pairs that come twice"},
+    {.name = "add", .argument = "FILE", .kind = BASE_TEXTS, .offset = AT(add),
+     .help = "with --resume: go on with the ratings of this file, too, and their users and items"},
     {.name = "image-size", .argument = "HxW", .kind = BASE_TEXT, .offset = AT(image_size),
      .help = "scale the images of a folder to this [their median size, at most 256 a side]"},
     {.name = "channels", .argument = "N", .kind = BASE_NAME, .offset = AT(channels),
@@ -228,11 +230,11 @@ static bool is_one_of(const char *name, const char *const *names) /* NULL-ended 
 
 enum train_change train_job_may_change(const char *name)
 {
-    static const char *const free_names[] = {"epochs",   "steps",      "threads",
-                                             "memory",   "log-every",  "eval-every",
-                                             "test",     "checkpoint", "checkpoint-every",
-                                             "keep",     "record",     "patience",
-                                             "strategy", "data",       NULL};
+    static const char *const free_names[] = {
+        "epochs",           "steps",      "threads", "memory",
+        "log-every",        "eval-every", "test",    "checkpoint",
+        "checkpoint-every", "keep",       "record",  "patience",
+        "strategy",         "data",       "add",     NULL};
     /* These decide what the state is of and how steps are counted. */
     static const char *const fixed_names[] = {
         "model",      "init",      "kernels", "tune",
@@ -258,7 +260,8 @@ enum train_use train_job_use(const char *name)
         "target",   "column", "test-share", "image-size", "channels",  "crop",
         "skip-bad", "pad",    "flip",       "balanced",   "normalise", "sync-bn",
         "kernels",  "tune",   "record",     "init",       NULL};
-    static const char *const ratings_names[] = {"split", "columns", "separator", "strict", NULL};
+    static const char *const ratings_names[] = {"split",  "columns", "separator",
+                                                "strict", "add",     NULL};
 
     return is_one_of(name, step_names)      ? TRAIN_USE_STEPS
            : is_one_of(name, sample_names)  ? TRAIN_USE_SAMPLES
@@ -281,9 +284,10 @@ const char *train_job_strategy(const struct train_job *job, bool several)
 
 json_t *train_job_to_json(const struct train_job *job)
 {
-    return json_pack("{s:o, s:s?, s:s, s:s?, s:b}", "settings",
+    return json_pack("{s:o, s:s?, s:s, s:s?, s:b, s:i}", "settings",
                      base_options_to_json(train_job_options, job), "run", job->run, "runs_dir",
-                     job->runs_dir, "resume", job->resume, "quiet", job->quiet);
+                     job->runs_dir, "resume", job->resume, "quiet", job->quiet, "added",
+                     job->added);
 }
 
 base_status train_job_from_json(const json_t *object, struct train_job *job_p)
@@ -298,6 +302,9 @@ base_status train_job_from_json(const json_t *object, struct train_job *job_p)
     job_p->run = json_string_value(json_object_get(object, "run"));
     job_p->resume = json_string_value(json_object_get(object, "resume"));
     job_p->quiet = json_is_true(json_object_get(object, "quiet"));
+    job_p->added = (int)json_integer_value(json_object_get(object, "added"));
+    if (job_p->added < 0 || job_p->added > job_p->add.count)
+        TRY(base_fail(BASE_ERR_DATA, "%d of %d files are new", job_p->added, job_p->add.count));
 out:
     return st;
 }

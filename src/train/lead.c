@@ -119,7 +119,8 @@ static base_status take_folder(struct train_session *s, bool takes_over)
         TRY(train_run_lock(&s->run, takes_over ? TAKE_OVER : 0));
     if (!takes_over)
         remove_old_socket(s);
-    json_object_set_new(s->run.json, "about", train_session_about(s));
+    if (!s->about_waits)
+        json_object_set_new(s->run.json, "about", train_session_about(s));
     json_object_set_new(s->run.json, "launch", cluster_worker_launch(s->team.worker));
     train_session_forget_epochs(s);
     st = train_run_save(&s->run, "running");

@@ -17,17 +17,52 @@ void train_rated_close(struct train_rated *r)
     *r = (struct train_rated){0};
 }
 
+/* What a call adds must be of use: ratings that are new, on the scale of those that are there. */
+static base_status check_added(struct train_rated *r, const struct train_job *job, const char *path,
+                               const struct recsys_options *options)
+{
+    base_status st = BASE_OK;
+    const struct recsys_model *model = train_rated_model(job->model);
+    struct recsys_options before = *options;
+    struct recsys_ratings *former = NULL;
+    const char *last = job->add.at[job->add.count - 1];
+
+    if (model->batches)
+        TRY(base_fail(BASE_ERR_USAGE, "--add is not for %s; train it anew on all ratings",
+                      model->name));
+    before.strict = false;
+    before.added_count -= job->added;
+    TRY(recsys_ratings_open(path, &before, &former));
+    if (strcmp(former->digest, r->set->digest) == 0)
+        TRY(base_fail(BASE_ERR_DATA, "%s adds nothing: all of its ratings are known", last));
+    if (!model->implicit && memcmp(&former->scale, &r->set->scale, sizeof former->scale) != 0)
+        TRY(base_fail(BASE_ERR_DATA,
+                      "%s is of another scale: the ratings of the run are %u values from %g to %g, "
+                      "with it there are %u from %g to %g",
+                      last, former->scale.levels, (double)former->scale.lowest,
+                      (double)former->scale.highest, r->set->scale.levels,
+                      (double)r->set->scale.lowest, (double)r->set->scale.highest));
+    memcpy(r->former_digest, former->digest, sizeof r->former_digest);
+out:
+    recsys_ratings_close(former);
+    return st;
+}
+
 base_status train_rated_open(struct train_rated *r, const struct train_job *job, int threads)
 {
     base_status st = BASE_OK;
     const struct recsys_options options = {.columns = job->rating_columns,
                                            .separator = job->separator,
                                            .threads = threads,
-                                           .strict = job->strict};
+                                           .strict = job->strict,
+                                           .added = job->add.at,
+                                           .added_count = job->add.count};
     char *path = NULL;
 
     TRY(recsys_ratings_path(job->data, &path));
     TRY(recsys_ratings_open(path, &options, &r->set));
+    if (job->added > 0)
+        TRY(check_added(r, job, path, &options));
     r->path = realpath(path, NULL);
     TRY(recsys_divide(r->set, job->split != NULL ? job->split : "0.2", (uint64_t)job->seed, threads,
                       &r->parts));

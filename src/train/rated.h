@@ -13,11 +13,13 @@
 
 struct train_rated { /* zeros: nothing is open */
     struct recsys_ratings *set;
-    char *path; /* where the set is, absolute */
+    char *path;                          /* where the set is, absolute */
+    char former_digest[BASE_SHA256_HEX]; /* of it before this call added ratings; "": it did not */
     struct recsys_division parts;
     struct base_team *team;
 };
 
+/* What the call adds (job->added) must be new, and on the scale of what is there. */
 base_status train_rated_open(struct train_rated *rated, const struct train_job *job, int threads);
 void train_rated_close(struct train_rated *rated); /* accepts half-opened */
 

@@ -33,6 +33,11 @@ static base_status write_checkpoint(struct train_session *s, const struct model_
 
     TRY(check_finite(s, train_state_finite(&s->state)));
     about = train_session_about(s);
+    if (s->about_waits) { /* a run.json that knows of more data than its checkpoint is no harm */
+        json_object_set(s->run.json, "about", about);
+        TRY(train_run_save(&s->run, "running"));
+        s->about_waits = false;
+    }
     base_events_flush(s->journal.events); /* no checkpoint has a step that events.jsonl lacks */
     TRY(store_save_begin(s->run.checkpoints, (uint64_t)s->state.position.step, &save));
     TRY(s->task->write != NULL ? s->task->write(s, carrier, save)

@@ -56,9 +56,10 @@ struct train_session {
                            * every worker has data of its own: then `count` is the first one's */
     uint32_t shape;       /* checksum of what a sample is and what is predicted */
     const char *digest;   /* of the data */
-    const char *data_names; /* digest of the names of its files, "" without such … */
-    const char *data_path;  /* … and where they are; NULL: in no place */
-    bool data_failed;       /* a sample cannot be read, and the session ends */
+    const char *former_digest; /* the same before this call added some; NULL: it did not */
+    const char *data_names;    /* digest of the names of its files, "" without such … */
+    const char *data_path;     /* … and where they are; NULL: in no place */
+    bool data_failed;          /* a sample cannot be read, and the session ends */
     const struct train_strategy *strategy;
     void *options;                    /* of the strategy, as they hold now */
     void *strategy_state;             /* its own, across views */
@@ -75,10 +76,11 @@ struct train_session {
 
     /* The model, from the first view in which this worker has it. */
     struct train_state state;
-    bool closed; /* its weights are computed in one step, by task->solve */
-    bool lazy;   /* a step changes those weights alone that have a gradient (nn/optimiser.h) */
-    bool whole;  /* what it holds of it is complete; a worker that joins has none yet */
-    bool begun;  /* it has had a state, and knows from where that can begin again */
+    bool closed;      /* its weights are computed in one step, by task->solve */
+    bool lazy;        /* a step changes those weights alone that have a gradient (nn/optimiser.h) */
+    bool whole;       /* what it holds of it is complete; a worker that joins has none yet */
+    bool begun;       /* it has had a state, and knows from where that can begin again */
+    bool about_waits; /* run.json tells of data that was added once a checkpoint does */
     struct store_checkpoint origin; /* what the state is loaded from, until it is */
     int64_t united_step;            /* at which all of it was the same on every worker; -1: never */
     int64_t samples;                /* computed by this worker; once in the weights, but for … */
@@ -120,7 +122,7 @@ base_status train_session_open_task(struct train_session *session);
 base_status train_session_create(struct train_session *session);
 /* The others make room for the state they will be sent. */
 base_status train_session_follow(struct train_session *session, const char *model,
-                                 const char *kernels);
+                                 const char *kernels, const struct train_position *position);
 /* Gives the state up, for one that is made anew. */
 void train_session_discard(struct train_session *session);
 /* What each worker of the view is to hold, by rank; base_free. */
@@ -128,6 +130,10 @@ struct train_holds *train_session_places(const struct train_session *session);
 
 /* ---- begin.c ---- */
 
+/* The position of session->origin. Of data to which some was added, the plan begins anew. */
+base_status train_session_load_position(struct train_session *session);
+/* Was session->origin trained on other data than the session has? */
+bool train_session_is_grown(const struct train_session *session);
 /* The state begins from a file: a checkpoint, or --init. */
 bool train_session_has_file(const struct train_session *session);
 /* Fills what each worker holds, anew: from the seed, then from the file that rank `source` has.

@@ -61,7 +61,7 @@ static bool same(const char *a, const char *b)
  * repaired: the same names, other sizes. */
 static base_status check_digest(const struct train_session *s, const struct model_about *resumed)
 {
-    if (same(resumed->digest, s->digest))
+    if (same(resumed->digest, s->former_digest != NULL ? s->former_digest : s->digest))
         return BASE_OK;
     if (!same(resumed->data_path, s->data_path) || !same(resumed->data_names, s->data_names))
         return base_fail(BASE_ERR_DATA,
@@ -74,6 +74,16 @@ static base_status check_digest(const struct train_session *s, const struct mode
     return BASE_OK;
 }
 
+/* The model that `text` is, and what the strategy keeps beside its weights. */
+static base_status describe(struct train_session *s, const char *text)
+{
+    base_status st = s->task->describe(s, text);
+
+    if (st == BASE_OK && s->strategy->extras != NULL)
+        s->state.extras = s->strategy->extras(s->options);
+    return st;
+}
+
 /* The newest checkpoint of the run that is resumed, or its beginning: the position. */
 static base_status open_resumed(struct train_session *s, const struct model_about *resumed)
 {
@@ -82,10 +92,13 @@ static base_status open_resumed(struct train_session *s, const struct model_abou
     TRY(check_digest(s, resumed));
     if (!store_has_checkpoint(s->run.checkpoints)) {
         base_info("run %s has no checkpoint yet: it starts from the beginning", s->run.name);
+        TRY(describe(s, resumed->model));
         goto out;
     }
     TRY(store_checkpoint_open(s->run.checkpoints, false, &s->origin));
-    TRY(train_state_load_position(&s->state, &s->origin));
+    TRY(describe(s, resumed->model));
+    TRY(train_session_load_position(s));
+    s->about_waits = train_session_is_grown(s);
     if (s->state.position.cursor > s->count[DATA_TRAIN])
         TRY(base_fail(BASE_ERR_DATA, "%s is past the last of the %u training samples",
                       s->origin.path, s->count[DATA_TRAIN]));
@@ -159,16 +172,6 @@ out:
     return st;
 }
 
-/* The model that `text` is, and what the strategy keeps beside its weights. */
-static base_status describe(struct train_session *s, const char *text)
-{
-    base_status st = s->task->describe(s, text);
-
-    if (st == BASE_OK && s->strategy->extras != NULL)
-        s->state.extras = s->strategy->extras(s->options);
-    return st;
-}
-
 base_status train_session_create(struct train_session *s)
 {
     const struct train_job *job = s->job;
@@ -183,7 +186,6 @@ base_status train_session_create(struct train_session *s)
         TRY(train_run_open(job->runs_dir, job->resume, &s->run));
         TRY(train_run_lock(&s->run, 0));
         TRY(train_run_about(&s->run, &resumed));
-        TRY(describe(s, resumed.model));
         TRY(open_resumed(s, &resumed));
     } else {
         if (job->run != NULL)
@@ -201,11 +203,13 @@ out:
     return st;
 }
 
-base_status train_session_follow(struct train_session *s, const char *model, const char *kernels)
+base_status train_session_follow(struct train_session *s, const char *model, const char *kernels,
+                                 const struct train_position *position)
 {
     base_status st = BASE_OK;
 
     TRY(describe(s, model));
+    s->state.position = *position; /* the plan may begin there */
     TRY(plan_steps(s));
     s->kernels = base_strdup(kernels);
 out:

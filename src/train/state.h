@@ -29,6 +29,7 @@ struct train_position {
     double epoch_loss, epoch_accuracy; /* of the last complete epoch */
     double best_validation;            /* of patience and the best checkpoint; negative: none yet */
     int64_t best_step, stale_epochs;
+    int64_t plan_start; /* steps before the plan's first: it moves when data is added */
 };
 
 /* Slots are the optimiser's, then *extras*: buffers of the weights' layout that the strategy keeps.

@@ -45,12 +45,13 @@ static struct model_slots slots_of(const struct train_state *state,
 
 json_t *train_position_to_json(const struct train_position *p)
 {
-    return json_pack(
-        "{s:I, s:I, s:I, s:f, s:I, s:I, s:f, s:f, s:f, s:I, s:I}", "step", (json_int_t)p->step,
-        "epoch", (json_int_t)p->epoch, "cursor", (json_int_t)p->cursor, "loss_sum", p->loss_sum,
-        "correct", (json_int_t)p->correct, "seen", (json_int_t)p->seen, "epoch_loss", p->epoch_loss,
-        "epoch_accuracy", p->epoch_accuracy, "best_validation", p->best_validation, "best_step",
-        (json_int_t)p->best_step, "stale_epochs", (json_int_t)p->stale_epochs);
+    return json_pack("{s:I, s:I, s:I, s:f, s:I, s:I, s:f, s:f, s:f, s:I, s:I, s:I}", "step",
+                     (json_int_t)p->step, "epoch", (json_int_t)p->epoch, "cursor",
+                     (json_int_t)p->cursor, "loss_sum", p->loss_sum, "correct",
+                     (json_int_t)p->correct, "seen", (json_int_t)p->seen, "epoch_loss",
+                     p->epoch_loss, "epoch_accuracy", p->epoch_accuracy, "best_validation",
+                     p->best_validation, "best_step", (json_int_t)p->best_step, "stale_epochs",
+                     (json_int_t)p->stale_epochs, "plan_start", (json_int_t)p->plan_start);
 }
 
 base_status train_state_write(const struct train_state *state, const struct model_carrier *carrier,
@@ -107,6 +108,7 @@ static base_status check_position(const struct train_position *p)
         {"correct", p->correct, p->seen},
         {"best_step", p->best_step, p->step},
         {"stale_epochs", p->stale_epochs, p->epoch},
+        {"plan_start", p->plan_start, p->step},
     };
 
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
@@ -131,6 +133,9 @@ base_status train_position_from_json(const json_t *object, struct train_position
     TRY(base_json_real(object, "best_validation", &p->best_validation));
     TRY(base_json_integer(object, "best_step", &p->best_step));
     TRY(base_json_integer(object, "stale_epochs", &p->stale_epochs));
+    p->plan_start = 0;
+    if (json_object_get(object, "plan_start") != NULL) /* earlier checkpoints have none */
+        TRY(base_json_integer(object, "plan_start", &p->plan_start));
     TRY(check_position(p));
 out:
     return st;

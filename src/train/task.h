@@ -99,8 +99,10 @@ struct train_sweeps {
     /* All phases are done: the same on every worker. */
     base_status (*finish)(struct train_session *session);
     int64_t (*count)(const struct train_session *session); /* of sweeps, of the whole training */
-    const struct train_rotation *rotation;                 /* of models that have `stays` rows */
-    const char *(*rotating)(void);                         /* which models these are */
+    /* Data was added after the position's step: the position's plan_start from there on. */
+    int64_t (*restart)(const struct train_session *session);
+    const struct train_rotation *rotation; /* of models that have `stays` rows */
+    const char *(*rotating)(void);         /* which models these are */
 };
 
 /* What `auto` stands for, and why. */

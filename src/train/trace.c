@@ -57,7 +57,7 @@ static void close_span(struct train_trace *t, double end)
 
 void train_trace_begin(struct train_trace *t, int64_t step)
 {
-    int64_t before = t->step;
+    int64_t before = t->step > 0 ? t->step : step - 1; /* a worker may come in mid-run */
 
     train_trace_end(t);
     t->step = step;
@@ -79,6 +79,17 @@ void train_trace_drop(struct train_trace *t)
 {
     t->armed = false;
     t->count = t->kept;
+}
+
+void train_trace_back(struct train_trace *t, int64_t step)
+{
+    int kept = 0;
+
+    for (int i = 0; i < t->kept; i++)
+        if (t->spans[i].step <= step)
+            t->spans[kept++] = t->spans[i];
+    t->armed = false;
+    t->count = t->kept = kept;
 }
 
 void train_trace_enter(struct train_trace *t, enum train_doing doing)
@@ -195,6 +206,7 @@ static base_status collect(struct train_session *s, const struct word *words)
     }
     TRY(base_tensor(SPANS, sizeof *room, "spans of a worker", &room));
     tell_worker(s, &words[0], 0, 0, s->trace.spans);
+    s->trace.count = s->trace.kept = 0; /* they are told, also if another worker is lost now */
     for (int rank = 1; rank < x->size; rank++) {
         struct train_message message = {rank, false, (float *)room,
                                         (size_t)words[rank].count * floats};

@@ -76,6 +76,8 @@ void train_trace_begin(struct train_trace *trace, int64_t step);
 void train_trace_end(struct train_trace *trace);
 /* The step never was. */
 void train_trace_drop(struct train_trace *trace);
+/* Steps after this one never were: they are done again. */
+void train_trace_back(struct train_trace *trace, int64_t step);
 
 /* The worker does something else from now on. Accepts NULL, and costs nothing outside of traced
  * steps. */
@@ -94,7 +96,7 @@ base_status train_trace_gather(struct train_session *session);
 struct train_traced {
     int64_t worker, rank, step;
     struct train_doing_of what;
-    double began, seconds; /* on a clock that all spans of a run have in common */
+    double began, seconds; /* on a clock that all spans of a view have in common */
 };
 
 struct train_traces {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The spans that a run's events.jsonl has. Lines that are no `trace` event, or that a process which
- * was killed has left half-written, are passed over.
+ * The spans that a run's events.jsonl has. Events that say after which step the run goes on (a new
+ * view, a way back, a resume) take back what was traced of later steps, which are done again. Other
+ * lines, and those that a process which was killed has left half-written, are passed over.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -65,6 +66,35 @@ static int by_worker_and_time(const void *a, const void *b)
     return (x->began > y->began) - (x->began < y->began);
 }
 
+/* Steps after this one are done again. */
+static void drop_after(struct train_traces *traces, int64_t step)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < traces->count; i++)
+        if (traces->at[i].step <= step)
+            traces->at[kept++] = traces->at[i];
+    traces->count = kept;
+}
+
+/* A line of events.jsonl; most of them are of no interest, and are not parsed. */
+static void read_line(const char *line, struct train_traces *traces, size_t *room)
+{
+    static const char *const goes_on[] = {"view", "back", "resume"};
+    const char *kind = strncmp(line, "{\"event\":\"", 10) == 0 ? line + 10 : "";
+    bool is_trace = strncmp(kind, "trace\"", 6) == 0, taken = is_trace;
+    json_t *event;
+
+    for (size_t i = 0; i < sizeof goes_on / sizeof goes_on[0]; i++)
+        taken |= strncmp(kind, goes_on[i], strlen(goes_on[i])) == 0;
+    event = taken ? json_loads(line, 0, NULL) : NULL;
+    if (event != NULL && is_trace)
+        read_event(event, traces, room);
+    else if (json_is_integer(json_object_get(event, "step")))
+        drop_after(traces, json_integer_value(json_object_get(event, "step")));
+    json_decref(event);
+}
+
 /* Leaves the spans of one step. */
 static void keep_step(struct train_traces *traces, int64_t step)
 {
@@ -88,26 +118,19 @@ static int64_t newest_step(const struct train_traces *traces)
 base_status train_traces_read(const struct train_run *run, int64_t step,
                               struct train_traces *traces)
 {
-    static const char begin[] = "{\"event\":\"trace\",";
     base_status st = BASE_OK;
     char *text = NULL, *rest;
     size_t count, room = 0;
 
     *traces = (struct train_traces){0};
     TRY(base_file_read(run->events, MOST_BYTES, &text, &count));
-    for (rest = text; rest != NULL;) {
-        const char *line = strsep(&rest, "\n");
-        json_t *event =
-            strncmp(line, begin, sizeof begin - 1) == 0 ? json_loads(line, 0, NULL) : NULL;
-
-        read_event(event, traces, &room);
-        json_decref(event);
-    }
+    for (rest = text; rest != NULL;)
+        read_line(strsep(&rest, "\n"), traces, &room);
     if (traces->count == 0)
         TRY(base_fail(
             BASE_ERR_USAGE,
-            "run %s has no traces yet: its workers tell them at the end of each epoch and "
-            "of the run",
+            "run %s has no traces: its workers tell them at the end of each epoch and of the run, "
+            "and leave out a step with more spans than there is room for",
             run->name));
     if (step >= 0)
         keep_step(traces, step > 0 ? step : newest_step(traces));

@@ -136,6 +136,9 @@ sleep 3
 kill -CONT "$(sed -nE 's/.*worker 2 \(pid ([0-9]+)\) was stopped/\1/p' err)"
 wait $agent || fail "a quorum without a worker that was stopped: $(tail -n 3 err)"
 rounds quorum "o['steps'] == 60 and len(r) == 3 and sum(e['samples'] for e in r) + 320 * (r[2]['left_out'] - r[2]['late']) == 3 * 960"
+expect 0 "$paceline" compare slow quorum --json
+json "[r['late_results'] for r in o['runs']] == [0, o['runs'][1]['late_results']] and o['runs'][0]['reissued'] >= 1"
+json "o['runs'][1]['late_results'] >= 0 and o['runs'][0]['roles'] == {'worker': 3, 'manager': 1}"
 # Stopped for good: it is lost, and the others have its block.
 PACELINE_FAULT=2:update:25:STOP expect 0 "$paceline" train "${job[@]}" --strategy downpour --silence 3 --run stopped
 rounds stopped "$once and o['workers'] == 2"

@@ -20,7 +20,8 @@ cat >tiny.json <<'JSON'
   "plots": [
     {"name": "epochs", "title": "<accuracy> & \"epochs\"", "kind": "lines", "x": "epoch", "y": "accuracy"},
     {"name": "workers", "kind": "lines", "x": "workers", "y": "accuracy", "series": "strategy", "log_x": true},
-    {"name": "seconds", "kind": "bars", "y": "seconds"}
+    {"name": "seconds", "kind": "bars", "y": "seconds"},
+    {"name": "frontier", "kind": "scatter", "x": "samples_per_second", "y": "accuracy", "log_x": true}
   ],
   "quick": {"train": {"epochs": 1}, "seeds": 1}
 }
@@ -59,7 +60,7 @@ assert {(r["case"], r["seed"]) for r in rows} == {(r["case"], str(r["seed"])) fo
 mean = statistics.mean(float(r["accuracy"]) for r in rows if r["case"] == "one")
 assert f"{100 * mean:.2f} ±" in open("table.txt").read()
 space = "{http://www.w3.org/2000/svg}"
-for name, lines in ("epochs", 5), ("workers", 3), ("seconds", 0):
+for name, lines in ("epochs", 5), ("workers", 3), ("frontier", 1), ("seconds", 0):
     root = xml.parse(f"labs-out/tiny/{name}.svg").getroot()
     assert root.tag == space + "svg" and len(root.findall(space + "path")) == lines, name
     assert not [e for e in root.iter() if e.tag.endswith("script")]
@@ -76,7 +77,7 @@ cmp -s out table.txt || fail "another table: $(cat out)"
 [ "$(sha256sum labs-out/tiny/*.svg labs-out/tiny/results.json)" = "$before" ] || fail "other files"
 expect 0 "$paceline" lab tiny.json --json --quiet
 [ ! -s err ] || fail "--quiet says: $(cat err)"
-json "o['runs'] == o['done'] == 10 and o['failures'] == [] and not o['interrupted'] and len(o['plots']) == 3"
+json "o['runs'] == o['done'] == 10 and o['failures'] == [] and not o['interrupted'] and len(o['plots']) == 4"
 json "o['cases'][0]['figures']['accuracy']['theirs'] == 0.5 and o['cases'][0]['figures']['speedup']['mean'] == 1"
 # A seed more is two runs for two cases; --set is another lab in the same folder.
 expect 0 "$paceline" lab tiny.json --seeds 3 --only ddp --json
@@ -210,6 +211,15 @@ for lab in s0 s1 s3 s4 ten; do
     expect 0 "$paceline" lab printed.json --dry-run --json
     expect 0 "$paceline" lab printed.json --dry-run --quick
 done
+# S4's lab with everything in it but the two of 50 epochs: as many cases, on a set of a few samples.
+expect 0 "$paceline" lab s4 --dry-run --json --set data=synthetic
+json "o['runs'] == 17 * 3 + 2 and {'ten, no test', 'ten, 50 epochs', 'ten, latency downpour:latency=0.05'} < {c['case'] for c in o['cases']}"
+expect 0 "$paceline" lab s4 --print
+sed 's/"workers": *10/"workers": 3/' out >printed.json
+expect 0 "$paceline" lab printed.json --quick --only 'no test' --only latency=0.05 --set data=synthetic:train=640,test=20 --json
+json "o['done'] == o['runs'] == 3 and all(c['figures']['seconds']['mean'] > 0 for c in o['cases'])"
+json "all(0 < c['figures']['figures.most_split_seconds']['mean'] < 60 for c in o['cases'])"
+json "[c['figures']['accuracy']['mean'] is None for c in o['cases']] == [True, False, False]"
 expect 0 "$paceline" data make ratings --users 50 --items 90 --ratings 900 -o s0-500.csv
 expect 0 "$paceline" lab s0 --quick --only '500 users' --json
 json "o['done'] == 2 and all(0 < c['figures']['rmse']['mean'] < 2 for c in o['cases'])"

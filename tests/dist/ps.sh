@@ -105,6 +105,24 @@ for options in consistency=asp consistency=ssp,staleness=1 backup=1 consistency=
     rm -r runs/pace
 done
 
+# Under ssp no worker reads older than the bound: the one that computes its block c has read every update that
+# any worker made with its block c - S - 1 or before. Of 10,000 recorded reads, with random stalls.
+PACELINE_READS=$work/reads PACELINE_STALL=0.01:0.002 expect 0 "$paceline" train --model mlp:4x1 --data synthetic:classes=2,shape=1x4x4,train=30000,test=10 \
+    --batch 9 --epochs 1 --threads 1 --log-every 0 --no-checkpoint --workers 3 --strategy ps:consistency=ssp,staleness=2 --run bound
+/usr/bin/python3 - "$work/reads" 2 <<'PY' || fail "see above"
+import sys
+staleness, entries, reads = int(sys.argv[2]), {}, []
+for line in open(sys.argv[1]):
+    rank, clock, read, entry = map(int, line.split())
+    entries[rank, clock] = entry
+    reads.append((rank, clock, read))
+assert len(reads) == 10000 and {rank for rank, _, _ in reads} == {0, 1, 2}, len(reads)
+for rank, clock, read in reads:
+    for other in range(3):
+        last = entries.get((other, clock - staleness - 1), 0) # its entries are in order: this one is the newest
+        assert last <= read, f"worker {rank} at {clock} had read up to {read}, not {last} of worker {other}"
+PY
+
 # A push that is rubbish does not count: another worker computes the block, and every sample counts once.
 for case in servers=2:1:nan servers=2:3:size servers=1:2:block backup=1:3:nan consistency=asp:3:nan consistency=ssp:2:size; do
     IFS=: read -r options id kind <<<"$case"

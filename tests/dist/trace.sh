@@ -59,6 +59,20 @@ for strategy in ddp ps downpour local-sgd:k=2 zero:stage=3; do
     judge "$name" 2 0 0
 done
 
+# Steps that are done again, after a loss and after a resume, are there once.
+PACELINE_FAULT=2:data:6 train again --workers 3 --strategy ring:microbatches=4,replicate=off
+judge_steps() { # RUN: as many forwards of each step as of step 1
+    expect 0 "$paceline" trace "$1" -o "$1.json"
+    /usr/bin/python3 - "$1.json" <<'PY' || fail "the trace of $1 has a step twice"
+import collections, json, sys
+passes = collections.Counter((e["args"]["step"], e["args"]["stage"], e["args"]["microbatch"])
+                             for e in json.load(open(sys.argv[1]))["traceEvents"] if e.get("cat") == "forward")
+assert passes and set(passes.values()) == {1}, passes
+assert {step for step, _, _ in passes} == set(range(1, 9)), passes
+PY
+}
+judge_steps again
+
 expect 0 "$paceline" trace ring -o one.json --step 5
 [ "$(grep -o '"step":[0-9]*' one.json | sort -u)" = '"step":5' ] || fail "--step 5 has other steps"
 expect 2 "$paceline" trace ring -o one.json --step 11

@@ -8,7 +8,7 @@
 
 struct sim_network sim_network;
 
-static const double KEEPALIVE = 3; /* seconds */
+static const double KEEPALIVE = 10; /* seconds */
 
 static struct {
     double since, until;

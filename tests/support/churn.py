@@ -26,7 +26,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 from watched import Silence, Training, children, worker_id  # noqa: E402
 
 PATIENCE = 60
-SAMPLES, BATCH = 450, 24
+SAMPLES, BATCH, SAVES = 450, 24, 10
 TRAINED = SAMPLES - SAMPLES // 10  # the others validate
 WORKERS, MOST = 3, 6
 INFANTS = 3  # a job gives up on workers of which too many in a row never come to work
@@ -44,7 +44,7 @@ softmax
 """
 OPTIONS = ["--model", "net.model", "--data", f"synthetic:classes=10,shape=1x28x28,train={SAMPLES},test=100",
            "--batch", str(BATCH), "--lr", "0.005", "--kernels", "onednn", "--threads", "1", "--validation",
-           "0.1", "--checkpoint-every", "10", "--epochs", "1000000", "--workers", str(WORKERS), "--port", "0",
+           "0.1", "--checkpoint-every", str(SAVES), "--epochs", "1000000", "--workers", str(WORKERS), "--port", "0",
            "--restart-workers", "--silence", "3", "--run", "churn"]
 
 
@@ -164,15 +164,18 @@ class Churn:
 
 
 def rounds_of(events):
-    """By their last step. A round that was committed on no worker that is left is made again."""
-    rounds, last = {}, 0
+    """By their last step. A round that was committed on no worker that is left is made again; one that was
+    committed has no event where its manager was lost in that moment. Rounds end with a checkpoint or an
+    epoch."""
+    rounds, before, last = {}, 0, 0  # the ends of the last two rounds that were told of
     for e in events:
         if e["event"] == "view":
-            assert e["step"] == last or e["step"] in rounds or e["step"] == 0, f"in the middle of a round: {e}"
-            last = e["step"]
+            assert e["step"] % SAVES == 0 or e["step"] % -(-TRAINED // BATCH) == 0, f"in the middle of a round: {e}"
+            assert e["step"] >= before, f"from step {last} back beyond {before}: {e}"
+            before, last = min(before, e["step"]), e["step"]
         elif e["event"] == "round":
             assert e["step"] > last, f"a round after step {last}: {e}"
-            rounds[e["step"]], last = e, e["step"]
+            before, last, rounds[e["step"]] = last, e["step"], e
     return rounds
 
 

@@ -6,6 +6,7 @@
 #include "train/train.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -62,6 +63,30 @@ static void keep_kernels(struct model_about *about, const struct cli_positional 
     json_object_set_new(about->settings, "tune", json_false());
 }
 
+/* --add: after what the run has. Absolute, since it may be resumed from another folder. */
+static base_status inherit_added(struct train_job *job, json_t *settings)
+{
+    base_status st = BASE_OK;
+    json_t *all = json_object_get(settings, "add");
+
+    if (!json_is_array(all))
+        json_object_set_new(settings, "add", all = json_array());
+    if (json_array_size(all) + (size_t)job->add.count > BASE_MAX_TEXTS)
+        TRY(base_fail(BASE_ERR_USAGE,
+                      "a run takes up to %d files with --add and has %zu; make one of the new ones",
+                      BASE_MAX_TEXTS, json_array_size(all)));
+    for (int i = 0; i < job->add.count; i++) {
+        char *path = realpath(job->add.at[i], NULL);
+
+        if (path == NULL)
+            TRY(base_fail(BASE_ERR_IO, "--add: cannot open %s: %m", job->add.at[i]));
+        json_array_append_new(all, json_string(path));
+        free(path);
+    }
+out:
+    return st;
+}
+
 /* --resume and --like: a run's settings, under what was given on the command line. */
 static base_status inherit(struct train_job *job, const struct cli_positional *positional,
                            struct train_run *run)
@@ -83,6 +108,8 @@ static base_status inherit(struct train_job *job, const struct cli_positional *p
         keep_shape(&about);
     if (job->like != NULL)
         keep_kernels(&about, positional);
+    TRY(inherit_added(job, about.settings));
+    inherited.added = job->add.count;
     TRY(base_prefix(base_options_from_json(train_job_options, about.settings, &inherited),
                     "%s/run.json", run->path));
     for (size_t i = 0; base_option_at(train_job_options, i, &row); i++) {
@@ -90,7 +117,7 @@ static base_status inherit(struct train_job *job, const struct cli_positional *p
 
         if (was_given && job->resume != NULL && !row.local)
             TRY(check_change(job, row.name));
-        if (was_given || row.local)
+        if ((was_given && strcmp(row.name, "add") != 0) || row.local)
             base_option_copy(&row, job, &inherited);
     }
     *job = inherited; /* its texts are those of run->json */
@@ -255,6 +282,9 @@ static base_status cmd_train(void *args, const struct cli_positional *positional
 
     if (job->quiet)
         base_log_level(BASE_WARN);
+    if (job->add.count > 0 && job->resume == NULL)
+        TRY(base_fail(BASE_ERR_USAGE, "--add is for --resume alone; a new run has all of its "
+                                      "ratings in --data"));
     TRY(cluster_launch_find(&job->cluster, &launch));
     if (inherits(job, &launch)) {
         TRY(inherit(job, positional, &from));
@@ -298,6 +328,7 @@ const struct cli_command cli_command_train = {
                 "  paceline train --model vgg11 --data cifar10 --workers 2 --strategy allreduce\n"
                 "  paceline train --model bmf --data ratings.csv          # who likes what\n"
                 "  paceline train --resume vgg11-cifar10-1 --epochs 30\n"
+                "  paceline train --resume bmf-ratings-1 --add new.csv    # more ratings\n"
                 "  paceline train --like vgg11-cifar10-1 --lr 0.1\n",
     .options = train_job_options,
     .args_size = sizeof(struct train_job),

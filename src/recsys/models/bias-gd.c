@@ -18,8 +18,8 @@ enum { NEXT_USERS = RECSYS_BIAS_ITEMS + 1, NEXT_ITEMS }; /* buffers */
 static base_status bias_gd_open(struct recsys_fit *fit)
 {
     recsys_bias_open(fit);
-    recsys_add_buffer(fit, "next_user_bias", fit->users, 1);
-    recsys_add_buffer(fit, "next_item_bias", fit->items, 1);
+    recsys_add_rows(fit, "next_user_bias", RECSYS_OF_USERS, 1);
+    recsys_add_rows(fit, "next_item_bias", RECSYS_OF_ITEMS, 1);
     fit->buffers[NEXT_USERS].passing = fit->buffers[NEXT_ITEMS].passing = true;
     recsys_add_phase(fit, "users", fit->users, fit->by_user->start, NEXT_USERS);
     recsys_add_phase(fit, "items", fit->items, fit->by_item->start, NEXT_ITEMS);

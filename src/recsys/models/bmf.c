@@ -112,10 +112,12 @@ const struct recsys_model recsys_model_bmf = {
         (const char *const[]){"k=16,sweeps=12,burn=4", "k=16,sweeps=8,side=none,noise=off",
                               "k=16,sweeps=8,likelihood=ordinal", "k=8,sweeps=8,time=30", NULL},
     .own_size = sizeof(struct gibbs),
+    .sized_by = "k", /* GIBBS_FACT_K */
     .open = gibbs_open,
     .reopen = gibbs_reopen,
     .close = gibbs_close,
     .start = gibbs_start,
+    .grown = gibbs_grown,
     .prepare = bmf_prepare,
     .run = bmf_run,
     .finish = bmf_finish,

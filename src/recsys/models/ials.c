@@ -60,8 +60,8 @@ static base_status ials_reopen(struct recsys_fit *fit)
         return base_fail(BASE_ERR_USAGE, "model ials: k is a multiple of 8, not %d", (int)o->k);
     ((struct ials *)fit->own)->k = (int)o->k;
     fit->sweeps = o->sweeps;
-    recsys_add_buffer(fit, "users", fit->users, (uint32_t)o->k);
-    recsys_add_buffer(fit, "items", fit->items, (uint32_t)o->k);
+    recsys_add_rows(fit, "users", RECSYS_OF_USERS, (uint32_t)o->k);
+    recsys_add_rows(fit, "items", RECSYS_OF_ITEMS, (uint32_t)o->k);
     fit->answers = USERS;
     fit->traits = (struct recsys_traits){ITEMS, (uint32_t)o->k, (uint32_t)o->k, (uint32_t)o->k};
     return BASE_OK;

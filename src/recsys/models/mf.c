@@ -87,8 +87,8 @@ static base_status mf_declare(struct recsys_fit *fit)
         return base_fail(BASE_ERR_USAGE, "model mf: k is a multiple of 8, not %d", (int)o->k);
     ((struct mf *)fit->own)->k = (int)o->k;
     fit->sweeps = o->sweeps;
-    recsys_add_buffer(fit, "users", fit->users, (uint32_t)o->k);
-    recsys_add_buffer(fit, "items", fit->items, (uint32_t)o->k);
+    recsys_add_rows(fit, "users", RECSYS_OF_USERS, (uint32_t)o->k);
+    recsys_add_rows(fit, "items", RECSYS_OF_ITEMS, (uint32_t)o->k);
     fit->answers = USERS;
     fit->traits = (struct recsys_traits){ITEMS, (uint32_t)o->k, (uint32_t)o->k, (uint32_t)o->k - 2};
     return BASE_OK;
@@ -118,6 +118,7 @@ static base_status mf_open(struct recsys_fit *fit)
     m->bias_lambda = o->bias_lambda > 0 ? o->bias_lambda : m->lambda / 4;
     TRY(mf_check_decay("lambda", m->lambda, o->rate));
     TRY(mf_check_decay("bias-lambda", m->bias_lambda, o->rate));
+    fit->again = (struct recsys_again){o->sweeps / 2, o->sweeps}; /* the rate is not too low yet */
     recsys_add_phase(fit, "epoch", 1, NULL, USERS);
     fit->phases[0].write_count = 0; /* a unit that is not divided */
     recsys_cells_scale(&m->cells, fit);

@@ -252,12 +252,13 @@ static json_t *downpour_figures(const struct train_session *s)
     }
     for (int i = 0; i < DOWNPOUR_LEDGER_AGES; i++)
         json_array_append_new(ages, json_integer(c.late_by_age[i]));
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:I}", "rounds",
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:f}", "rounds",
                      (json_int_t)c.rounds, "results", (json_int_t)c.results, "reissued",
                      (json_int_t)c.reissued, "refused", (json_int_t)c.refused, "surplus",
-                     (json_int_t)c.surplus, "late", (json_int_t)c.late, "left_out",
+                     (json_int_t)c.surplus, "late_results", (json_int_t)c.late, "left_out",
                      (json_int_t)c.left_out, "late_by_age", ages, "bytes_pushed",
-                     (json_int_t)d->parcel.pushed, "bytes_pulled", (json_int_t)pulled);
+                     (json_int_t)d->parcel.pushed, "bytes_pulled", (json_int_t)pulled,
+                     "most_split_seconds", d->split_seconds);
 }
 
 /* Weights to every worker and their changes back, once a round. */
@@ -312,6 +313,8 @@ static const struct base_option table[] = {
      .max = 1, .help = "share of the blocks that ends a round; others count in a later one"},
     {.name = "grace", .argument = "S", .kind = BASE_REAL, .offset = AT(grace), .max = 1e6,
      .help = "seconds that the others have once the quorum is there"},
+    {.name = "latency", .argument = "S", .kind = BASE_REAL, .offset = AT(latency), .max = 10,
+     .help = "for studies: every message to and from the manager takes so much longer"},
     {.name = "wire", .argument = "NAME[/O=V]", .kind = BASE_TEXT, .offset = AT(wire),
      .registry = train_wire_registry, .help = "format in which the changes of weights travel"},
     {.name = "apart", .kind = BASE_FLAG, .offset = AT(apart),

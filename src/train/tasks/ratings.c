@@ -15,19 +15,7 @@
 #include "base/mem.h"
 #include "recsys/rotation.h"
 #include "recsys/saved.h"
-#include "train/rated.h"
-#include "train/session.h"
-
-struct ratings {
-    struct train_rated data;
-
-    char *text; /* of the model, with its options */
-    void *options;
-    struct recsys_fit *fit;
-    const float *placed; /* the memory that the fit computes with */
-};
-
-enum { SCORE_ABSOLUTE = TRAIN_SCORE_OWN, SCORES }; /* the loss is the squared error */
+#include "train/tasks/ratings/ratings.h"
 
 static bool ratings_takes(const char *text)
 {
@@ -63,6 +51,7 @@ static base_status ratings_open(struct train_session *s)
     s->count[DATA_TRAIN] = (uint32_t)r->data.parts.by_user.count;
     s->count[DATA_TEST] = (uint32_t)r->data.parts.test.count;
     s->digest = r->data.set->digest;
+    s->former_digest = r->data.former_digest[0] != '\0' ? r->data.former_digest : NULL;
     s->data_path = r->data.path;
 out:
     return st;
@@ -107,7 +96,10 @@ static base_status ratings_describe(struct train_session *s, const char *text)
     base_status st = BASE_OK;
     struct ratings *r = s->work;
 
-    r->text = base_strdup(text != NULL ? text : s->job->model);
+    if (train_session_is_grown(s)) /* with the sizes that it has */
+        TRY(recsys_saved_text(s->origin.manifest, &r->text));
+    else
+        r->text = base_strdup(text != NULL ? text : s->job->model);
     TRY(train_rated_fit(&r->data, s->job, r->text, &r->options, &r->fit));
     TRY(train_memory_check(s));
     TRY(ratings_lay_out(s));
@@ -156,9 +148,8 @@ static base_status ratings_sizes(const struct train_session *s, int workers, int
     return BASE_OK;
 }
 
-/* Users from *first_p to *end_p - 1 are those of a share. */
-static void ratings_users(const struct ratings *r, struct data_share share, uint32_t *first_p,
-                          uint32_t *end_p)
+void ratings_users(const struct ratings *r, struct data_share share, uint32_t *first_p,
+                   uint32_t *end_p)
 {
     const struct recsys_rows *rows = &r->data.parts.by_user;
     const int total = share.total > 0 ? (int)share.total : 1;
@@ -187,8 +178,7 @@ static void ratings_place_own(struct train_session *s)
     }
 }
 
-/* The state may have moved since the fit was last used. */
-static struct recsys_fit *ratings_fit(struct train_session *s)
+struct recsys_fit *ratings_fit(struct train_session *s)
 {
     struct ratings *r = s->work;
 
@@ -278,7 +268,7 @@ static base_status ratings_prepare(struct train_session *s, int phase, struct tr
 
         phase_p->writes[i] = (struct train_rows){b->at, b->width};
     }
-    fit->sweep = s->state.position.step;
+    fit->sweep = s->state.position.step - s->state.position.plan_start;
     return recsys_prepare(fit, phase);
 }
 
@@ -294,7 +284,19 @@ static base_status ratings_finish(struct train_session *s)
 
 static int64_t ratings_sweeps(const struct train_session *s)
 {
-    return ((const struct ratings *)s->work)->fit->sweeps;
+    const struct recsys_fit *fit = ((const struct ratings *)s->work)->fit;
+    const int64_t start = s->state.position.plan_start;
+
+    return start + (start > 0 ? fit->again.to : fit->sweeps);
+}
+
+/* A plan that is not at its last part yet goes on as it is. */
+static int64_t ratings_restart(const struct train_session *s)
+{
+    const struct recsys_fit *fit = ((const struct ratings *)s->work)->fit;
+    const struct train_position *p = &s->state.position;
+
+    return p->step - p->plan_start < fit->again.from ? p->plan_start : p->step - fit->again.from;
 }
 
 /* ---- rotations ---- */
@@ -320,7 +322,7 @@ static void ratings_rotate_begin(struct train_session *s)
 {
     struct recsys_fit *fit = ratings_fit(s);
 
-    fit->sweep = s->state.position.step;
+    fit->sweep = s->state.position.step - s->state.position.plan_start;
     ratings_rotation(s)->begin(fit);
 }
 
@@ -361,121 +363,6 @@ static base_status ratings_unite(struct train_session *s)
     return BASE_OK;
 }
 
-/* ---- scores ---- */
-
-static size_t ratings_score_count(const struct train_session *s)
-{
-    (void)s;
-    return SCORES;
-}
-
-/* A share of a part is one of its users, with about as many ratings of the training part. */
-static base_status ratings_score(struct train_session *s, enum data_part part,
-                                 struct data_share share, double *score)
-{
-    base_status st = BASE_OK;
-    const struct ratings *r = s->work;
-    const struct recsys_rows *rows =
-        part == DATA_TEST ? &r->data.parts.test : &r->data.parts.by_user;
-    struct recsys_score sum = {0};
-    uint32_t first, end;
-
-    ratings_users(r, share, &first, &end);
-    TRY(recsys_score(ratings_fit(s), rows, first, end, &sum));
-    score[TRAIN_SCORE_COUNT] = sum.count;
-    score[TRAIN_SCORE_LOSS] = sum.squared;
-    score[TRAIN_SCORE_CORRECT] = 0;
-    score[SCORE_ABSOLUTE] = sum.absolute;
-out:
-    return st;
-}
-
-static double ratings_graded(const struct train_session *s, const double *score)
-{
-    (void)s;
-    return sqrt(train_score_mean(score, TRAIN_SCORE_LOSS));
-}
-
-static void ratings_score_text(const struct train_session *s, const double *score,
-                               struct base_str *text)
-{
-    base_str_add(text, "RMSE %.4f, MAE %.4f (%.0f ratings)\n", ratings_graded(s, score),
-                 train_score_mean(score, SCORE_ABSOLUTE), score[TRAIN_SCORE_COUNT]);
-}
-
-static json_t *ratings_score_json(const struct train_session *s, const double *score)
-{
-    return json_pack("{s:o, s:o, s:o, s:I}", "loss",
-                     base_json_number(train_score_mean(score, TRAIN_SCORE_LOSS)), "mae",
-                     base_json_number(train_score_mean(score, SCORE_ABSOLUTE)), "rmse",
-                     base_json_number(ratings_graded(s, score)), "samples",
-                     (json_int_t)score[TRAIN_SCORE_COUNT]);
-}
-
-static const struct train_grade *ratings_grade(const struct train_session *s)
-{
-    static const struct train_grade grade = {
-        .key = "rmse", .title = "RMSE", .scale = 1, .decimals = 4, .unit = "", .scored = true};
-
-    (void)s;
-    return &grade;
-}
-
-static void ratings_result(const struct train_session *s, json_t *result)
-{
-    const struct train_pace_summary pace = train_pace_summary(&s->journal.pace);
-    const double seconds = pace.median > 0 ? pace.median : pace.first; /* of one sweep */
-
-    json_object_set_new(result, "epoch_seconds", base_json_number(seconds));
-    json_object_set_new(result, "updates_per_second",
-                        base_json_number(seconds > 0 ? s->count[DATA_TRAIN] / seconds : NAN));
-}
-
-/* ---- files ---- */
-
-static base_status ratings_bring(void *context, size_t from, size_t count, const float **memory_p)
-{
-    const struct model_carrier *carrier = context;
-
-    return carrier->bring(carrier->context, -1, from, count, memory_p);
-}
-
-static base_status ratings_take(void *context, size_t from, size_t count, const float *memory)
-{
-    const struct model_carrier *carrier = context;
-
-    return carrier->take(carrier->context, -1, from, count, memory);
-}
-
-static struct recsys_carrier ratings_carrier(const struct model_carrier *carrier)
-{
-    return (struct recsys_carrier){ratings_bring, ratings_take, (void *)(uintptr_t)carrier};
-}
-
-static base_status ratings_write(struct train_session *s, const struct model_carrier *carrier,
-                                 struct store_save *save)
-{
-    const struct ratings *r = s->work;
-    const struct recsys_carrier own = ratings_carrier(carrier);
-
-    return recsys_saved_write(ratings_fit(s), r->data.set, carrier != NULL ? &own : NULL, save);
-}
-
-static base_status ratings_read(struct train_session *s, const struct model_carrier *carrier,
-                                const struct store_checkpoint *checkpoint)
-{
-    base_status st = BASE_OK;
-    const struct recsys_carrier own = ratings_carrier(carrier);
-    char *path = NULL;
-
-    TRY(store_checkpoint_file(checkpoint, RECSYS_MODEL_FILE, &path));
-    TRY(recsys_saved_read(ratings_fit(s), path, carrier != NULL ? &own : NULL));
-    TRY(train_state_load_position(&s->state, checkpoint));
-out:
-    base_free(path);
-    return st;
-}
-
 /* ---- what is told ---- */
 
 static void ratings_about(const struct train_session *s, json_t *settings,
@@ -499,6 +386,16 @@ static void ratings_announce(const struct train_session *s)
         s->job->data, r->data.set->users, r->data.set->items, s->count[DATA_TRAIN],
         s->count[DATA_TEST]);
     base_info("run %s, %d thread%s", s->run.path, s->threads, base_plural(s->threads));
+}
+
+static void ratings_result(const struct train_session *s, json_t *result)
+{
+    const struct train_pace_summary pace = train_pace_summary(&s->journal.pace);
+    const double seconds = pace.median > 0 ? pace.median : pace.first; /* of one sweep */
+
+    json_object_set_new(result, "epoch_seconds", base_json_number(seconds));
+    json_object_set_new(result, "updates_per_second",
+                        base_json_number(seconds > 0 ? s->count[DATA_TRAIN] / seconds : NAN));
 }
 
 static const struct train_rotation ratings_rotates = {.stays = ratings_stays,
@@ -531,6 +428,7 @@ const struct train_task train_task_ratings = {
                                            .run = ratings_run,
                                            .finish = ratings_finish,
                                            .count = ratings_sweeps,
+                                           .restart = ratings_restart,
                                            .rotation = &ratings_rotates,
                                            .rotating = ratings_rotating},
     .unite = ratings_unite,

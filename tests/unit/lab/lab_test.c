@@ -116,6 +116,26 @@ static void test_select(void **state)
     lab_close(&lab);
 }
 
+/* A case may have fewer seeds than the others, and never more. */
+static void test_seeds_of_a_case(void **state)
+{
+    static const char text[] =
+        "{\"schema\": 1, \"about\": \"x\", \"seeds\": 3, \"cases\": ["
+        "{\"name\": \"a\", \"train\": {}}, {\"name\": \"b\", \"train\": {}, \"seeds\": 1}]}";
+    struct lab lab;
+
+    (void)state;
+    assert_int_equal(open_text(text, &(struct lab_changes){0}, &lab), BASE_OK);
+    assert_int_equal(lab_seeds_of(&lab, &lab.points[0]), 3);
+    assert_int_equal(lab_seeds_of(&lab, &lab.points[1]), 1);
+    assert_int_equal(lab_runs(&lab), 4);
+    lab.points[0].selected = false;
+    assert_int_equal(lab_runs(&lab), 1);
+    lab.points[1].most_seeds = 9;
+    assert_int_equal(lab_seeds_of(&lab, &lab.points[1]), 3);
+    lab_close(&lab);
+}
+
 /* A run is known by its command line alone. */
 static void test_ids(void **state)
 {
@@ -183,6 +203,13 @@ static void test_bad_files(void **state)
         {HEAD CASES ", \"plots\": [{}]}", "plot 1: \"name\" is missing"},
         {HEAD CASES ", \"plots\": [{\"name\": \"../x\"}]}", "\"name\" is '../x'"},
         {HEAD CASES ", \"plots\": [{\"name\": \"a\", \"kind\": \"pie\"}]}", "unknown kind 'pie'"},
+        {HEAD CASES ", \"plots\": [{\"name\": \"a\", \"kind\": \"scatter\", \"x\": \"workers\", "
+                    "\"y\": \"loss\"}]}",
+         "workers"},
+        {HEAD CASES ", \"plots\": [{\"name\": \"a\", \"kind\": \"scatter\", \"x\": \"loss\", "
+                    "\"y\": \"loss\", \"series\": \"lr\"}]}",
+         "a scatter has a dot a case"},
+        {HEAD "\"cases\": [{\"train\": {}, \"seeds\": 0}]}", "\"seeds\""},
         {HEAD CASES ", \"plots\": [{\"name\": \"a\", \"kind\": \"lines\", \"y\": \"loss\"}]}",
          "\"x\" is missing"},
         {HEAD CASES ", \"plots\": [{\"name\": \"a\", \"kind\": \"bars\", \"y\": \"loss\", "
@@ -255,10 +282,10 @@ static void test_find(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_grid),      cmocka_unit_test(test_changes),
-        cmocka_unit_test(test_select),    cmocka_unit_test(test_ids),
-        cmocka_unit_test(test_bad_files), cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_find),
+        cmocka_unit_test(test_grid),     cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_select),   cmocka_unit_test(test_seeds_of_a_case),
+        cmocka_unit_test(test_ids),      cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_too_many), cmocka_unit_test(test_find),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,6 +97,35 @@ static void test_points(void **state)
     base_str_fini(&svg);
 }
 
+/* Every dot has its name, and those that no other one is better than are joined. */
+static void test_scatter(void **state)
+{
+    static const double bytes[] = {1e3, 1e5, 1e6, 1e7, 0}, accuracy[] = {97, 98.5, 98, 99, 99.5};
+    struct report_series series[5];
+    struct report_chart chart = lines_of(series, 5);
+    struct base_str svg = {0};
+    const char *path;
+
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        series[i] =
+            (struct report_series){i == 2 ? "worse <" : "good", &bytes[i], &accuracy[i], NULL, 1};
+    chart.log_x = true;
+    report_svg_scatter(&chart, &svg);
+    assert_xml(&svg);
+    assert_int_equal(occurrences(svg.text, "<circle"), 4); /* 0 is on no logarithmic axis */
+    assert_int_equal(occurrences(svg.text, ">good</text>"), 3);
+    assert_int_equal(occurrences(svg.text, ">worse &lt;</text>"), 1);
+    path = strstr(svg.text, "<path");
+    assert_non_null(path);
+    assert_int_equal(occurrences(path, "L"), 2); /* three dots of four */
+    base_str_fini(&svg);
+    chart.series_count = 0;
+    report_svg_scatter(&chart, &svg);
+    assert_xml(&svg);
+    base_str_fini(&svg);
+}
+
 static void test_nothing_to_draw(void **state)
 {
     static const double none[] = {NAN, INFINITY};
@@ -230,10 +259,10 @@ static void test_timeline(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),           cmocka_unit_test(test_points),
-        cmocka_unit_test(test_nothing_to_draw), cmocka_unit_test(test_bars),
-        cmocka_unit_test(test_hostile_texts),   cmocka_unit_test(test_many),
-        cmocka_unit_test(test_timeline),
+        cmocka_unit_test(test_lines),   cmocka_unit_test(test_points),
+        cmocka_unit_test(test_scatter), cmocka_unit_test(test_nothing_to_draw),
+        cmocka_unit_test(test_bars),    cmocka_unit_test(test_hostile_texts),
+        cmocka_unit_test(test_many),    cmocka_unit_test(test_timeline),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,6 +104,27 @@ static void test_a_step_that_never_was(void **state)
     train_trace_drop(&t);
     assert_int_equal(t.count, 1);
     assert_true(traced(&t, 2));
+    assert_true(traced(&t, 3));
+    train_trace_begin(&t, 4);
+    train_trace_back(&t, 1); /* steps after the first are done again */
+    assert_int_equal(t.count, 1);
+    assert_int_equal(t.spans[0].step, 1);
+    assert_true(traced(&t, 2));
+    train_trace_fini(&t);
+}
+
+/* A worker that comes in mid-run traces the steps that the others do. */
+static void test_joins(void **state)
+{
+    struct train_trace t;
+
+    (void)state;
+    train_trace_init(&t);
+    assert_false(traced(&t, 157));
+    assert_true(traced(&t, 200));
+    train_trace_fini(&t);
+    train_trace_init(&t);
+    assert_true(traced(&t, 300));
     train_trace_fini(&t);
 }
 
@@ -133,6 +154,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_follows_the_clock),
         cmocka_unit_test(test_which_steps),
+        cmocka_unit_test(test_joins),
         cmocka_unit_test(test_a_step_that_never_was),
         cmocka_unit_test(test_full),
     };

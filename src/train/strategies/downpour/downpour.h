@@ -17,6 +17,7 @@ struct downpour_options {
     enum train_split split;
     int64_t push_every, fetch_every;
     double quorum, grace;
+    double latency;   /* seconds that every message of the talk takes longer, for studies */
     const char *wire; /* NULL: floats travel as they are */
     bool apart;
 };
@@ -26,7 +27,8 @@ struct downpour {
     struct downpour_ledger ledger; /* rank 0's */
     struct downpour_solo solo;
     struct downpour_parcel parcel;
-    int64_t rounds; /* that were committed, as far as this worker knows */
+    int64_t rounds;       /* that were committed, as far as this worker knows */
+    double split_seconds; /* in which it has divided samples into blocks */
 
     /* Of a view. */
     const struct train_aggregator *aggregator;

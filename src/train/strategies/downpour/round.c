@@ -7,8 +7,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "train/strategies/downpour/downpour.h"
 
 /* Weights and statistics into one row. */
@@ -84,6 +86,7 @@ base_status downpour_round_begin(struct train_session *s, int64_t goal)
     base_status st = BASE_OK;
     const struct downpour_options *options = s->options;
     struct downpour *d = s->strategy_state;
+    double began;
 
     TRY(downpour_solo_begin(&d->solo, s, goal));
     if (d->begins && downpour_is_bound(options)) {
@@ -98,7 +101,9 @@ base_status downpour_round_begin(struct train_session *s, int64_t goal)
         downpour_fill(s, d->fetched);
     }
     TRY(downpour_agree(s));
+    began = base_now();
     TRY(downpour_solo_divide(&d->solo, s, downpour_computes(s)));
+    d->split_seconds += base_now() - began;
     if (d->manager != NULL) {
         downpour_ledger_begin(&d->ledger, &d->solo.round, d->solo.counts);
         if (options->push_every > 0)
@@ -277,6 +282,7 @@ out:
 base_status downpour_round_end(struct train_session *s, const struct train_answer *answer)
 {
     base_status st = BASE_OK;
+    const struct downpour_options *options = s->options;
     struct downpour *d = s->strategy_state;
     struct ending e;
 
@@ -286,6 +292,8 @@ base_status downpour_round_end(struct train_session *s, const struct train_answe
     }
     train_clock_enter(&s->clock, TRAIN_WAIT);
     TRY(train_team_broadcast(&s->team, 0, &e, sizeof e));
+    if (d->manager == NULL && options->latency > 0) /* of the update that follows */
+        base_sleep_until(base_now() + options->latency);
     train_clock_enter(&s->clock, TRAIN_COMPUTE);
     s->verdict.stop = e.stop;
     s->verdict.renew = e.renew;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "train/strategies/downpour/downpour.h"
 
 /* For tests: what a worker that is wrong would send. */
@@ -29,6 +30,7 @@ static base_status downpour_send(struct train_session *s, const struct downpour_
                                  struct train_answer *answer_p)
 {
     base_status st = BASE_OK;
+    const struct downpour_options *options = s->options;
     struct downpour *d = s->strategy_state;
     struct train_own *own = &d->solo.own;
     bool result = call->kind == DOWNPOUR_CALL_RESULT;
@@ -45,6 +47,8 @@ static base_status downpour_send(struct train_session *s, const struct downpour_
     d->parcel.pushed += (int64_t)length;
     if (brings)
         own->unsettled = !own->counts;
+    if (options->latency > 0 && call->kind != DOWNPOUR_CALL_BYE) /* of the call and its answer */
+        base_sleep_until(base_now() + 2 * options->latency);
     TRY(downpour_line_call(&d->line, call, values, length, answer_p));
     if (brings && answer_p->kind != TRAIN_ANSWER_CLOSE)
         downpour_settle(d, answer_p->counts, result);

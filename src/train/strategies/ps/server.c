@@ -333,6 +333,8 @@ base_status ps_server_open(struct ps_server *v, struct train_session *s, int ser
         ps_ledger_done(&v->progress.ledger, done[i]);
     v->sequencer.number = v->sequencer.durable = number;
     ps_sequencer_init(&v->sequencer, s->plan.batch, p->cursor, end, done, done_count);
+    if (x->rank == 0 && s->fault.reads != NULL && (v->reads = fopen(s->fault.reads, "a")) == NULL)
+        TRY(base_fail(BASE_ERR_IO, "cannot write to PACELINE_READS, %s: %m", s->fault.reads));
     v->applied_log = base_calloc((size_t)x->size, sizeof *v->applied_log);
     v->slice_count = ps_server_slices(s->state.floats, x->rank, servers, v->slices);
     for (int i = 0; i < v->slice_count; i++) {

@@ -24,6 +24,8 @@
 #ifndef TRAIN_STRATEGIES_PS_SERVER_H
 #define TRAIN_STRATEGIES_PS_SERVER_H
 
+#include <stdio.h>
+
 #include "base/thread.h"
 #include "comm/engine.h"
 #include "train/session.h"
@@ -73,7 +75,8 @@ struct ps_server {
     uint64_t told_of; /* workers of whose rubbish a person was told: bits */
     struct train_staleness staleness;
     bool stop, renew, news;
-    bool over;                                      /* a worker was told that the leg is */
+    bool over;   /* a worker was told that the leg is */
+    FILE *reads; /* tests: which entries the workers had read; NULL: not asked for */
     struct train_outcome entered[COMM_MAX_WORKERS]; /* of the entry with the worker's last push */
 
     /* Messages. */

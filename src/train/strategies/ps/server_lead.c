@@ -52,6 +52,9 @@ static void count_staleness(struct ps_server *v, const struct train_log_entry *e
         uint64_t age = e->number - 1 - e->of[i].read;
 
         v->staleness.pushes[age < TRAIN_STALENESS ? age : TRAIN_STALENESS - 1]++;
+        if (v->reads != NULL)
+            fprintf(v->reads, "%d %lld %llu %llu\n", e->of[i].rank, (long long)e->of[i].clock,
+                    (unsigned long long)e->of[i].read, (unsigned long long)e->number);
     }
 }
 

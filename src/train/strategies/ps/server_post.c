@@ -342,6 +342,8 @@ void ps_server_close(struct ps_server *v)
         base_free(o->copy);
         base_free(o);
     }
+    if (v->reads != NULL)
+        fclose(v->reads);
     base_free(v->inboxes);
     base_free(v->log);
     base_free(v->applied_log);

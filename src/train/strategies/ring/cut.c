@@ -218,7 +218,7 @@ void ring_cut_make(const struct nn_graph *graph, const struct ring_options *opti
         .workers = workers,
         .stages = most < units ? most : units,
         .order = options->order,
-        .spare = options->split ? workers : 0,
+        .spare = ring_options_split(options, workers) ? workers : 0,
     };
     ring_cut_costs(costs, units, cut);
     for (int stage = 0; stage <= cut->stages; stage++)

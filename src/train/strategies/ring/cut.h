@@ -30,6 +30,12 @@ struct ring_cut {
     int first[RING_MAX_STAGES + 1]; /* stage i is layers first[i] … first[i + 1] - 1 */
 };
 
+/* Gradients of weights are apart where there is a neighbour that a worker may wait for. */
+static inline bool ring_options_split(const struct ring_options *options, int workers)
+{
+    return options->split && workers > 1;
+}
+
 /* Stages whose workers have nearly the same work, by estimate. */
 void ring_cut_make(const struct nn_graph *graph, const struct ring_options *options, int workers,
                    struct ring_cut *cut_p);

@@ -60,7 +60,7 @@ base_status ring_stages_memory(const struct nn_graph *graph, const struct ring_o
                                .n_max = piece,
                                .in_flight = ring_mail_limit(cut, mail->stages[i], pieces),
                                .training = true,
-                               .split = options->split},
+                               .split = ring_options_split(options, cut->workers)},
             &memory));
         bytes_p->activations += (double)memory.activations + (double)memory.scratch;
         bytes_p->gradients += (double)memory.gradients;
@@ -88,7 +88,7 @@ static base_status ring_stage_open(struct ring_stage *stage, const struct train_
                                       .n_max = piece,
                                       .in_flight = in_flight,
                                       .training = true,
-                                      .split = options->split,
+                                      .split = ring_options_split(options, s->team.exchange.size),
                                       .weights = train_state_at(&s->state, TRAIN_WEIGHTS, 0,
                                                                 range->from, range->count),
                                       .gradients = stage->sum,
