@@ -185,6 +185,17 @@ static void go_without(struct train_session *s, struct refill *r)
     s->state = r->before;
 }
 
+/* The state came from another worker, with extras that are that one's own. */
+static void keep_own_extras(struct train_session *s, const struct refill *r)
+{
+    for (int i = s->state.optimiser->slots; i < train_state_buffers(&s->state, TRAIN_SLOTS); i++) {
+        if (r->kept)
+            memcpy(s->state.slots[i], r->before.slots[i], s->state.floats * sizeof(float));
+        else
+            memset(s->state.slots[i], 0, s->state.floats * sizeof(float));
+    }
+}
+
 /* Everything that this worker is to hold comes into its memory. */
 static base_status fill(struct train_session *s, struct train_agreed *a, bool file,
                         struct refill *r)
@@ -204,6 +215,8 @@ static base_status fill(struct train_session *s, struct train_agreed *a, bool fi
     else
         TRY(train_carry_missing(&s->team, a->held, a->places, a->version,
                                 r->kept ? &r->before : &s->state, &s->state, r->statistics));
+    if (s->strategy->own_extras && !a->fresh && !a->back && lacks(s, a, TRAIN_SLOTS))
+        keep_own_extras(s, r);
 out:
     return st;
 }

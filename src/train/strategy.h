@@ -150,6 +150,9 @@ struct train_strategy {
      * the state, saved under these names, which begin with "strategy.". NULL, or by its options:
      * none. */
     const char *const *(*extras)(const void *options);
+    /* Each worker has extras of its own: one that is handed the state keeps those that it had, or
+     * begins with zeros. For a strategy without a `place`. */
+    bool own_extras;
 
     /* A checkpoint is due, which rank 0 writes from its own memory: all workers call `saving`,
      * after which rank 0's extras stand for those of all; `saved`, on every worker and after a

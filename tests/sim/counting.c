@@ -11,9 +11,11 @@
 #include "base/rng.h"
 #include "nn/net.h"
 #include "sim/hosts.h"
+#include "sim/rotating.h"
 
 /* Of this worker, in session->work. */
 struct counting {
+    struct sim_rotating rotating; /* first: of the task that sweeps */
     struct data_info info;
     struct nn_graph *graph;
     uint32_t *order, *ids;
@@ -108,7 +110,7 @@ static void take_out_ahead(const struct train_session *s, float *weights, const 
     base_free(order);
 }
 
-static void check_state(const struct train_session *s, const char *where)
+void sim_counting_check_state(const struct train_session *s, const char *where)
 {
     float *weights = own_weights(s);
 
@@ -142,6 +144,7 @@ static base_status counting_open(struct train_session *s)
     c->order = base_calloc(s->count[DATA_TRAIN], sizeof *c->order);
     c->ids = base_calloc(s->count[DATA_TRAIN], sizeof *c->ids);
     c->epoch = -1;
+    sim_rotating_init(&c->rotating, s->count[DATA_TRAIN]);
     return BASE_OK;
 }
 
@@ -192,6 +195,7 @@ static void counting_close(struct train_session *s)
 
     counting_discard(s);
     forget_blocks(c);
+    sim_rotating_fini(&c->rotating);
     base_free(c->order);
     base_free(c->ids);
 }
@@ -304,7 +308,7 @@ static base_status counting_next(struct train_session *s, struct data_batch *bat
         return BASE_OK;
     }
     if (is_exact(s))
-        check_state(s, "the next batch");
+        sim_counting_check_state(s, "the next batch");
     if (c->epoch != p->epoch)
         make_order(s->job->seed, p->epoch, s->count[DATA_TRAIN], c->order);
     c->epoch = p->epoch;
@@ -315,9 +319,9 @@ static base_status counting_next(struct train_session *s, struct data_batch *bat
     return BASE_OK;
 }
 
-static void compute_for(double seconds)
+void sim_counting_compute(double samples)
 {
-    base_sleep_until(base_now() + seconds * sim_worker_self()->slowness);
+    base_sleep_until(base_now() + samples * sim_counting.seconds * sim_worker_self()->slowness);
 }
 
 /* The range [from, to) of the gradients is complete. */
@@ -343,7 +347,7 @@ static base_status borrow_all(struct train_session *s, const struct train_lends 
         memset(loan.gradients, 0, s->state.floats * sizeof *loan.gradients);
     for (uint32_t i = 0; backward && i < b->count; i++)
         loan.gradients[b->ids[i]] = -1.0f / (float)b->whole;
-    compute_for(sim_counting.seconds * b->count / 2);
+    sim_counting_compute(b->count / 2.0);
     TRY(lends->give_back(s, &loan, true));
 out:
     return st;
@@ -376,7 +380,7 @@ static base_status counting_compute(struct train_session *s, const struct data_b
     for (uint32_t i = 0; i < b->count; i++)
         gradients[b->ids[i]] = -1.0f / (float)b->whole;
     for (size_t layer = LAYERS; layer-- > 0;) {
-        compute_for(sim_counting.seconds * b->count / LAYERS);
+        sim_counting_compute((double)b->count / LAYERS);
         tell_strategy(s, layer * floats / LAYERS, (layer + 1) * floats / LAYERS);
     }
     return BASE_OK;
@@ -419,11 +423,11 @@ static base_status counting_score(struct train_session *s, enum data_part part,
     base_status st = BASE_OK;
     uint32_t first, count;
 
-    check_state(s, "an evaluation");
+    sim_counting_check_state(s, "an evaluation");
     if (lends.weights)
         TRY(borrow_all(s, &lends, &(struct data_batch){0}, false));
     data_share_of(share, s->count[part], &first, &count);
-    compute_for(sim_counting.seconds * count / 3);
+    sim_counting_compute(count / 3.0);
     score[TRAIN_SCORE_COUNT] = score[TRAIN_SCORE_CORRECT] = count;
     score[TRAIN_SCORE_LOSS] = count * 0.5;
 out:
@@ -474,7 +478,7 @@ static void counting_about(const struct train_session *s, json_t *settings,
 {
     const struct counting *c = s->work;
 
-    check_state(s, "a checkpoint");
+    sim_counting_check_state(s, "a checkpoint");
     model_about_init(about_p, nn_graph_text(c->graph), "", &c->info, settings);
 }
 
@@ -542,7 +546,7 @@ static base_status sweeping_prepare(struct train_session *s, int phase, struct t
 
     sim_worker_self()->knows = true;
     if (phase == 0)
-        check_state(s, "the next sweep");
+        sim_counting_check_state(s, "the next sweep");
     *p = (struct train_phase){.rows = sweeping_begin(s, phase + 1) - from,
                               .writes = {{s->state.weights + from, 1}},
                               .write_count = 1};
@@ -553,7 +557,7 @@ static void sweeping_run(struct train_session *s, int phase, uint32_t from, uint
 {
     for (uint32_t row = from; row < to; row++)
         s->state.weights[sweeping_begin(s, phase) + row] += 1;
-    compute_for(sim_counting.seconds * (to - from));
+    sim_counting_compute(to - from);
 }
 
 static base_status sweeping_finish(struct train_session *s)
@@ -565,6 +569,11 @@ static base_status sweeping_finish(struct train_session *s)
 static int64_t sweeping_count(const struct train_session *s)
 {
     return s->job->epochs;
+}
+
+static const char *sweeping_rotating(void)
+{
+    return "sweeping";
 }
 
 static struct train_choice sweeping_choose(const char *model, bool several)
@@ -592,7 +601,9 @@ static const struct train_task sweeping = {
                                            .prepare = sweeping_prepare,
                                            .run = sweeping_run,
                                            .finish = sweeping_finish,
-                                           .count = sweeping_count},
+                                           .count = sweeping_count,
+                                           .rotation = &sim_rotation,
+                                           .rotating = sweeping_rotating},
     .unite = counting_unite,
     .score_count = counting_score_count,
     .score = counting_score,

@@ -22,5 +22,9 @@ extern struct sim_counting sim_counting; /* of this history; set it before the j
  * worker holds. */
 void sim_counting_check(const struct train_job *job, const struct train_position *position,
                         const float *weights, bool exact, const char *where);
+/* The same of all that a worker holds. */
+void sim_counting_check_state(const struct train_session *session, const char *where);
+/* Takes the time that so many samples take to compute. */
+void sim_counting_compute(double samples);
 
 #endif

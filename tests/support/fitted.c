@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "nn/net.h"
 #include "nn/optimiser.h"
+#include "nn/threads.h"
 #include "recsys/ncf.h"
 
 /* ---- a model that is trained by batches: as a network, with few frills ---- */
@@ -76,6 +77,7 @@ static void train_network(struct recsys_fit *fit, int epochs)
                              .lazy = true};
     struct nn_net *net = NULL;
 
+    nn_threads_set(1); /* small batches: threads would spend their time in waiting for each other */
     assert_int_equal(nn_optimiser_find("adam", &adam), BASE_OK);
     assert_int_equal(nn_net_new(graph, &setup, &net), BASE_OK);
     nn_graph_start(graph, fit->seed, nn_net_weights(net), nn_net_statistics(net));

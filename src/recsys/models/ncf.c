@@ -208,14 +208,15 @@ static float ncf_output(struct ncf_pass *p, const float *item)
 {
     const struct ncf *m = p->fit->own;
     const float wide = ncf_wide(p, item);
+    float last = 0; /* value of the last layer, which has one; without layers there is none */
 
     for (int l = 0; l < m->depth; l++)
         for (int o = 0; o < ncf_outputs(m, l); o++) {
             const float sum = ncf_sum(p, l, o, wide, item);
 
-            p->out[l][o] = l + 1 < m->depth && !(sum > 0) ? 0 : sum;
+            p->out[l][o] = last = l + 1 < m->depth && !(sum > 0) ? 0 : sum;
         }
-    return wide + (m->depth > 0 ? p->out[m->depth - 1][0] : 0);
+    return wide + last;
 }
 
 /* After ncf_output: what the output changes by with each float of the user's row. slope (size+1)
@@ -230,8 +231,7 @@ static void ncf_slope(const struct ncf_pass *p, const float *item, double *slope
     for (int l = m->depth - 1, now = 0; l >= 0; l--, now = !now) {
         double *before = back[!now];
 
-        for (int i = 0; l > 0 && i < m->width[l]; i++)
-            before[i] = 0;
+        memset(before, 0, sizeof back[0]);
         for (int o = 0; o < ncf_outputs(m, l); o++) {
             const float *w = ncf_weights(p->fit, l, o);
             const bool dead = l + 1 < m->depth && !(p->out[l][o] > 0);
@@ -380,7 +380,7 @@ static const struct base_option options[] = {
     {.name = "layers", .argument = "AxB…", .kind = BASE_TEXT, .offset = AT(layers),
      .help = "widths of the hidden layers, or none"},
     {.name = "dropout", .argument = "P", .kind = BASE_REAL, .max = 0.9, .offset = AT(dropout),
-     .help = "share of hidden values that are left out while training"},
+     .help = "share of what each hidden layer gets that is left out while training"},
     {0}};
 /* clang-format on */
 
@@ -391,7 +391,7 @@ const struct recsys_model recsys_model_ncf = {
     .batches = true,
     .options = options,
     .options_size = sizeof(struct ncf_options),
-    .defaults = &(const struct ncf_options){.size = 32, .layers = "64x32", .dropout = 0.2},
+    .defaults = &(const struct ncf_options){.size = 32, .layers = "16", .dropout = 0.5},
     .examples = (const char *const[]){"size=8,layers=16x8", "size=5,layers=none", NULL},
     .own_size = sizeof(struct ncf),
     .open = ncf_open,

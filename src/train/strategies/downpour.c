@@ -136,6 +136,9 @@ static base_status downpour_open(struct train_session *s)
 
     TRY(train_aggregator_find(name, &d->aggregator, &d->aggregator_options));
     TRY(downpour_check(s));
+    if (s->state.position.step ==
+        d->solo.round.goal) /* of a round that this worker left half-way */
+        downpour_parcel_commit(&d->parcel, residual != NULL ? *residual : NULL);
     TRY(downpour_parcel_open(&d->parcel, x->size > 1 ? options->wire : NULL, &s->team,
                              residual != NULL ? *residual : NULL, s->state.floats, statistics));
     if (downpour_parcel_packs(&d->parcel))
@@ -336,6 +339,7 @@ const struct train_strategy train_strategy_downpour = {
                                       "push-every=2,fetch-every=3,wire=topk/share=0.2", NULL},
     .check = downpour_check_options,
     .extras = downpour_extras,
+    .own_extras = true,
     .saving = downpour_saving,
     .saved = downpour_saved,
     .own_data = downpour_own_data,

@@ -235,10 +235,14 @@ static base_status ps_share_left(struct train_session *s)
         root++;
     if (root == s->team.exchange.size)
         goto out;
-    if (all[root] > TRAIN_MAX_SPANS)
-        TRY(base_fail(BASE_ERR_DATA, "%lld spans of samples", (long long)all[root]));
+    if (all[root] < 0 || all[root] > TRAIN_MAX_SPANS)
+        TRY(base_fail(BASE_ERR_DATA, "worker %u has %lld spans of samples",
+                      s->team.view.members[root].id, (long long)all[root]));
     TRY(train_team_broadcast(&s->team, root, p->left, (size_t)all[root] * sizeof *p->left));
     p->left_count = (int)all[root];
+    if (!train_spans_ascend(p->left, p->left_count, s->state.position.cursor, s->count[DATA_TRAIN]))
+        TRY(base_fail(BASE_ERR_DATA, "worker %u says that samples are done that cannot be",
+                      s->team.view.members[root].id));
 out:
     return st;
 }

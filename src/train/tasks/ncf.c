@@ -189,7 +189,7 @@ static const struct train_preference ncf_prefers[] = {{"optimiser", "adam"},
                                                       {"lr", "0.002"},
                                                       {"batch", "256"},
                                                       {"epochs", "8"},
-                                                      {"weight-decay", "0.0015"},
+                                                      {"weight-decay", "0.002"},
                                                       {"schedule", "cosine"},
                                                       {0}};
 

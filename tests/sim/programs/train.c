@@ -45,8 +45,7 @@ static const char WHOLE_WIRE[] = "wire=fp32";
 /* A round that goes on without a block leaves its samples out; this one waits for all. */
 static const char PATIENT_QUORUM[] = "quorum=0.6,grace=1000000";
 
-/* Neither one with stages, which computes layers itself (the model that counts has none), nor
- * rotate: the rows of the model that sweeps do not travel. */
+/* None with stages, which computes layers itself: the model that counts has none. */
 static char *draw_strategy(void)
 {
     const struct train_strategy *all[64] = {0}, *s;
@@ -54,13 +53,18 @@ static char *draw_strategy(void)
     const char *options = "", *wire;
 
     for (size_t i = 0; i < train_strategy_count; i++)
-        if (!train_strategy_registry[i]->alone && train_strategy_registry[i]->stages == NULL &&
-            strcmp(train_strategy_registry[i]->name, "rotate") != 0)
+        if (!train_strategy_registry[i]->alone && train_strategy_registry[i]->stages == NULL)
             all[count++] = train_strategy_registry[i];
     s = all[sim_random(count)];
-    for (uint32_t i = 0; sim_wanted_strategy != NULL && i < count; i++)
-        if (strcmp(all[i]->name, sim_wanted_strategy) == 0)
+    for (uint32_t i = 0; sim_wanted_strategy != NULL && i < count; i++) {
+        const size_t length = strlen(all[i]->name);
+
+        if (strcspn(sim_wanted_strategy, ":") == length &&
+            strncmp(all[i]->name, sim_wanted_strategy, length) == 0)
             s = all[i];
+    }
+    if (s->sweeps)
+        plan.model = "sweeping";
     if (sim_wanted_strategy != NULL && strchr(sim_wanted_strategy, ':') != NULL)
         return base_strdup(sim_wanted_strategy);
     while (s->examples != NULL && s->examples[examples] != NULL)
@@ -75,8 +79,6 @@ static char *draw_strategy(void)
         options = "overlap=on,bucket=1K,first=1K";
     if (strcmp(s->name, "scattered") == 0)
         return base_format("%s:seed=%u", s->name, sim_random(1000000));
-    if (s->sweeps)
-        plan.model = "sweeping";
     if ((wire = strstr(options, "wire=int")) != NULL ||
         (wire = strstr(options, "wire=topk")) != NULL)
         return base_format("%s:%.*s%s", s->name, (int)(wire - options), options, WHOLE_WIRE);

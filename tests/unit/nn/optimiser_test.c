@@ -156,6 +156,54 @@ static void any_range_any_copy(void **state)
     }
 }
 
+/* Where an update is lazy, a weight without a gradient keeps its bits, and so do its slots; the
+ * others become what they become anyway. */
+static void lazy_updates_leave_zeros_alone(void **state)
+{
+    (void)state;
+    for (size_t o = 0; o < nn_optimiser_count; o++) {
+        float gradient[COUNT], weight[2][COUNT], slot[2][2][COUNT], was[3][COUNT];
+        struct nn_hyper hyper = {.lr = 0.1,
+                                 .momentum = 0.9,
+                                 .weight_decay = 0.1,
+                                 .beta1 = 0.9,
+                                 .beta2 = 0.99,
+                                 .epsilon = 1e-8,
+                                 .gradient_scale = 1,
+                                 .step = 3};
+
+        support_fill(gradient, COUNT, 5);
+        for (int i = 0; i < COUNT; i += 3)
+            gradient[i] = i % 2 != 0 ? -0.0f : 0.0f;
+        for (int lazy = 0; lazy < 2; lazy++) {
+            struct nn_update u = {.count = COUNT,
+                                  .gradient = gradient,
+                                  .weight_in = weight[lazy],
+                                  .weight_out = weight[lazy]};
+
+            support_fill(weight[lazy], COUNT, 1);
+            for (int s = 0; s < 2; s++) {
+                support_fill(slot[lazy][s], COUNT, 2 + (uint32_t)s);
+                for (int i = 0; i < COUNT; i++) /* a second moment is not negative */
+                    slot[lazy][s][i] = fabsf(slot[lazy][s][i]);
+                u.slot_in[s] = u.slot_out[s] = slot[lazy][s];
+                memcpy(was[1 + s], slot[lazy][s], sizeof was[0]);
+            }
+            memcpy(was[0], weight[lazy], sizeof was[0]);
+            hyper.lazy = lazy != 0;
+            nn_optimiser_registry[o]->update(&hyper, &u);
+        }
+        for (int i = 0; i < COUNT; i++) {
+            const bool stays = i % 3 == 0;
+
+            assert_true(weight[1][i] == (stays ? was[0][i] : weight[0][i]));
+            for (int s = 0; s < nn_optimiser_registry[o]->slots; s++)
+                assert_true(slot[1][s][i] == (stays ? was[1 + s][i] : slot[0][s][i]));
+            assert_true(!stays || weight[0][i] != was[0][i]);
+        }
+    }
+}
+
 static void unknown_name(void **state)
 {
     const struct nn_optimiser *optimiser;
@@ -169,9 +217,8 @@ static void unknown_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sgd_is_pytorchs),
-        cmocka_unit_test(adam_and_adamw_are_pytorchs),
-        cmocka_unit_test(any_range_any_copy),
+        cmocka_unit_test(sgd_is_pytorchs),    cmocka_unit_test(adam_and_adamw_are_pytorchs),
+        cmocka_unit_test(any_range_any_copy), cmocka_unit_test(lazy_updates_leave_zeros_alone),
         cmocka_unit_test(unknown_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,8 +53,13 @@ base_status downpour_round_begin(struct train_session *session, int64_t goal);
 /* The update is made, and all workers have it; or the round is left, as `answer` told. */
 base_status downpour_round_end(struct train_session *session, const struct train_answer *answer);
 
-/* The manager has said whether the newest result, or push, counts. */
+/* The newest result, or push, goes to the manager of another process: `length_p` bytes at what is
+ * returned, packed if a wire asks for it; `floats` of weights and statistics. */
+const void *downpour_dispatch(struct downpour *downpour, size_t floats, size_t *length_p);
+/* The manager has said whether it counts. */
 void downpour_settle(struct downpour *downpour, bool counts, bool result);
+/* Results that this worker had in the round were for a manager that is gone, or begin anew. */
+void downpour_forget_settled(struct downpour *downpour);
 /* Computes blocks one after the other, until the manager says that the round is over, and takes
  * leave of it. */
 base_status downpour_work(struct train_session *session, struct train_answer *answer_p);

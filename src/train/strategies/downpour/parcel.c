@@ -19,12 +19,16 @@ size_t downpour_parcel_bound(const struct train_wiring *wiring, size_t floats, s
     return train_wire_bound(wiring, floats) + statistics * sizeof(float);
 }
 
-/* The manager's residual is of the mean of N workers' changes; outside a view it is as if it was
- * one of theirs, of which each counts one N-th. */
-static void scale_residual(const struct downpour_parcel *p, float scale)
+/* This worker becomes the manager's, or no longer is: of N workers' changes each counts one N-th in
+ * the update. */
+static void change_unit(struct downpour_parcel *p, float *residual)
 {
-    if (p->residual != NULL && p->team->exchange.rank == 0)
-        coll_scale(p->floats, scale, p->residual);
+    const struct train_exchange *x = &p->team->exchange;
+    bool of_update = x->rank == 0;
+
+    if (residual != NULL && of_update != p->of_update)
+        coll_scale(p->floats, of_update ? 1 / (float)x->size : (float)x->size, residual);
+    p->of_update = of_update;
 }
 
 base_status downpour_parcel_open(struct downpour_parcel *p, const char *wire,
@@ -36,6 +40,7 @@ base_status downpour_parcel_open(struct downpour_parcel *p, const char *wire,
     p->team = team;
     p->floats = floats;
     p->statistics = statistics;
+    change_unit(p, residual);
     if (wire == NULL)
         return BASE_OK;
     TRY(train_wire_find(wire, &p->wiring));
@@ -46,15 +51,12 @@ base_status downpour_parcel_open(struct downpour_parcel *p, const char *wire,
     if (residual != NULL && p->packed == NULL)
         TRY(base_tensor(floats, sizeof(float), "a residual", &p->packed));
     p->residual = residual;
-    scale_residual(p, 1 / (float)team->exchange.size);
 out:
     return st;
 }
 
 void downpour_parcel_close(struct downpour_parcel *p)
 {
-    if (p->residual != NULL)
-        scale_residual(p, (float)p->team->exchange.size);
     train_wiring_fini(&p->wiring);
     base_free(p->bytes);
     p->bytes = NULL;
@@ -71,14 +73,19 @@ void downpour_parcel_fini(struct downpour_parcel *p)
 
 /* ---- to the manager ---- */
 
-size_t downpour_parcel_pack(struct downpour_parcel *p, const float *values)
+/* The weights' part, with what parcels before this one have left out. */
+static size_t encode(struct downpour_parcel *p, const float *values)
 {
-    size_t tail = p->statistics * sizeof *values, length;
-
     if (p->residual != NULL)
         memcpy(p->packed, p->counts ? p->counted : p->residual, p->floats * sizeof *p->packed);
-    length = train_wire_encode(&p->wiring, values, p->residual != NULL ? p->packed : NULL,
-                               p->floats, p->bytes);
+    return train_wire_encode(&p->wiring, values, p->residual != NULL ? p->packed : NULL, p->floats,
+                             p->bytes);
+}
+
+size_t downpour_parcel_pack(struct downpour_parcel *p, const float *values)
+{
+    size_t tail = p->statistics * sizeof *values, length = encode(p, values);
+
     memcpy(p->bytes + length, values + p->floats, tail);
     return length + tail;
 }
@@ -99,10 +106,10 @@ void downpour_parcel_forget(struct downpour_parcel *p)
     p->counts = false;
 }
 
-void downpour_parcel_commit(struct downpour_parcel *p)
+void downpour_parcel_commit(struct downpour_parcel *p, float *residual)
 {
     if (p->counts)
-        memcpy(p->residual, p->counted, p->floats * sizeof *p->residual);
+        memcpy(residual, p->counted, p->floats * sizeof *residual);
     p->counts = false;
 }
 
@@ -116,18 +123,27 @@ base_status downpour_parcel_unpack(const struct train_wiring *wiring, const uint
         TRY(base_fail(BASE_ERR_DATA, "a result of %zu bytes", length));
     TRY(train_wire_decode(wiring, bytes, length - tail, values, floats));
     memcpy(values + floats, bytes + length - tail, tail);
+    for (size_t i = floats; i < floats + statistics; i++)
+        if (!isfinite(values[i]))
+            TRY(base_fail(BASE_ERR_DATA, "a statistic that is not finite"));
 out:
     return st;
 }
 
 /* ---- to all ---- */
 
-/* Rank 0: the change since `base`. Its memory is where other workers unpack theirs: `weights`. */
+/* Rank 0: the change since `base`. Its memory is where other workers unpack theirs: `weights`. One
+ * that was packed before, and never committed, was none. */
 static size_t pack_update(struct downpour_parcel *p, const float *base, float *weights)
 {
+    size_t length;
+
     for (size_t i = 0; i < p->floats; i++)
         weights[i] -= base[i];
-    return train_wire_encode(&p->wiring, weights, p->residual, p->floats, p->bytes);
+    downpour_parcel_forget(p);
+    length = encode(p, weights);
+    downpour_parcel_settle(p, true);
+    return length;
 }
 
 base_status downpour_parcel_share(struct downpour_parcel *p, const float *base, float *weights)

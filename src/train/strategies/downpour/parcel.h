@@ -8,8 +8,9 @@
  * parcels that count in it. A parcel that the manager has no use for was never sent: its change is
  * in the model by another worker's, or not at all. Packed again, after a lost view, it has the same
  * bytes. The worker beside the manager hands its change over as it is, so rank 0's residual serves
- * the way back: it has what the update of all lacks, and is in the unit of that update while a view
- * is open. One thread.
+ * the way back: it has what the update of all lacks, in the unit of that update, and changes in the
+ * same way. From view to view a residual stays as it is, unless its worker begins or ends to
+ * manage. What a checkpoint has is in the unit of a worker's change. One thread.
  */
 #ifndef TRAIN_STRATEGIES_DOWNPOUR_PARCEL_H
 #define TRAIN_STRATEGIES_DOWNPOUR_PARCEL_H
@@ -28,6 +29,7 @@ struct downpour_parcel { /* zeros: floats travel as they are */
     float *counted; /* the residual by the parcels of this round that count, while `counts` */
     float *packed;  /* the residual if the newest parcel counts, too */
     bool counts;
+    bool of_update; /* the residual is in the unit of the update of all: this worker was rank 0 */
     int64_t pushed, pulled; /* bytes that it sent to the manager's process, or as that one to all */
 };
 
@@ -49,15 +51,17 @@ size_t downpour_parcel_pack(struct downpour_parcel *parcel, const float *values)
 void downpour_parcel_settle(struct downpour_parcel *parcel, bool counts);
 /* The manager has none of the parcels that counted in the round. */
 void downpour_parcel_forget(struct downpour_parcel *parcel);
-/* The round is committed. */
-void downpour_parcel_commit(struct downpour_parcel *parcel);
+/* The round is committed; `residual` is the state's. Also between views, where this worker gets to
+ * know by another's state that the round which it left half-way was committed. */
+void downpour_parcel_commit(struct downpour_parcel *parcel, float *residual);
 
 /* Bytes from outside: anything but a parcel of finite values is BASE_ERR_DATA. */
 base_status downpour_parcel_unpack(const struct train_wiring *wiring, const uint8_t *bytes,
                                    size_t length, float *values, size_t floats, size_t statistics);
 
 /* Collective: rank 0's weights, as their change since `base`, to all; every worker, rank 0 too, has
- * then `base` and what can be unpacked. After a failure weights and residual are undefined. */
+ * then `base` and what can be unpacked. It is rank 0's parcel of the round, and counts. After a
+ * failure the weights are undefined. */
 base_status downpour_parcel_share(struct downpour_parcel *parcel, const float *base,
                                   float *weights);
 

@@ -32,13 +32,6 @@ struct offer {
     int64_t rounds;
 };
 
-/* Results that this worker had in the round were for a manager that is gone, or begin anew. */
-static void downpour_forget_counted(struct downpour *d)
-{
-    downpour_parcel_forget(&d->parcel);
-    d->solo.own.counts = d->solo.own.unsettled = false;
-}
-
 /* The same round in the same blocks goes on, if a worker knows of it; the manager's word first. */
 static base_status downpour_agree(struct train_session *s)
 {
@@ -69,7 +62,7 @@ static base_status downpour_agree(struct train_session *s)
     }
     r->number = d->rounds;
     if (!all[0].keeps || !downpour_round_same(&all[0].round, r)) /* what counted is lost */
-        downpour_forget_counted(d);
+        downpour_forget_settled(d);
 out:
     return st;
 }
@@ -92,7 +85,7 @@ base_status downpour_round_begin(struct train_session *s, int64_t goal)
     if (d->begins && downpour_is_bound(options)) {
         d->solo.own.valid = d->solo.own.late = false;
         downpour_ledger_forget(&d->ledger);
-        downpour_forget_counted(d);
+        downpour_forget_settled(d);
         d->ledger.once = true;
     }
     d->begins = false;
@@ -269,7 +262,7 @@ static base_status downpour_commit(struct train_session *s, const struct ending 
     if (statistics > 0)
         TRY(train_team_broadcast(&s->team, 0, s->state.statistics, statistics * sizeof(float)));
     train_clock_enter(&s->clock, TRAIN_COMPUTE);
-    downpour_parcel_commit(&d->parcel);
+    downpour_parcel_commit(&d->parcel, d->parcel.residual);
     downpour_advance(s, e);
     if (d->manager != NULL) {
         downpour_ledger_commit(&d->ledger, options->quorum < 1);

@@ -24,29 +24,36 @@ static void downpour_spoil(struct train_session *s, struct downpour_call *call)
         call->block = (call->block + 1) % d->solo.round.blocks;
 }
 
-/* To the manager of another process: the call, with values that are packed if a wire asks for it.
- * Whether they count the answer tells, unless it crossed them: the round's end tells it then. */
+const void *downpour_dispatch(struct downpour *d, size_t floats, size_t *length_p)
+{
+    struct train_own *own = &d->solo.own;
+
+    own->unsettled = !own->counts;
+    *length_p = floats * sizeof(float);
+    if (!downpour_parcel_packs(&d->parcel))
+        return own->values;
+    *length_p = downpour_parcel_pack(&d->parcel, own->values);
+    return d->parcel.bytes;
+}
+
+/* To the manager of another process: the call, with its values. Whether they count the answer
+ * tells, unless it crossed them: the round's end tells it then. */
 static base_status downpour_send(struct train_session *s, const struct downpour_call *call,
                                  struct train_answer *answer_p)
 {
     base_status st = BASE_OK;
     const struct downpour_options *options = s->options;
     struct downpour *d = s->strategy_state;
-    struct train_own *own = &d->solo.own;
     bool result = call->kind == DOWNPOUR_CALL_RESULT;
     bool brings = result || call->kind == DOWNPOUR_CALL_PUSH;
-    const void *values = own->values;
-    size_t length = brings ? downpour_solo_floats(s) * sizeof(float) : 0;
+    const void *values = NULL;
+    size_t length = 0;
 
-    if (brings && downpour_parcel_packs(&d->parcel)) {
-        length = downpour_parcel_pack(&d->parcel, own->values);
-        values = d->parcel.bytes;
-    }
+    if (brings)
+        values = downpour_dispatch(d, downpour_solo_floats(s), &length);
     if (result && train_fault_hits(&s->fault, "rubbish-size", d->solo.round.step + 1))
         length /= 2;
     d->parcel.pushed += (int64_t)length;
-    if (brings)
-        own->unsettled = !own->counts;
     if (options->latency > 0 && call->kind != DOWNPOUR_CALL_BYE) /* of the call and its answer */
         base_sleep_until(base_now() + 2 * options->latency);
     TRY(downpour_line_call(&d->line, call, values, length, answer_p));
@@ -205,6 +212,12 @@ void downpour_settle(struct downpour *d, bool counts, bool result)
         downpour_parcel_settle(&d->parcel, counts);
     own->counts = result && (own->counts || (own->unsettled && counts));
     own->unsettled = false;
+}
+
+void downpour_forget_settled(struct downpour *d)
+{
+    downpour_parcel_forget(&d->parcel);
+    d->solo.own.counts = d->solo.own.unsettled = false;
 }
 
 base_status downpour_work(struct train_session *s, struct train_answer *answer_p)

@@ -14,6 +14,22 @@ static int64_t end_of(struct train_span span)
     return span.from + span.count;
 }
 
+bool train_spans_overlap(struct train_span a, struct train_span b)
+{
+    return a.from < end_of(b) && b.from < end_of(a) && a.count > 0 && b.count > 0;
+}
+
+bool train_spans_ascend(const struct train_span *spans, int count, int64_t from, int64_t end)
+{
+    for (int i = 0; i < count; i++) {
+        if (spans[i].from < from || spans[i].from >= end || spans[i].count < 1 ||
+            spans[i].count > end - spans[i].from)
+            return false;
+        from = end_of(spans[i]) + 1;
+    }
+    return true;
+}
+
 /* The end of the span that contains `at`, or `at` where none does; *next_p: the beginning of the
  * first span after it, if that is lower. */
 static int64_t skip(const struct train_span *spans, int count, int64_t at, int64_t *next_p)
@@ -98,6 +114,16 @@ bool ps_ledger_is_done(const struct ps_ledger *l, int64_t sample)
     int64_t next = l->end;
 
     return sample < l->low || skip(l->done, l->done_count, sample, &next) > sample;
+}
+
+bool ps_ledger_is_open(const struct ps_ledger *l, struct train_span block)
+{
+    if (end_of(block) > l->end || (block.count > 0 && block.from < l->low))
+        return false;
+    for (int i = 0; i < l->done_count; i++)
+        if (train_spans_overlap(l->done[i], block))
+            return false;
+    return true;
 }
 
 int64_t ps_ledger_top(const struct ps_ledger *l)

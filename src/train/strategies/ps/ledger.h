@@ -16,6 +16,11 @@ struct train_span { /* samples [from, from + count) of the order */
     int64_t from, count;
 };
 
+/* Do they have a sample in common? */
+bool train_spans_overlap(struct train_span a, struct train_span b);
+/* Samples of [from, end), ascending; none is empty, and they do not touch? */
+bool train_spans_ascend(const struct train_span *spans, int count, int64_t from, int64_t end);
+
 /* Spans are apart by what is issued or was returned: one for each worker, and as many again. */
 enum { TRAIN_MAX_SPANS = 4 * COMM_MAX_WORKERS };
 
@@ -36,6 +41,8 @@ void ps_ledger_done(struct ps_ledger *ledger, struct train_span block);
 /* A block that was issued is not done: it may be issued again. */
 void ps_ledger_return(struct ps_ledger *ledger, struct train_span block);
 bool ps_ledger_is_done(const struct ps_ledger *ledger, int64_t sample);
+/* Could this block become done: is it of the ledger's samples, with none that is done? */
+bool ps_ledger_is_open(const struct ps_ledger *ledger, struct train_span block);
 /* The end of the highest sample that is done or issued. */
 int64_t ps_ledger_top(const struct ps_ledger *ledger);
 /* Are all samples before `end` done? */

@@ -5,6 +5,24 @@
 
 #include "base/mem.h"
 
+/* Sums with such a count are still numbers. */
+static bool is_count(int64_t n)
+{
+    return n >= 0 && n <= INT64_MAX / 2;
+}
+
+bool ps_progress_can_be(const struct train_progress *p, int64_t batch, int64_t samples)
+{
+    const struct train_position *began = &p->began;
+    const struct ps_ledger *l = &p->ledger;
+
+    return p->batch == batch && began->cursor >= 0 && began->cursor <= l->low && l->low <= l->end &&
+           l->end <= samples && is_count(began->step) && is_count(began->seen) &&
+           is_count(began->correct) && is_count(p->outcome.seen) && is_count(p->outcome.correct) &&
+           l->done_count >= 0 && l->done_count <= TRAIN_MAX_SPANS &&
+           train_spans_ascend(l->done, l->done_count, l->low + 1, l->end);
+}
+
 int64_t ps_progress_steps(const struct train_progress *p, int64_t samples)
 {
     return samples / p->batch;

@@ -33,6 +33,9 @@ struct ps_told {
     int count;
 };
 
+/* Could another process have come this far, in an epoch of so many samples? */
+bool ps_progress_can_be(const struct train_progress *progress, int64_t batch, int64_t samples);
+
 int64_t ps_progress_steps(const struct train_progress *progress, int64_t samples);
 void ps_progress_position(const struct train_progress *progress, struct train_position *position_p);
 /* Samples above that position that are done; as many as returned. */

@@ -165,8 +165,9 @@ static base_status ps_share_progress(struct train_session *s, int source)
     TRY(train_team_broadcast(&s->team, source, progress, sizeof *progress));
     if (!p->dirty)
         goto out;
-    if (progress->ledger.done_count < 0 || progress->ledger.done_count > TRAIN_MAX_SPANS)
-        TRY(base_fail(BASE_ERR_DATA, "a ledger of %d spans", progress->ledger.done_count));
+    if (!ps_progress_can_be(progress, s->plan.batch, s->count[DATA_TRAIN]))
+        TRY(base_fail(BASE_ERR_DATA, "worker %u says that samples are done that cannot be",
+                      s->team.view.members[source].id));
     ps_progress_position(progress, &s->state.position);
     p->left_count = ps_progress_spans(progress, p->left);
     s->state.ahead = 0;

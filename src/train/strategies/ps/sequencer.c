@@ -81,6 +81,16 @@ static uint64_t refused_from(const struct ps_sequencer *q, int64_t sample)
     return 0;
 }
 
+static void forget_refusals_that_are_done(struct ps_sequencer *q)
+{
+    int kept = 0;
+
+    for (int i = 0; i < q->refusal_count; i++)
+        if (!ps_ledger_is_done(&q->ledger, q->refusals[i].from))
+            q->refusals[kept++] = q->refusals[i];
+    q->refusal_count = kept;
+}
+
 static void note_refusal(struct ps_sequencer *q, int worker)
 {
     int64_t from = q->of[worker].block.from;
@@ -88,7 +98,7 @@ static void note_refusal(struct ps_sequencer *q, int worker)
     int kept = 0;
 
     for (int i = 0; i < q->refusal_count; i++)
-        if (q->refusals[i].from != from && !ps_ledger_is_done(&q->ledger, q->refusals[i].from))
+        if (q->refusals[i].from != from)
             q->refusals[kept++] = q->refusals[i];
     q->refusal_count = kept;
     if (kept == COMM_MAX_WORKERS) {
@@ -125,6 +135,7 @@ void ps_sequencer_refuse(struct ps_sequencer *q, int worker)
 static void enter(struct ps_sequencer *q, int worker)
 {
     ps_ledger_done(&q->ledger, q->of[worker].block);
+    forget_refusals_that_are_done(q);
     q->of[worker].work = TRAIN_ASKS;
     q->of[worker].clock++;
     q->of[worker].entry = q->number;
@@ -139,7 +150,19 @@ static int count(const struct ps_sequencer *q, enum train_work work, bool of_rou
     return n;
 }
 
-/* Could this worker get a block, if it asks? */
+static int64_t samples_pushed(const struct ps_sequencer *q)
+{
+    int64_t samples = 0;
+
+    for (int i = 0; i < q->workers; i++)
+        if (q->of[i].work == TRAIN_PUSHED)
+            samples += q->of[i].block.count;
+    return samples;
+}
+
+/* Could this worker get a block, if it asks? Where the lowest free block was refused from it, it
+ * waits for another worker to take that one: a worker that pushes nothing but rubbish would
+ * otherwise spoil block after block. */
 static bool has_block(const struct ps_sequencer *q, int worker)
 {
     struct ps_ledger after = q->ledger;
@@ -148,33 +171,50 @@ static bool has_block(const struct ps_sequencer *q, int worker)
     return ps_ledger_issue(&after, 1, &block) && (refused_from(q, block.from) >> worker & 1) == 0;
 }
 
-/* Will a worker that has nothing to do get a block of this round? */
+/* Will a worker that has nothing to do get a part of this round? */
 static bool has_more(const struct ps_sequencer *q)
 {
+    if (ps_ledger_complete(&q->ledger))
+        return false;
     for (int i = 0; i < q->workers; i++)
-        if ((q->of[i].work == TRAIN_ASKS || q->of[i].work == TRAIN_ABSENT) && has_block(q, i))
+        if ((q->of[i].work == TRAIN_ASKS || q->of[i].work == TRAIN_ABSENT) &&
+            (q->shares || has_block(q, i)))
             return true;
     return false;
 }
 
-/* Enough of the round's pushes are there; or all that can be, at the end of the samples. */
-static bool round_is_full(const struct ps_sequencer *q)
+/* All pushes of the round are there that can be. */
+static bool round_is_over(const struct ps_sequencer *q)
 {
-    int pushed = count(q, TRAIN_PUSHED, true), refused = count(q, TRAIN_REFUSED, true);
+    return count(q, TRAIN_WORKS, true) == 0 && !has_more(q);
+}
 
-    if (pushed > 0 && pushed + refused >= q->workers - (int)q->rules.backup)
-        return true;
-    return !q->shares && pushed > 0 && count(q, TRAIN_WORKS, true) == 0 && !has_more(q);
+/* Workers whose pushes have no sample, or were refused, take part in the next round. */
+static void end_round(struct ps_sequencer *q)
+{
+    for (int i = 0; i < q->workers; i++)
+        if (q->of[i].work == TRAIN_PUSHED || q->of[i].work == TRAIN_REFUSED)
+            q->of[i].work = TRAIN_ASKS;
+    q->round++;
+    q->begun = false;
 }
 
 /* What the slowest are still computing goes back at once, for the workers of the next round: would
  * it wait for their late pushes, the slowest worker would get the same block again and again, and
- * the samples before it would never be whole. */
+ * the samples before it would never be whole. A round in which all samples were refused makes no
+ * entry: momentum and decay would move the weights. */
 static int make_round(struct ps_sequencer *q, int workers[COMM_MAX_WORKERS])
 {
-    int n = 0;
+    int n = 0, there = count(q, TRAIN_PUSHED, true) + count(q, TRAIN_REFUSED, true);
 
-    if (!round_is_full(q))
+    if (!q->begun)
+        return 0;
+    if (samples_pushed(q) == 0) {
+        if (round_is_over(q))
+            end_round(q);
+        return 0;
+    }
+    if (there < q->workers - (int)q->rules.backup && !round_is_over(q))
         return 0;
     q->number++;
     for (int i = 0; i < q->workers; i++)
@@ -183,11 +223,8 @@ static int make_round(struct ps_sequencer *q, int workers[COMM_MAX_WORKERS])
             workers[n++] = i;
         } else if (q->of[i].work == TRAIN_WORKS && !is_late(q, i)) {
             ps_ledger_return(&q->ledger, q->of[i].block);
-        } else if (q->of[i].work == TRAIN_REFUSED) {
-            q->of[i].work = TRAIN_ASKS;
         }
-    q->round++;
-    q->begun = false;
+    end_round(q);
     return n;
 }
 
@@ -207,13 +244,20 @@ int ps_sequencer_entry(struct ps_sequencer *q, int workers[COMM_MAX_WORKERS])
 
 /* ---- grants ---- */
 
-/* No worker may be too far ahead of this one: the lowest clock of those that are not done. */
+/* Can it get nothing to do before another worker has done a block that was refused from it? */
+static bool is_barred(const struct ps_sequencer *q, int worker)
+{
+    return q->refusal_count > 0 && q->of[worker].work == TRAIN_ASKS && !has_block(q, worker);
+}
+
+/* No worker may be too far ahead of this one: the lowest clock of those that are not done. A worker
+ * that is barred does not count: the one that it waits for would wait for it. */
 static int64_t lowest_clock(const struct ps_sequencer *q)
 {
     int64_t lowest = INT64_MAX;
 
     for (int i = 0; i < q->workers; i++)
-        if (q->of[i].work != TRAIN_LEFT && q->of[i].clock < lowest)
+        if (q->of[i].work != TRAIN_LEFT && q->of[i].clock < lowest && !is_barred(q, i))
             lowest = q->of[i].clock;
     return lowest;
 }
@@ -227,7 +271,8 @@ static bool may_go_on(const struct ps_sequencer *q, int worker)
     return true;
 }
 
-/* A round begins. After a loss there may be holes: then it is of blocks. */
+/* A round begins. After a loss or a refusal there may be holes, or a worker that is barred from its
+ * share: then the round is of blocks. */
 static void begin_round(struct ps_sequencer *q)
 {
     const struct ps_ledger *l = &q->ledger;
@@ -235,7 +280,7 @@ static void begin_round(struct ps_sequencer *q)
 
     q->begun = true;
     q->shares = takes_whole_batches(q) && l->done_count == 0 && l->issued_count == 0 &&
-                (l->low - q->first) % q->batch == 0;
+                q->refusal_count == 0 && (l->low - q->first) % q->batch == 0;
     q->whole = (struct train_span){l->low, left < q->batch ? left : q->batch};
 }
 
@@ -257,8 +302,8 @@ static bool issue(struct ps_sequencer *q, int worker)
 
     if (ps_ledger_complete(&q->ledger))
         return false;
-    if (q->refusal_count > 0 && !has_block(q, worker))
-        return false; /* or what there is must go to another one */
+    if (is_barred(q, worker))
+        return false;
     if (!q->begun && q->rules.consistency == TRAIN_BSP)
         begin_round(q);
     q->of[worker].shared = q->begun && q->shares;

@@ -12,8 +12,10 @@
  *
  * A worker's life: it asks, is granted a block (or told that the leg is over), pushes, and its push
  * becomes part of an entry, upon which it asks again. A push may be refused as rubbish: its block
- * then goes to a worker from which that block was not refused before. There is no hope left when
- * all workers were refused the same block, or the newest push of every worker was refused.
+ * then goes to a worker from which that block was not refused before. While that
+ * is the lowest free block, the worker that failed at it waits, and under ssp it holds no other one
+ * back. There is no hope left when all workers were refused the same block, or the newest push of
+ * every worker was refused.
  */
 #ifndef TRAIN_STRATEGIES_PS_SEQUENCER_H
 #define TRAIN_STRATEGIES_PS_SEQUENCER_H
@@ -75,7 +77,8 @@ void ps_sequencer_init(struct ps_sequencer *sequencer, int64_t batch, int64_t fi
 void ps_sequencer_ask(struct ps_sequencer *sequencer, int worker);
 /* Its block is computed, and its push is everywhere it has to be. */
 void ps_sequencer_push(struct ps_sequencer *sequencer, int worker);
-/* Its push is rubbish. Under bsp a round goes on without it. */
+/* Its push is rubbish. Under bsp the round goes on without it, and makes no entry if no sample is
+ * left in it. */
 void ps_sequencer_refuse(struct ps_sequencer *sequencer, int worker);
 /* No step is begun any more: what is issued is finished, up to the end of a step. */
 void ps_sequencer_end(struct ps_sequencer *sequencer);

@@ -207,7 +207,7 @@ void ps_server_take_push(struct ps_server *v, int rank)
     const struct train_ps_body got = {.rank = rank, .refusal = v->refusals[rank]};
 
     if (v->rank == 0)
-        ps_server_take_got(v, rank, 0, v->refusals[rank]);
+        ps_server_take_got(v, rank, v->refusals[rank]);
     else
         ps_server_send(v, 0, TRAIN_PS_GOT, &got);
 }

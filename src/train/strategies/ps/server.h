@@ -109,7 +109,7 @@ base_status ps_server_finish(struct ps_server *server);
 void ps_server_abandon(struct ps_server *server);
 void ps_server_close(struct ps_server *server); /* accepts zeros */
 
-/* Of the leg's workers, with blocks that can be? */
+/* Of the leg's workers, with blocks that can be done now, or applied already (server_check.c)? */
 bool ps_server_is_entry(const struct ps_server *server, const struct train_log_entry *entry);
 
 /* For the worker of the same process. `gradients`: all of them. */

@@ -150,22 +150,20 @@ static void refuse(struct ps_server *v, int rank)
     v->told_of |= bit;
 }
 
-void ps_server_take_got(struct ps_server *v, int rank, int got_by, enum ps_refusal refusal)
+void ps_server_take_got(struct ps_server *v, int rank, enum ps_refusal refusal)
 {
     const struct train_outline *o = &v->outlines[rank];
 
-    if (v->diverged) { /* no entry will have this push, so no other server needs it */
-        if (got_by == 0 && v->sequencer.of[rank].work == TRAIN_WORKS) {
-            v->sequencer.of[rank].work = TRAIN_PUSHED;
-            go_on(v);
-        }
-        return;
-    }
     if (refusal != PS_ACCEPTED)
         v->refused[rank] = refusal;
     if (++v->got[rank] < v->servers)
         return;
     v->got[rank] = 0;
+    if (v->diverged) { /* no entry will have this push: its worker is sent home */
+        v->sequencer.of[rank].work = TRAIN_PUSHED;
+        go_on(v);
+        return;
+    }
     if (!v->over) { /* later all workers must hear what the first heard: the next leg asks again */
         v->stop |= o->stop;
         v->renew |= o->renew;

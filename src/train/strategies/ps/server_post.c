@@ -112,16 +112,6 @@ static void expect(struct ps_server *v, int rank)
                             v->slices[in->slice].count * sizeof *to, &in->task);
 }
 
-bool ps_server_is_entry(const struct ps_server *v, const struct train_log_entry *e)
-{
-    if (e->count < 1 || e->count > v->size)
-        return false;
-    for (int i = 0; i < e->count; i++)
-        if (e->of[i].rank >= v->size)
-            return false;
-    return true;
-}
-
 static base_status take_body(struct ps_server *v, int rank, enum train_ps_call call,
                              const struct train_ps_body *body)
 {
@@ -135,7 +125,7 @@ static base_status take_body(struct ps_server *v, int rank, enum train_ps_call c
              v->sequencer.of[rank].work == TRAIN_ABSENT)
         ps_server_take_ask(v, rank);
     else if (call == TRAIN_PS_GOT && body->rank < v->size && leads && rank < v->servers)
-        ps_server_take_got(v, body->rank, rank, body->refusal);
+        ps_server_take_got(v, body->rank, body->refusal);
     else if (call == TRAIN_PS_HAVE && leads && rank < v->servers &&
              body->number <= v->sequencer.number)
         ps_server_take_have(v, body->number);

@@ -27,8 +27,8 @@ void ps_server_take_pull(struct ps_server *server, int rank, uint64_t number);
 /* ---- server_lead.c ---- */
 
 void ps_server_take_ask(struct ps_server *server, int rank);
-/* Server `got_by` has the push of worker `rank`, and may refuse it. */
-void ps_server_take_got(struct ps_server *server, int rank, int got_by, enum ps_refusal refusal);
+/* One more server has the push of worker `rank`, and may refuse it. */
+void ps_server_take_got(struct ps_server *server, int rank, enum ps_refusal refusal);
 void ps_server_take_have(struct ps_server *server, uint64_t number);
 
 /* ---- server_post.c ---- */

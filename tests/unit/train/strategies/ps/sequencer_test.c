@@ -46,6 +46,15 @@ static void begin(struct world *w, enum train_consistency consistency, int64_t s
         ps_sequencer_ask(&w->q, i);
 }
 
+/* A block was refused from it that is not done: others may have to go ahead. */
+static bool failed(const struct ps_sequencer *q, int worker)
+{
+    for (int i = 0; i < q->refusal_count; i++)
+        if (q->refusals[i].workers >> worker & 1)
+            return true;
+    return false;
+}
+
 /* What is recorded of a read: the clocks of all workers whose updates it has. */
 static void check_read(const struct world *w, int worker)
 {
@@ -53,7 +62,8 @@ static void check_read(const struct world *w, int worker)
 
     if (q->rules.consistency == TRAIN_SSP)
         for (int i = 0; i < WORKERS; i++)
-            assert_true(w->left[i] || q->of[i].clock >= q->of[worker].clock - q->rules.staleness);
+            assert_true(w->left[i] || failed(q, i) ||
+                        q->of[i].clock >= q->of[worker].clock - q->rules.staleness);
 }
 
 static void grant(struct world *w)
@@ -78,6 +88,8 @@ static void log_entries(struct world *w)
     int workers[COMM_MAX_WORKERS], count;
 
     while ((count = ps_sequencer_entry(&w->q, workers)) > 0) {
+        int64_t samples = 0;
+
         w->rounds++;
         for (int i = 0; i < count; i++) {
             struct train_span block = w->q.of[workers[i]].block;
@@ -85,8 +97,10 @@ static void log_entries(struct world *w)
             assert_true(i == 0 || workers[i] > workers[i - 1]);
             for (int64_t j = 0; j < block.count; j++)
                 w->times[block.from + j]++;
+            samples += block.count;
             w->pushes++;
         }
+        assert_true(samples > 0); /* momentum alone would move the weights */
     }
     w->q.durable = w->q.number;
 }
@@ -198,6 +212,88 @@ static void test_backup_goes_on(void **state)
         assert_true(round == 0 || w.q.ledger.low > low);
         assert_true(w.q.ledger.done_count <= 1);
     }
+}
+
+/* The same world with fewer samples. */
+static void begin_short(struct world *w, struct train_rules rules, int64_t samples, uint32_t seed)
+{
+    begin(w, rules.consistency, rules.staleness, rules.backup, seed);
+    ps_sequencer_init(&w->q, BATCH, 0, samples, NULL, 0);
+    for (int i = 0; i < WORKERS; i++)
+        ps_sequencer_ask(&w->q, i);
+    grant(w);
+}
+
+/* The last batch has fewer samples than there are workers, and the first push of each is rubbish:
+ * workers without a sample make no entry, and others compute the samples. */
+static void test_rubbish_of_few_samples(void **state)
+{
+    (void)state;
+    for (int64_t few = 1; few < WORKERS; few++) {
+        bool refused[WORKERS] = {0};
+        int64_t turns = 0;
+        struct world w;
+
+        begin_short(&w, (struct train_rules){TRAIN_BSP, 0, 0}, BATCH + few, (uint32_t)few);
+        while (!all_left(&w)) {
+            for (int i = 0; i < WORKERS; i++) {
+                struct train_span block = w.q.of[i].block;
+
+                if (w.busy[i] == 0 || --w.busy[i] > 0)
+                    continue;
+                if (w.q.of[i].shared && block.from >= BATCH && block.count > 0) {
+                    ps_sequencer_refuse(&w.q, i);
+                    refused[i] = true;
+                } else {
+                    ps_sequencer_push(&w.q, i);
+                }
+            }
+            log_entries(&w);
+            grant(&w);
+            assert_false(w.q.hopeless);
+            assert_true(++turns < 1000);
+        }
+        check_times(&w, BATCH + few);
+        assert_int_equal(refused[0] + refused[1] + refused[2] + refused[3] + refused[4], few);
+    }
+}
+
+/* Any push may be rubbish: the leg ends, or there is no hope left; it never stands still. */
+static void test_random_rubbish(void **state)
+{
+    static const struct train_rules rules[] = {{TRAIN_BSP, 0, 0}, {TRAIN_BSP, 0, 1},
+                                               {TRAIN_BSP, 0, 3}, {TRAIN_SSP, 0, 0},
+                                               {TRAIN_SSP, 2, 0}, {TRAIN_ASP, 0, 0}};
+    enum { RULES = sizeof rules / sizeof *rules };
+    int whole[RULES] = {0}, hopeless[RULES] = {0};
+
+    (void)state;
+    for (uint32_t seed = 0; seed < 300 * RULES; seed++) {
+        int64_t samples = 1 + seed / RULES % 90, turns = 0;
+        struct world w;
+
+        begin_short(&w, rules[seed % RULES], samples, seed);
+        while (!all_left(&w) && !w.q.hopeless) {
+            for (int i = 0; i < WORKERS; i++)
+                if (w.busy[i] == 0 || --w.busy[i] > 0)
+                    continue;
+                else if (draw(&w, 5) < 2)
+                    ps_sequencer_refuse(&w.q, i);
+                else
+                    ps_sequencer_push(&w.q, i);
+            if (turns == 10 && seed % 2 == 1)
+                ps_sequencer_end(&w.q);
+            log_entries(&w);
+            grant(&w);
+            assert_true(++turns < 10000);
+        }
+        if (!w.q.hopeless)
+            check_times(&w, w.q.ledger.end);
+        whole[seed % RULES] += !w.q.hopeless;
+        hopeless[seed % RULES] += w.q.hopeless;
+    }
+    for (int i = 0; i < RULES; i++)
+        assert_true(whole[i] > 10 && hopeless[i] > 10);
 }
 
 /* Worker 4 pushes nothing but rubbish, others now and then: it costs time and no sample. */
@@ -365,6 +461,8 @@ int main(void)
         cmocka_unit_test(test_backup),
         cmocka_unit_test(test_backup_goes_on),
         cmocka_unit_test(test_rubbish),
+        cmocka_unit_test(test_rubbish_of_few_samples),
+        cmocka_unit_test(test_random_rubbish),
         cmocka_unit_test(test_hopeless),
         cmocka_unit_test(test_changes_of_consistency),
         cmocka_unit_test(test_end),
