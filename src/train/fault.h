@@ -2,8 +2,8 @@
  *
  * For tests: workers that kill or stop themselves at a named place of a named step, so that losses
  * can be seen at every phase without guessing the moment. PACELINE_FAULT is "ID[,ID…]:PHASE:STEP",
- * with
- * ":STOP" at its end for SIGSTOP in place of SIGKILL. And one that stalls: PACELINE_STALL is
+ * with ":STOP" at its end for SIGSTOP in place of SIGKILL. Phases "rubbish-…" make a worker send
+ * rubbish; under ps STEP is then the number of its push. And one that stalls: PACELINE_STALL is
  * "PROBABILITY:SECONDS", of every block of samples that any worker computes. And a record of what
  * workers of `ps` read: PACELINE_READS is the file to which server 0 adds a line for every push,
  * "RANK CLOCK READ ENTRY".

@@ -60,8 +60,8 @@ lose() { # OPTIONS ID PHASE BACK
 }
 
 for phase in forward combine push-0 push-1 update answer pull; do lose servers=2 1 $phase 0; done
-for phase in update answer; do lose servers=2 2 $phase 0; done
-lose servers=2 3 push-0 0
+for phase in push-0 update answer; do lose servers=2 2 $phase 0; done
+for phase in push-0 update; do lose servers=2 3 $phase 0; done
 lose servers=1 2 push-0 0
 for phase in push-0 update; do lose servers=1 1 $phase 1; done
 
@@ -123,21 +123,23 @@ for rank, clock, read in reads:
         assert last <= read, f"worker {rank} at {clock} had read up to {read}, not {last} of worker {other}"
 PY
 
-# A push that is rubbish does not count: another worker computes the block, and every sample counts once.
+# A push that is rubbish does not count: another worker computes the block, and every sample counts once. All
+# workers sleep in every block, so that each gets some of them, and has a second push that can be rubbish.
 for case in servers=2:1:nan servers=2:3:size servers=1:2:block backup=1:3:nan consistency=asp:3:nan consistency=ssp:2:size; do
     IFS=: read -r options id kind <<<"$case"
-    for _ in $(seq 10); do # a worker at its own pace need not have a block of step 5
-        rm -rf runs/wrong
-        PACELINE_FAULT=$id:rubbish-$kind:5 expect 0 "$paceline" train "${job[@]}" --workers 3 --strategy ps:$options --run wrong --json
-        json "o['steps'] == 10 and o['workers'] == 3 and sum(r['samples'] for r in o['ranks']) == 240"
-        whole wrong
-        ! grep -q "worker $id pushed gradients" err || break
-    done
+    PACELINE_FAULT=$id:rubbish-$kind:2 PACELINE_STALL=1:0.02 expect 0 "$paceline" train "${job[@]}" --workers 3 --strategy ps:$options --run wrong --json
+    json "o['steps'] == 10 and o['workers'] == 3 and sum(r['samples'] for r in o['ranks']) == 240"
+    whole wrong
+    rm -r runs/wrong
     says "worker $id pushed gradients .*do not count"
     [ "$(grep -c "worker $id pushed gradients" err)" = 1 ] || fail "it is told more than once: $(cat err)"
     json "o['figures']['refused'] >= 1"
 done
-# … unless there is no other one, or all push rubbish: then the job ends, and says why.
+# Also where it has the only sample of the epoch's last batch.
+PACELINE_FAULT=3:rubbish-nan:6 expect 0 "$paceline" train "${job[@]}" --data synthetic:classes=10,shape=1x12x12,train=121,test=20 --workers 3 \
+    --strategy ps --json
+json "o['steps'] == 12 and sum(r['samples'] for r in o['ranks']) == 242 and o['figures']['refused'] == 1"
+# Where there is no other worker, or all push rubbish, the job ends and says why.
 PACELINE_FAULT=1:rubbish-nan:5 expect 1 "$paceline" train "${job[@]}" --workers 1 --min-workers 1 --restart-workers --strategy ps
 says 'no worker is left whose gradients are finite'
 for options in servers=2 consistency=asp; do

@@ -136,8 +136,8 @@ static base_status downpour_open(struct train_session *s)
 
     TRY(train_aggregator_find(name, &d->aggregator, &d->aggregator_options));
     TRY(downpour_check(s));
-    if (s->state.position.step ==
-        d->solo.round.goal) /* of a round that this worker left half-way */
+    /* The round that this worker left half-way was committed, as the state tells that it got. */
+    if (s->state.position.step == d->solo.round.goal)
         downpour_parcel_commit(&d->parcel, residual != NULL ? *residual : NULL);
     TRY(downpour_parcel_open(&d->parcel, x->size > 1 ? options->wire : NULL, &s->team,
                              residual != NULL ? *residual : NULL, s->state.floats, statistics));

@@ -176,17 +176,16 @@ void ps_tell(struct train_session *s)
     base_free(told);
 }
 
-/* For tests: what a worker that is wrong would push. */
+/* For tests: what a worker that is wrong would push, with its n-th push of the view. */
 static void ps_spoil(struct train_session *s)
 {
     struct ps *p = s->strategy_state;
-    int64_t step = s->team.exchange.step;
 
-    if (train_fault_hits(&s->fault, "rubbish-nan", step))
+    if (train_fault_hits(&s->fault, "rubbish-nan", p->clock))
         s->team.exchange.mine[TRAIN_HEAD + s->state.floats / 2] = NAN;
-    if (train_fault_hits(&s->fault, "rubbish-block", step))
+    if (train_fault_hits(&s->fault, "rubbish-block", p->clock))
         p->outline.block.from++;
-    p->client.spoils = train_fault_hits(&s->fault, "rubbish-size", step);
+    p->client.spoils = train_fault_hits(&s->fault, "rubbish-size", p->clock);
 }
 
 static base_status ps_work(struct train_session *s)
