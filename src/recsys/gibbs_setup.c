@@ -190,9 +190,9 @@ static const enum recsys_axis axes[GIBBS_SIDES] = {RECSYS_OF_USERS, RECSYS_OF_IT
 /* A buffer with a row for each row of a side. */
 static int add_side(struct recsys_fit *fit, int side, const char *name, uint32_t width)
 {
-    return side == GIBBS_TIMES
-               ? recsys_add_buffer(fit, name, gibbs_of(fit)->side[side].count, width)
-               : recsys_add_rows(fit, name, axes[side], width);
+    return side < GIBBS_TIMES
+               ? recsys_add_rows(fit, name, axes[side], width)
+               : recsys_add_buffer(fit, name, gibbs_of(fit)->side[side].count, width);
 }
 
 static base_status side_memory(struct recsys_fit *fit, int i, bool effects)
