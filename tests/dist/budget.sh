@@ -45,10 +45,10 @@ refused 'vgg11 with 256 samples at a time needs [0-9]+ MB a worker on this host 
 refused '128 samples at a time .*fit: --batch-per-worker 32' \
     "${wide[@]}" --sync-bn --batch-per-worker 128 --workers 2 --strategy allreduce --memory 210M || fail "nothing fits"
 refused 'mlp:512x12 .* \(copies [0-9.]+ MB, .*fit: --workers 1 on this host, or --strategy allreduce' \
-    "${deep[@]}" --workers 2 --memory 65M || fail "nothing fits"
+    "${deep[@]}" --workers 2 --strategy ddp --memory 65M || fail "nothing fits"
 refused 'gather-scatter|communication [0-9.]+ MB.*fit: .*--strategy (allreduce|ddp)' \
     "${deep[@]}" --workers 3 --strategy gather-scatter --memory 75M || fail "nothing fits"
-refused 'fit: --strategy ring:replicate=off$' "${deep[@]}" --workers 3 --memory 32M || fail "nothing fits"
+refused 'fit: --strategy ring:replicate=off,split=off$' "${deep[@]}" --workers 3 --strategy ddp --memory 32M || fail "nothing fits"
 refused 'no smaller batch, number of workers or strategy known here fits$' \
     "${deep[@]}" --memory 20M && fail "something fits: $(cat err)"
 
