@@ -28,7 +28,7 @@ COMMON = ["--model", "mnist-cnn", "--data", "mnist", "--threads", 1, "--momentum
 ONE = ["--batch", 64, "--lr", 0.05]
 BATCH = 160
 TEN = ["--batch", BATCH, "--lr", 0.03]
-STRATEGY = "local-sgd:k=188,wire=int4"
+STRATEGY = "local-sgd:k=188,wire=int4,outer-lr=1,outer-momentum=0.7"
 
 
 def train(args, cpus, run):
