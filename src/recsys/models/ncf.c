@@ -9,8 +9,8 @@
  * nn/layers/embed.c); this file declares its tensors and answers with them. Arithmetic here is
  * float, one item at a time; the user's part of the first layer is computed once for all items.
  *
- * A new user's row minimises Σ (r - guess)² + λ n |row|² by Gauss-Newton steps from zeros, the
- * items' rows and all layers being as they are.
+ * A new user's row minimises Σ (r - guess)² / deviation² + (1 + λ n) |row|² by Gauss-Newton steps
+ * from zeros, the items' rows and all layers being as they are.
  */
 #include <math.h>
 #include <stdio.h>
