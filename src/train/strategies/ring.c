@@ -53,6 +53,7 @@ static void ring_cost(const struct train_memory_question *q, struct train_cost *
     const struct ring_options *options = q->options;
     const struct nn_graph *graph = q->sizes->graph;
     double n = q->seat.workers, pieces = (double)options->microbatches, bytes = q->sizes->weights;
+    double laps = (double)options->laps;
     double copies = options->replicate && n > 1 ? 2 : 1, crossing = 0, mail, replicas;
     struct ring_cut cut;
 
@@ -62,9 +63,10 @@ static void ring_cost(const struct train_memory_question *q, struct train_cost *
     mail = pieces * q->sizes->samples * crossing * sizeof(float);
     replicas = (copies - 1) * bytes / n;
     cost->work = ring_cut_unevenness(graph, &cut) / n;
-    cost->bubble = (n - 1) / ((double)options->laps * pieces + n - 1);
+    cost->bubble =
+        (n - 1) / ((ring_options_split(options, (int)n) ? 3 : 1) * laps * pieces + n - 1);
     cost->updates = copies / n;
-    cost->sent = mail * (double)options->laps + replicas;
+    cost->sent = mail * laps + replicas;
     cost->hidden = cost->sent > 0 ? 1 - replicas / cost->sent : 0;
     cost->moved = 3 * (pieces - 1) * bytes + 4 * (cut.stages - 1) * mail + 2 * n * replicas;
 }

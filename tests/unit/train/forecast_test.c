@@ -79,7 +79,7 @@ static void test_one_host(void **state)
     assert_true(of(&list, "zero:stage=3")->worker > 0);
     assert_false(of(&list, "local-sgd")->cost.exact);
     f = of(&list, "ring");
-    is_near(f->cost.bubble, 1.0 / 9);
+    is_near(f->cost.bubble, 1.0 / 25);
     assert_true(f->cost.work >= 0.5 && f->cost.work < 0.7);
     assert_string_equal(list.choice->text, "ddp");
     train_forecasts_fini(&list);
