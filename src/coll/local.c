@@ -69,7 +69,7 @@ static base_status share(void *context)
     if ((size_t)snprintf(name, sizeof name, "view/%u/%s%s", comm_group_view(c->group)->number,
                          c->prefix, s->key) >= sizeof name)
         TRY(base_fail(BASE_ERR_INTERNAL, "the key '%s' of shared memory is too long", s->key));
-    TRY(comm_shared_open(comm_group_endpoint(c->group), name, s->bytes, s->shared_p));
+    TRY(comm_group_share(c->group, name, s->bytes, s->shared_p));
     if (first)
         TRY(populate(s->shared_p->at, s->bytes, true));
     TRY(coll_local_barrier(c, deadline));

@@ -30,7 +30,7 @@ base_status comm_barrier_open(struct comm_barrier *barrier, struct comm_group *g
                               const char *key, const int *ranks, int count)
 {
     struct comm_shared shared;
-    base_status st = comm_shared_open(group->endpoint, key, sizeof *barrier->words, &shared);
+    base_status st = comm_group_share(group, key, sizeof *barrier->words, &shared);
 
     if (st != BASE_OK)
         return st;

@@ -6,6 +6,7 @@
 #include "comm/group.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -131,6 +132,14 @@ void comm_group_close(struct comm_group *group)
     for (int i = group->open_count - 1; i >= 0; i--)
         group->open[i].ops->close(group->open[i].state);
     base_free(group);
+}
+
+base_status comm_group_share(struct comm_group *group, const char *key, size_t bytes,
+                             struct comm_shared *shared_p)
+{
+    base_status st = comm_shared_open(group->endpoint, key, bytes, shared_p);
+
+    return st == BASE_ERR_PEER_LOST ? comm_group_give_up(group, st, INFINITY) : st;
 }
 
 void comm_group_name(const struct comm_group *group, uint64_t ranks, char *text, size_t room)

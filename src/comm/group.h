@@ -47,6 +47,11 @@ base_status comm_group_open(struct comm_endpoint *endpoint, const struct comm_vi
                             const char *transport, double deadline, struct comm_group **group_p);
 void comm_group_close(struct comm_group *group); /* accepts NULL */
 
+/* Memory of this group, by a key of its view. A host that is in a later view gives none: that ends
+ * the group as a wait would. By the thread that waits for the group. */
+base_status comm_group_share(struct comm_group *group, const char *key, size_t bytes,
+                             struct comm_shared *shared_p);
+
 int comm_group_rank(const struct comm_group *group);
 int comm_group_size(const struct comm_group *group);
 const struct comm_view *comm_group_view(const struct comm_group *group);
