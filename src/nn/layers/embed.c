@@ -13,11 +13,11 @@
  * of the samples, so that the bits do not depend on the number of threads.
  */
 #include <math.h>
-#include <omp.h>
 #include <string.h>
 
 #include "nn/layer.h"
 #include "nn/line.h"
+#include "nn/threads.h"
 
 enum { MAX_ROWS = 1 << 24, MAX_SIZE = 4096, SIDES = 2 };
 static const float START = 0.05f; /* small: an unknown row and a new one are about the same */
@@ -115,18 +115,16 @@ static void embed_add(const struct nn_pass *p, int j, int side, float *gradient)
 static void embed_add_all(const struct nn_pass *p, int side)
 {
     const size_t width = (size_t)((const struct config *)p->node->config)->size + 1;
+    const int parts = nn_threads();
 
-#pragma omp parallel
-    {
-        const int threads = omp_get_num_threads(), thread = omp_get_thread_num();
-
+#pragma omp parallel for schedule(static, 1)
+    for (int part = 0; part < parts; part++)
         for (int j = 0; j < p->n; j++) {
             const int row = embed_row(p, j, side);
 
-            if (row >= 0 && row % threads == thread)
+            if (row >= 0 && row % parts == part)
                 embed_add(p, j, side, p->dparam[side] + (size_t)row * width);
         }
-    }
 }
 
 static base_status embed_backward(struct nn_pass *p)
