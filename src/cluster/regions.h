@@ -2,8 +2,8 @@
  *
  * The shared memory of a host, by key, kept by its agent: the first worker to ask decides its size,
  * each gets a descriptor of the same zeroed memory. Keys "view/N/…" are forgotten once no worker of
- * the host is in view N or an older one, and then refused: who asked later would get other memory
- * than its peers have. The memory goes with its last map.
+ * the host is in view N or an older one, and then refused: a worker that asked later would get
+ * other memory than its peers have. The memory goes with its last map.
  */
 #ifndef CLUSTER_REGIONS_H
 #define CLUSTER_REGIONS_H

@@ -237,8 +237,8 @@ static void publish_view(struct crew *crew)
     tell_all(crew, &note);
 }
 
-/* Regions "view/N/…" die with view N; those who mapped them keep them. Nobody gets one of that name
- * again: it would be other memory than its peers have. */
+/* Regions "view/N/…" die with view N; workers that mapped them keep them. No worker gets one of
+ * that name again: it would be other memory than its peers have. */
 static void drop_regions(struct crew *crew)
 {
     crew->over = crew->view;

@@ -19,7 +19,7 @@
 
 enum { N = 2, BATCHES = 5, MAX_STAGES = 3 };
 
-static const struct nn_ready nobody;
+static const struct nn_ready untold;
 
 /* Everything that a piece can mix up: batch statistics, argmax of pools, dropout, residuals, a
  * blocked input that is copied. */
@@ -74,7 +74,7 @@ static void results_init(struct results *r, const struct nn_graph *graph)
     make_batches(r);
     for (int i = 0; i < BATCHES; i++) {
         check(nn_net_forward(net, &r->batches[i].batch, true, &outcome));
-        check(nn_net_backward(net, 1.0f / N, nobody));
+        check(nn_net_backward(net, 1.0f / N, untold));
         r->loss[i] = outcome.loss_sum;
         r->correct[i] = outcome.correct;
         r->gradients[i] = base_calloc(floats, sizeof(float));
@@ -161,7 +161,7 @@ static void pipeline_backward(struct pipeline *p, int number)
 
         if (i + 1 < p->stages)
             support_carry(net, p->net[i + 1], p->wanted->batches[number].batch.n, true);
-        check(nn_net_backward(net, 1.0f / N, nobody));
+        check(nn_net_backward(net, 1.0f / N, untold));
     }
 }
 
@@ -175,7 +175,7 @@ static void pipeline_learn(struct pipeline *p, int number)
         struct nn_net *net = pipeline_stage(p, i, number);
 
         for (int job = nn_net_deferred(net); job-- > 0;)
-            check(nn_net_backward_deferred(net, job, nobody));
+            check(nn_net_backward_deferred(net, job, untold));
         if (memcmp(p->gradients[number] + range.from, p->wanted->gradients[number] + range.from,
                    range.count * sizeof(float)) != 0)
             fail_msg("batch %d, layers %d to %d, %d in flight%s: other gradients", number,
@@ -324,16 +324,16 @@ static void edges_and_predictions_are_of_a_piece(void **state)
         assert_true(first[i].values != second[i].values);
         assert_true(first[i].gradients != second[i].gradients);
     }
-    assert_int_equal(nn_net_backward(net, 1, nobody), BASE_ERR_INTERNAL);
+    assert_int_equal(nn_net_backward(net, 1, untold), BASE_ERR_INTERNAL);
     nn_net_piece(net, 0);
     check(nn_net_forward(net, &b.batch, true, &one));
     nn_net_piece(net, 1);
-    assert_int_equal(nn_net_backward(net, 1, nobody), BASE_ERR_INTERNAL); /* not its forward */
+    assert_int_equal(nn_net_backward(net, 1, untold), BASE_ERR_INTERNAL); /* not its forward */
     check(nn_net_forward(net, &b.batch, true, &two));
     assert_true(one.predicted != two.predicted);
-    check(nn_net_backward(net, 1, nobody));
+    check(nn_net_backward(net, 1, untold));
     nn_net_piece(net, 0);
-    check(nn_net_backward(net, 1, nobody));
+    check(nn_net_backward(net, 1, untold));
     nn_net_free(net);
     support_batch_fini(&b);
     nn_graph_free(graph);
