@@ -255,7 +255,7 @@ enum train_use train_job_use(const char *name)
                                              "beta1",       "beta2",        "epsilon",
                                              "clip",        "schedule",     "warmup",
                                              "decay-every", "decay",        "final-lr",
-                                             "patience",    "validation",   NULL};
+                                             NULL};
     static const char *const sample_names[] = {
         "target",   "column", "test-share", "image-size", "channels",  "crop",
         "skip-bad", "pad",    "flip",       "balanced",   "normalise", "sync-bn",

@@ -26,7 +26,8 @@ struct train_plan {
     int64_t last_step;  /* the run ends when position.step reaches it */
     int64_t save_every; /* steps between checkpoints; 0: at each epoch's end */
     int64_t eval_every; /* epochs between tests; 0: only at the end */
-    int64_t tell_every; /* epochs between lines and entries of run.json */
+    int64_t judge_every; /* epochs between validations */
+    int64_t tell_every;  /* epochs between lines and entries of run.json */
     const struct nn_schedule *schedule;
     struct nn_schedule_setup schedule_setup;
 };

@@ -101,6 +101,8 @@ struct train_sweeps {
     int64_t (*count)(const struct train_session *session); /* of sweeps, of the whole training */
     /* Data was added after the position's step: the position's plan_start from there on. */
     int64_t (*restart)(const struct train_session *session);
+    /* Is the model of the position one to be judged by its validation? */
+    bool (*settled)(const struct train_session *session);
     const struct train_rotation *rotation; /* of models that have `stays` rows */
     const char *(*rotating)(void);         /* which models these are */
 };
@@ -202,6 +204,9 @@ struct train_task {
                          struct store_save *save);
     base_status (*read)(struct train_session *session, const struct model_carrier *carrier,
                         const struct store_checkpoint *checkpoint);
+    /* The weights of another checkpoint's file alone; NULL: train_state_load_weights. */
+    base_status (*read_weights)(struct train_session *session, const struct model_carrier *carrier,
+                                const char *path);
     /* Adds to the object of docs/json.md; or NULL. */
     void (*result)(const struct train_session *session, json_t *result);
 
