@@ -121,8 +121,9 @@ assert all(abs(a['test'][k] - b['test'][k]) < 1e-6 for k in b['test']), (a, b)" 
     says 'raise --patience'
 done
 for workers in 1 3; do
-    train 0 judged$workers --model bias-als:sweeps=80 --validation 0.1 --patience 10 --workers $workers
-    json "10 < o['steps'] < 80"
+    train 0 judged$workers --model bias-als:sweeps=40,user-damping=0,item-damping=0 --validation 0.1 --patience 10 \
+        --eval-every 1 --workers $workers
+    json "10 < o['steps'] == o['best_step'] + 10 < 40"
 done
 same judged1 judged3
 train 0 settled --model bmf:k=8,sweeps=14,burn=9 --validation 0.1 --patience 1 --eval-every 1
