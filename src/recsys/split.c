@@ -247,7 +247,8 @@ base_status recsys_divide(const struct recsys_ratings *ratings, const char *text
 {
     base_status st = BASE_OK;
     const struct recsys_rows *rows = &ratings->by_user;
-    struct recsys_split split, held = {RECSYS_SPLIT_SHARE, base_rng_mix(~seed), .share = validation};
+    struct recsys_split split,
+        held = {RECSYS_SPLIT_SHARE, base_rng_mix(~seed), .share = validation};
     struct division division = {0};
 
     *d = (struct recsys_division){0};

@@ -19,9 +19,9 @@ struct train_deal {
 };
 
 void train_deal_equally(struct train_deal *deal, int size);
-/* What each worker has just measured; 0: nothing. Where the parts of some worker should be more than
- * 15 % more or fewer than they are, all are dealt again: true. Every worker keeps some, by which it
- * is measured again. */
+/* What each worker has just measured; 0: nothing. Where the parts of some worker should be more
+ * than 15 % more or fewer than they are, all are dealt again: true. Every worker keeps some, by
+ * which it is measured again. */
 bool train_deal_again(struct train_deal *deal, const double *rates);
 
 #endif

@@ -63,9 +63,8 @@ static base_status load_best(struct train_session *s, const struct model_carrier
 
     TRY(store_checkpoint_open(s->run.checkpoints, true, &checkpoint));
     TRY(store_checkpoint_file(&checkpoint, MODEL_WEIGHTS_FILE, &path));
-    TRY(s->task->read_weights != NULL
-            ? s->task->read_weights(s, carrier, path)
-            : train_state_load_weights(&s->state, carrier, path, false));
+    TRY(s->task->read_weights != NULL ? s->task->read_weights(s, carrier, path)
+                                      : train_state_load_weights(&s->state, carrier, path, false));
 out:
     store_checkpoint_close(&checkpoint);
     base_free(path);
@@ -95,8 +94,8 @@ out:
     return st;
 }
 
-/* The best weights are in the place of the last ones meanwhile, in memory of their own: workers of a
- * host may have theirs in common memory. The statistics have one place, and come back to it. */
+/* The best weights are in the place of the last ones meanwhile, in memory of their own: workers of
+ * a host may have theirs in common memory. The statistics have one place, and come back to it. */
 base_status train_session_test_best(struct train_session *s)
 {
     base_status st = BASE_OK;

@@ -55,7 +55,8 @@ static void ddp_cut(const struct train_exchange *x, const struct options *option
 {
     const size_t rows = train_exchange_rows(x);
     bool apart = state->sum.wire != COLL_FP32 || rows > 0;
-    size_t begin = apart ? TRAIN_HEAD + rows : 0, end = x->floats, size = ddp_floats(options->first);
+    size_t begin = apart ? TRAIN_HEAD + rows : 0, end = x->floats,
+           size = ddp_floats(options->first);
     size_t least = (end - begin) / (TRAIN_MAX_RANGES - 3) + 16, usual = ddp_floats(options->bucket);
 
     usual = (usual < least ? least : usual) / 16 * 16;

@@ -398,8 +398,8 @@ static void ratings_announce(const struct train_session *s)
         "%s%u for tests",
         r->text, (unsigned long long)s->state.parameters, (long long)r->fit->sweeps,
         r->fit->reason != NULL ? ", " : "", r->fit->reason != NULL ? r->fit->reason : "",
-        s->job->data, r->data.set->users, r->data.set->items, s->count[DATA_TRAIN],
-        validation, s->count[DATA_TEST]);
+        s->job->data, r->data.set->users, r->data.set->items, s->count[DATA_TRAIN], validation,
+        s->count[DATA_TEST]);
     base_info("run %s, %d thread%s", s->run.path, s->threads, base_plural(s->threads));
 }
 

@@ -248,7 +248,8 @@ static void test_bad(void **state)
     recsys_ratings_close(r);
 }
 
-/* The validation part is taken from the training part alone; a rating stays in it when others come. */
+/* The validation part is taken from the training part alone; a rating stays in it when others come.
+ */
 static void test_validation(void **state)
 {
     struct recsys_ratings *all = open_grid(1, ""), *some = open_grid(3, "");
@@ -314,8 +315,9 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_share), cmocka_unit_test(test_stays), cmocka_unit_test(test_mixed),
-        cmocka_unit_test(test_folds), cmocka_unit_test(test_times), cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_share),      cmocka_unit_test(test_stays),
+        cmocka_unit_test(test_mixed),      cmocka_unit_test(test_folds),
+        cmocka_unit_test(test_times),      cmocka_unit_test(test_bad),
         cmocka_unit_test(test_validation),
     };
 

@@ -55,7 +55,7 @@ static void test_a_slow_worker_gets_less(void **state)
     assert_true(fabs(share(&deal, 1) - (0.1 / 3 + 0.9 / 7)) < 1e-4);
     assert_true(fabs(share(&deal, 0) - share(&deal, 2)) < 1e-4);
     assert_false(train_deal_again(&deal, rates)); /* it is as it should be */
-    for (int i = 0; i < 10; i++) /* the worker has recovered */
+    for (int i = 0; i < 10; i++)                  /* the worker has recovered */
         train_deal_again(&deal, same);
     assert_true(fabs(share(&deal, 1) - 1.0 / 3) < 0.15 / 3);
 }
