@@ -253,13 +253,11 @@ enum train_change train_job_may_change(const char *name)
 
 enum train_use train_job_use(const char *name)
 {
-    static const char *const step_names[] = {"epochs",      "batch",        "batch-per-worker",
-                                             "accumulate",  "lr",           "momentum",
-                                             "nesterov",    "weight-decay", "optimiser",
-                                             "beta1",       "beta2",        "epsilon",
-                                             "clip",        "schedule",     "warmup",
-                                             "decay-every", "decay",        "final-lr",
-                                             "patience",    "validation",   NULL};
+    static const char *const step_names[] = {
+        "epochs",   "batch",        "batch-per-worker", "accumulate",  "lr",    "momentum",
+        "nesterov", "weight-decay", "optimiser",        "beta1",       "beta2", "epsilon",
+        "clip",     "schedule",     "warmup",           "decay-every", "decay", "final-lr",
+        NULL};
     static const char *const sample_names[] = {
         "target",   "column", "test-share", "image-size", "channels",  "crop",
         "skip-bad", "pad",    "flip",       "balanced",   "normalise", "sync-bn",

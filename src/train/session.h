@@ -22,11 +22,12 @@
 
 /* How far the job goes and by which learning rates; the same on every worker. */
 struct train_plan {
-    int64_t batch;      /* samples of a step, of all workers together */
-    int64_t last_step;  /* the run ends when position.step reaches it */
-    int64_t save_every; /* steps between checkpoints; 0: at each epoch's end */
-    int64_t eval_every; /* epochs between tests; 0: only at the end */
-    int64_t tell_every; /* epochs between lines and entries of run.json */
+    int64_t batch;       /* samples of a step, of all workers together */
+    int64_t last_step;   /* the run ends when position.step reaches it */
+    int64_t save_every;  /* steps between checkpoints; 0: at each epoch's end */
+    int64_t eval_every;  /* epochs between tests; 0: only at the end */
+    int64_t judge_every; /* epochs between validations */
+    int64_t tell_every;  /* epochs between lines and entries of run.json */
     const struct nn_schedule *schedule;
     struct nn_schedule_setup schedule_setup;
 };

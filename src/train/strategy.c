@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "train/aggregator.h"
 #include "train/session.h"
+#include "train/touched.h"
 
 base_status train_strategy_find(const char *text, const struct train_strategy **strategy_p,
                                 void **options_p)
@@ -137,18 +138,37 @@ out:
     return st;
 }
 
+size_t train_exchange_rows(const struct train_exchange *x)
+{
+    return x->touched != NULL ? x->touched->floats : 0;
+}
+
+base_status train_exchange_sum_rows(struct train_exchange *x)
+{
+    base_status st = BASE_OK;
+
+    if (x->touched == NULL)
+        return BASE_OK;
+    TRY(train_touched_sum(x->touched, x));
+    x->ranges[x->range_count++] =
+        (struct train_range){TRAIN_HEAD, x->touched->floats, x->mine + TRAIN_HEAD};
+out:
+    return st;
+}
+
 base_status train_exchange_sum(struct train_exchange *x, const struct coll_sum *sum)
 {
     base_status st = BASE_OK;
+    const size_t from = TRAIN_HEAD + train_exchange_rows(x);
     enum train_category was;
     float *result;
 
     TRY(train_exchange_head(x));
     was = train_clock_enter(x->clock, TRAIN_COMMUNICATE);
-    TRY(coll_space_all_reduce(x->coll, x->space, TRAIN_HEAD, x->floats - TRAIN_HEAD, sum, &result));
+    TRY(coll_space_all_reduce(x->coll, x->space, from, x->floats - from, sum, &result));
+    x->ranges[x->range_count++] = (struct train_range){from, x->floats - from, result};
+    TRY(train_exchange_sum_rows(x));
     train_clock_enter(x->clock, was);
-    x->ranges[1] = (struct train_range){TRAIN_HEAD, x->floats - TRAIN_HEAD, result};
-    x->range_count = 2;
 out:
     return st;
 }

@@ -40,6 +40,7 @@ struct train_memory_question;
 struct train_outcome;
 struct train_session;
 struct train_tally;
+struct train_touched;
 struct train_update;
 
 /* Floats in front of the gradients that are summed with them: the batch's loss and the like. */
@@ -63,6 +64,7 @@ struct train_exchange {
     void *state;                     /* state_size bytes; zeros at first, kept across views */
     struct train_clock *clock;       /* combine enters wait and communicate, and comes back */
     const struct train_fault *fault; /* for tests: where this worker is to be lost */
+    struct train_touched *touched;   /* of gradients that travel as rows; NULL: none do */
 
     /* combine sets these: disjoint and complete; the head is the beginning of one of them. */
     struct train_range ranges[TRAIN_MAX_RANGES];
@@ -247,6 +249,11 @@ base_status train_strategy_aggregates(const struct train_strategy *strategy, con
 
 /* For combine: sums the head. A worker that comes early waits for the others here. */
 base_status train_exchange_head(struct train_exchange *x);
+
+/* How many of the gradients, the first, travel as rows (train/touched.h). */
+size_t train_exchange_rows(const struct train_exchange *x);
+/* For combine: sums these; adds their range. */
+base_status train_exchange_sum_rows(struct train_exchange *x);
 
 /* For combine: sums the head, then all gradients, on this thread. The head goes by itself: it is
  * exact whatever the gradients travel as, and waiting is told apart from communicating. */
