@@ -21,8 +21,8 @@ enum train_ps_call {
     TRAIN_PS_PULL,
     TRAIN_PS_BYE,
     TRAIN_PS_ANSWER,
-    TRAIN_PS_WEIGHTS, /* floats of the sender's own slice follow */
-    TRAIN_PS_FLOATS,
+    TRAIN_PS_WEIGHTS, /* values of the sender's own slice follow */
+    TRAIN_PS_VALUES,
 };
 
 struct train_outline { /* of a push */
@@ -50,6 +50,7 @@ enum ps_refusal {
     PS_NOT_FINITE,
     PS_WRONG_SIZE,
     PS_WRONG_BLOCK, /* that was not granted */
+    PS_UNREADABLE,  /* in the format in which gradients travel */
     PS_REFUSALS
 };
 extern const char *const ps_refusal_texts[PS_REFUSALS]; /* what was pushed, then */

@@ -7,11 +7,12 @@
 static const double PATIENCE = 600;
 
 void ps_client_open(struct ps_client *c, struct train_session *s, int servers,
-                    struct ps_server *server)
+                    struct ps_server *server, struct ps_parcel *parcel)
 {
     c->session = s;
     c->servers = servers;
     c->server = server;
+    c->parcel = parcel;
     c->task_count = 0;
     c->answer = (struct train_ps_body){0};
     for (int i = 0; i < servers; i++)
@@ -119,8 +120,9 @@ base_status ps_client_pull(struct ps_client *c, uint64_t number)
             continue;
         send(c, i, TRAIN_PS_PULL, c->call, sizeof c->call);
         receive(c, i, TRAIN_PS_WEIGHTS, c->heads[i], sizeof c->heads[i]);
-        receive(c, i, TRAIN_PS_FLOATS, s->state.weights + slice->from,
+        receive(c, i, TRAIN_PS_VALUES, s->state.weights + slice->from,
                 slice->count * sizeof(float));
+        c->pulled += (int64_t)(slice->count * sizeof(float));
     }
     train_fault_at(&s->fault, "pull", c->answer.step + 1);
     if (c->server != NULL)
@@ -136,8 +138,23 @@ out:
     return st;
 }
 
+/* The bytes of a slice that server `owner` serves. */
+static const void *slice_bytes(const struct ps_client *c, int owner, const float *gradients,
+                               size_t *count_p)
+{
+    const struct ps_parcel *parcel = c->parcel;
+    const struct train_slice *slice = &c->slices[owner][0];
+
+    if (ps_parcel_packs(parcel)) {
+        *count_p = parcel->length[owner];
+        return parcel->bytes + parcel->from[owner];
+    }
+    *count_p = slice->count * sizeof *gradients;
+    return gradients + slice->from;
+}
+
 /* The server of this process sends on the same channel, from another thread: the outline and its
- * floats must not be torn apart. */
+ * values must not be torn apart. */
 static void push_to(struct ps_client *c, int server, const float *gradients)
 {
     int copies = c->servers > 1 ? 2 : 1;
@@ -146,11 +163,14 @@ static void push_to(struct ps_client *c, int server, const float *gradients)
         base_mutex_lock(&c->server->lock);
     send(c, server, TRAIN_PS_PUSH, c->outline, sizeof c->outline);
     for (int i = 0; i < copies; i++) {
-        const struct train_slice *slice = &c->slices[server][i];
+        int owner = (server + c->servers - i) % c->servers;
+        size_t count;
+        const void *bytes = slice_bytes(c, owner, gradients, &count);
 
-        if (slice->count > 0)
-            send(c, server, TRAIN_PS_FLOATS, gradients + slice->from,
-                 slice->count * sizeof(float) / (c->spoils ? 2 : 1));
+        if (c->slices[owner][0].count == 0)
+            continue;
+        send(c, server, TRAIN_PS_VALUES, bytes, count / (c->spoils ? 2 : 1));
+        c->pushed += (int64_t)count;
     }
     if (c->server != NULL)
         base_mutex_unlock(&c->server->lock);
@@ -160,7 +180,12 @@ void ps_client_push(struct ps_client *c, const struct train_outline *outline)
 {
     const struct train_exchange *x = &c->session->team.exchange;
     const float *gradients = x->mine + TRAIN_HEAD;
+    double unit = (double)outline->block.count / (double)c->session->plan.batch;
+    enum train_category was = train_clock_enter(&c->session->clock, TRAIN_COMMUNICATE);
 
+    if (ps_parcel_packs(c->parcel))
+        ps_parcel_pack(c->parcel, gradients, outline->shared ? 1 : unit);
+    train_clock_enter(&c->session->clock, was);
     ps_outline_encode(outline, c->outline);
     for (int i = 0; i < c->servers; i++) {
         if (i != x->rank)
@@ -168,7 +193,7 @@ void ps_client_push(struct ps_client *c, const struct train_outline *outline)
         train_fault_nth(x->fault, "push", i, x->step);
     }
     if (c->server != NULL)
-        ps_server_push(c->server, outline, gradients);
+        ps_server_push(c->server, outline, gradients, c->parcel);
 }
 
 static void say_goodbye(struct ps_client *c, int server)

@@ -7,6 +7,7 @@
 #ifndef TRAIN_STRATEGIES_PS_CLIENT_H
 #define TRAIN_STRATEGIES_PS_CLIENT_H
 
+#include "train/strategies/ps/parcel.h"
 #include "train/strategies/ps/server.h"
 
 /* Of one call: a message and two slices to every server, and an answer. */
@@ -15,11 +16,13 @@ enum { PS_CLIENT_TASKS = 3 * COMM_MAX_WORKERS + 1 };
 struct ps_client {
     struct train_session *session;
     struct ps_server *server; /* of this process; NULL: it does not serve */
+    struct ps_parcel *parcel; /* what gradients travel as */
     int servers;
     struct train_slice slices[COMM_MAX_WORKERS][2]; /* that each server keeps, without memory */
     struct train_ps_body answer;                    /* the newest */
     uint64_t read;                                  /* the entry up to which weights were read */
-    bool spoils;                                    /* tests: values of a push lack their half */
+    int64_t pushed, pulled; /* bytes of values to and from other processes, in all views */
+    bool spoils;            /* tests: values of a push lack their half */
 
     struct comm_task tasks[PS_CLIENT_TASKS]; /* messages under way, and their memory */
     int task_count;
@@ -28,7 +31,7 @@ struct ps_client {
 };
 
 void ps_client_open(struct ps_client *client, struct train_session *session, int servers,
-                    struct ps_server *server);
+                    struct ps_server *server, struct ps_parcel *parcel);
 /* Asks for the first block of the leg. */
 base_status ps_client_ask(struct ps_client *client);
 /* Waits for the answer to the ask or to the push. Then the gradients may be written again. */

@@ -32,6 +32,9 @@
 #include "train/strategies/ps/progress.h"
 #include "train/strategies/ps/sequencer.h"
 
+struct ps_parcel;
+struct train_wiring;
+
 struct train_slice {
     size_t from, count;
     float *weights; /* what is served; slots are in the state */
@@ -80,7 +83,8 @@ struct ps_server {
     struct train_outcome entered[COMM_MAX_WORKERS]; /* of the entry with the worker's last push */
 
     /* Messages. */
-    struct comm_engine *engine; /* NULL: alone */
+    const struct train_wiring *wiring; /* the format of pushes; NULL: floats as they are */
+    struct comm_engine *engine;        /* NULL: alone */
     struct base_thread thread;
     bool runs;                   /* the thread does */
     struct comm_task bell;       /* rung to end it early */
@@ -112,10 +116,11 @@ void ps_server_close(struct ps_server *server); /* accepts zeros */
 /* Of the leg's workers, with blocks that can be done now, or applied already (server_check.c)? */
 bool ps_server_is_entry(const struct ps_server *server, const struct train_log_entry *entry);
 
-/* For the worker of the same process. `gradients`: all of them. */
+/* For the worker of the same process. `gradients`: all of them; `parcel`: the same packed, where
+ * pushes have a format. */
 void ps_server_ask(struct ps_server *server);
 void ps_server_push(struct ps_server *server, const struct train_outline *outline,
-                    const float *gradients);
+                    const float *gradients, const struct ps_parcel *parcel);
 base_status ps_server_wait_answer(struct ps_server *server, struct train_ps_body *answer_p);
 /* Its own slice, once entry `number` is in it; *number_p: the newest that is. */
 base_status ps_server_read(struct ps_server *server, uint64_t number, float *weights,

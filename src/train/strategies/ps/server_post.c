@@ -9,15 +9,17 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "train/strategies/ps/server_private.h"
+#include "train/wire.h"
 
 /* Seconds without any message after which a server gives up: a worker may compute for long. */
 static const double PATIENCE = 600;
 
-/* What comes from one rank: a message, and of a push then its floats, slice by slice. */
+/* What comes from one rank: a message, and of a push then its values, slice by slice. */
 struct train_inbox {
     struct comm_task task;
     uint8_t bytes[PS_ENTRY_MAX_BYTES]; /* of the message: an entry is the longest */
-    int slice;                         /* whose floats come now; -1: a message does */
+    uint8_t *packed;                   /* room for a slice in the format of pushes; NULL: none */
+    int slice;                         /* whose values come now; -1: a message does */
     bool bye;
 };
 
@@ -84,7 +86,7 @@ void ps_server_send_weights(struct ps_server *v, int to)
     o->sends_floats = true;
     comm_engine_send(v->engine, to, COMM_BACKWARD, TRAIN_PS_WEIGHTS, o->bytes, PS_BODY_BYTES,
                      &o->head);
-    comm_engine_send(v->engine, to, COMM_BACKWARD, TRAIN_PS_FLOATS, o->copy,
+    comm_engine_send(v->engine, to, COMM_BACKWARD, TRAIN_PS_VALUES, o->copy,
                      slice->count * sizeof *o->copy, &o->floats);
 }
 
@@ -104,6 +106,11 @@ static void expect(struct ps_server *v, int rank)
     if (in->slice < 0) {
         comm_engine_receive_any(v->engine, rank, COMM_CALLS, in->bytes, sizeof in->bytes,
                                 &in->task);
+        return;
+    }
+    if (in->packed != NULL) {
+        comm_engine_receive_any(v->engine, rank, COMM_CALLS, in->packed,
+                                train_wire_bound(v->wiring, v->slices[in->slice].count), &in->task);
         return;
     }
     for (int i = 0; i < in->slice; i++)
@@ -161,7 +168,7 @@ out:
     return st;
 }
 
-/* A message, or the floats of a slice, are here. */
+/* A message, or the values of a slice, are here. */
 static base_status take(struct ps_server *v, int rank)
 {
     base_status st = BASE_OK;
@@ -169,10 +176,10 @@ static base_status take(struct ps_server *v, int rank)
     const struct comm_request *r = &in->task.request;
     struct train_ps_body body;
 
-    if (in->slice >= 0 && r->tag != TRAIN_PS_FLOATS)
+    if (in->slice >= 0 && r->tag != TRAIN_PS_VALUES)
         TRY(base_fail(BASE_ERR_DATA, "a call in the middle of a push"));
     else if (in->slice >= 0)
-        ps_server_check_slice(v, rank, in->slice++, r->count);
+        ps_server_take_slice(v, rank, in->slice++, in->packed, r->count);
     else if (r->count > sizeof in->bytes)
         TRY(base_fail(BASE_ERR_DATA, "a call of %zu bytes", r->count));
     else if (r->tag == TRAIN_PS_PUSH)
@@ -248,6 +255,18 @@ static void *run(void *argument)
     return NULL;
 }
 
+/* Room for the larger of the two slices. */
+static base_status make_room(struct ps_server *v, struct train_inbox *in)
+{
+    size_t most = v->slices[0].count;
+
+    if (v->wiring == NULL)
+        return BASE_OK;
+    if (v->slice_count > 1 && v->slices[1].count > most)
+        most = v->slices[1].count;
+    return base_tensor(train_wire_bound(v->wiring, most), 1, "packed pushes", &in->packed);
+}
+
 base_status ps_server_start(struct ps_server *v)
 {
     base_status st = BASE_OK;
@@ -259,8 +278,11 @@ base_status ps_server_start(struct ps_server *v)
     for (int i = 0; i < v->size; i++) {
         v->inboxes[i].slice = -1;
         if (i != v->rank)
-            expect(v, i);
+            TRY(make_room(v, &v->inboxes[i]));
     }
+    for (int i = 0; i < v->size; i++)
+        if (i != v->rank)
+            expect(v, i);
     TRY(base_thread_start(&v->thread, "server", run, v));
     v->runs = true;
 out:
@@ -323,8 +345,11 @@ void ps_server_close(struct ps_server *v)
         return;
     for (int i = 0; i < v->slice_count; i++)
         base_free(v->slices[i].weights);
-    for (int i = 0; i < v->size; i++)
+    for (int i = 0; i < v->size; i++) {
         base_free(v->pushes[i]);
+        if (v->inboxes != NULL)
+            base_free(v->inboxes[i].packed);
+    }
     while (v->outboxes != NULL) {
         struct train_outbox *o = v->outboxes;
 
