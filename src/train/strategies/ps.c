@@ -68,6 +68,8 @@ static void ps_memory(const struct train_memory_question *q, struct train_memory
     double ratio = ps_parcel_ratio(options->wire, q->sizes->weights / sizeof(float));
     bool packs = options->wire != NULL && q->seat.workers > 1;
 
+    if (q->seat.shares && q->seat.locals > 1) /* two copies of what servers of this host serve */
+        m->of[TRAIN_MEMORY_COMMUNICATION].shared += 2 * slice * fmin(servers, q->seat.locals);
     if (packs)
         m->of[TRAIN_MEMORY_COMMUNICATION].own += ratio * q->sizes->weights;
     if (train_wire_is_lossy(options->wire)) /* what it left out, and will have left out next */
@@ -92,7 +94,7 @@ static void ps_cost(const struct train_memory_question *q, struct train_cost *co
     double push = copies * ps_parcel_ratio(options->wire, bytes / sizeof(float));
 
     cost->sent = fmax((n - 1) * push + servers - 1, (servers - 1) * push + n - 1) * bytes / servers;
-    cost->moved = n > 1 ? 2 * n * (push + 1) * bytes : 0;
+    cost->moved = n > 1 ? 2 * (n * push + 1 + n) * bytes : 0; /* published once, read by each */
     cost->updates = copies / servers;
     cost->exact = options->rules.consistency == TRAIN_BSP && options->rules.backup == 0 &&
                   !train_wire_is_lossy(options->wire);
@@ -304,6 +306,7 @@ static base_status ps_begin(struct train_session *s, int64_t goal)
     TRY(ps_server_open(&p->server, s, servers, p->number, rules, end, p->left, p->left_count));
     p->server.told_of = p->told_of;
     p->server.wiring = ps_parcel_packs(&p->parcel) ? &p->parcel.wiring : NULL;
+    p->server.region = p->client.shelf.of[x->rank];
     ps_progress_begin(&p->server.progress, &p->unfinished, &p->server.told);
     p->unfinished = (struct train_outcome){0};
     TRY(ps_server_start(&p->server));
@@ -390,17 +393,31 @@ out:
 
 static base_status ps_open(struct train_session *s)
 {
+    base_status st = BASE_OK;
     const struct ps_options *options = s->options;
     struct ps *p = s->strategy_state;
+    int servers = ps_servers(options, s->team.exchange.size);
 
     p->number = 0;
     p->clock = 0;
     p->blocks = false;
     p->told_of = 0;
     if (s->job->sync_bn && (options->rules.consistency != TRAIN_BSP || options->rules.backup > 0))
-        return base_fail(BASE_ERR_USAGE, "--sync-bn needs workers that compute at the same time: "
-                                         "ps:consistency=bsp without backup");
-    return ps_parcel_open(&p->parcel, options->wire, s, ps_servers(options, s->team.exchange.size));
+        TRY(base_fail(BASE_ERR_USAGE, "--sync-bn needs workers that compute at the same time: "
+                                      "ps:consistency=bsp without backup"));
+    TRY(ps_parcel_open(&p->parcel, options->wire, s, servers));
+    TRY(ps_shelf_open(&p->client.shelf, &s->team, s->state.floats, servers));
+out:
+    return st;
+}
+
+/* What a server knows stays; it serves no more. */
+static void ps_close(struct train_session *s)
+{
+    struct ps *p = s->strategy_state;
+
+    p->server.region = NULL;
+    ps_shelf_close(&p->client.shelf);
 }
 
 static void ps_fini(void *state)
@@ -508,5 +525,6 @@ const struct train_strategy train_strategy_ps = {
     .state_size = sizeof(struct ps),
     .fini = ps_fini,
     .open = ps_open,
+    .close = ps_close,
     .leg = ps_leg,
 };

@@ -86,23 +86,46 @@ out:
     return st;
 }
 
-/* The oldest of what the servers have sent; `own`: of the one in this process. */
-static base_status find_oldest(const struct ps_client *c, uint64_t own, uint64_t *oldest_p)
+/* Asks a server of another process for its slice, unless that is in shared memory already. */
+static void request(struct ps_client *c, int server, uint64_t number)
+{
+    const struct train_slice *slice = &c->slices[server][0];
+    const struct comm_region *region = c->shelf.of[server];
+    size_t bytes = slice->count * sizeof(float);
+
+    if (region != NULL && ps_shelf_has(region, number))
+        return;
+    ps_body_encode(
+        &(struct train_ps_body){.rank = rank_of(c), .shared = region != NULL, .number = number},
+        c->calls[server]);
+    send(c, server, TRAIN_PS_PULL, c->calls[server], sizeof c->calls[server]);
+    receive(c, server, TRAIN_PS_WEIGHTS, c->heads[server], sizeof c->heads[server]);
+    if (region != NULL)
+        return;
+    receive(c, server, TRAIN_PS_VALUES, c->session->state.weights + slice->from, bytes);
+    c->pulled += (int64_t)bytes;
+}
+
+/* What was requested is there. *oldest_p: the entry up to which it has been read, if that is less
+ * than it was. */
+static base_status take_weights(struct ps_client *c, int server, uint64_t number,
+                                uint64_t *oldest_p)
 {
     base_status st = BASE_OK;
+    const struct train_slice *slice = &c->slices[server][0];
     struct train_ps_body head;
+    uint64_t read;
 
-    *oldest_p = own;
-    for (int i = 0; i < c->servers; i++) {
-        if (i == rank_of(c))
-            continue;
-        TRY(base_prefix(ps_body_decode(c->heads[i], sizeof c->heads[i], &head),
-                        "weights of server %d", i));
-        if (head.number < *oldest_p)
-            *oldest_p = head.number;
+    if (c->shelf.of[server] != NULL) {
+        TRY(ps_shelf_read(c->shelf.of[server], number, c->session->state.weights + slice->from,
+                          slice->count, &read));
+    } else {
+        TRY(ps_body_decode(c->heads[server], sizeof c->heads[server], &head));
+        read = head.number;
     }
+    *oldest_p = read < *oldest_p ? read : *oldest_p;
 out:
-    return st;
+    return base_prefix(st, "weights of server %d", server);
 }
 
 base_status ps_client_pull(struct ps_client *c, uint64_t number)
@@ -110,25 +133,18 @@ base_status ps_client_pull(struct ps_client *c, uint64_t number)
     base_status st = BASE_OK;
     struct train_session *s = c->session;
     enum train_category was = train_clock_enter(&s->clock, TRAIN_COMMUNICATE);
-    uint64_t own = UINT64_MAX;
 
-    ps_body_encode(&(struct train_ps_body){.rank = rank_of(c), .number = number}, c->call);
-    for (int i = 0; i < c->servers; i++) {
-        const struct train_slice *slice = &c->slices[i][0];
-
-        if (i == rank_of(c))
-            continue;
-        send(c, i, TRAIN_PS_PULL, c->call, sizeof c->call);
-        receive(c, i, TRAIN_PS_WEIGHTS, c->heads[i], sizeof c->heads[i]);
-        receive(c, i, TRAIN_PS_VALUES, s->state.weights + slice->from,
-                slice->count * sizeof(float));
-        c->pulled += (int64_t)(slice->count * sizeof(float));
-    }
+    c->read = UINT64_MAX;
+    for (int i = 0; i < c->servers; i++)
+        if (i != rank_of(c))
+            request(c, i, number);
     train_fault_at(&s->fault, "pull", c->answer.step + 1);
     if (c->server != NULL)
-        TRY(ps_server_read(c->server, number, s->state.weights, &own));
+        TRY(ps_server_read(c->server, number, s->state.weights, &c->read));
     TRY(wait_all(c));
-    TRY(find_oldest(c, own, &c->read));
+    for (int i = 0; i < c->servers; i++)
+        if (i != rank_of(c))
+            TRY(take_weights(c, i, number, &c->read));
     if (c->read < number)
         TRY(base_fail(BASE_ERR_INTERNAL, "weights of entry %llu where %llu was asked for",
                       (unsigned long long)c->read, (unsigned long long)number));

@@ -2,13 +2,15 @@
  *
  * A worker's side of parameter servers (train/strategies/ps/server.h), for a leg: it asks for work,
  * pulls weights and pushes gradients, to each server what concerns it. A server in the same process
- * is called directly, the others over the group's engine.
+ * is called directly, the others over the group's engine. What a server of the same host serves is
+ * read from shared memory.
  */
 #ifndef TRAIN_STRATEGIES_PS_CLIENT_H
 #define TRAIN_STRATEGIES_PS_CLIENT_H
 
 #include "train/strategies/ps/parcel.h"
 #include "train/strategies/ps/server.h"
+#include "train/strategies/ps/shelf.h"
 
 /* Of one call: a message and two slices to every server, and an answer. */
 enum { PS_CLIENT_TASKS = 3 * COMM_MAX_WORKERS + 1 };
@@ -17,6 +19,7 @@ struct ps_client {
     struct train_session *session;
     struct ps_server *server; /* of this process; NULL: it does not serve */
     struct ps_parcel *parcel; /* what gradients travel as */
+    struct ps_shelf shelf;    /* of the view: what servers of this host serve */
     int servers;
     struct train_slice slices[COMM_MAX_WORKERS][2]; /* that each server keeps, without memory */
     struct train_ps_body answer;                    /* the newest */
@@ -26,7 +29,8 @@ struct ps_client {
 
     struct comm_task tasks[PS_CLIENT_TASKS]; /* messages under way, and their memory */
     int task_count;
-    uint8_t call[PS_BODY_BYTES], heads[COMM_MAX_WORKERS][PS_BODY_BYTES];
+    uint8_t call[PS_BODY_BYTES], calls[COMM_MAX_WORKERS][PS_BODY_BYTES];
+    uint8_t heads[COMM_MAX_WORKERS][PS_BODY_BYTES];
     uint8_t outline[PS_OUTLINE_BYTES];
 };
 

@@ -227,8 +227,11 @@ void ps_server_take_entry(struct ps_server *v, const struct train_log_entry *ent
     apply_log(v);
 }
 
-void ps_server_take_pull(struct ps_server *v, int rank, uint64_t number)
+void ps_server_take_pull(struct ps_server *v, int rank, uint64_t number, bool shared)
 {
+    uint64_t bit = UINT64_C(1) << rank;
+
+    v->shared_pulls = shared ? v->shared_pulls | bit : v->shared_pulls & ~bit;
     if (v->applied >= number)
         ps_server_send_weights(v, rank);
     else

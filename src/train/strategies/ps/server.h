@@ -16,7 +16,7 @@
  *                     applies it ◀ have n
  *     ◀─── answer ─── n survives the loss of one server
  *     pull n ───────▶
- *     ◀── weights ───
+ *     ◀── weights ─── or, on its host, that they are in shared memory
  *
  * A server lives for a leg, on a thread of its own that takes messages; the worker of the same
  * process calls it directly. All state is under one lock.
@@ -28,6 +28,7 @@
 
 #include "base/thread.h"
 #include "comm/engine.h"
+#include "comm/region.h"
 #include "train/session.h"
 #include "train/strategies/ps/progress.h"
 #include "train/strategies/ps/sequencer.h"
@@ -91,7 +92,9 @@ struct ps_server {
     struct comm_task last;       /* the thread has failed, and ends the group */
     struct train_inbox *inboxes; /* of every rank */
     struct train_outbox *outboxes;
+    struct comm_region *region;       /* its own slice for workers of its host; NULL: none */
     uint64_t pulls[COMM_MAX_WORKERS]; /* what a worker waits to read; 0: none */
+    uint64_t shared_pulls;            /* workers that read it there: bits */
     struct train_ps_body answer;      /* for the worker of this process … */
     bool answered;                    /* … and it is there */
     base_status failure;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "train/strategies/ps/server_private.h"
+#include "train/strategies/ps/shelf.h"
 #include "train/wire.h"
 
 /* Seconds without any message after which a server gives up: a worker may compute for long. */
@@ -61,7 +62,9 @@ void ps_server_send(struct ps_server *v, int to, enum train_ps_call call,
     struct train_outbox *o = find_outbox(v);
 
     ps_body_encode(body, o->bytes);
-    comm_engine_send(v->engine, to, call == TRAIN_PS_ANSWER ? COMM_BACKWARD : COMM_CALLS,
+    comm_engine_send(v->engine, to,
+                     call == TRAIN_PS_ANSWER || call == TRAIN_PS_WEIGHTS ? COMM_BACKWARD
+                                                                         : COMM_CALLS,
                      (uint32_t)call, o->bytes, PS_BODY_BYTES, &o->head);
 }
 
@@ -73,12 +76,26 @@ void ps_server_send_entry(struct ps_server *v, int to, const struct train_log_en
                      ps_entry_encode(entry, o->bytes), &o->head);
 }
 
+/* A worker that finds another entry than it needs says so. */
+static void share_weights(struct ps_server *v, int to)
+{
+    const struct train_ps_body head = {.rank = v->rank, .shared = true, .number = v->applied};
+
+    base_ignore(ps_shelf_publish(v->region, v->applied, v->slices[0].weights));
+    ps_server_send(v, to, TRAIN_PS_WEIGHTS, &head);
+}
+
 /* A copy: the slice may change before it has left. */
 void ps_server_send_weights(struct ps_server *v, int to)
 {
     const struct train_slice *slice = &v->slices[0];
-    struct train_outbox *o = find_outbox(v);
+    struct train_outbox *o;
 
+    if ((v->shared_pulls >> to & 1) != 0) {
+        share_weights(v, to);
+        return;
+    }
+    o = find_outbox(v);
     if (o->copy == NULL)
         o->copy = base_calloc(slice->count > 0 ? slice->count : 1, sizeof *o->copy);
     memcpy(o->copy, slice->weights, slice->count * sizeof *o->copy);
@@ -126,8 +143,8 @@ static base_status take_body(struct ps_server *v, int rank, enum train_ps_call c
 
     if (call == TRAIN_PS_BYE && body->rank == rank)
         v->inboxes[rank].bye = true;
-    else if (call == TRAIN_PS_PULL && body->rank == rank)
-        ps_server_take_pull(v, rank, body->number);
+    else if (call == TRAIN_PS_PULL && body->rank == rank && (!body->shared || v->region != NULL))
+        ps_server_take_pull(v, rank, body->number, body->shared);
     else if (call == TRAIN_PS_ASK && body->rank == rank && leads &&
              v->sequencer.of[rank].work == TRAIN_ABSENT)
         ps_server_take_ask(v, rank);
@@ -317,6 +334,7 @@ void ps_server_abandon(struct ps_server *v)
     if (v->runs)
         comm_engine_ring(v->engine, &v->bell);
     join(v);
+    memset(v->pulls, 0, sizeof v->pulls); /* workers that waited have lost their view, too */
 }
 
 base_status ps_server_wait_answer(struct ps_server *v, struct train_ps_body *answer)

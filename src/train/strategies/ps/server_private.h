@@ -24,7 +24,8 @@ void ps_server_take_slice(struct ps_server *server, int rank, int slice, const u
 /* It is here whole: its outline and its floats. */
 void ps_server_take_push(struct ps_server *server, int rank);
 void ps_server_take_entry(struct ps_server *server, const struct train_log_entry *entry);
-void ps_server_take_pull(struct ps_server *server, int rank, uint64_t number);
+/* shared: the worker reads the slice in the server's region. */
+void ps_server_take_pull(struct ps_server *server, int rank, uint64_t number, bool shared);
 
 /* ---- server_lead.c ---- */
 
