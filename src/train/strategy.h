@@ -157,9 +157,9 @@ struct train_strategy {
      * begins with zeros. For a strategy without a `place`. */
     bool own_extras;
 
-    /* A checkpoint is due, which rank 0 writes from its own memory: all workers call `saving`,
-     * after which rank 0's extras stand for those of all; `saved`, on every worker and after a
-     * failure, too, undoes that. For a strategy without a `place`; or NULL. */
+    /* A checkpoint is due: all workers call `saving`, after which the extras that are written stand
+     * for those of all: rank 0's, or with a `place` those of the workers that hold them. `saved`,
+     * on every worker and after a failure, too, undoes that. Or NULL. */
     base_status (*saving)(struct train_session *session);
     void (*saved)(struct train_session *session);
 

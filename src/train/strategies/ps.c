@@ -58,30 +58,46 @@ static void ps_place(const struct train_placing *p, int rank, struct train_holds
                 .group = TRAIN_SLOTS, .from = slices[i].from, .count = slices[i].count};
 }
 
-/* A server has its slices a second time, a push of every worker, and slices on their way. */
+/* A server has its slices a second time, a push of every worker, and slices on their way. With a
+ * lossy wire it has one slot more, for checkpoints. */
 static void ps_memory(const struct train_memory_question *q, struct train_memory *m)
 {
-    int servers = ps_servers(q->options, q->seat.workers);
+    const struct ps_options *options = q->options;
+    int servers = ps_servers(options, q->seat.workers);
     double slice = q->sizes->weights / servers, kept = servers > 1 ? 2 * slice : slice;
+    double ratio = ps_parcel_ratio(options->wire, q->sizes->weights / sizeof(float));
+    bool packs = options->wire != NULL && q->seat.workers > 1;
 
+    if (q->seat.shares && q->seat.locals > 1) /* two copies of what servers of this host serve */
+        m->of[TRAIN_MEMORY_COMMUNICATION].shared += 2 * slice * fmin(servers, q->seat.locals);
+    if (packs)
+        m->of[TRAIN_MEMORY_COMMUNICATION].own += ratio * q->sizes->weights;
+    if (train_wire_is_lossy(options->wire)) /* what it left out, and will have left out next */
+        m->of[TRAIN_MEMORY_SPARE].own += 2 * q->sizes->weights;
     if (q->seat.rank >= servers)
         return;
     m->of[TRAIN_MEMORY_SPARE].own += kept;
     m->of[TRAIN_MEMORY_COMMUNICATION].own += q->seat.workers * kept + (q->seat.workers - 1) * slice;
+    if (packs)
+        m->of[TRAIN_MEMORY_COMMUNICATION].own += (q->seat.workers - 1) * ratio * slice;
+    if (train_wire_is_lossy(options->wire))
+        m->of[TRAIN_MEMORY_SLOTS].own += kept;
 }
 
-/* Weights to every worker and gradients from it, of which a server has its slice, and passes the
- * gradients on to the next server. */
+/* A server sends its slice to the other workers and gets their gradients for the slices that it
+ * keeps; its own worker does the same with the other servers. */
 static void ps_cost(const struct train_memory_question *q, struct train_cost *cost)
 {
     const struct ps_options *options = q->options;
     double n = q->seat.workers, servers = ps_servers(options, q->seat.workers);
     double copies = servers > 1 ? 2 : 1, bytes = q->sizes->weights;
+    double push = copies * ps_parcel_ratio(options->wire, bytes / sizeof(float));
 
-    cost->sent = (2 * (n - 1) + copies - 1) * bytes / servers;
-    cost->moved = n > 1 ? 2 * (2 * n + copies - 1) * bytes : 0;
+    cost->sent = fmax((n - 1) * push + servers - 1, (servers - 1) * push + n - 1) * bytes / servers;
+    cost->moved = n > 1 ? 2 * (n * push + 1 + n) * bytes : 0; /* published once, read by each */
     cost->updates = copies / servers;
-    cost->exact = options->rules.consistency == TRAIN_BSP && options->rules.backup == 0;
+    cost->exact = options->rules.consistency == TRAIN_BSP && options->rules.backup == 0 &&
+                  !train_wire_is_lossy(options->wire);
 }
 
 /* ---- a block ---- */
@@ -188,6 +204,22 @@ static void ps_spoil(struct train_session *s)
     p->client.spoils = train_fault_hits(&s->fault, "rubbish-size", p->clock);
 }
 
+/* Is the push that was answered in the weights? If not, it leaves no trace. */
+static void ps_settle_push(struct train_session *s)
+{
+    struct ps *p = s->strategy_state;
+    bool counts = p->client.answer.clock == p->clock;
+
+    if (!p->computing)
+        return;
+    p->computing = false;
+    ps_parcel_settle(&p->parcel, counts);
+    if (counts)
+        s->samples += p->outline.block.count;
+    else
+        s->task->undo(s);
+}
+
 static base_status ps_work(struct train_session *s)
 {
     base_status st = BASE_OK;
@@ -199,11 +231,7 @@ static base_status ps_work(struct train_session *s)
     TRY(ps_client_ask(&p->client));
     for (;;) {
         TRY(ps_client_answer(&p->client));
-        if (p->computing && a->clock == p->clock)
-            s->samples += p->outline.block.count;
-        else if (p->computing) /* too late, or refused: it leaves no trace */
-            s->task->undo(s);
-        p->computing = false;
+        ps_settle_push(s);
         if (a->diverged)
             break;
         TRY(ps_client_pull(&p->client, a->number));
@@ -265,17 +293,20 @@ static base_status ps_begin(struct train_session *s, int64_t goal)
         p->left_count = 0;
     train_fault_at(&s->fault, "leg", at->step + 1);
     TRY(ps_share_left(s));
+    TRY(ps_parcel_begin(&p->parcel, s));
     if (x->size > 1)
         TRY(comm_engine_begin(s->team.group));
     p->dirty = true; /* from here on what servers keep is what counts */
     p->view = s->team.view.number;
     p->rank = x->rank;
-    ps_client_open(&p->client, s, servers, x->rank < servers ? &p->server : NULL);
+    ps_client_open(&p->client, s, servers, x->rank < servers ? &p->server : NULL, &p->parcel);
     if (x->rank >= servers)
         goto out;
     p->serves = true;
     TRY(ps_server_open(&p->server, s, servers, p->number, rules, end, p->left, p->left_count));
     p->server.told_of = p->told_of;
+    p->server.wiring = ps_parcel_packs(&p->parcel) ? &p->parcel.wiring : NULL;
+    p->server.region = p->client.shelf.of[x->rank];
     ps_progress_begin(&p->server.progress, &p->unfinished, &p->server.told);
     p->unfinished = (struct train_outcome){0};
     TRY(ps_server_start(&p->server));
@@ -327,6 +358,7 @@ static const char *ps_why(const struct train_ps_body *answer)
         return "no worker is left whose gradients are finite";
     case PS_WRONG_SIZE:
     case PS_WRONG_BLOCK:
+    case PS_UNREADABLE:
         return "no worker is left whose gradients can be used";
     default:
         return "the loss of another worker has diverged";
@@ -361,22 +393,56 @@ out:
 
 static base_status ps_open(struct train_session *s)
 {
+    base_status st = BASE_OK;
     const struct ps_options *options = s->options;
     struct ps *p = s->strategy_state;
+    int servers = ps_servers(options, s->team.exchange.size);
 
     p->number = 0;
     p->clock = 0;
     p->blocks = false;
     p->told_of = 0;
     if (s->job->sync_bn && (options->rules.consistency != TRAIN_BSP || options->rules.backup > 0))
-        return base_fail(BASE_ERR_USAGE, "--sync-bn needs workers that compute at the same time: "
-                                         "ps:consistency=bsp without backup");
-    return BASE_OK;
+        TRY(base_fail(BASE_ERR_USAGE, "--sync-bn needs workers that compute at the same time: "
+                                      "ps:consistency=bsp without backup"));
+    TRY(ps_parcel_open(&p->parcel, options->wire, s, servers));
+    TRY(ps_shelf_open(&p->client.shelf, &s->team, s->state.floats, servers));
+out:
+    return st;
+}
+
+/* What a server knows stays; it serves no more. */
+static void ps_close(struct train_session *s)
+{
+    struct ps *p = s->strategy_state;
+
+    p->server.region = NULL;
+    ps_shelf_close(&p->client.shelf);
 }
 
 static void ps_fini(void *state)
 {
-    ps_close_server(state);
+    struct ps *p = state;
+
+    ps_close_server(p);
+    ps_parcel_fini(&p->parcel);
+}
+
+static const char *const *ps_extras(const void *options)
+{
+    static const char *const residual[] = {PS_PARCEL_RESIDUAL, NULL};
+
+    return train_wire_is_lossy(((const struct ps_options *)options)->wire) ? residual : NULL;
+}
+
+static base_status ps_saving(struct train_session *s)
+{
+    return ps_parcel_saving(&((struct ps *)s->strategy_state)->parcel, s);
+}
+
+static void ps_saved(struct train_session *s)
+{
+    ps_parcel_saved(&((struct ps *)s->strategy_state)->parcel, s);
 }
 
 static base_status ps_check(const void *struct_of)
@@ -388,7 +454,7 @@ static base_status ps_check(const void *struct_of)
                          "backup is for consistency=bsp: under %s no worker waits "
                          "for the slowest",
                          train_consistency_names[options->rules.consistency]);
-    return BASE_OK;
+    return train_wire_check(options->wire);
 }
 
 static unsigned ps_roles(const struct train_session *s, int rank)
@@ -408,9 +474,10 @@ static json_t *ps_figures(const struct train_session *s)
         last--;
     for (int i = 0; i < last; i++)
         json_array_append_new(ages, json_integer(p->staleness.pushes[i]));
-    return json_pack("{s:o, s:I, s:I}", "staleness", ages, "reissued",
-                     (json_int_t)p->staleness.reissued, "refused",
-                     (json_int_t)p->staleness.refused);
+    return json_pack("{s:o, s:I, s:I, s:I, s:I}", "staleness", ages, "reissued",
+                     (json_int_t)p->staleness.reissued, "refused", (json_int_t)p->staleness.refused,
+                     "bytes_pushed", (json_int_t)p->client.pushed, "bytes_pulled",
+                     (json_int_t)p->client.pulled);
 }
 
 #define AT(field) offsetof(struct ps_options, field)
@@ -427,6 +494,8 @@ static const struct base_option table[] = {
     {.name = "backup", .argument = "B", .kind = BASE_INT, .offset = AT(rules.backup), .max = COMM_MAX_WORKERS,
      .live = true,
      .help = "bsp: a step does not wait for the slowest B workers"},
+    {.name = "wire", .argument = "NAME[/O=V]", .kind = BASE_TEXT, .offset = AT(wire),
+     .registry = train_wire_registry, .help = "format in which gradients travel to the servers"},
     {0},
 };
 /* clang-format on */
@@ -441,10 +510,14 @@ const struct train_strategy train_strategy_ps = {
     .defaults = &(const struct ps_options){.rules = {.consistency = TRAIN_BSP, .staleness = 3}},
     .check = ps_check,
     .examples = (const char *const[]){"", "servers=1", "servers=3", "consistency=asp",
-                                      "consistency=ssp,staleness=1,servers=2", "backup=1", NULL},
+                                      "consistency=ssp,staleness=1,servers=2", "backup=1",
+                                      "wire=sparse", "backup=1,wire=int8", NULL},
     .place = ps_place,
     .reconcile = ps_reconcile,
     .settle = ps_settle,
+    .extras = ps_extras,
+    .saving = ps_saving,
+    .saved = ps_saved,
     .memory = ps_memory,
     .cost = ps_cost,
     .roles = ps_roles,
@@ -452,5 +525,6 @@ const struct train_strategy train_strategy_ps = {
     .state_size = sizeof(struct ps),
     .fini = ps_fini,
     .open = ps_open,
+    .close = ps_close,
     .leg = ps_leg,
 };

@@ -10,6 +10,7 @@ const char *const ps_refusal_texts[PS_REFUSALS] = {
     [PS_NOT_FINITE] = "gradients that are not finite",
     [PS_WRONG_SIZE] = "gradients of another size",
     [PS_WRONG_BLOCK] = "gradients of a block that it was not given",
+    [PS_UNREADABLE] = "gradients that are not finite or not whole",
 };
 
 /* ---- encode ---- */

@@ -21,8 +21,8 @@ enum train_ps_call {
     TRAIN_PS_PULL,
     TRAIN_PS_BYE,
     TRAIN_PS_ANSWER,
-    TRAIN_PS_WEIGHTS, /* floats of the sender's own slice follow */
-    TRAIN_PS_FLOATS,
+    TRAIN_PS_WEIGHTS, /* values of the sender's own slice follow, unless they are shared */
+    TRAIN_PS_VALUES,
 };
 
 struct train_outline { /* of a push */
@@ -50,14 +50,16 @@ enum ps_refusal {
     PS_NOT_FINITE,
     PS_WRONG_SIZE,
     PS_WRONG_BLOCK, /* that was not granted */
+    PS_UNREADABLE,  /* in the format in which gradients travel */
     PS_REFUSALS
 };
 extern const char *const ps_refusal_texts[PS_REFUSALS]; /* what was pushed, then */
 
 struct train_ps_body { /* ask, got, have, pull, bye, answer; the head of weights */
     int rank;
-    bool over; /* the leg is */
-    bool shared, stop, renew, news, diverged;
+    bool over;   /* the leg is */
+    bool shared; /* of an answer: as in an outline; of a pull: the weights in shared memory */
+    bool stop, renew, news, diverged;
     enum ps_refusal refusal; /* of the push that a server has got; diverged: of the last one */
     int64_t clock; /* of the worker's pushes: those before it are in the log, or never will be */
     struct train_span block, whole; /* over: block.from is the cursor */

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "coll/coll.h"
 #include "nn/simd/simd.h"
+#include "train/strategies/ps/parcel.h"
 #include "train/strategies/ps/server_private.h"
 
 /* ---- slices ---- */
@@ -189,14 +190,19 @@ void ps_server_begin_push(struct ps_server *v, int rank, const struct train_outl
         v->refusals[rank] = PS_WRONG_BLOCK;
 }
 
-void ps_server_check_slice(struct ps_server *v, int rank, int slice, size_t bytes)
+void ps_server_take_slice(struct ps_server *v, int rank, int slice, const uint8_t *packed,
+                          size_t bytes)
 {
     size_t count = v->slices[slice].count;
-    const float *values = v->pushes[rank];
+    float *values = v->pushes[rank];
 
     for (int i = 0; i < slice; i++)
         values += v->slices[i].count;
-    if (bytes != count * sizeof *values)
+    if (packed != NULL) {
+        if (bytes > train_wire_bound(v->wiring, count) ||
+            train_wire_decode(v->wiring, packed, bytes, values, count) != BASE_OK)
+            v->refusals[rank] = PS_UNREADABLE;
+    } else if (bytes != count * sizeof *values)
         v->refusals[rank] = PS_WRONG_SIZE;
     else if (!isfinite(nn_simd()->square_sum(count, values)))
         v->refusals[rank] = PS_NOT_FINITE;
@@ -221,8 +227,11 @@ void ps_server_take_entry(struct ps_server *v, const struct train_log_entry *ent
     apply_log(v);
 }
 
-void ps_server_take_pull(struct ps_server *v, int rank, uint64_t number)
+void ps_server_take_pull(struct ps_server *v, int rank, uint64_t number, bool shared)
 {
+    uint64_t bit = UINT64_C(1) << rank;
+
+    v->shared_pulls = shared ? v->shared_pulls | bit : v->shared_pulls & ~bit;
     if (v->applied >= number)
         ps_server_send_weights(v, rank);
     else
@@ -244,15 +253,23 @@ void ps_server_ask(struct ps_server *v)
 }
 
 void ps_server_push(struct ps_server *v, const struct train_outline *outline,
-                    const float *gradients)
+                    const float *gradients, const struct ps_parcel *parcel)
 {
     float *to = v->pushes[v->rank];
 
     base_mutex_lock(&v->lock);
     ps_server_begin_push(v, v->rank, outline);
     for (int i = 0; i < v->slice_count; i++) {
-        memcpy(to, gradients + v->slices[i].from, v->slices[i].count * sizeof *to);
-        ps_server_check_slice(v, v->rank, i, v->slices[i].count * sizeof *to);
+        int owner = (v->rank + v->servers - i) % v->servers;
+        size_t bytes = v->slices[i].count * sizeof *to;
+
+        if (v->wiring != NULL) {
+            ps_server_take_slice(v, v->rank, i, parcel->bytes + parcel->from[owner],
+                                 parcel->length[owner]);
+            continue;
+        }
+        memcpy(to, gradients + v->slices[i].from, bytes);
+        ps_server_take_slice(v, v->rank, i, NULL, bytes);
         to += v->slices[i].count;
     }
     ps_server_take_push(v, v->rank);

@@ -16,7 +16,7 @@
  *                     applies it ◀ have n
  *     ◀─── answer ─── n survives the loss of one server
  *     pull n ───────▶
- *     ◀── weights ───
+ *     ◀── weights ─── or, on its host, that they are in shared memory
  *
  * A server lives for a leg, on a thread of its own that takes messages; the worker of the same
  * process calls it directly. All state is under one lock.
@@ -28,9 +28,13 @@
 
 #include "base/thread.h"
 #include "comm/engine.h"
+#include "comm/region.h"
 #include "train/session.h"
 #include "train/strategies/ps/progress.h"
 #include "train/strategies/ps/sequencer.h"
+
+struct ps_parcel;
+struct train_wiring;
 
 struct train_slice {
     size_t from, count;
@@ -80,14 +84,17 @@ struct ps_server {
     struct train_outcome entered[COMM_MAX_WORKERS]; /* of the entry with the worker's last push */
 
     /* Messages. */
-    struct comm_engine *engine; /* NULL: alone */
+    const struct train_wiring *wiring; /* the format of pushes; NULL: floats as they are */
+    struct comm_engine *engine;        /* NULL: alone */
     struct base_thread thread;
     bool runs;                   /* the thread does */
     struct comm_task bell;       /* rung to end it early */
     struct comm_task last;       /* the thread has failed, and ends the group */
     struct train_inbox *inboxes; /* of every rank */
     struct train_outbox *outboxes;
+    struct comm_region *region;       /* its own slice for workers of its host; NULL: none */
     uint64_t pulls[COMM_MAX_WORKERS]; /* what a worker waits to read; 0: none */
+    uint64_t shared_pulls;            /* workers that read it there: bits */
     struct train_ps_body answer;      /* for the worker of this process … */
     bool answered;                    /* … and it is there */
     base_status failure;
@@ -112,10 +119,11 @@ void ps_server_close(struct ps_server *server); /* accepts zeros */
 /* Of the leg's workers, with blocks that can be done now, or applied already (server_check.c)? */
 bool ps_server_is_entry(const struct ps_server *server, const struct train_log_entry *entry);
 
-/* For the worker of the same process. `gradients`: all of them. */
+/* For the worker of the same process. `gradients`: all of them; `parcel`: the same packed, where
+ * pushes have a format. */
 void ps_server_ask(struct ps_server *server);
 void ps_server_push(struct ps_server *server, const struct train_outline *outline,
-                    const float *gradients);
+                    const float *gradients, const struct ps_parcel *parcel);
 base_status ps_server_wait_answer(struct ps_server *server, struct train_ps_body *answer_p);
 /* Its own slice, once entry `number` is in it; *number_p: the newest that is. */
 base_status ps_server_read(struct ps_server *server, uint64_t number, float *weights,

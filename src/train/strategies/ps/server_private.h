@@ -17,12 +17,15 @@ size_t ps_server_floats(const struct ps_server *server); /* of a push */
 double ps_server_rate(const struct ps_server *server, int64_t samples, bool shared);
 /* A push begins: what it says of itself. */
 void ps_server_begin_push(struct ps_server *server, int rank, const struct train_outline *outline);
-/* Values of a slice of it are in their place, or not as many as they should be. */
-void ps_server_check_slice(struct ps_server *server, int rank, int slice, size_t bytes);
+/* Values of a slice of it have come: as floats in their place (`packed` is NULL), or packed. There
+ * may be another number of bytes than there should be. */
+void ps_server_take_slice(struct ps_server *server, int rank, int slice, const uint8_t *packed,
+                          size_t bytes);
 /* It is here whole: its outline and its floats. */
 void ps_server_take_push(struct ps_server *server, int rank);
 void ps_server_take_entry(struct ps_server *server, const struct train_log_entry *entry);
-void ps_server_take_pull(struct ps_server *server, int rank, uint64_t number);
+/* shared: the worker reads the slice in the server's region. */
+void ps_server_take_pull(struct ps_server *server, int rank, uint64_t number, bool shared);
 
 /* ---- server_lead.c ---- */
 
