@@ -95,7 +95,7 @@ lose_at_pace() { # OPTIONS ID PHASE
     done
     [ "$left" = 2 ] || fail "ps:$1: worker $2 was never at $3 of step 5"
 }
-for options in consistency=asp consistency=ssp,staleness=1 backup=1 consistency=asp,servers=3; do
+for options in consistency=asp consistency=ssp,staleness=1 backup=1 consistency=asp,servers=3,correct=on; do
     expect 0 "$paceline" train "${job[@]}" --workers 3 --strategy ps:$options --run pace --json
     json "o['steps'] == 10 and sum(r['samples'] for r in o['ranks']) == 240 and o['ranks'][0]['roles'] == ['worker', 'server']"
     json "sum(o['figures']['staleness']) >= 10 and 0 < o['train']['loss'] < 3"
@@ -164,4 +164,6 @@ says 'go on with: paceline train --resume changed'
 
 expect 2 "$paceline" train "${job[@]}" --workers 2 --strategy ps:consistency=asp,backup=1
 says 'backup is for consistency=bsp'
+expect 2 "$paceline" train "${job[@]}" --workers 2 --strategy ps:correct=on
+says 'correct=on is for consistency=ssp or asp'
 expect 2 "$paceline" train "${job[@]}" --workers 2 --strategy ps:consistency=often

@@ -58,15 +58,17 @@ static void ps_place(const struct train_placing *p, int rank, struct train_holds
                 .group = TRAIN_SLOTS, .from = slices[i].from, .count = slices[i].count};
 }
 
-/* A server has its slices a second time, a push of every worker, and slices on their way. */
+/* A server has its slices a second time, a push of every worker, and slices on their way; to
+ * correct stale gradients also its slices as every worker has read them. */
 static void ps_memory(const struct train_memory_question *q, struct train_memory *m)
 {
+    const struct ps_options *options = q->options;
     int servers = ps_servers(q->options, q->seat.workers);
     double slice = q->sizes->weights / servers, kept = servers > 1 ? 2 * slice : slice;
 
     if (q->seat.rank >= servers)
         return;
-    m->of[TRAIN_MEMORY_SPARE].own += kept;
+    m->of[TRAIN_MEMORY_SPARE].own += kept * (options->correct ? 1 + q->seat.workers : 1);
     m->of[TRAIN_MEMORY_COMMUNICATION].own += q->seat.workers * kept + (q->seat.workers - 1) * slice;
 }
 
@@ -275,6 +277,8 @@ static base_status ps_begin(struct train_session *s, int64_t goal)
         goto out;
     p->serves = true;
     TRY(ps_server_open(&p->server, s, servers, p->number, rules, end, p->left, p->left_count));
+    if (options->correct)
+        TRY(ps_server_correct(&p->server, options->lambda));
     p->server.told_of = p->told_of;
     ps_progress_begin(&p->server.progress, &p->unfinished, &p->server.told);
     p->unfinished = (struct train_outcome){0};
@@ -388,6 +392,9 @@ static base_status ps_check(const void *struct_of)
                          "backup is for consistency=bsp: under %s no worker waits "
                          "for the slowest",
                          train_consistency_names[options->rules.consistency]);
+    if (options->correct && options->rules.consistency == TRAIN_BSP)
+        return base_fail(BASE_ERR_USAGE, "correct=on is for consistency=ssp or asp: under bsp no "
+                                         "gradient is stale");
     return BASE_OK;
 }
 
@@ -427,6 +434,10 @@ static const struct base_option table[] = {
     {.name = "backup", .argument = "B", .kind = BASE_INT, .offset = AT(rules.backup), .max = COMM_MAX_WORKERS,
      .live = true,
      .help = "bsp: a step does not wait for the slowest B workers"},
+    {.name = "correct", .kind = BASE_FLAG, .offset = AT(correct), .live = true,
+     .help = "ssp, asp: a stale gradient g becomes g + lambda*g*g*(weights now - weights it was computed at)"},
+    {.name = "lambda", .argument = "L", .kind = BASE_REAL, .offset = AT(lambda), .max = 1e6, .live = true,
+     .help = "of correct"},
     {0},
 };
 /* clang-format on */
@@ -438,10 +449,12 @@ const struct train_strategy train_strategy_ps = {
     .least = 1,
     .options = table,
     .options_size = sizeof(struct ps_options),
-    .defaults = &(const struct ps_options){.rules = {.consistency = TRAIN_BSP, .staleness = 3}},
+    .defaults = &(const struct ps_options){.rules = {.consistency = TRAIN_BSP, .staleness = 3},
+                                           .lambda = 1},
     .check = ps_check,
     .examples = (const char *const[]){"", "servers=1", "servers=3", "consistency=asp",
-                                      "consistency=ssp,staleness=1,servers=2", "backup=1", NULL},
+                                      "consistency=ssp,staleness=1,servers=2", "backup=1",
+                                      "consistency=asp,correct=on", NULL},
     .place = ps_place,
     .reconcile = ps_reconcile,
     .settle = ps_settle,

@@ -12,6 +12,8 @@
 struct ps_options {
     int64_t servers; /* 0: by the number of processes */
     struct train_rules rules;
+    bool correct; /* stale gradients */
+    double lambda;
 };
 
 struct ps {

@@ -120,6 +120,7 @@ static void apply_log(struct ps_server *v)
 
     while (done < v->log_count && v->log[done].number == v->applied + 1 &&
            has_pushes(v, &v->log[done])) {
+        ps_server_correct_entry(v, &v->log[done]);
         update(v, &v->log[done]);
         ps_progress_count(&v->progress, &v->log[done], ps_server_rate(v, 0, true), &v->told);
         v->applied_log[v->log[done].number % (uint64_t)v->size] = v->log[done];
@@ -129,8 +130,8 @@ static void apply_log(struct ps_server *v)
     memmove(v->log, v->log + done, (size_t)v->log_count * sizeof *v->log);
     for (int rank = 0; done > 0 && rank < v->size; rank++)
         if (v->pulls[rank] != 0 && v->pulls[rank] - 1 <= v->applied) {
+            ps_server_send_weights(v, rank, v->pulls[rank] - 1);
             v->pulls[rank] = 0;
-            ps_server_send_weights(v, rank);
         }
     if (done > 0)
         base_signal_wake(&v->changed);
@@ -224,7 +225,7 @@ void ps_server_take_entry(struct ps_server *v, const struct train_log_entry *ent
 void ps_server_take_pull(struct ps_server *v, int rank, uint64_t number)
 {
     if (v->applied >= number)
-        ps_server_send_weights(v, rank);
+        ps_server_send_weights(v, rank, number);
     else
         v->pulls[rank] = number + 1; /* 0: no pull waits */
 }
@@ -265,18 +266,18 @@ base_status ps_server_read(struct ps_server *v, uint64_t number, float *weights,
     double deadline = base_now() + PATIENCE;
     base_status st = BASE_OK;
 
+    *number_p = 0;
     base_mutex_lock(&v->lock);
     while (v->applied < number && v->failure == BASE_OK && base_now() < deadline)
         base_signal_wait(&v->changed, &v->lock, deadline);
     if (v->applied >= number)
-        memcpy(weights + v->slices[0].from, v->slices[0].weights,
+        memcpy(weights + v->slices[0].from, ps_server_weights_for(v, v->rank, number, number_p),
                v->slices[0].count * sizeof *weights);
     else if (v->failure != BASE_OK)
         st = base_fail(v->failure, "%s", v->message);
     else
         st = base_fail(BASE_ERR_TIMEOUT, "the server of this process made no update for %g s",
                        PATIENCE);
-    *number_p = v->applied;
     base_mutex_unlock(&v->lock);
     return st;
 }

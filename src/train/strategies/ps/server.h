@@ -67,6 +67,15 @@ struct ps_server {
     struct ps_told told;
     bool diverged;
 
+    /* Delay compensation (correct.c). */
+    bool corrects;
+    float lambda;
+    struct {
+        float *weights;  /* the slices, one after the other … */
+        uint64_t number; /* … as they were after this entry … */
+        bool made;       /* … unless none was copied yet */
+    } copies[COMM_MAX_WORKERS]; /* that each worker was told to read */
+
     /* Server 0. */
     struct ps_sequencer sequencer;
     int got[COMM_MAX_WORKERS];                 /* servers that have the worker's push … */
@@ -74,6 +83,7 @@ struct ps_server {
     enum ps_refusal last_refusal;
     uint64_t told_of; /* workers of whose rubbish a person was told: bits */
     struct train_staleness staleness;
+    uint64_t readers; /* correct.c: workers that were given a block since the newest entry: bits */
     bool stop, renew, news;
     bool over;   /* a worker was told that the leg is */
     FILE *reads; /* tests: which entries the workers had read; NULL: not asked for */
@@ -101,6 +111,8 @@ int ps_server_slices(size_t floats, int rank, int servers, struct train_slice sl
 base_status ps_server_open(struct ps_server *server, struct train_session *session, int servers,
                            uint64_t number, struct train_rules rules, int64_t end,
                            const struct train_span *done, int done_count);
+/* Before the start: stale gradients will be corrected (correct.c). */
+base_status ps_server_correct(struct ps_server *server, double lambda);
 /* Takes messages until every worker has said goodbye. */
 base_status ps_server_start(struct ps_server *server);
 /* Waits for that; then all that it had to send is sent. */
@@ -117,7 +129,8 @@ void ps_server_ask(struct ps_server *server);
 void ps_server_push(struct ps_server *server, const struct train_outline *outline,
                     const float *gradients);
 base_status ps_server_wait_answer(struct ps_server *server, struct train_ps_body *answer_p);
-/* Its own slice, once entry `number` is in it; *number_p: the newest that is. */
+/* Its own slice, once entry `number` is in it; *number_p: the newest that is. With corrections
+ * exactly that entry's. */
 base_status ps_server_read(struct ps_server *server, uint64_t number, float *weights,
                            uint64_t *number_p);
 /* Moves finished steps out (base_free), and adds what was counted since the last call. */

@@ -57,7 +57,7 @@ static bool has_open_blocks(const struct ps_server *v, const struct train_log_en
 bool ps_server_is_entry(const struct ps_server *v, const struct train_log_entry *e)
 {
     if (e->count < 1 || e->count > v->size || e->number < 1 || e->update < 1 || !isfinite(e->lr) ||
-        !has_blocks_of_leg(v, e))
+        (v->size < COMM_MAX_WORKERS && e->readers >> v->size != 0) || !has_blocks_of_leg(v, e))
         return false;
     return e->number <= v->applied ||
            (e->number - v->applied <= (uint64_t)v->size && has_open_blocks(v, e));

@@ -36,6 +36,8 @@ static void answer(struct ps_server *v, int rank, bool over)
         body.loss_sum = at.loss_sum;
         body.correct = at.correct;
         body.seen = at.seen;
+    } else {
+        ps_server_grant_read(v, rank);
     }
     if (rank != v->rank) {
         ps_server_send(v, rank, TRAIN_PS_ANSWER, &body);
@@ -67,7 +69,9 @@ static bool describe_entry(struct ps_server *v, const int *workers, int count,
     int64_t samples = 0;
     int64_t done = p->began.step * p->batch + p->outcome.seen;
 
-    *e = (struct train_log_entry){.number = v->sequencer.number, .count = count};
+    *e = (struct train_log_entry){.number = v->sequencer.number,
+                                  .readers = ps_server_take_readers(v),
+                                  .count = count};
     for (int i = 0; i < count; i++) {
         e->of[i] = v->outlines[workers[i]];
         samples += e->of[i].block.count;

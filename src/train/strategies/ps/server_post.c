@@ -72,15 +72,17 @@ void ps_server_send_entry(struct ps_server *v, int to, const struct train_log_en
 }
 
 /* A copy: the slice may change before it has left. */
-void ps_server_send_weights(struct ps_server *v, int to)
+void ps_server_send_weights(struct ps_server *v, int to, uint64_t number)
 {
     const struct train_slice *slice = &v->slices[0];
     struct train_outbox *o = find_outbox(v);
+    uint64_t sent;
+    const float *weights = ps_server_weights_for(v, to, number, &sent);
 
     if (o->copy == NULL)
         o->copy = base_calloc(slice->count > 0 ? slice->count : 1, sizeof *o->copy);
-    memcpy(o->copy, slice->weights, slice->count * sizeof *o->copy);
-    ps_body_encode(&(struct train_ps_body){.rank = v->rank, .number = v->applied}, o->bytes);
+    memcpy(o->copy, weights, slice->count * sizeof *o->copy);
+    ps_body_encode(&(struct train_ps_body){.rank = v->rank, .number = sent}, o->bytes);
     o->sends_floats = true;
     comm_engine_send(v->engine, to, COMM_BACKWARD, TRAIN_PS_WEIGHTS, o->bytes, PS_BODY_BYTES,
                      &o->head);
@@ -332,6 +334,7 @@ void ps_server_close(struct ps_server *v)
         base_free(o->copy);
         base_free(o);
     }
+    ps_server_forget_copies(v);
     if (v->reads != NULL)
         fclose(v->reads);
     base_free(v->inboxes);
