@@ -35,6 +35,22 @@ out:
     return st;
 }
 
+int train_strategy_workers(const struct train_strategy *strategy, const void *options, int size)
+{
+    return strategy->first_worker != NULL ? size - strategy->first_worker(options, size) : size;
+}
+
+struct data_share train_strategy_share(const struct train_session *s)
+{
+    struct data_share share = train_team_share(&s->team);
+    int size = s->team.exchange.size,
+        workers = train_strategy_workers(s->strategy, s->options, size);
+    uint32_t first = (uint32_t)(size - workers),
+             place = share.from > first ? share.from - first : 0;
+
+    return first == 0 ? share : (struct data_share){place, place + 1, (uint32_t)workers};
+}
+
 unsigned train_strategy_roles(const struct train_session *s, int rank)
 {
     return s->strategy->roles != NULL ? s->strategy->roles(s, rank) : CLUSTER_ROLE_WORKER;

@@ -21,7 +21,7 @@ base_status ps_server_correct(struct ps_server *v, double lambda)
     base_status st = BASE_OK;
 
     v->lambda = (float)lambda;
-    for (int i = 0; i < v->size; i++)
+    for (int i = v->sequencer.first_worker; i < v->size; i++)
         TRY(base_tensor(ps_server_floats(v), sizeof(float), "weights that workers have read",
                         &v->copies[i].weights));
     v->corrects = true;
@@ -76,7 +76,7 @@ void ps_server_correct_entry(struct ps_server *v, const struct train_log_entry *
 {
     if (!v->corrects)
         return;
-    for (int rank = 0; rank < v->size; rank++)
+    for (int rank = v->sequencer.first_worker; rank < v->size; rank++)
         if ((e->readers >> rank & 1) != 0)
             copy_slices(v, rank);
     for (int i = 0; i < e->count; i++)

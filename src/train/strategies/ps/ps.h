@@ -11,6 +11,7 @@
 
 struct ps_options {
     int64_t servers; /* 0: by the number of processes */
+    bool apart;      /* servers do not work */
     struct train_rules rules;
     bool correct; /* stale gradients */
     double lambda;
@@ -19,6 +20,7 @@ struct ps_options {
 struct ps {
     struct ps_server server; /* of this process, if it serves */
     bool serves;             /* the struct above is one */
+    bool works;              /* this process computes, in this leg */
     struct ps_client client;
     struct train_outline outline; /* of the newest push */
     int64_t clock;                /* of this worker's pushes in this view */

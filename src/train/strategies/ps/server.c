@@ -230,7 +230,14 @@ void ps_server_take_pull(struct ps_server *v, int rank, uint64_t number)
         v->pulls[rank] = number + 1; /* 0: no pull waits */
 }
 
-/* ---- the worker of this process ---- */
+/* ---- the main thread of this process ---- */
+
+void ps_server_keep_answer(struct ps_server *v, const struct train_ps_body *answer)
+{
+    v->answer = *answer;
+    v->answered = true;
+    base_signal_wake(&v->changed);
+}
 
 void ps_server_ask(struct ps_server *v)
 {
@@ -311,7 +318,7 @@ void ps_server_land(struct ps_server *v)
     ps_progress_position(&v->progress, &state->position);
 }
 
-base_status ps_server_open(struct ps_server *v, struct train_session *s, int servers,
+base_status ps_server_open(struct ps_server *v, struct train_session *s, struct ps_seats seats,
                            uint64_t number, struct train_rules rules, int64_t end,
                            const struct train_span *done, int done_count)
 {
@@ -322,11 +329,13 @@ base_status ps_server_open(struct ps_server *v, struct train_session *s, int ser
     *v = (struct ps_server){.session = s,
                             .rank = x->rank,
                             .size = x->size,
-                            .servers = servers,
+                            .servers = seats.servers,
                             .view = s->team.view.number,
                             .applied = number,
                             .progress = {.began = *p, .batch = s->plan.batch},
-                            .sequencer = {.rules = rules, .workers = x->size}};
+                            .sequencer = {.rules = rules,
+                                          .workers = x->size - seats.first_worker,
+                                          .first_worker = seats.first_worker}};
     base_mutex_init(&v->lock);
     base_signal_init(&v->changed);
     ps_ledger_init(&v->progress.ledger, p->cursor, end);
@@ -337,14 +346,14 @@ base_status ps_server_open(struct ps_server *v, struct train_session *s, int ser
     if (x->rank == 0 && s->fault.reads != NULL && (v->reads = fopen(s->fault.reads, "a")) == NULL)
         TRY(base_fail(BASE_ERR_IO, "cannot write to PACELINE_READS, %s: %m", s->fault.reads));
     v->applied_log = base_calloc((size_t)x->size, sizeof *v->applied_log);
-    v->slice_count = ps_server_slices(s->state.floats, x->rank, servers, v->slices);
+    v->slice_count = ps_server_slices(s->state.floats, x->rank, seats.servers, v->slices);
     for (int i = 0; i < v->slice_count; i++) {
         struct train_slice *slice = &v->slices[i];
 
         TRY(base_tensor(slice->count, sizeof(float), "served weights", &slice->weights));
         memcpy(slice->weights, s->state.weights + slice->from, slice->count * sizeof(float));
     }
-    for (int i = 0; i < x->size; i++) {
+    for (int i = seats.first_worker; i < x->size; i++) {
         v->outlines[i].clock = -1;
         TRY(base_tensor(ps_server_floats(v), sizeof(float), "pushes", &v->pushes[i]));
     }

@@ -19,7 +19,8 @@
  *     ◀── weights ───
  *
  * A server lives for a leg, on a thread of its own that takes messages; the worker of the same
- * process calls it directly. All state is under one lock.
+ * process calls it directly. All state is under one lock. Where servers are apart no worker is in
+ * their processes; server 0 then tells the others when the leg is over.
  */
 #ifndef TRAIN_STRATEGIES_PS_SERVER_H
 #define TRAIN_STRATEGIES_PS_SERVER_H
@@ -35,6 +36,12 @@
 struct train_slice {
     size_t from, count;
     float *weights; /* what is served; slots are in the state */
+};
+
+/* Which ranks of a view serve and which work: most do both, or one of them. */
+struct ps_seats {
+    int servers;      /* ranks below this one serve */
+    int first_worker; /* this rank and those above work */
 };
 
 /* How old the weights of a push were when it came into the log: entries since they were read. */
@@ -71,9 +78,9 @@ struct ps_server {
     bool corrects;
     float lambda;
     struct {
-        float *weights;  /* the slices, one after the other … */
-        uint64_t number; /* … as they were after this entry … */
-        bool made;       /* … unless none was copied yet */
+        float *weights;         /* the slices, one after the other … */
+        uint64_t number;        /* … as they were after this entry … */
+        bool made;              /* … unless none was copied yet */
     } copies[COMM_MAX_WORKERS]; /* that each worker was told to read */
 
     /* Server 0. */
@@ -85,8 +92,9 @@ struct ps_server {
     struct train_staleness staleness;
     uint64_t readers; /* correct.c: workers that were given a block since the newest entry: bits */
     bool stop, renew, news;
-    bool over;   /* a worker was told that the leg is */
-    FILE *reads; /* tests: which entries the workers had read; NULL: not asked for */
+    bool over;      /* a worker was told that the leg is … */
+    bool dismissed; /* … and so was every process that only serves */
+    FILE *reads;    /* tests: which entries the workers had read; NULL: not asked for */
     struct train_outcome entered[COMM_MAX_WORKERS]; /* of the entry with the worker's last push */
 
     /* Messages. */
@@ -98,7 +106,7 @@ struct ps_server {
     struct train_inbox *inboxes; /* of every rank */
     struct train_outbox *outboxes;
     uint64_t pulls[COMM_MAX_WORKERS]; /* what a worker waits to read; 0: none */
-    struct train_ps_body answer;      /* for the worker of this process … */
+    struct train_ps_body answer;      /* for the main thread of this process … */
     bool answered;                    /* … and it is there */
     base_status failure;
     char message[256];
@@ -108,9 +116,9 @@ struct ps_server {
 int ps_server_slices(size_t floats, int rank, int servers, struct train_slice slices[2]);
 
 /* A leg begins, from the session's state; `done`: samples above the cursor that are in it. */
-base_status ps_server_open(struct ps_server *server, struct train_session *session, int servers,
-                           uint64_t number, struct train_rules rules, int64_t end,
-                           const struct train_span *done, int done_count);
+base_status ps_server_open(struct ps_server *server, struct train_session *session,
+                           struct ps_seats seats, uint64_t number, struct train_rules rules,
+                           int64_t end, const struct train_span *done, int done_count);
 /* Before the start: stale gradients will be corrected (correct.c). */
 base_status ps_server_correct(struct ps_server *server, double lambda);
 /* Takes messages until every worker has said goodbye. */
@@ -129,6 +137,10 @@ void ps_server_ask(struct ps_server *server);
 void ps_server_push(struct ps_server *server, const struct train_outline *outline,
                     const float *gradients);
 base_status ps_server_wait_answer(struct ps_server *server, struct train_ps_body *answer_p);
+/* Of a process that only serves: waits until the leg is over (*over_p, with the answer), or for a
+ * moment in which entries may have been applied. */
+base_status ps_server_attend(struct ps_server *server, struct train_ps_body *answer_p,
+                             bool *over_p);
 /* Its own slice, once entry `number` is in it; *number_p: the newest that is. With corrections
  * exactly that entry's. */
 base_status ps_server_read(struct ps_server *server, uint64_t number, float *weights,

@@ -15,8 +15,9 @@ static bool has_blocks_of_leg(const struct ps_server *v, const struct train_log_
     for (int i = 0; i < e->count; i++) {
         struct train_span block = e->of[i].block;
 
-        if (e->of[i].rank >= v->size || (i > 0 && e->of[i].rank <= e->of[i - 1].rank) ||
-            block.from < p->began.cursor || block.from + block.count > p->ledger.end)
+        if (e->of[i].rank < v->sequencer.first_worker || e->of[i].rank >= v->size ||
+            (i > 0 && e->of[i].rank <= e->of[i - 1].rank) || block.from < p->began.cursor ||
+            block.from + block.count > p->ledger.end)
             return false;
         for (int j = 0; j < i; j++)
             if (train_spans_overlap(block, e->of[j].block))

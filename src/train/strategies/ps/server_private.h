@@ -23,6 +23,8 @@ void ps_server_check_slice(struct ps_server *server, int rank, int slice, size_t
 /* It is here whole: its outline and its floats. */
 void ps_server_take_push(struct ps_server *server, int rank);
 void ps_server_take_entry(struct ps_server *server, const struct train_log_entry *entry);
+/* The main thread of this process is told how to go on. */
+void ps_server_keep_answer(struct ps_server *server, const struct train_ps_body *answer);
 void ps_server_take_pull(struct ps_server *server, int rank, uint64_t number);
 
 /* ---- correct.c: without corrections these do nothing ---- */

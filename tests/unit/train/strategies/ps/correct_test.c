@@ -57,8 +57,8 @@ static void begin(struct bench *b, int rank)
     assert_int_equal(nn_optimiser_find("sgd", &b->session.state.optimiser), BASE_OK);
     for (int i = 0; i < FLOATS; i++)
         b->weights[i] = value(0, i);
-    assert_int_equal(ps_server_open(&b->server, &b->session, SERVERS, 0,
-                                    (struct train_rules){.consistency = TRAIN_ASP}, 10 * BATCH,
+    assert_int_equal(ps_server_open(&b->server, &b->session, (struct ps_seats){.servers = SERVERS},
+                                    0, (struct train_rules){.consistency = TRAIN_ASP}, 10 * BATCH,
                                     NULL, 0),
                      BASE_OK);
     assert_int_equal(ps_server_correct(&b->server, LAMBDA), BASE_OK);
