@@ -68,7 +68,7 @@ static void ps_place(const struct train_placing *p, int rank, struct train_holds
 }
 
 /* A server has its slices a second time, a push of every worker, and slices on their way; to
- * correct stale gradients also its slices as every worker has read them. */
+ * correct stale gradients also its slices as every worker has read them, and mean squares. */
 static void ps_memory(const struct train_memory_question *q, struct train_memory *m)
 {
     const struct ps_options *options = q->options;
@@ -78,7 +78,7 @@ static void ps_memory(const struct train_memory_question *q, struct train_memory
 
     if (q->seat.rank >= seats.servers)
         return;
-    m->of[TRAIN_MEMORY_SPARE].own += kept * (options->correct ? 1 + workers : 1);
+    m->of[TRAIN_MEMORY_SPARE].own += kept * (options->correct ? 2 + workers : 1);
     m->of[TRAIN_MEMORY_COMMUNICATION].own += workers * kept + (q->seat.workers - 1) * slice;
 }
 
@@ -482,9 +482,9 @@ static const struct base_option table[] = {
      .live = true,
      .help = "bsp: a step does not wait for the slowest B workers"},
     {.name = "correct", .kind = BASE_FLAG, .offset = AT(correct), .live = true,
-     .help = "ssp, asp: a stale gradient g becomes g + lambda*g*g*(weights now - weights it was computed at)"},
+     .help = "ssp, asp: a stale gradient is corrected for what became of the weights since they were read"},
     {.name = "lambda", .argument = "L", .kind = BASE_REAL, .offset = AT(lambda), .max = 1e6, .live = true,
-     .help = "of correct"},
+     .help = "how strongly correct does that"},
     {0},
 };
 /* clang-format on */
@@ -497,7 +497,7 @@ const struct train_strategy train_strategy_ps = {
     .options = table,
     .options_size = sizeof(struct ps_options),
     .defaults = &(const struct ps_options){.rules = {.consistency = TRAIN_BSP, .staleness = 3},
-                                           .lambda = 1},
+                                           .lambda = 8},
     .check = ps_check,
     .examples = (const char *const[]){"", "servers=1", "servers=3", "consistency=asp",
                                       "consistency=ssp,staleness=1,servers=2", "backup=1",

@@ -77,6 +77,8 @@ struct ps_server {
     /* Delay compensation (correct.c). */
     bool corrects;
     float lambda;
+    float *mean_squares; /* of gradients, running … */
+    bool corrected;      /* … of one push at least */
     struct {
         float *weights;         /* the slices, one after the other … */
         uint64_t number;        /* … as they were after this entry … */

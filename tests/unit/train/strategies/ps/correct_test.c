@@ -109,7 +109,7 @@ static void learn(struct bench *b, int number)
 /* All versions of the weights, on one array, in plain C. */
 static void compute_reference(float versions[ENTRIES + 1][FLOATS])
 {
-    float momenta[FLOATS] = {0};
+    float momenta[FLOATS] = {0}, squares[FLOATS];
 
     for (int i = 0; i < FLOATS; i++)
         versions[0][i] = value(0, i);
@@ -118,7 +118,8 @@ static void compute_reference(float versions[ENTRIES + 1][FLOATS])
             float g = value(n, i), now = versions[n - 1][i];
             float read = versions[history[n - 1].read][i];
 
-            g += (float)LAMBDA * g * g * (now - read);
+            squares[i] = n == 1 ? g * g : 0.95f * squares[i] + 0.05f * g * g;
+            g += (float)LAMBDA * g * g / sqrtf(squares[i]) * (now - read);
             momenta[i] = 0.9f * momenta[i] + g;
             versions[n][i] = now - (float)(LR / WORKERS) * momenta[i];
         }
