@@ -42,13 +42,12 @@ int train_strategy_workers(const struct train_strategy *strategy, const void *op
 
 struct data_share train_strategy_share(const struct train_session *s)
 {
-    struct data_share share = train_team_share(&s->team);
-    int size = s->team.exchange.size,
-        workers = train_strategy_workers(s->strategy, s->options, size);
-    uint32_t first = (uint32_t)(size - workers),
-             place = share.from > first ? share.from - first : 0;
+    int size = s->team.exchange.size, rank = s->team.exchange.rank;
+    int workers = train_strategy_workers(s->strategy, s->options, size), first = size - workers;
+    uint32_t place = rank > first ? (uint32_t)(rank - first) : 0;
 
-    return first == 0 ? share : (struct data_share){place, place + 1, (uint32_t)workers};
+    return first == 0 ? train_team_share(&s->team)
+                      : (struct data_share){place, place + 1, (uint32_t)workers};
 }
 
 unsigned train_strategy_roles(const struct train_session *s, int rank)
