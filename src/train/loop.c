@@ -20,7 +20,7 @@ bool train_session_stopped(const struct train_session *s)
 
 bool train_session_halts(const struct train_session *s)
 {
-    return train_session_stopped(s) || s->verdict.renew || s->verdict.news;
+    return train_session_stopped(s) || s->verdict.renew || s->verdict.news || s->verdict.shares;
 }
 
 bool train_session_stale(const struct train_session *s)
@@ -176,6 +176,8 @@ static base_status run_view(struct train_session *s)
         train_trace_end(&s->trace);
         if (s->verdict.news)
             TRY(train_settings_take(s));
+        if (s->verdict.shares)
+            TRY(train_shares_take(s));
         TRY(meet(s));
     }
     if (s->verdict.renew)

@@ -33,9 +33,10 @@ struct train_plan {
 
 /* What all workers of a view have decided together. */
 struct train_verdict {
-    bool stop;  /* a person asked to */
-    bool renew; /* take the next view */
-    bool news;  /* a person has changed settings: the leg ends, and they are taken */
+    bool stop;   /* a person asked to */
+    bool renew;  /* take the next view */
+    bool news;   /* a person has changed settings: the leg ends, and they are taken */
+    bool shares; /* batches are divided in another way from now on: the same */
 };
 
 /* Says a worker that would have to make a state where there was one. */

@@ -119,6 +119,7 @@ struct train_strategy {
     const char *commit_unit; /* the most that a lost worker can cost: "step" */
     bool alone;              /* serves one worker only */
     bool sweeps;             /* serves tasks that go by sweeps (train/task.h), and no others */
+    bool shares;             /* each batch is divided as --shares says */
     bool aggregates;         /* --aggregate says how it makes one update of several */
     int least;               /* fewer workers than this cannot go on */
 

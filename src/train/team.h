@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "cluster/worker.h"
 #include "data/loader.h"
+#include "train/shares.h"
 #include "train/strategy.h"
 
 struct train_team {
@@ -18,6 +19,7 @@ struct train_team {
     struct comm_group *group;
     struct train_exchange exchange; /* its rank, size and coll hold from train_team_meet on */
     float *own;                     /* the exchange's memory, alone */
+    struct train_shares shares;     /* of its members */
     base_status failure;            /* of the first train_team_sum that failed in this view */
     uint64_t bytes_sent;            /* in earlier views */
     uint64_t bytes_opening;         /* sent to connect this view, which is no training */

@@ -39,6 +39,7 @@ const struct train_strategy train_strategy_allreduce = {
     .name = "allreduce",
     .help = "all gradients are summed at once, after the backward",
     .commit_unit = "step",
+    .shares = true,
     .least = 1,
     .options = table,
     .options_size = sizeof(struct options),

@@ -225,6 +225,7 @@ const struct train_strategy train_strategy_ddp = {
     .name = "ddp",
     .help = "gradients are summed in buckets while backward goes on",
     .commit_unit = "step",
+    .shares = true,
     .least = 1,
     .options = table,
     .options_size = sizeof(struct options),
