@@ -180,9 +180,10 @@ base_status train_session_create(struct train_session *s)
     const struct train_job *job = s->job;
     base_status st = BASE_OK;
     struct model_about resumed = {0};
+    int workers = train_strategy_workers(s->strategy, s->options, s->team.exchange.size);
 
     s->plan.batch = s->task->sweeps != NULL     ? s->count[DATA_TRAIN]
-                    : job->batch_per_worker > 0 ? job->batch_per_worker * s->team.exchange.size
+                    : job->batch_per_worker > 0 ? job->batch_per_worker * workers
                                                 : job->batch;
     s->saved_step = -1;
     if (job->resume != NULL) {

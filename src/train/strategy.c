@@ -36,6 +36,21 @@ out:
     return st;
 }
 
+int train_strategy_workers(const struct train_strategy *strategy, const void *options, int size)
+{
+    return strategy->first_worker != NULL ? size - strategy->first_worker(options, size) : size;
+}
+
+struct data_share train_strategy_share(const struct train_session *s)
+{
+    int size = s->team.exchange.size, rank = s->team.exchange.rank;
+    int workers = train_strategy_workers(s->strategy, s->options, size), first = size - workers;
+    uint32_t place = rank > first ? (uint32_t)(rank - first) : 0;
+
+    return first == 0 ? train_team_share(&s->team)
+                      : (struct data_share){place, place + 1, (uint32_t)workers};
+}
+
 unsigned train_strategy_roles(const struct train_session *s, int rank)
 {
     return s->strategy->roles != NULL ? s->strategy->roles(s, rank) : CLUSTER_ROLE_WORKER;

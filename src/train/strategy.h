@@ -181,6 +181,10 @@ struct train_strategy {
     const char *const
         *plans; /* texts of options that a plan compares; NULL-ended; NULL: "" alone */
 
+    /* By its options, of `size` processes: the rank of the first one that computes samples, where
+     * those before it do something else. Batches are shared by those that compute. Pure arithmetic.
+     * NULL: 0. */
+    int (*first_worker)(const void *options, int size);
     /* What the worker of that rank of the view does: bits of enum cluster_role. Pure arithmetic of
      * options, rank and size. NULL: all compute. */
     unsigned (*roles)(const struct train_session *session, int rank);
@@ -214,6 +218,12 @@ extern const size_t train_strategy_count;
 /* "NAME" or "NAME:option=value,…". *options_p: its struct, to be freed; NULL where it has none. */
 base_status train_strategy_find(const char *text, const struct train_strategy **strategy_p,
                                 void **options_p);
+
+/* How many of `size` processes compute samples. */
+int train_strategy_workers(const struct train_strategy *strategy, const void *options, int size);
+/* What this process has of every batch; of one that computes none, as much as another has: its
+ * network can still evaluate. */
+struct data_share train_strategy_share(const struct train_session *session);
 
 /* Bits of enum cluster_role. */
 unsigned train_strategy_roles(const struct train_session *session, int rank);
