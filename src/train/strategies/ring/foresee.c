@@ -28,7 +28,7 @@ static double *ring_came(const struct ring_play *p, int stage, enum ring_way way
 
 static void ring_play_begin(struct ring_play *p)
 {
-    size_t messages = (size_t)(p->cut->stages * RING_WAYS * p->pieces);
+    size_t messages = (size_t)p->cut->stages * RING_WAYS * (size_t)p->pieces;
 
     p->actors = base_calloc((size_t)p->cut->workers, sizeof *p->actors);
     p->came = base_calloc(messages, sizeof *p->came);
