@@ -175,6 +175,19 @@ out:
     return st;
 }
 
+/* Batches are cut into as many pieces as the run began with, unless a person says otherwise. */
+static void keep_pieces(struct train_session *s, const struct model_about *resumed)
+{
+    const char *text = json_string_value(json_object_get(resumed->settings, "strategy"));
+    const struct train_strategy *former = NULL;
+    void *options = NULL;
+
+    if (s->strategy->stages != NULL && text != NULL &&
+        train_strategy_find(text, &former, &options) == BASE_OK && former == s->strategy)
+        s->strategy->stages->keep(s->options, options);
+    base_free(options);
+}
+
 base_status train_session_create(struct train_session *s)
 {
     const struct train_job *job = s->job;
@@ -190,6 +203,7 @@ base_status train_session_create(struct train_session *s)
         TRY(train_run_open(job->runs_dir, job->resume, &s->run));
         TRY(train_run_lock(&s->run, 0));
         TRY(train_run_about(&s->run, &resumed));
+        keep_pieces(s, &resumed);
         TRY(open_resumed(s, &resumed));
     } else {
         if (job->run != NULL)

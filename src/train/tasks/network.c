@@ -98,14 +98,9 @@ static base_status network_describe_graph(struct network *n, const struct train_
     return st;
 }
 
-uint32_t network_whole(const struct train_session *s, int64_t batch)
-{
-    return batch < s->count[DATA_TRAIN] ? (uint32_t)batch : s->count[DATA_TRAIN];
-}
-
 static uint32_t network_whole_batch(const struct train_session *s)
 {
-    return network_whole(s, s->plan.batch);
+    return train_session_whole(s, s->plan.batch);
 }
 
 struct data_share network_share(const struct train_session *s)
@@ -167,6 +162,7 @@ base_status network_describe(struct train_session *s, const char *text)
     TRY(nn_optimiser_find(s->job->optimiser, &optimiser));
     for (int i = 0; i < s->job->record.count; i++)
         TRY(base_prefix(nn_graph_find(n->graph, s->job->record.at[i], &layer), "--record"));
+    train_memory_choose(s, s->strategy, s->options);
     network_cut_batch(s);
     TRY(train_memory_check(s));
     TRY(train_state_describe(&s->state, n->graph, optimiser));
