@@ -48,7 +48,7 @@ struct train_rows {
 };
 
 /* The first of range `rank` of the rows, where they are divided into `size` ranges of about equal
- * work: one for each worker, or many of which a worker has some (train/deal.h). work (rows+1),
+ * work: one for each worker, or many of which a worker has some (train/shares.h). work (rows+1),
  * rising: what a range costs; NULL: all rows the same. */
 uint32_t train_rows_begin(const uint64_t *work, uint32_t rows, int rank, int size);
 

@@ -53,11 +53,12 @@ base_status train_touched_open(struct train_touched *touched, struct train_sessi
     struct train_exchange *x = &s->team.exchange;
     const int64_t samples = s->count[DATA_TRAIN];
     const uint32_t whole = (uint32_t)(s->plan.batch < samples ? s->plan.batch : samples);
+    const uint32_t even = data_share_most((struct data_share){0, 1, (uint32_t)x->size}, whole);
     size_t all = 0;
 
+    /* A share that goes by speed may become nearly all of a batch. */
     train_touched_plan(s->state.graph, x->size,
-                       data_share_most((struct data_share){0, 1, (uint32_t)x->size}, whole),
-                       touched);
+                       train_shares_follow_speed(s->job->shares) ? whole : even, touched);
     if (touched->floats == 0)
         return BASE_OK;
     TRY(base_mul(touched->message, (size_t)x->size, &all));

@@ -2,8 +2,8 @@
  *
  * For tasks that go by sweeps (train/task.h). Of every phase each worker computes a range of the
  * rows; then the workers give each other what they have computed. Ranges are about equal in work
- * until the workers turn out to differ in speed (train/deal.h). Rows do not depend on which worker
- * computes them, so any number of workers and any division gives the same bits.
+ * until the workers turn out to differ in speed (train/shares.h). Rows do not depend on which
+ * worker computes them, so any number of workers and any division gives the same bits.
  *
  * A sweep changes the state in place. A copy of what its phases write to, made before it, brings
  * the state back where a worker is lost on the way. What `finish` alone writes comes after the last
@@ -13,21 +13,26 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "train/deal.h"
 #include "train/memory.h"
+#include "train/shares.h"
 #include "train/step.h"
 
 /* Across views. */
 struct rows {
     float *before; /* the first `floats` of the state, as they were when the sweep began */
     size_t floats;
-    struct train_deal deal; /* of a view */
-    double work, seconds;   /* that this worker has computed in the sweep, and how long it took */
+    struct train_shares shares; /* of a view */
+    struct train_effort effort; /* of this worker, in a sweep: its samples are the phases' work */
 };
+
+enum { PARTS = 1 << 16 }; /* that all work is divided into, once it goes by speed */
 
 static uint32_t rows_begin(const struct rows *r, const struct train_phase *phase, int rank)
 {
-    return train_rows_begin(phase->work, phase->rows, r->deal.begin[rank], TRAIN_DEAL);
+    struct data_share all = train_shares_of(&r->shares, r->shares.size - 1);
+    uint32_t from = rank < r->shares.size ? train_shares_of(&r->shares, rank).from : all.total;
+
+    return train_rows_begin(phase->work, phase->rows, (int)from, (int)all.total);
 }
 
 /* Every worker's rows go to all others. */
@@ -73,8 +78,9 @@ static base_status rows_phase(struct train_session *s, int index)
     to = rows_begin(r, &phase, x->rank + 1);
     began = base_now();
     s->task->sweeps->run(s, index, from, to);
-    r->seconds += base_now() - began;
-    r->work += phase.work != NULL ? (double)(phase.work[to] - phase.work[from]) : to - from;
+    r->effort.seconds += base_now() - began;
+    r->effort.samples +=
+        phase.work != NULL ? (double)(phase.work[to] - phase.work[from]) : to - from;
     train_fault_nth(&s->fault, "phase", index + 1, x->step);
     if (x->size > 1) {
         train_clock_enter(&s->clock, TRAIN_COMMUNICATE);
@@ -92,17 +98,17 @@ static base_status rows_agree(struct train_session *s)
     base_status st = BASE_OK;
     struct rows *r = s->strategy_state;
     struct train_exchange *x = &s->team.exchange;
-    const double rate = r->seconds > 0 ? r->work / r->seconds : 0;
     struct train_outcome none = {0};
-    double rates[COMM_MAX_WORKERS];
+    struct train_effort efforts[COMM_MAX_WORKERS];
 
     train_head_fill(s, &none);
     if (x->size > 1) {
         train_clock_enter(&s->clock, TRAIN_WAIT);
-        TRY(train_team_gather(&s->team, &rate, sizeof rate, rates));
+        TRY(train_team_gather(&s->team, &r->effort, sizeof r->effort, efforts));
         TRY(train_exchange_head(x));
         train_clock_enter(&s->clock, TRAIN_COMPUTE);
-        train_deal_again(&r->deal, rates);
+        train_shares_learn(&r->shares, efforts);
+        train_shares_improve(&r->shares, PARTS);
     }
     train_head_read(s, x->mine, &none);
 out:
@@ -145,14 +151,14 @@ static base_status rows_sweep(struct train_session *s)
     base_status st = BASE_OK;
     struct train_step step = {.began = base_now(), .before = s->clock};
     struct rows *r = s->strategy_state;
-    const int64_t all = s->count[DATA_TRAIN], rank = s->team.exchange.rank;
-    const int64_t own =
-        all * r->deal.begin[rank + 1] / TRAIN_DEAL - all * r->deal.begin[rank] / TRAIN_DEAL;
+    const uint32_t all = s->count[DATA_TRAIN];
+    uint32_t first, own;
 
     s->team.exchange.step = s->state.position.step + 1;
     train_trace_begin(&s->trace, s->team.exchange.step);
     train_clock_enter(&s->clock, TRAIN_COMPUTE);
-    r->work = r->seconds = 0;
+    r->effort = (struct train_effort){0};
+    data_share_of(train_shares_of(&r->shares, s->team.exchange.rank), all, &first, &own);
     TRY(rows_keep(s));
     for (int i = 0; i < s->task->sweeps->phases(s); i++)
         TRY(rows_phase(s, i));
@@ -160,7 +166,7 @@ static base_status rows_sweep(struct train_session *s)
     TRY(rows_agree(s));
     train_fault_at(&s->fault, "update", s->team.exchange.step);
     TRY(s->task->sweeps->finish(s));
-    step.batch.whole = (uint32_t)all;
+    step.batch.whole = all;
     step.outcome.seen = all;
     train_step_advance(s, &step);
     train_step_count(s, &step.outcome, own);
@@ -183,7 +189,7 @@ out:
 
 static base_status rows_open(struct train_session *s)
 {
-    train_deal_equally(&((struct rows *)s->strategy_state)->deal, s->team.exchange.size);
+    train_shares_even(&((struct rows *)s->strategy_state)->shares, s->team.exchange.size);
     if (s->team.exchange.size == 1 || s->task->sweeps->divides(s))
         return BASE_OK;
     return base_fail(BASE_ERR_USAGE,
