@@ -210,8 +210,9 @@ static base_status fill(struct train_session *s, struct train_agreed *a, bool fi
     TRY(make_room(s, a, r));
     TRY(s->task->fit(s));
     if (a->fresh || a->back)
-        TRY(train_session_begin_state(s, a->places, a->source,
-                                      a->fresh && s->team.exchange.rank == a->source, file));
+        TRY(train_session_begin_state(
+            s, a->places, a->source,
+            a->fresh && s->team.exchange.rank == a->source && !r->made[TRAIN_WEIGHTS], file));
     else
         TRY(train_carry_missing(&s->team, a->held, a->places, a->version,
                                 r->kept ? &r->before : &s->state, &s->state, r->statistics));
@@ -228,6 +229,8 @@ static base_status share_state(struct train_session *s, struct train_agreed *a)
     struct refill r = {.before = s->state, .kept = s->whole};
 
     TRY(share_description(s, a, &file));
+    if (s->strategy->stages != NULL)
+        TRY(s->strategy->stages->divide(s, a->source));
     TRY(fill(s, a, file, &r));
     if (s->team.exchange.coll != NULL) /* none drops what it had before all have what they lack */
         TRY(coll_barrier(s->team.exchange.coll));

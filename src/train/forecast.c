@@ -69,6 +69,7 @@ static void foresee_memory(const struct train_strategy *strategy, struct train_m
 {
     double host = 0;
 
+    f->worker = 0;
     for (q.seat.rank = 0; q.seat.rank < q.seat.workers; q.seat.rank++) {
         struct train_memory memory;
         struct train_bytes sum;
@@ -86,6 +87,30 @@ static void foresee_memory(const struct train_strategy *strategy, struct train_m
     }
     f->fits = host <= (double)base_memory_limit() &&
               (setting->budget == 0 || f->worker <= setting->budget);
+}
+
+/* Stages choose what their options leave open: more pieces where few do not fit. */
+static void foresee_sizes(const struct train_session *s, const struct train_setting *setting,
+                          const struct train_strategy *strategy, void *options,
+                          struct train_sizes *sizes, struct train_forecast *f)
+{
+    const struct train_stages *stages = strategy->stages;
+    int64_t batch = s->plan.batch, least = 1;
+    bool more;
+
+    do {
+        train_memory_sizes(s, strategy, options, setting->workers, batch, s->job->accumulate,
+                           sizes);
+        more = stages != NULL && sizes->graph != NULL &&
+               stages->choose(options, sizes->graph, setting->workers,
+                              train_session_whole(s, batch), least);
+        if (more) {
+            train_memory_sizes(s, strategy, options, setting->workers, batch, s->job->accumulate,
+                               sizes);
+            least = 2 * stages->pieces(options);
+        }
+        foresee_memory(strategy, ask(s, setting, options, sizes), setting, f);
+    } while (more && !f->fits);
 }
 
 /* ---- time ---- */
@@ -137,13 +162,11 @@ static base_status foresee(struct train_session *s, const struct train_setting *
         goto out;
     stages = strategy->stages;
     s->strategy = strategy; /* the task's sizes depend on it */
-    train_memory_sizes(s, strategy, options, setting->workers, s->plan.batch, s->job->accumulate,
-                       &sizes);
-    q = ask(s, setting, options, &sizes);
     *f = (struct train_forecast){.text = base_strdup(text),
                                  .cost = {.work = 1, .updates = 1, .exact = true}};
     list->count++;
-    foresee_memory(strategy, q, setting, f);
+    foresee_sizes(s, setting, strategy, options, &sizes, f);
+    q = ask(s, setting, options, &sizes);
     strategy->cost(&q, &f->cost);
     if (timed && isfinite(f->worker))
         TRY(foresee_time(setting, sizes.samples,

@@ -20,15 +20,19 @@ json_t *train_session_about(const struct train_session *s)
 {
     struct train_job settings = *s->job;
     struct model_about about;
+    char *strategy = NULL;
     json_t *json;
 
     settings.threads = s->threads; /* resuming to the same bits needs the same number */
     if (s->task->sweeps == NULL)
         settings.batch = s->plan.batch;
     settings.batch_per_worker = 0;
+    if (s->strategy->stages != NULL) /* … and as many pieces of a batch */
+        settings.strategy = strategy = train_strategy_text(s->strategy, s->options);
     s->task->about(s, base_options_to_json(train_job_options, &settings), &about);
     json = model_about_to_json(&about);
     model_about_fini(&about);
+    base_free(strategy);
     return json;
 }
 

@@ -106,8 +106,17 @@ void train_memory_sizes(const struct train_session *session, const struct train_
                         const void *options, int workers, int64_t batch, int64_t accumulate,
                         struct train_sizes *sizes_p);
 
-/* Of this worker, into session->memory; an error where this host or --memory has less. Needs a
- * described model and a team that was met; nothing of the model is allocated yet. */
+/* Of this worker, into session->memory. Needs a described model and a team that was met. */
+void train_memory_estimate(struct train_session *session);
+/* Would this host and --memory do with other options of the strategy? */
+bool train_memory_suffices(const struct train_session *session, const void *options);
+/* A strategy that cuts batches into pieces chooses what its options leave open, so that the pieces
+ * fit if any do. */
+void train_memory_choose(const struct train_session *session, const struct train_strategy *strategy,
+                         void *options);
+
+/* Of this worker, into session->memory; an error where this host or --memory has less. Nothing
+ * of the model is allocated yet. */
 base_status train_memory_check(struct train_session *session);
 /* The same for a later view whose share is larger: only a warning, the job is under way. */
 void train_memory_warn(struct train_session *session);

@@ -79,7 +79,7 @@ void train_memory_sizes(const struct train_session *s, const struct train_strate
                         struct train_sizes *sizes_p)
 {
     const struct train_stages *stages = strategy->stages;
-    int sharers = stages != NULL ? 1 : workers;
+    int sharers = stages != NULL ? 1 : train_strategy_workers(strategy, options, workers);
     int64_t pieces = stages != NULL ? stages->pieces(options) : accumulate;
 
     *sizes_p = (struct train_sizes){.activations = INFINITY};
@@ -131,6 +131,34 @@ static bool fits(const struct train_session *s, const struct variant *v)
     return suffices(s, &need);
 }
 
+bool train_memory_suffices(const struct train_session *s, const void *options)
+{
+    struct variant v = as_it_is(s);
+
+    v.options = options;
+    return fits(s, &v);
+}
+
+void train_memory_choose(const struct train_session *s, const struct train_strategy *strategy,
+                         void *options)
+{
+    struct variant v = as_it_is(s);
+    struct train_sizes sizes;
+    int64_t least = 1;
+
+    v.strategy = strategy;
+    v.options = options;
+    if (strategy->stages == NULL)
+        return;
+    size_up(s, &v, &sizes);
+    if (sizes.graph == NULL) /* the model is larger than can be counted */
+        return;
+    while (strategy->stages->choose(options, sizes.graph, v.seat.workers,
+                                    train_session_whole(s, v.batch), least) &&
+           !fits(s, &v))
+        least = 2 * strategy->stages->pieces(options);
+}
+
 /* ---- what would fit ---- */
 
 /* A way that fits is about to be added to the others. */
@@ -155,6 +183,11 @@ static void try_pieces(const struct train_session *s, struct base_str *ways)
         }
 }
 
+static int computing(const struct variant *v)
+{
+    return train_strategy_workers(v->strategy, v->options, v->seat.workers);
+}
+
 /* Halves what the person has given: --batch, or --batch-per-worker. */
 static void try_batch(const struct train_session *s, struct base_str *ways)
 {
@@ -163,7 +196,7 @@ static void try_batch(const struct train_session *s, struct base_str *ways)
     int64_t given = each ? s->job->batch_per_worker : s->plan.batch;
 
     for (given /= 2; given >= v.accumulate && given > 0; given /= 2) {
-        v.batch = each ? given * v.seat.workers : given;
+        v.batch = each ? given * computing(&v) : given;
         if (fits(s, &v)) {
             base_str_add(next_way(ways), "%s %" PRId64, each ? "--batch-per-worker" : "--batch",
                          given);
@@ -181,7 +214,7 @@ static void try_workers(const struct train_session *s, struct base_str *ways)
         v.seat.locals--;
         v.seat.workers--;
         if (s->job->batch_per_worker > 0)
-            v.batch = s->job->batch_per_worker * v.seat.workers;
+            v.batch = s->job->batch_per_worker * computing(&v);
         if (fits(s, &v)) {
             base_str_add(next_way(ways), "--workers %d on this host", v.seat.locals);
             return;
@@ -202,6 +235,8 @@ static bool try_strategy(const struct train_session *s, const char *text, struct
 
     v.strategy = strategy;
     v.options = options;
+    if (serves)
+        train_memory_choose(s, strategy, options);
     serves = serves && fits(s, &v);
     if (serves)
         base_str_add(next_way(ways), "--strategy %s", text);
@@ -288,15 +323,21 @@ static base_status refuse(const struct train_session *s, const struct need *need
     return st;
 }
 
-base_status train_memory_check(struct train_session *s)
+void train_memory_estimate(struct train_session *s)
 {
     struct variant mine = as_it_is(s);
-    struct need need = need_of(s, mine);
     struct train_sizes sizes;
 
     size_up(s, &mine, &sizes);
     mine.seat.rank = s->team.exchange.rank;
     ask(s, &mine, &sizes, &s->memory);
+}
+
+base_status train_memory_check(struct train_session *s)
+{
+    struct need need = need_of(s, as_it_is(s));
+
+    train_memory_estimate(s);
     return suffices(s, &need) ? BASE_OK : refuse(s, &need);
 }
 

@@ -113,6 +113,14 @@ struct train_session {
     struct train_verdict verdict;
 };
 
+/* Samples of a batch: no more than there are. */
+static inline uint32_t train_session_whole(const struct train_session *session, int64_t batch)
+{
+    uint32_t all = session->count[DATA_TRAIN];
+
+    return batch < all ? (uint32_t)batch : all;
+}
+
 /* ---- setup.c ---- */
 
 base_status train_session_open(const struct train_job *job, struct cluster_worker *worker,

@@ -175,20 +175,35 @@ out:
     return st;
 }
 
+/* Batches are cut into as many pieces as the run began with, unless a person says otherwise. */
+static void keep_pieces(struct train_session *s, const struct model_about *resumed)
+{
+    const char *text = json_string_value(json_object_get(resumed->settings, "strategy"));
+    const struct train_strategy *former = NULL;
+    void *options = NULL;
+
+    if (s->strategy->stages != NULL && text != NULL &&
+        train_strategy_find(text, &former, &options) == BASE_OK && former == s->strategy)
+        s->strategy->stages->keep(s->options, options);
+    base_free(options);
+}
+
 base_status train_session_create(struct train_session *s)
 {
     const struct train_job *job = s->job;
     base_status st = BASE_OK;
     struct model_about resumed = {0};
+    int workers = train_strategy_workers(s->strategy, s->options, s->team.exchange.size);
 
     s->plan.batch = s->task->sweeps != NULL     ? s->count[DATA_TRAIN]
-                    : job->batch_per_worker > 0 ? job->batch_per_worker * s->team.exchange.size
+                    : job->batch_per_worker > 0 ? job->batch_per_worker * workers
                                                 : job->batch;
     s->saved_step = -1;
     if (job->resume != NULL) {
         TRY(train_run_open(job->runs_dir, job->resume, &s->run));
         TRY(train_run_lock(&s->run, 0));
         TRY(train_run_about(&s->run, &resumed));
+        keep_pieces(s, &resumed);
         TRY(open_resumed(s, &resumed));
     } else {
         if (job->run != NULL)

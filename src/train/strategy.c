@@ -36,6 +36,42 @@ out:
     return st;
 }
 
+int train_strategy_workers(const struct train_strategy *strategy, const void *options, int size)
+{
+    return strategy->first_worker != NULL ? size - strategy->first_worker(options, size) : size;
+}
+
+struct data_share train_strategy_share(const struct train_session *s)
+{
+    int size = s->team.exchange.size, rank = s->team.exchange.rank;
+    int workers = train_strategy_workers(s->strategy, s->options, size), first = size - workers;
+    uint32_t place = rank > first ? (uint32_t)(rank - first) : 0;
+
+    return first == 0 ? train_team_share(&s->team)
+                      : (struct data_share){place, place + 1, (uint32_t)workers};
+}
+
+char *train_strategy_text(const struct train_strategy *strategy, const void *options)
+{
+    struct base_str text = {0};
+    struct base_option row;
+    bool first = true;
+
+    base_str_add(&text, "%s", strategy->name);
+    for (size_t i = 0; base_option_at(strategy->options, i, &row); i++) {
+        char *value = base_option_text(&row, options),
+             *usual = base_option_text(&row, strategy->defaults);
+
+        if (value != NULL && (usual == NULL || strcmp(value, usual) != 0)) {
+            base_str_add(&text, "%c%s=%s", first ? ':' : ',', row.name, value);
+            first = false;
+        }
+        base_free(value);
+        base_free(usual);
+    }
+    return base_str_take(&text);
+}
+
 unsigned train_strategy_roles(const struct train_session *s, int rank)
 {
     return s->strategy->roles != NULL ? s->strategy->roles(s, rank) : CLUSTER_ROLE_WORKER;

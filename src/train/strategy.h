@@ -94,6 +94,16 @@ struct train_lends {
  * every sample, so its share is the whole batch, in pieces that pass from worker to worker. */
 struct train_stages {
     int64_t (*pieces)(const void *options); /* that a batch is cut into */
+    /* Chooses what options leave open, by estimate, for that many workers and samples of a batch:
+     * `least` pieces or more. False: there are as many as were asked for, or cannot be so many. */
+    bool (*choose)(void *options, const struct nn_graph *graph, int workers, int64_t batch,
+                   int64_t least);
+    /* A run goes on whose options were `former`: pieces, which decide about bits, stay as they
+     * were where the options leave them open. */
+    void (*keep)(void *options, const void *former);
+    /* Workers that know the model, and hold nothing of it yet, agree on what `place` follows from.
+     * Collective. `source` is the rank that describes the state. */
+    base_status (*divide)(struct train_session *session, int source);
     /* Memory for this worker's layers in this view, for pieces of up to `piece` samples; in place
      * of what there was. `discard` gives it up; accepts none. */
     base_status (*fit)(struct train_session *session, int piece);
@@ -181,6 +191,10 @@ struct train_strategy {
     const char *const
         *plans; /* texts of options that a plan compares; NULL-ended; NULL: "" alone */
 
+    /* By its options, of `size` processes: the rank of the first one that computes samples, where
+     * those before it do something else. Batches are shared by those that compute. Pure arithmetic.
+     * NULL: 0. */
+    int (*first_worker)(const void *options, int size);
     /* What the worker of that rank of the view does: bits of enum cluster_role. Pure arithmetic of
      * options, rank and size. NULL: all compute. */
     unsigned (*roles)(const struct train_session *session, int rank);
@@ -211,9 +225,17 @@ struct train_strategy {
 extern const struct train_strategy *const train_strategy_registry[];
 extern const size_t train_strategy_count;
 
+/* The text that stands for these options: those alone that differ from the defaults; base_free. */
+char *train_strategy_text(const struct train_strategy *strategy, const void *options);
 /* "NAME" or "NAME:option=value,…". *options_p: its struct, to be freed; NULL where it has none. */
 base_status train_strategy_find(const char *text, const struct train_strategy **strategy_p,
                                 void **options_p);
+
+/* How many of `size` processes compute samples. */
+int train_strategy_workers(const struct train_strategy *strategy, const void *options, int size);
+/* What this process has of every batch; of one that computes none, as much as another has: its
+ * network can still evaluate. */
+struct data_share train_strategy_share(const struct train_session *session);
 
 /* Bits of enum cluster_role. */
 unsigned train_strategy_roles(const struct train_session *session, int rank);

@@ -10,6 +10,7 @@ options() { # MODEL
     case $1 in
     mlp) echo --model mlp:24x5 --data synthetic:classes=10,shape=1x12x12,train=60,test=25 --batch 13 --steps 10 ;;
     bn) echo --model bn.model --data synthetic:classes=10,shape=1x12x12,train=60,test=25 --batch 13 --steps 9 ;;
+    wide) echo --model mlp:512x5 --data synthetic:classes=10,shape=1x12x12,train=192,test=25 --batch 64 --steps 5 ;;
     mnist-cnn) echo --model mnist-cnn --data synthetic:classes=10,shape=1x28x28,train=60,test=21 --batch 13 --steps 6 ;;
     *) echo --model "$1" --data synthetic:classes=10,shape=3x32x32,train=10,test=5 --batch 5 --steps 3 ;;
     esac
@@ -81,6 +82,17 @@ train mlp fused --workers 3 --strategy ring:microbatches=4,split=off # a backwar
 train mlp apart --workers 3 --strategy ring:microbatches=4
 same fused apart
 pipe mlp 3 9 1 ring # more workers than stages
+
+# Left to itself it chooses micro-batches, says so, and keeps them where two workers would choose others: when it
+# heals, and when it goes on with fewer.
+train wide two --workers 2 --strategy ring --steps 1
+PACELINE_FAULT=3:forward:2 train wide chosen --workers 4 --strategy ring --steps 3
+expect 0 "$paceline" train --resume chosen --workers 2 --strategy ring --steps 5 --quiet
+grep -q 'ring: 4 micro-batches, .* idle expected (workers compute' runs/chosen/log-1.txt || fail "it does not say what it chose"
+grep -q '"strategy": "ring:microbatches=4"' runs/chosen/run.json || fail "the micro-batches are not in run.json"
+grep -q '"strategy": "ring:microbatches=2"' runs/two/run.json || fail "two workers choose as many: this tests nothing"
+train wide wide-4 --accumulate 4
+same wide-4 chosen
 
 # One micro-batch is no accumulation at all.
 train bn whole

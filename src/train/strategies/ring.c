@@ -23,13 +23,26 @@
 #include "nn/simd/simd.h"
 #include "train/forecast.h"
 #include "train/step.h"
+#include "train/strategies/ring/divide.h"
 #include "train/strategies/ring/holds.h"
+
+enum { USUAL_PIECES = 8 }; /* until they are chosen */
 
 struct ring {
     struct ring_stages stages;
-    struct train_step step; /* that waits for ring_settle … */
-    bool waits;             /* … if any does */
+    struct ring_profile profile; /* what this worker has measured */
+    struct ring_outlook outlook; /* what to expect of this view's steps … */
+    bool measured;               /* … in seconds; otherwise in flops */
+    struct train_step step;      /* that waits for ring_settle … */
+    bool waits;                  /* … if any does */
 };
+
+static int64_t ring_pieces(const void *options)
+{
+    int64_t pieces = ((const struct ring_options *)options)->microbatches;
+
+    return pieces > 0 ? pieces : USUAL_PIECES;
+}
 
 static void ring_memory(const struct train_memory_question *q, struct train_memory *m)
 {
@@ -38,8 +51,8 @@ static void ring_memory(const struct train_memory_question *q, struct train_memo
     struct ring_cut cut;
 
     ring_cut_make(q->sizes->graph, options, q->seat.workers, &cut);
-    if (ring_stages_memory(q->sizes->graph, options, &cut, q->seat.rank, q->sizes->samples,
-                           &bytes) != BASE_OK)
+    if (ring_stages_memory(q->sizes->graph, options, &cut, q->seat.rank, ring_pieces(options),
+                           q->sizes->samples, &bytes) != BASE_OK)
         return; /* the whole model's stand in for them */
     m->of[TRAIN_MEMORY_ACTIVATIONS].own = bytes.activations;
     m->of[TRAIN_MEMORY_GRADIENTS].own += bytes.gradients;
@@ -52,17 +65,20 @@ static void ring_cost(const struct train_memory_question *q, struct train_cost *
 {
     const struct ring_options *options = q->options;
     const struct nn_graph *graph = q->sizes->graph;
-    double n = q->seat.workers, pieces = (double)options->microbatches, bytes = q->sizes->weights;
-    double laps = (double)options->laps;
-    double copies = options->replicate && n > 1 ? 2 : 1, crossing = 0, mail, replicas;
+    double n = q->seat.workers, pieces = (double)ring_pieces(options), bytes = q->sizes->weights;
+    double copies = options->replicate && n > 1 ? 2 : 1, crossing = 0, laps, mail, replicas;
     struct ring_cut cut;
+    struct ring_costs costs;
 
     ring_cut_make(graph, options, q->seat.workers, &cut);
+    ring_costs_estimate(graph, q->sizes->samples, &costs);
+    laps = ceil(cut.stages / n);
     for (int stage = 1; stage < cut.stages; stage++)
         crossing = fmax(crossing, (double)ring_cut_crossing(graph, cut.first[stage]));
     mail = pieces * q->sizes->samples * crossing * sizeof(float);
     replicas = (copies - 1) * bytes / n;
-    cost->work = ring_cut_unevenness(graph, &cut) / n;
+    cost->work = ring_costs_unevenness(&costs, &cut) / n;
+    ring_costs_fini(&costs);
     cost->bubble =
         (n - 1) / ((ring_options_split(options, (int)n) ? 3 : 1) * laps * pieces + n - 1);
     cost->updates = copies / n;
@@ -297,9 +313,26 @@ out:
 
 /* ---- for the task ---- */
 
-static int64_t ring_pieces(const void *options)
+static bool ring_choose_open(void *options, const struct nn_graph *graph, int workers,
+                             int64_t batch, int64_t least)
 {
-    return ((const struct ring_options *)options)->microbatches;
+    return ring_choose(options, graph, workers, batch, least);
+}
+
+static void ring_keep(void *options, const void *former)
+{
+    struct ring_options *now = options;
+    const struct ring_options *then = former;
+
+    if (now->microbatches == 0)
+        now->microbatches = then->microbatches;
+}
+
+static base_status ring_divide_model(struct train_session *s, int source)
+{
+    struct ring *ring = s->strategy_state;
+
+    return ring_divide(s, source, &ring->profile, &ring->outlook, &ring->measured);
 }
 
 static void ring_discard(struct train_session *s)
@@ -342,18 +375,28 @@ static base_status ring_unite(struct train_session *s)
 
 /* ---- views ---- */
 
-/* How even the cut is, and for how long workers wait at a step's beginning and end. */
-static void ring_announce(const struct train_session *s, const struct ring_cut *cut)
+/* "ring: 8 micro-batches, 1 lap, 6 % idle expected (workers compute 41/39/40 ms of 45)" */
+static void ring_announce(const struct train_session *s, const struct ring *ring)
 {
-    const struct ring_options *options = s->options;
-    double others = cut->workers - 1,
-           work = (double)(options->laps * options->microbatches * (options->split ? 3 : 1));
+    enum { MOST = 8 }; /* workers that are told one by one */
+    const struct ring_cut *cut = &ring->stages.cut;
+    const struct ring_outlook *o = &ring->outlook;
+    int64_t pieces = ring_pieces(s->options);
+    int laps = (cut->stages + cut->workers - 1) / cut->workers;
+    struct base_str text = {0};
 
-    base_info("ring: %d stage%s on %d worker%s, %" PRId64 " micro-batch%s; by estimate the busiest "
-              "worker has %.2f times the mean work, and to fill and drain takes %.0f %% of a step",
-              cut->stages, base_plural(cut->stages), cut->workers, base_plural(cut->workers),
-              options->microbatches, options->microbatches == 1 ? "" : "es",
-              ring_cut_unevenness(s->state.graph, cut), 100 * others / (work + others));
+    base_str_add(&text, "ring: %" PRId64 " micro-batch%s, %d lap%s%s", pieces,
+                 pieces == 1 ? "" : "es", laps, base_plural(laps),
+                 laps > 1 && cut->order == RING_FOLD ? " folded" : "");
+    if (cut->workers > 1)
+        base_str_add(&text, ", %.0f %% idle expected%s", 100 * o->idle,
+                     ring->measured ? "" : " by estimate");
+    for (int i = 0; ring->measured && i < cut->workers && i < MOST; i++)
+        base_str_add(&text, "%s%.3g", i == 0 ? " (workers compute " : "/", 1e3 * o->busy[i]);
+    if (ring->measured)
+        base_str_add(&text, "%s ms of %.3g)", cut->workers > MOST ? " …" : "", 1e3 * o->seconds);
+    base_info("%s", text.text);
+    base_str_fini(&text);
 }
 
 static base_status ring_open(struct train_session *s)
@@ -361,7 +404,7 @@ static base_status ring_open(struct train_session *s)
     base_status st = BASE_OK;
     struct ring *ring = s->strategy_state;
 
-    ring_announce(s, &ring->stages.cut);
+    ring_announce(s, ring);
     if (s->team.exchange.size == 1)
         return BASE_OK;
     TRY(comm_engine_begin(s->team.group));
@@ -376,18 +419,26 @@ static void ring_close(struct train_session *s)
         base_ignore(comm_engine_end(s->team.group)); /* says what ended the group, which is known */
 }
 
+static void ring_fini(void *state)
+{
+    ring_profile_fini(&((struct ring *)state)->profile);
+}
+
 #define AT(field) offsetof(struct ring_options, field)
 
 /* clang-format off */
+static const char *const automatic[] = {"auto", NULL};
+
 static const struct base_option table[] = {
     {.name = "microbatches", .argument = "M", .kind = BASE_INT, .offset = AT(microbatches),
-     .min = 1, .max = 4096,
+     .min = 1, .max = RING_MAX_PIECES, .names = automatic,
      .help = "pieces of a batch, which follow each other through the stages"},
-    {.name = "laps", .argument = "V", .kind = BASE_INT, .offset = AT(laps), .min = 1,
-     .max = RING_MAX_LAPS, .help = "stages of each worker; more of them mean less waiting and more "
-     "messages"},
+    {.name = "laps", .argument = "V", .kind = BASE_INT, .offset = AT(laps),
+     .min = 1, .max = RING_MAX_LAPS, .names = automatic,
+     .help = "stages of each worker; more of them mean less waiting and more messages"},
     {.name = "place", .argument = "ORDER", .kind = BASE_ENUM, .offset = AT(order),
-     .names = (const char *const[]){[RING_AROUND] = "ring", [RING_FOLD] = "fold", NULL},
+     .names = (const char *const[]){[RING_AROUND] = "ring", [RING_FOLD] = "fold",
+                                    [RING_ANY] = "auto", NULL},
      .help = "a lap begins at the first worker, or where the last one ended"},
     {.name = "split", .kind = BASE_FLAG, .offset = AT(split),
      .help = "gradients of weights wait for moments without other work: less waiting, more memory"},
@@ -404,16 +455,19 @@ const struct train_strategy train_strategy_ring = {
     .least = 1,
     .options = table,
     .options_size = sizeof(struct ring_options),
-    .defaults = &(
-        const struct ring_options){.microbatches = 8, .laps = 1, .replicate = true, .split = true},
+    .defaults = &(const struct ring_options){.order = RING_ANY, .replicate = true, .split = true},
     .examples = (const char *const[]){"", "replicate=off,split=off",
                                       "microbatches=3,laps=2,place=fold", NULL},
     .state_size = sizeof(struct ring),
+    .fini = ring_fini,
     .place = ring_place,
     .settle = ring_settle,
     .stages =
         &(const struct train_stages){
             .pieces = ring_pieces,
+            .choose = ring_choose_open,
+            .keep = ring_keep,
+            .divide = ring_divide_model,
             .fit = ring_fit,
             .discard = ring_discard,
             .compute = ring_compute_batch,

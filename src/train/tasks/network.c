@@ -98,19 +98,14 @@ static base_status network_describe_graph(struct network *n, const struct train_
     return st;
 }
 
-uint32_t network_whole(const struct train_session *s, int64_t batch)
-{
-    return batch < s->count[DATA_TRAIN] ? (uint32_t)batch : s->count[DATA_TRAIN];
-}
-
 static uint32_t network_whole_batch(const struct train_session *s)
 {
-    return network_whole(s, s->plan.batch);
+    return train_session_whole(s, s->plan.batch);
 }
 
 struct data_share network_share(const struct train_session *s)
 {
-    struct data_share share = train_team_share(&s->team);
+    struct data_share share = train_strategy_share(s);
 
     if (s->strategy->stages != NULL && share.total > 0)
         share = (struct data_share){0, share.total, share.total};
@@ -167,6 +162,7 @@ base_status network_describe(struct train_session *s, const char *text)
     TRY(nn_optimiser_find(s->job->optimiser, &optimiser));
     for (int i = 0; i < s->job->record.count; i++)
         TRY(base_prefix(nn_graph_find(n->graph, s->job->record.at[i], &layer), "--record"));
+    train_memory_choose(s, s->strategy, s->options);
     network_cut_batch(s);
     TRY(train_memory_check(s));
     TRY(train_state_describe(&s->state, n->graph, optimiser));
@@ -456,6 +452,25 @@ static base_status network_solve(struct train_session *s)
     return train_closed_leg(s, n->closed, n->arguments, n->samples.set, network_whole_batch(s));
 }
 
+/* Workers may have computed different numbers of batches, and some processes none: the most counts.
+ */
+static base_status network_unite_tracked(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    size_t count = nn_graph_stats(((struct network *)s->work)->graph);
+    size_t size = (size_t)s->team.exchange.size;
+    int64_t *all = base_calloc(size * count, sizeof *all);
+
+    if (count > 0)
+        TRY(train_team_gather(&s->team, s->state.tracked, count * sizeof *all, all));
+    for (size_t i = 0; i < size * count; i++)
+        if (all[i] > s->state.tracked[i % count])
+            s->state.tracked[i % count] = all[i];
+out:
+    base_free(all);
+    return st;
+}
+
 /* Every worker's running statistics are of its own samples; from here on they are of all. */
 base_status network_unite(struct train_session *s)
 {
@@ -470,6 +485,7 @@ base_status network_unite(struct train_session *s)
     TRY(train_team_mean(&s->team, n->statistics_before, count, s->samples - n->united_samples));
     n->united_samples = s->samples;
     memcpy(s->state.statistics, n->statistics_before, count * sizeof(float));
+    TRY(network_unite_tracked(s));
 out:
     return st;
 }

@@ -39,8 +39,9 @@ struct train_outline { /* of a push */
 struct train_log_entry {
     uint64_t number; /* from 1 on in a view */
     double lr;
-    uint64_t update; /* as optimisers count them */
-    int count;       /* of pushes */
+    uint64_t update;  /* as optimisers count them */
+    uint64_t readers; /* workers that read the weights before it, where that matters: bits */
+    int count;        /* of pushes */
     struct train_outline of[COMM_MAX_WORKERS];
 };
 
@@ -72,7 +73,7 @@ struct train_ps_body { /* ask, got, have, pull, bye, answer; the head of weights
 enum {
     PS_BODY_BYTES = 92,
     PS_OUTLINE_BYTES = 64,
-    PS_ENTRY_HEAD_BYTES = 28,
+    PS_ENTRY_HEAD_BYTES = 36,
     PS_ENTRY_MAX_BYTES = PS_ENTRY_HEAD_BYTES + COMM_MAX_WORKERS * PS_OUTLINE_BYTES
 };
 

@@ -86,11 +86,16 @@ out:
     return st;
 }
 
+static const struct comm_region *region_of(const struct ps_client *c, int server)
+{
+    return c->exact ? NULL : c->shelf.of[server];
+}
+
 /* Asks a server of another process for its slice, unless that is in shared memory already. */
 static void request(struct ps_client *c, int server, uint64_t number)
 {
     const struct train_slice *slice = &c->slices[server][0];
-    const struct comm_region *region = c->shelf.of[server];
+    const struct comm_region *region = region_of(c, server);
     size_t bytes = slice->count * sizeof(float);
 
     if (region != NULL && ps_shelf_has(region, number))
@@ -116,8 +121,8 @@ static base_status take_weights(struct ps_client *c, int server, uint64_t number
     struct train_ps_body head;
     uint64_t read;
 
-    if (c->shelf.of[server] != NULL) {
-        TRY(ps_shelf_read(c->shelf.of[server], number, c->session->state.weights + slice->from,
+    if (region_of(c, server) != NULL) {
+        TRY(ps_shelf_read(region_of(c, server), number, c->session->state.weights + slice->from,
                           slice->count, &read));
     } else {
         TRY(ps_body_decode(c->heads[server], sizeof c->heads[server], &head));

@@ -20,6 +20,7 @@ struct ps_client {
     struct ps_server *server; /* of this process; NULL: it does not serve */
     struct ps_parcel *parcel; /* what gradients travel as */
     struct ps_shelf shelf;    /* of the view: what servers of this host serve */
+    bool exact; /* weights are of the very entry that is asked for: no shelf has them */
     int servers;
     struct train_slice slices[COMM_MAX_WORKERS][2]; /* that each server keeps, without memory */
     struct train_ps_body answer;                    /* the newest */

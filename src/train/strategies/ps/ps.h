@@ -12,12 +12,16 @@
 struct ps_options {
     int64_t servers; /* 0: by the number of processes */
     char *wire;      /* format of pushes; NULL: floats as they are */
+    bool apart;      /* servers do not work */
     struct train_rules rules;
+    bool correct; /* stale gradients */
+    double lambda;
 };
 
 struct ps {
     struct ps_server server; /* of this process, if it serves */
     bool serves;             /* the struct above is one */
+    bool works;              /* this process computes, in this leg */
     struct ps_client client;
     struct ps_parcel parcel;
     struct train_outline outline; /* of the newest push */

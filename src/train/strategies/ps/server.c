@@ -121,6 +121,7 @@ static void apply_log(struct ps_server *v)
 
     while (done < v->log_count && v->log[done].number == v->applied + 1 &&
            has_pushes(v, &v->log[done])) {
+        ps_server_correct_entry(v, &v->log[done]);
         update(v, &v->log[done]);
         ps_progress_count(&v->progress, &v->log[done], ps_server_rate(v, 0, true), &v->told);
         v->applied_log[v->log[done].number % (uint64_t)v->size] = v->log[done];
@@ -130,8 +131,8 @@ static void apply_log(struct ps_server *v)
     memmove(v->log, v->log + done, (size_t)v->log_count * sizeof *v->log);
     for (int rank = 0; done > 0 && rank < v->size; rank++)
         if (v->pulls[rank] != 0 && v->pulls[rank] - 1 <= v->applied) {
+            ps_server_send_weights(v, rank, v->pulls[rank] - 1);
             v->pulls[rank] = 0;
-            ps_server_send_weights(v, rank);
         }
     if (done > 0)
         base_signal_wake(&v->changed);
@@ -233,12 +234,19 @@ void ps_server_take_pull(struct ps_server *v, int rank, uint64_t number, bool sh
 
     v->shared_pulls = shared ? v->shared_pulls | bit : v->shared_pulls & ~bit;
     if (v->applied >= number)
-        ps_server_send_weights(v, rank);
+        ps_server_send_weights(v, rank, number);
     else
         v->pulls[rank] = number + 1; /* 0: no pull waits */
 }
 
-/* ---- the worker of this process ---- */
+/* ---- the main thread of this process ---- */
+
+void ps_server_keep_answer(struct ps_server *v, const struct train_ps_body *answer)
+{
+    v->answer = *answer;
+    v->answered = true;
+    base_signal_wake(&v->changed);
+}
 
 void ps_server_ask(struct ps_server *v)
 {
@@ -282,18 +290,18 @@ base_status ps_server_read(struct ps_server *v, uint64_t number, float *weights,
     double deadline = base_now() + PATIENCE;
     base_status st = BASE_OK;
 
+    *number_p = 0;
     base_mutex_lock(&v->lock);
     while (v->applied < number && v->failure == BASE_OK && base_now() < deadline)
         base_signal_wait(&v->changed, &v->lock, deadline);
     if (v->applied >= number)
-        memcpy(weights + v->slices[0].from, v->slices[0].weights,
+        memcpy(weights + v->slices[0].from, ps_server_weights_for(v, v->rank, number, number_p),
                v->slices[0].count * sizeof *weights);
     else if (v->failure != BASE_OK)
         st = base_fail(v->failure, "%s", v->message);
     else
         st = base_fail(BASE_ERR_TIMEOUT, "the server of this process made no update for %g s",
                        PATIENCE);
-    *number_p = v->applied;
     base_mutex_unlock(&v->lock);
     return st;
 }
@@ -327,7 +335,7 @@ void ps_server_land(struct ps_server *v)
     ps_progress_position(&v->progress, &state->position);
 }
 
-base_status ps_server_open(struct ps_server *v, struct train_session *s, int servers,
+base_status ps_server_open(struct ps_server *v, struct train_session *s, struct ps_seats seats,
                            uint64_t number, struct train_rules rules, int64_t end,
                            const struct train_span *done, int done_count)
 {
@@ -338,11 +346,13 @@ base_status ps_server_open(struct ps_server *v, struct train_session *s, int ser
     *v = (struct ps_server){.session = s,
                             .rank = x->rank,
                             .size = x->size,
-                            .servers = servers,
+                            .servers = seats.servers,
                             .view = s->team.view.number,
                             .applied = number,
                             .progress = {.began = *p, .batch = s->plan.batch},
-                            .sequencer = {.rules = rules, .workers = x->size}};
+                            .sequencer = {.rules = rules,
+                                          .workers = x->size - seats.first_worker,
+                                          .first_worker = seats.first_worker}};
     base_mutex_init(&v->lock);
     base_signal_init(&v->changed);
     ps_ledger_init(&v->progress.ledger, p->cursor, end);
@@ -353,14 +363,14 @@ base_status ps_server_open(struct ps_server *v, struct train_session *s, int ser
     if (x->rank == 0 && s->fault.reads != NULL && (v->reads = fopen(s->fault.reads, "a")) == NULL)
         TRY(base_fail(BASE_ERR_IO, "cannot write to PACELINE_READS, %s: %m", s->fault.reads));
     v->applied_log = base_calloc((size_t)x->size, sizeof *v->applied_log);
-    v->slice_count = ps_server_slices(s->state.floats, x->rank, servers, v->slices);
+    v->slice_count = ps_server_slices(s->state.floats, x->rank, seats.servers, v->slices);
     for (int i = 0; i < v->slice_count; i++) {
         struct train_slice *slice = &v->slices[i];
 
         TRY(base_tensor(slice->count, sizeof(float), "served weights", &slice->weights));
         memcpy(slice->weights, s->state.weights + slice->from, slice->count * sizeof(float));
     }
-    for (int i = 0; i < x->size; i++) {
+    for (int i = seats.first_worker; i < x->size; i++) {
         v->outlines[i].clock = -1;
         TRY(base_tensor(ps_server_floats(v), sizeof(float), "pushes", &v->pushes[i]));
     }

@@ -56,16 +56,17 @@ static struct train_outbox *find_outbox(struct ps_server *v)
     return o;
 }
 
+/* Answers go to the worker of a process; one that has none hears them through its server. */
 void ps_server_send(struct ps_server *v, int to, enum train_ps_call call,
                     const struct train_ps_body *body)
 {
     struct train_outbox *o = find_outbox(v);
+    bool to_worker =
+        call == TRAIN_PS_WEIGHTS || (call == TRAIN_PS_ANSWER && to >= v->sequencer.first_worker);
 
     ps_body_encode(body, o->bytes);
-    comm_engine_send(v->engine, to,
-                     call == TRAIN_PS_ANSWER || call == TRAIN_PS_WEIGHTS ? COMM_BACKWARD
-                                                                         : COMM_CALLS,
-                     (uint32_t)call, o->bytes, PS_BODY_BYTES, &o->head);
+    comm_engine_send(v->engine, to, to_worker ? COMM_BACKWARD : COMM_CALLS, (uint32_t)call,
+                     o->bytes, PS_BODY_BYTES, &o->head);
 }
 
 void ps_server_send_entry(struct ps_server *v, int to, const struct train_log_entry *entry)
@@ -86,10 +87,12 @@ static void share_weights(struct ps_server *v, int to)
 }
 
 /* A copy: the slice may change before it has left. */
-void ps_server_send_weights(struct ps_server *v, int to)
+void ps_server_send_weights(struct ps_server *v, int to, uint64_t number)
 {
     const struct train_slice *slice = &v->slices[0];
     struct train_outbox *o;
+    uint64_t sent;
+    const float *weights = ps_server_weights_for(v, to, number, &sent);
 
     if ((v->shared_pulls >> to & 1) != 0) {
         share_weights(v, to);
@@ -98,8 +101,8 @@ void ps_server_send_weights(struct ps_server *v, int to)
     o = find_outbox(v);
     if (o->copy == NULL)
         o->copy = base_calloc(slice->count > 0 ? slice->count : 1, sizeof *o->copy);
-    memcpy(o->copy, slice->weights, slice->count * sizeof *o->copy);
-    ps_body_encode(&(struct train_ps_body){.rank = v->rank, .number = v->applied}, o->bytes);
+    memcpy(o->copy, weights, slice->count * sizeof *o->copy);
+    ps_body_encode(&(struct train_ps_body){.rank = v->rank, .number = sent}, o->bytes);
     o->sends_floats = true;
     comm_engine_send(v->engine, to, COMM_BACKWARD, TRAIN_PS_WEIGHTS, o->bytes, PS_BODY_BYTES,
                      &o->head);
@@ -140,15 +143,20 @@ static base_status take_body(struct ps_server *v, int rank, enum train_ps_call c
                              const struct train_ps_body *body)
 {
     bool leads = v->rank == 0;
+    int first_worker = v->sequencer.first_worker;
 
     if (call == TRAIN_PS_BYE && body->rank == rank)
         v->inboxes[rank].bye = true;
     else if (call == TRAIN_PS_PULL && body->rank == rank && (!body->shared || v->region != NULL))
         ps_server_take_pull(v, rank, body->number, body->shared);
-    else if (call == TRAIN_PS_ASK && body->rank == rank && leads &&
+    else if (call == TRAIN_PS_ASK && body->rank == rank && leads && rank >= first_worker &&
              v->sequencer.of[rank].work == TRAIN_ABSENT)
         ps_server_take_ask(v, rank);
-    else if (call == TRAIN_PS_GOT && body->rank < v->size && leads && rank < v->servers)
+    else if (call == TRAIN_PS_ANSWER && body->rank == v->rank && rank == 0 &&
+             v->rank < first_worker)
+        ps_server_keep_answer(v, body);
+    else if (call == TRAIN_PS_GOT && body->rank >= first_worker && body->rank < v->size && leads &&
+             rank < v->servers)
         ps_server_take_got(v, body->rank, body->refusal);
     else if (call == TRAIN_PS_HAVE && leads && rank < v->servers &&
              body->number <= v->sequencer.number)
@@ -164,7 +172,8 @@ static base_status take_push(struct ps_server *v, int rank, const void *bytes, s
     struct train_outline outline;
 
     TRY(ps_outline_decode(bytes, count, &outline));
-    if (v->rank == 0 && v->sequencer.of[rank].work != TRAIN_WORKS)
+    if (rank < v->sequencer.first_worker ||
+        (v->rank == 0 && v->sequencer.of[rank].work != TRAIN_WORKS))
         TRY(base_fail(BASE_ERR_DATA, "a push of a worker that has no block"));
     ps_server_begin_push(v, rank, &outline);
     v->inboxes[rank].slice = 0;
@@ -357,6 +366,26 @@ base_status ps_server_wait_answer(struct ps_server *v, struct train_ps_body *ans
     return st;
 }
 
+base_status ps_server_attend(struct ps_server *v, struct train_ps_body *answer, bool *over_p)
+{
+    const double MOMENT = 1; /* the thread that takes messages sees to it that this ends */
+    double until = base_now() + MOMENT;
+    base_status st = BASE_OK;
+    uint64_t before;
+
+    base_mutex_lock(&v->lock);
+    before = v->applied;
+    while (!v->answered && v->applied == before && v->failure == BASE_OK && base_now() < until)
+        base_signal_wait(&v->changed, &v->lock, until);
+    *over_p = v->answered;
+    if (v->answered)
+        *answer = v->answer;
+    else if (v->failure != BASE_OK)
+        st = base_fail(v->failure, "%s", v->message);
+    base_mutex_unlock(&v->lock);
+    return st;
+}
+
 void ps_server_close(struct ps_server *v)
 {
     if (v->session == NULL)
@@ -375,6 +404,7 @@ void ps_server_close(struct ps_server *v)
         base_free(o->copy);
         base_free(o);
     }
+    ps_server_forget_copies(v);
     if (v->reads != NULL)
         fclose(v->reads);
     base_free(v->inboxes);

@@ -9,17 +9,15 @@
 #include "comm/view.h"
 #include "nn/graph.h"
 
-enum { RING_MAX_LAPS = 4, RING_MAX_STAGES = RING_MAX_LAPS * COMM_MAX_WORKERS };
+enum {
+    RING_MAX_LAPS = 4,
+    RING_MAX_STAGES = RING_MAX_LAPS * COMM_MAX_WORKERS,
+    RING_MAX_PIECES = 4096, /* micro-batches of a batch */
+};
 
 /* Where the stages of a lap lie: always from worker 0 to the last one, or every second lap back, so
  * that a lap begins where the one before ended. */
-enum ring_order { RING_AROUND, RING_FOLD };
-
-struct ring_options {
-    int64_t microbatches, laps;
-    enum ring_order order;
-    bool replicate, split;
-};
+enum ring_order { RING_AROUND, RING_FOLD, RING_ANY };
 
 struct ring_cut {
     int workers, stages; /* fewer stages than workers times laps where the model has no more */
@@ -30,13 +28,33 @@ struct ring_cut {
     int first[RING_MAX_STAGES + 1]; /* stage i is layers first[i] … first[i + 1] - 1 */
 };
 
+struct ring_options {
+    int64_t microbatches, laps; /* 0: to be chosen (ring/choose.h) … */
+    enum ring_order order;      /* … as is RING_ANY */
+    bool replicate, split;
+    bool free_pieces;       /* the micro-batches were chosen, not given */
+    struct ring_cut chosen; /* for so many workers, with the laps and the order that were chosen; no
+                             * workers: none is yet */
+};
+
 /* Gradients of weights are apart where there is a neighbour that a worker may wait for. */
 static inline bool ring_options_split(const struct ring_options *options, int workers)
 {
     return options->split && workers > 1;
 }
 
-/* Stages whose workers have nearly the same work, by estimate. */
+static inline int ring_options_laps(const struct ring_options *options)
+{
+    return options->laps > 0 ? (int)options->laps : 1;
+}
+
+static inline enum ring_order ring_options_order(const struct ring_options *options)
+{
+    return options->order != RING_ANY ? options->order : RING_AROUND;
+}
+
+/* What was chosen for so many workers; before that, stages whose workers have nearly the same work
+ * by estimate, in one lap around where the options leave that open. */
 void ring_cut_make(const struct nn_graph *graph, const struct ring_options *options, int workers,
                    struct ring_cut *cut_p);
 int ring_cut_worker(const struct ring_cut *cut, int stage);
@@ -46,20 +64,14 @@ int ring_cut_stages(const struct ring_cut *cut, int worker, int stages[RING_MAX_
 int ring_cut_before(const struct ring_cut *cut, int worker);
 bool ring_cut_holds(const struct ring_cut *cut, bool replicate, int worker, int stage);
 
-/* How much the worker with the most to do has of the mean, by estimate: 1 is even. */
-double ring_cut_unevenness(const struct nn_graph *graph, const struct ring_cut *cut);
-
 /* Floats of a sample that pass from the layers before `layer` to those from it on: the current
  * tensor and every named one that is used there. */
 size_t ring_cut_crossing(const struct nn_graph *graph, int layer);
 
-/* What is not cut, layers that are computed as one: what each costs and with which layer it begins.
- * Both have room for all layers, `begins` for one more, which is their end. Returns how many. */
-int ring_cut_units(const struct nn_graph *graph, double *costs, int *begins);
 /* The core: cuts `units` costs into cut->stages neighbouring ranges; cut->first gets the unit with
- * which each begins. */
-void ring_cut_costs(const double *costs, int units, struct ring_cut *cut);
-/* The most that a worker has to do, in these costs. */
-double ring_cut_largest(const double *costs, const struct ring_cut *cut);
+ * which each begins. slow[r]: how much longer worker r takes for the same; NULL: all the same. */
+void ring_cut_costs(const double *costs, int units, const double *slow, struct ring_cut *cut);
+/* How long the worker with the most to do takes, in these costs. */
+double ring_cut_largest(const double *costs, const double *slow, const struct ring_cut *cut);
 
 #endif

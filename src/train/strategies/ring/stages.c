@@ -36,11 +36,10 @@ static int ring_stages_kept(struct ring_stage kept[RING_MAX_LAPS], const struct 
 }
 
 base_status ring_stages_memory(const struct nn_graph *graph, const struct ring_options *options,
-                               const struct ring_cut *cut, int rank, int piece,
+                               const struct ring_cut *cut, int rank, int64_t pieces, int piece,
                                struct ring_bytes *bytes_p)
 {
     base_status st = BASE_OK;
-    int64_t pieces = options->microbatches;
     struct ring_stage kept[RING_MAX_LAPS];
     struct ring_mail *mail = base_calloc(1, sizeof *mail);
     double largest = 0;

@@ -53,7 +53,7 @@ struct ring_bytes {
     double activations, gradients, messages;
 };
 base_status ring_stages_memory(const struct nn_graph *graph, const struct ring_options *options,
-                               const struct ring_cut *cut, int rank, int piece,
+                               const struct ring_cut *cut, int rank, int64_t pieces, int piece,
                                struct ring_bytes *bytes_p);
 
 #endif

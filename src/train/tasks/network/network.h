@@ -41,8 +41,6 @@ struct network {
 
 /* ---- tasks/network.c ---- */
 
-/* Samples of a batch: no more than the data has. */
-uint32_t network_whole(const struct train_session *session, int64_t batch);
 /* This worker's share of every batch: where the layers are divided, and not the samples, all of
  * it. */
 struct data_share network_share(const struct train_session *session);

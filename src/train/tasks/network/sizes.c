@@ -41,7 +41,7 @@ base_status network_sizes(const struct train_session *s, int workers, int64_t ba
     base_status st = BASE_OK;
     const struct network *n = s->work;
     const struct train_job *job = s->job;
-    uint32_t whole = network_whole(s, batch);
+    uint32_t whole = train_session_whole(s, batch);
     uint32_t share = data_share_most((struct data_share){0, 1, (uint32_t)workers}, whole);
     int samples = (int)((share + accumulate - 1) / accumulate);
     struct nn_setup setup = {.n_max = samples, .training = true, .apart = job->record.count > 0};

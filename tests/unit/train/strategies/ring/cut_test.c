@@ -14,7 +14,7 @@
 
 #include "base/rng.h"
 #include "support/nets.h"
-#include "train/strategies/ring/cut.h"
+#include "train/strategies/ring/costs.h"
 
 /* ---- against an exhaustive search ---- */
 
@@ -26,7 +26,7 @@ static uint32_t draw(uint64_t *rng, uint32_t below)
 }
 
 struct search {
-    const double *costs;
+    const double *costs, *slow;
     int units;
     struct ring_cut *cut;
     double of[COMM_MAX_WORKERS], best;
@@ -49,7 +49,7 @@ static void place_rest(struct search *s, int stage, int at)
     worker = ring_cut_worker(s->cut, stage);
     before = s->of[worker];
     for (int end = at + 1; end <= s->units - left; end++) {
-        s->of[worker] += s->costs[end - 1];
+        s->of[worker] += s->costs[end - 1] * (s->slow != NULL ? s->slow[worker] : 1);
         if (s->of[worker] >= s->best)
             break;
         if (left > 0 || end == s->units)
@@ -58,37 +58,43 @@ static void place_rest(struct search *s, int stage, int at)
     s->of[worker] = before;
 }
 
-static void check_costs(const double *costs, int units, int workers, int laps,
+static void check_costs(const double *costs, int units, const double *slow, int workers, int laps,
                         enum ring_order order, double tolerance)
 {
     struct ring_cut cut = {.workers = workers, .stages = workers * laps, .order = order};
-    struct search all = {.costs = costs, .units = units, .cut = &cut, .best = INFINITY};
+    struct search all = {
+        .costs = costs, .slow = slow, .units = units, .cut = &cut, .best = INFINITY};
 
-    ring_cut_costs(costs, units, &cut);
+    ring_cut_costs(costs, units, slow, &cut);
     assert_int_equal(cut.first[0], 0);
     assert_int_equal(cut.first[cut.stages], units);
     for (int i = 0; i < cut.stages; i++)
         assert_true(cut.first[i] < cut.first[i + 1]);
     place_rest(&all, 0, 0);
-    if (ring_cut_largest(costs, &cut) > all.best * tolerance)
+    if (ring_cut_largest(costs, slow, &cut) > all.best * tolerance)
         fail_msg("%d units, %d workers, %d laps: %g, but %g is possible", units, workers, laps,
-                 ring_cut_largest(costs, &cut), all.best);
+                 ring_cut_largest(costs, slow, &cut), all.best);
 }
 
 static void test_against_all_cuts(void **state)
 {
     uint64_t rng = 19;
-    double costs[16];
+    double costs[16], slow[4];
 
     (void)state;
     for (int i = 0; i < 300; i++) {
         int units = 8 + (int)draw(&rng, 9);
 
+        for (int j = 0; j < 4; j++)
+            slow[j] = 1 + draw(&rng, 300) / 100.0;
+
         for (int j = 0; j < units; j++)
             costs[j] = (double)(1 + draw(&rng, 1000));
         for (int workers = 2; workers <= 4; workers++) {
-            check_costs(costs, units, workers, 1, RING_AROUND, 1.000001);
-            check_costs(costs, units, workers, 2, (enum ring_order)(i % 2), 1.000001);
+            check_costs(costs, units, NULL, workers, 1, RING_AROUND, 1.000001);
+            check_costs(costs, units, NULL, workers, 2, (enum ring_order)(i % 2), 1.000001);
+            check_costs(costs, units, slow, workers, 1, RING_AROUND, 1.000001);
+            check_costs(costs, units, slow, workers, 2, (enum ring_order)(i % 2), 1.000001);
         }
     }
 }
@@ -102,15 +108,57 @@ static void test_cuts_of_models(void **state)
     (void)state;
     for (int m = 0; m < 2; m++) {
         struct nn_graph *graph = support_zoo(models[m]);
+        struct ring_costs c;
         double costs[128];
-        int begins[129], units = ring_cut_units(graph, costs, begins);
 
-        assert_in_range(units, 8, 100);
+        ring_costs_estimate(graph, 16, &c);
+        assert_in_range(c.units, 8, 100);
+        for (int i = 0; i < c.units; i++)
+            costs[i] = c.at[i].part[0] + c.at[i].part[1] + c.at[i].part[2];
         for (int workers = 2; workers <= 4; workers++)
             for (int laps = 1; laps <= 2; laps++)
-                check_costs(costs, units, workers, laps, RING_AROUND, 1.02);
+                check_costs(costs, c.units, NULL, workers, laps, RING_AROUND, 1.02);
+        ring_costs_fini(&c);
         nn_graph_free(graph);
     }
+}
+
+/* Workers that differ by chance are alike; of a slow one the slowness is taken out of the costs,
+ * and what one of them did not measure is estimated. */
+static void test_measured(void **state)
+{
+    struct nn_graph *graph = support_zoo("mlp:64x6");
+    struct ring_options options = {.laps = 1, .split = true};
+    struct ring_unit all[3][16] = {0};
+    struct ring_costs c;
+    struct ring_times times;
+    struct ring_cut cut;
+
+    (void)state;
+    ring_costs_estimate(graph, 16, &c);
+    assert_in_range(c.units, 6, 16);
+    assert_false(ring_costs_measured(&c, &all[0][0], 3)); /* nothing is known */
+    for (int worker = 0; worker < 3; worker++)
+        for (int i = 1; i < c.units; i++)
+            for (int part = 0; part < RING_PARTS; part++)
+                (&all[0][0])[worker * c.units + i].part[part] =
+                    (i + 1) * (part + 1) * (worker == 1 ? 4.0 : 1.0 + 0.02 * worker);
+    assert_true(ring_costs_measured(&c, &all[0][0], 3));
+    assert_true(fabs(c.slow[0] - 1) < 1e-9 && fabs(c.slow[1] - 4) < 1e-9);
+    for (int i = 1; i < c.units; i++)
+        assert_true(fabs(c.at[i].part[1] / (2.0 * (i + 1)) - 1) < 1e-9);
+    assert_true(c.at[0].part[0] > 0 && isfinite(c.at[0].part[0]));
+    ring_costs_cut(&c, &options, 3, 1, RING_AROUND, &cut);
+    ring_costs_times(&c, &cut, &times); /* the slow one has less to do, and takes about as long */
+    assert_true(times.part[1][0] / 4 < times.part[0][0] && times.part[1][0] / 4 < times.part[2][0]);
+    assert_true(ring_costs_unevenness(&c, &cut) >= 1);
+    for (int i = 1; i < c.units; i++)
+        for (int part = 0; part < RING_PARTS; part++)
+            (&all[0][0])[c.units + i].part[part] = (i + 1) * (part + 1) * 1.05;
+    assert_true(ring_costs_measured(&c, &all[0][0], 3));
+    assert_true(c.slow[0] == 1 && c.slow[1] == 1 && c.slow[2] == 1);
+    ring_costs_fini(&c);
+    nn_graph_free(graph);
 }
 
 static void check_model(const char *model)
@@ -178,9 +226,8 @@ static void test_crossings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_all_cuts),
-        cmocka_unit_test(test_cuts_of_models),
-        cmocka_unit_test(test_every_layer_once),
+        cmocka_unit_test(test_against_all_cuts), cmocka_unit_test(test_cuts_of_models),
+        cmocka_unit_test(test_measured),         cmocka_unit_test(test_every_layer_once),
         cmocka_unit_test(test_crossings),
     };
 

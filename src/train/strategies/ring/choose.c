@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#include "train/strategies/ring/choose.h"
+
+/* More laps mean more messages and memory, more micro-batches less memory: what is worth a change
+ * of each, in time. */
+static const double WORTH_LAPS = 0.95, WORTH_PIECES = 1.02;
+
+enum { MOST_PIECES = 64 }; /* that are chosen; more can be asked for */
+
+void ring_expect(const struct ring_costs *costs, const struct ring_cut *cut, int64_t pieces,
+                 struct ring_outlook *outlook)
+{
+    struct ring_times times;
+
+    ring_costs_times(costs, cut, &times);
+    ring_foresee(cut, &times, (int)pieces, outlook);
+}
+
+void ring_choose_cut(struct ring_options *options, const struct ring_costs *costs, int workers,
+                     struct ring_fits fits)
+{
+    struct ring_options now = *options;
+    struct ring_outlook outlook;
+    double best = 0;
+    int most = options->laps > 0 ? (int)options->laps : RING_MAX_LAPS;
+
+    for (int laps = ring_options_laps(options); laps <= most; laps++)
+        for (enum ring_order order = RING_AROUND; order < RING_ANY; order++) {
+            bool plainest =
+                laps == ring_options_laps(options) && order == ring_options_order(options);
+
+            if ((options->order != RING_ANY && order != options->order) ||
+                (!plainest && (laps == 1 || (laps - 1) * workers >= costs->units)))
+                continue;
+            ring_costs_cut(costs, options, workers, laps, order, &now.chosen);
+            ring_expect(costs, &now.chosen, options->microbatches, &outlook);
+            if (!plainest && (outlook.seconds > WORTH_LAPS * best ||
+                              (fits.cut != NULL && !fits.cut(fits.context, &now))))
+                continue;
+            best = outlook.seconds;
+            options->chosen = now.chosen;
+        }
+}
+
+/* How long a step takes in so many micro-batches, in the plainest of cuts. */
+static double ring_try_pieces(const struct ring_options *options, const struct nn_graph *graph,
+                              int workers, int64_t batch, int64_t pieces)
+{
+    struct ring_costs costs;
+    struct ring_outlook outlook;
+    struct ring_cut cut;
+
+    ring_costs_estimate(graph, (int)((batch + pieces - 1) / pieces), &costs);
+    ring_costs_cut(&costs, options, workers, ring_options_laps(options),
+                   ring_options_order(options), &cut);
+    ring_expect(&costs, &cut, pieces, &outlook);
+    ring_costs_fini(&costs);
+    return outlook.seconds;
+}
+
+/* The most that take hardly longer than the best number does. */
+static int64_t ring_choose_pieces(const struct ring_options *options, const struct nn_graph *graph,
+                                  int workers, int64_t batch)
+{
+    double best = 0;
+    int64_t chosen = 1;
+
+    for (int64_t pieces = 1; pieces <= MOST_PIECES && pieces <= batch; pieces *= 2) {
+        /* A worker may come to one that is alone. */
+        double seconds = ring_try_pieces(options, graph, workers > 1 ? workers : 2, batch, pieces);
+
+        if (pieces > 1 && seconds > WORTH_PIECES * best)
+            continue;
+        chosen = pieces;
+        best = pieces == 1 || seconds < best ? seconds : best;
+    }
+    return chosen;
+}
+
+bool ring_choose(struct ring_options *options, const struct nn_graph *graph, int workers,
+                 int64_t batch, int64_t least)
+{
+    struct ring_costs costs;
+    bool open = options->microbatches == 0 || options->free_pieces;
+
+    if (least > 1 && (!open || least > batch || least > MOST_PIECES))
+        return false;
+    if (open) {
+        int64_t pieces = ring_choose_pieces(options, graph, workers, batch);
+
+        options->microbatches = pieces > least ? pieces : least;
+        options->free_pieces = true;
+    }
+    ring_costs_estimate(graph, (int)((batch + options->microbatches - 1) / options->microbatches),
+                        &costs);
+    ring_costs_cut(&costs, options, workers, ring_options_laps(options),
+                   ring_options_order(options), &options->chosen);
+    ring_costs_fini(&costs);
+    return true;
+}
