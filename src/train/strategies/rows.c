@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * For tasks that go by sweeps (train/task.h). Of every phase each worker computes a range of the
- * rows; then the workers give each other what they have computed. Ranges are about equal in work
- * until the workers turn out to differ in speed (train/shares.h). Rows do not depend on which
- * worker computes them, so any number of workers and any division gives the same bits.
+ * rows, its share of the work; then the workers give each other what they have computed. Rows do
+ * not depend on which worker computes them, so any number of workers and any shares give the same
+ * bits.
  *
  * A sweep changes the state in place. A copy of what its phases write to, made before it, brings
  * the state back where a worker is lost on the way. What `finish` alone writes comes after the last
@@ -14,32 +14,31 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "train/memory.h"
-#include "train/shares.h"
 #include "train/step.h"
 
 /* Across views. */
 struct rows {
     float *before; /* the first `floats` of the state, as they were when the sweep began */
     size_t floats;
-    struct train_shares shares; /* of a view */
-    struct train_effort effort; /* of this worker, in a sweep: its samples are the phases' work */
+    struct train_effort effort; /* of this worker in the sweep under way: work, not samples */
 };
 
-enum { PARTS = 1 << 16 }; /* that all work is divided into, once it goes by speed */
+enum { LEAST = 3 }; /* sweeps to know before shares change, again */
 
-static uint32_t rows_begin(const struct rows *r, const struct train_phase *phase, int rank)
+/* The rows of a phase that are the worker's of that rank. */
+static void rows_of(const struct train_session *s, const struct train_phase *phase, int rank,
+                    uint32_t *from_p, uint32_t *to_p)
 {
-    struct data_share all = train_shares_of(&r->shares, r->shares.size - 1);
-    uint32_t from = rank < r->shares.size ? train_shares_of(&r->shares, rank).from : all.total;
+    const struct data_share share = train_shares_of(&s->team.shares, rank);
 
-    return train_rows_begin(phase->work, phase->rows, (int)from, (int)all.total);
+    *from_p = train_rows_begin(phase->work, phase->rows, share.from, share.total);
+    *to_p = train_rows_begin(phase->work, phase->rows, share.to, share.total);
 }
 
 /* Every worker's rows go to all others. */
 static base_status rows_gather(struct train_session *s, const struct train_phase *phase)
 {
     base_status st = BASE_OK;
-    const struct rows *r = s->strategy_state;
     const int rank = s->team.exchange.rank, size = s->team.exchange.size;
     const size_t most = 2 * (size_t)(size - 1) * (size_t)phase->write_count;
     struct train_message *messages = base_calloc(most, sizeof *messages);
@@ -48,11 +47,10 @@ static base_status rows_gather(struct train_session *s, const struct train_phase
     for (int w = 0; w < phase->write_count; w++)
         for (int peer = 0; peer < size; peer++)
             for (int sends = 0; sends < (peer != rank ? 2 : 0); sends++) {
-                const int owner = sends == 1 ? rank : peer;
-                const size_t from = rows_begin(r, phase, owner);
-                const size_t to = rows_begin(r, phase, owner + 1);
                 const struct train_rows *rows = &phase->writes[w];
+                uint32_t from, to;
 
+                rows_of(s, phase, sends == 1 ? rank : peer, &from, &to);
                 if (to > from)
                     messages[count++] = (struct train_message){.peer = peer,
                                                                .sends = sends == 1,
@@ -74,8 +72,7 @@ static base_status rows_phase(struct train_session *s, int index)
     double began;
 
     TRY(s->task->sweeps->prepare(s, index, &phase));
-    from = rows_begin(r, &phase, x->rank);
-    to = rows_begin(r, &phase, x->rank + 1);
+    rows_of(s, &phase, x->rank, &from, &to);
     began = base_now();
     s->task->sweeps->run(s, index, from, to);
     r->effort.seconds += base_now() - began;
@@ -91,25 +88,16 @@ out:
     return st;
 }
 
-/* What the workers must know of each other, after which nothing can go wrong with the sweep. The
- * next one is divided by what they say of their speed. */
+/* What the workers must know of each other, after which nothing can go wrong with the sweep. */
 static base_status rows_agree(struct train_session *s)
 {
     base_status st = BASE_OK;
-    struct rows *r = s->strategy_state;
     struct train_exchange *x = &s->team.exchange;
     struct train_outcome none = {0};
-    struct train_effort efforts[COMM_MAX_WORKERS];
 
     train_head_fill(s, &none);
-    if (x->size > 1) {
-        train_clock_enter(&s->clock, TRAIN_WAIT);
-        TRY(train_team_gather(&s->team, &r->effort, sizeof r->effort, efforts));
+    if (x->size > 1)
         TRY(train_exchange_head(x));
-        train_clock_enter(&s->clock, TRAIN_COMPUTE);
-        train_shares_learn(&r->shares, efforts);
-        train_shares_improve(&r->shares, PARTS);
-    }
     train_head_read(s, x->mine, &none);
 out:
     return st;
@@ -150,15 +138,13 @@ static base_status rows_sweep(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct train_step step = {.began = base_now(), .before = s->clock};
-    struct rows *r = s->strategy_state;
     const uint32_t all = s->count[DATA_TRAIN];
     uint32_t first, own;
 
     s->team.exchange.step = s->state.position.step + 1;
     train_trace_begin(&s->trace, s->team.exchange.step);
     train_clock_enter(&s->clock, TRAIN_COMPUTE);
-    r->effort = (struct train_effort){0};
-    data_share_of(train_shares_of(&r->shares, s->team.exchange.rank), all, &first, &own);
+    ((struct rows *)s->strategy_state)->effort = (struct train_effort){0};
     TRY(rows_keep(s));
     for (int i = 0; i < s->task->sweeps->phases(s); i++)
         TRY(rows_phase(s, i));
@@ -168,6 +154,7 @@ static base_status rows_sweep(struct train_session *s)
     TRY(s->task->sweeps->finish(s));
     step.batch.whole = all;
     step.outcome.seen = all;
+    data_share_of(train_team_share(&s->team), all, &first, &own);
     train_step_advance(s, &step);
     train_step_count(s, &step.outcome, own);
     train_step_tell(s, &step);
@@ -180,16 +167,18 @@ out:
 static base_status rows_leg(struct train_session *s, int64_t goal)
 {
     base_status st = BASE_OK;
+    const struct rows *r = s->strategy_state;
 
-    while (s->state.position.step < goal && !train_session_halts(s))
+    while (s->state.position.step < goal && !train_session_halts(s)) {
         TRY(rows_sweep(s));
+        TRY(train_shares_tell(s, r->effort, LEAST));
+    }
 out:
     return st;
 }
 
 static base_status rows_open(struct train_session *s)
 {
-    train_shares_even(&((struct rows *)s->strategy_state)->shares, s->team.exchange.size);
     if (s->team.exchange.size == 1 || s->task->sweeps->divides(s))
         return BASE_OK;
     return base_fail(BASE_ERR_USAGE,
@@ -218,6 +207,7 @@ const struct train_strategy train_strategy_rows = {
     .help = "of rating models: each worker computes a part of the rows, and all get all of them",
     .commit_unit = "sweep",
     .sweeps = true,
+    .shares = true,
     .least = 1,
     .memory = rows_memory,
     .state_size = sizeof(struct rows),
