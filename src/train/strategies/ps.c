@@ -440,7 +440,7 @@ static base_status ps_open(struct train_session *s)
     base_status st = BASE_OK;
     const struct ps_options *options = s->options;
     struct ps *p = s->strategy_state;
-    int servers = ps_seats(options, s->team.exchange.size).servers;
+    struct ps_seats seats = ps_seats(options, s->team.exchange.size);
 
     p->number = 0;
     p->clock = 0;
@@ -456,8 +456,8 @@ static base_status ps_open(struct train_session *s)
                       "them for the work; there %s %d",
                       (long long)options->servers, (long long)options->servers,
                       s->team.exchange.size == 1 ? "is" : "are", s->team.exchange.size));
-    TRY(ps_parcel_open(&p->parcel, options->wire, s, servers));
-    TRY(ps_shelf_open(&p->client.shelf, &s->team, s->state.floats, servers));
+    TRY(ps_parcel_open(&p->parcel, options->wire, s, seats));
+    TRY(ps_shelf_open(&p->client.shelf, &s->team, s->state.floats, seats.servers));
 out:
     return st;
 }

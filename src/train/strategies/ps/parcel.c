@@ -5,7 +5,6 @@
 
 #include "base/mem.h"
 #include "coll/kernels.h"
-#include "train/strategies/ps/server.h"
 
 /* ---- a view ---- */
 
@@ -17,7 +16,7 @@ static void close_view(struct ps_parcel *p)
 }
 
 base_status ps_parcel_open(struct ps_parcel *p, const char *wire, const struct train_session *s,
-                           int servers)
+                           struct ps_seats seats)
 {
     base_status st = BASE_OK;
     struct train_slice slices[2];
@@ -25,7 +24,8 @@ base_status ps_parcel_open(struct ps_parcel *p, const char *wire, const struct t
 
     close_view(p);
     p->floats = s->state.floats;
-    p->servers = servers;
+    p->servers = seats.servers;
+    p->first_worker = seats.first_worker;
     p->shared = false;
     if (train_wire_is_lossy(wire) && p->residual == NULL) {
         TRY(base_tensor(p->floats, sizeof(float), "a residual", &p->residual));
@@ -35,8 +35,8 @@ base_status ps_parcel_open(struct ps_parcel *p, const char *wire, const struct t
     if (wire == NULL || s->team.exchange.size == 1)
         goto out;
     TRY(train_wire_find(wire, &p->wiring));
-    for (int i = 0; i < servers; i++) {
-        ps_server_slices(p->floats, i, servers, slices);
+    for (int i = 0; i < p->servers; i++) {
+        ps_server_slices(p->floats, i, p->servers, slices);
         p->from[i] = room;
         room += train_wire_bound(&p->wiring, slices[0].count);
     }
@@ -165,7 +165,10 @@ static base_status divide(struct ps_parcel *p, struct train_session *s)
         TRY(train_team_broadcast(&s->team, i, p->residual + slices[0].from,
                                  slices[0].count * sizeof(float)));
     }
-    coll_scale(p->floats, 1 / (float)x->size, p->residual);
+    if (x->rank < p->first_worker)
+        memset(p->residual, 0, p->floats * sizeof *p->residual);
+    else
+        coll_scale(p->floats, 1 / (float)(x->size - p->first_worker), p->residual);
     clear_state(p, s);
 out:
     return st;

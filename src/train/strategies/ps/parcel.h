@@ -19,7 +19,7 @@
 #ifndef TRAIN_STRATEGIES_PS_PARCEL_H
 #define TRAIN_STRATEGIES_PS_PARCEL_H
 
-#include "train/session.h"
+#include "train/strategies/ps/server.h"
 #include "train/wire.h"
 
 /* The name of the extra (train/strategy.h). */
@@ -27,8 +27,8 @@
 
 struct ps_parcel { /* zeros: floats travel as they are */
     struct train_wiring wiring;
-    size_t floats; /* of all weights */
-    int servers;
+    size_t floats;             /* of all weights */
+    int servers, first_worker; /* of this view */
     uint8_t *bytes; /* the slice of every server, each with room for the most that it can take */
     size_t from[COMM_MAX_WORKERS], length[COMM_MAX_WORKERS]; /* of each in the bytes */
 
@@ -41,7 +41,7 @@ struct ps_parcel { /* zeros: floats travel as they are */
 
 /* A view begins. `wire`: NULL: there is none. Alone nothing is packed. */
 base_status ps_parcel_open(struct ps_parcel *parcel, const char *wire,
-                           const struct train_session *session, int servers);
+                           const struct train_session *session, struct ps_seats seats);
 void ps_parcel_fini(struct ps_parcel *parcel); /* accepts zeros */
 
 bool ps_parcel_packs(const struct ps_parcel *parcel);
@@ -54,7 +54,8 @@ void ps_parcel_pack(struct ps_parcel *parcel, const float *gradients, double uni
 void ps_parcel_settle(struct ps_parcel *parcel, bool counts);
 
 /* Collective, in a view's first leg: workers that have read a checkpoint together divide its
- * residual; one that has joined others begins with zeros. */
+ * residual; one that has joined others begins with zeros. A worker that has become a server apart
+ * keeps its own, for checkpoints and until it works again. */
 base_status ps_parcel_begin(struct ps_parcel *parcel, struct train_session *session);
 /* Collective, before a checkpoint: servers have the sum of all residuals in the state. */
 base_status ps_parcel_saving(struct ps_parcel *parcel, struct train_session *session);
