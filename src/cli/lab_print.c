@@ -202,6 +202,10 @@ static char *command_of(const struct lab_point *point)
     const char *key;
     json_t *value;
 
+    for (size_t i = 0; i < json_array_size(point->launch); i++) {
+        add_quoted(&line, json_string_value(json_array_get(point->launch, i)));
+        base_str_add(&line, " ");
+    }
     base_str_add(&line, "paceline train");
     json_object_foreach(point->options, key, value)
     {

@@ -68,7 +68,7 @@ static base_status measure(const struct cli_profiles *p, int samples,
     snprintf(threads, sizeof threads, "%d", p->threads);
     *profile_p = (struct train_profile){0};
     for (int i = 0; i < p->together; i++)
-        TRY(lab_child_start(words, &children[i]));
+        TRY(lab_child_start(LAB_SELF, words, &children[i]));
     for (int i = 0; i < p->together; i++) {
         TRY(await(&children[i], deadline));
         TRY(base_prefix(lab_child_finish(&children[i], "bench step", &result), "measuring %s",

@@ -17,9 +17,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-enum { MAX_OUTPUT = 64 << 20 }; /* bytes of a result that are read */
+enum {
+    MAX_OUTPUT = 64 << 20, /* bytes of a result that are read */
+    NOT_STARTED = 127,     /* exit code where the program cannot be */
+};
 
-static _Noreturn void become_training(const struct lab_child *c, pid_t parent, char *const *words)
+static _Noreturn void become_training(const struct lab_child *c, pid_t parent, const char *program,
+                                      char *const *words)
 {
     int null;
 
@@ -29,12 +33,12 @@ static _Noreturn void become_training(const struct lab_child *c, pid_t parent, c
         _exit(1);
     null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null < 0 || dup2(null, 0) < 0 || dup2(c->out, 1) < 0 || dup2(c->err, 2) < 0)
-        _exit(127);
-    execv("/proc/self/exe", words);
-    _exit(127);
+        _exit(NOT_STARTED);
+    execvp(program, words);
+    _exit(NOT_STARTED);
 }
 
-base_status lab_child_start(char *const *words, struct lab_child *child_p)
+base_status lab_child_start(const char *program, char *const *words, struct lab_child *child_p)
 {
     base_status st = BASE_OK;
     pid_t parent = getpid();
@@ -46,7 +50,7 @@ base_status lab_child_start(char *const *words, struct lab_child *child_p)
         TRY(base_fail(BASE_ERR_IO, "cannot make a file for a run's output: %m"));
     child_p->pid = fork();
     if (child_p->pid == 0)
-        become_training(child_p, parent, words);
+        become_training(child_p, parent, program, words);
     if (child_p->pid < 0) {
         child_p->pid = 0;
         TRY(base_fail(BASE_ERR_IO, "cannot start a run: %m"));
@@ -105,6 +109,8 @@ static base_status judge(int state, const json_t *result, bool exited_well)
                          strsignal(WTERMSIG(state)));
     if (said != NULL)
         return base_fail(BASE_ERR_DATA, "%s", said);
+    if (!exited_well && WEXITSTATUS(state) == NOT_STARTED)
+        return base_fail(BASE_ERR_DATA, "its program cannot be started: is it there?");
     if (!exited_well)
         return base_fail(BASE_ERR_DATA, "ended with code %d", WEXITSTATUS(state));
     return result != NULL ? BASE_OK : base_fail(BASE_ERR_DATA, "ended without a result");

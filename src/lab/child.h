@@ -16,8 +16,11 @@ struct lab_child {
     int out, err; /* files in memory that it writes to */
 };
 
-/* `words`: all of them, the program's name first. */
-base_status lab_child_start(char *const *words, struct lab_child *child_p);
+#define LAB_SELF "/proc/self/exe" /* this program */
+
+/* `program`: LAB_SELF, a path, or a name that is looked for in PATH. `words`: all of them, the
+ * program's name first. */
+base_status lab_child_start(const char *program, char *const *words, struct lab_child *child_p);
 /* Asks it to stop; it finishes its step. */
 void lab_child_ask(const struct lab_child *child);
 /* When it has ended. *result_p: the object it printed; NULL: none. The status is its failure: its

@@ -67,6 +67,7 @@ static const struct figure figures[] = {
     {"step_median", "median s/step", SECONDS, "result.step_seconds.median", NULL, NULL},
     {"samples_per_second", "samples/s", PACE, "result.samples_per_second", NULL, NULL},
     {"steps", "steps", COUNT, "result.steps", NULL, NULL},
+    {"lost_steps", "lost steps", COUNT, "result.lost_steps", NULL, NULL},
     {"bytes_sent", "MB sent", BYTES, NULL, NULL, bytes_sent},
     {"idle", "idle %", SHARE, NULL, NULL, idle},
     {"peak_memory", "peak MB", BYTES, NULL, NULL, peak_memory},

@@ -165,9 +165,27 @@ static char *name_of(const json_t *a_case, json_t *all, const json_t *options, b
     return base_str_take(&name);
 }
 
+base_status lab_read_launch(const json_t *object, const json_t **launch_p)
+{
+    base_status st = BASE_OK;
+    json_t *list = NULL;
+
+    *launch_p = NULL;
+    if (json_object_get(object, "launch") == NULL)
+        return BASE_OK;
+    TRY(base_json_array(object, "launch", &list));
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (!json_is_string(json_array_get(list, i)))
+            TRY(base_fail(BASE_ERR_DATA, "\"launch\" takes a list of words"));
+    if (json_array_size(list) > 0) /* an empty one: as if there were none */
+        *launch_p = list;
+out:
+    return st;
+}
+
 static base_status read_case(const json_t *a_case, json_t **train_p, int64_t *seeds_p)
 {
-    static const char *const keys[] = {"name", "train", "theirs", "seeds", NULL};
+    static const char *const keys[] = {"name", "train", "theirs", "seeds", "launch", NULL};
     base_status st = BASE_OK;
     const char *name = NULL;
     json_t *object = NULL;
@@ -195,11 +213,13 @@ base_status lab_expand(struct lab *lab, const json_t *common, const json_t *a_ca
 {
     base_status st = BASE_OK;
     json_t *all = json_object(), *own = NULL, *value;
+    const json_t *launch = NULL;
     size_t combinations = 1;
     int64_t seeds;
     const char *key;
 
     TRY(read_case(a_case, &own, &seeds));
+    TRY(lab_read_launch(json_object_get(a_case, "launch") != NULL ? a_case : lab->file, &launch));
     json_object_update(all, (json_t *)(uintptr_t)common); /* NULL: nothing happens */
     json_object_update(all, own);
     json_object_update(all, (json_t *)(uintptr_t)forced);
@@ -222,6 +242,7 @@ base_status lab_expand(struct lab *lab, const json_t *common, const json_t *a_ca
         TRY(add_point(lab, (struct lab_point){.name = name_of(a_case, all, options, true),
                                               .group = name_of(a_case, all, options, false),
                                               .options = options,
+                                              .launch = launch,
                                               .theirs = json_object_get(a_case, "theirs"),
                                               .selected = true,
                                               .most_seeds = (size_t)seeds,

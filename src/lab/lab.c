@@ -124,7 +124,8 @@ out:
     return st;
 }
 
-/* In a quick form less is done than others did: nothing stands beside it. */
+/* In a quick form less is done than others did, and where a first look is taken: nothing stands
+ * beside it, and its runs are started without launchers. */
 static base_status check_theirs(const struct lab *lab, bool quick)
 {
     const char *key;
@@ -142,7 +143,7 @@ static base_status check_theirs(const struct lab *lab, bool quick)
                 return base_prefix(st, "\"theirs\" of %s", lab->points[i].name);
         }
         if (quick)
-            lab->points[i].theirs = NULL;
+            lab->points[i].theirs = lab->points[i].launch = NULL;
     }
     return BASE_OK;
 }
@@ -328,8 +329,9 @@ out:
 base_status lab_open(const char *name, json_t *file, const struct lab_changes *changes,
                      struct lab *lab_p)
 {
-    static const char *const keys[] = {"schema",  "about",    "train", "cases", "seeds", "parallel",
-                                       "columns", "baseline", "plots", "quick", NULL};
+    static const char *const keys[] = {"schema", "about",    "train",   "cases",
+                                       "seeds",  "parallel", "columns", "baseline",
+                                       "plots",  "quick",    "launch",  NULL};
     base_status st = BASE_OK;
     int64_t schema;
 

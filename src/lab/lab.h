@@ -25,6 +25,7 @@ struct lab_point {
     char *name;           /* "ddp workers=3" */
     char *group;          /* its case's name: "ddp" */
     json_t *options;      /* of train: name → text, number or boolean */
+    const json_t *launch; /* words in front of the command ("numactl", …), a list; NULL: none */
     const json_t *theirs; /* figures to compare with, or NULL */
     bool selected;        /* asked for, as all are unless lab_select says otherwise */
     size_t most_seeds;    /* the first so many of the lab's seeds; 0: all */

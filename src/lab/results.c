@@ -15,6 +15,8 @@ void lab_run_id(const struct lab_point *point, int64_t seed, char id[LAB_ID])
     char **words = lab_words(point, seed), hex[BASE_SHA256_HEX];
     struct base_str line = {0};
 
+    for (size_t i = 0; i < json_array_size(point->launch); i++)
+        base_str_add(&line, "%s\n", json_string_value(json_array_get(point->launch, i)));
     for (size_t i = 0; words[i] != NULL; i++)
         base_str_add(&line, "%s\n", words[i]);
     base_sha256(line.text, line.length, hex);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -145,31 +146,46 @@ static void task_close(struct task *task)
     base_free(task->folder);
 }
 
+/* The whole command, NULL-ended, made of texts that others own: what it is launched with, the
+ * program, its options. base_free. */
+static char **command_of(const struct lab_point *point, char *self, char *const *options,
+                         char *const *ending)
+{
+    size_t count = 0, launch = json_array_size(point->launch);
+    char **words;
+
+    while (options[count] != NULL)
+        count++;
+    words = base_calloc(launch + count + 9, sizeof *words);
+    for (size_t i = 0; i < launch; i++)
+        words[i] = (char *)(uintptr_t)json_string_value(json_array_get(point->launch, i));
+    words[launch] = self;
+    words[launch + 1] = "train";
+    memcpy(words + launch + 2, options, count * sizeof *words);
+    memcpy(words + launch + 2 + count, ending, 6 * sizeof *words);
+    return words;
+}
+
 /* What an earlier call left of it when it was cut off is of no use. */
 static base_status task_open(const struct lab_work *w, const struct lab_point *point, int64_t seed,
                              struct task *task)
 {
     char *runs = base_format("%s/runs", w->results->folder), *run = folder_name(point, seed);
-    char **options = lab_words(point, seed), **words;
-    size_t count = 0;
+    char **options = lab_words(point, seed);
+    char *self = point->launch != NULL ? realpath(LAB_SELF, NULL) : NULL;
+    char **words = command_of(point, self != NULL ? self : "paceline", options,
+                              (char *[]){"--runs-dir", runs, "--run", run, "--quiet", "--json"});
     base_status st = BASE_OK;
 
-    while (options[count] != NULL)
-        count++;
-    words = base_calloc(count + 9, sizeof *words);
-    words[0] = "paceline";
-    words[1] = "train";
-    memcpy(words + 2, options, count * sizeof *words);
-    memcpy(words + 2 + count, (char *[]){"--runs-dir", runs, "--run", run, "--quiet", "--json"},
-           6 * sizeof *words);
     *task = (struct task){.point = point,
                           .seed = seed,
                           .name = base_format("%s, seed %lld", point->name, (long long)seed),
                           .folder = base_format("%s/%s", runs, run),
                           .began = base_now()};
     TRY(base_remove_tree(task->folder));
-    TRY(lab_child_start(words, &task->child));
+    TRY(lab_child_start(point->launch != NULL ? words[0] : LAB_SELF, words, &task->child));
 out:
+    free(self);
     base_free(words);
     lab_words_free(options);
     base_free(run);

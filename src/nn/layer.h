@@ -148,7 +148,7 @@ extern const struct nn_layer *const nn_layer_registry[];
 extern const size_t nn_layer_count;
 
 /* For describe: the next tensor of the node, named NODE.SUFFIX; `tensor` gives order, rank, dims,
- * start and bound. */
+ * start, bound and sparse. */
 void nn_node_param(struct nn_node *node, const char *suffix, struct nn_tensor tensor);
 void nn_node_stat(struct nn_node *node, const char *suffix, struct nn_tensor tensor);
 /* An error unless the node's input is an image (conv, pools), with the remedy. */

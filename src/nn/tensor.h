@@ -16,6 +16,7 @@
 #ifndef NN_TENSOR_H
 #define NN_TENSOR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,8 @@ struct nn_tensor {
     size_t values; /* canonical */
     enum nn_start start;
     float bound; /* of NN_START_UNIFORM: values in [-bound, bound) */
+    bool sparse; /* NN_PLAIN, rank 2: its gradient is zeros but for a row, at most, of every sample
+                  */
 };
 
 /* A vector of `count` values, for describe. */

@@ -41,6 +41,21 @@ void recsys_backward(const double *factor, int d, double *x)
     }
 }
 
+void recsys_solve(const double *factor, int d, double *x)
+{
+    recsys_forward(factor, d, x);
+    recsys_backward(factor, d, x);
+}
+
+void recsys_add_equation(double *a, double *b, int d, const double *x, double weight, double target)
+{
+    for (int i = 0; i < d; i++) {
+        b[i] += target * x[i];
+        for (int j = 0; j <= i; j++)
+            a[i * d + j] += weight * x[i] * x[j];
+    }
+}
+
 double recsys_product(const double *a, const double *b, int d)
 {
     double sum = 0;

@@ -15,6 +15,11 @@
 bool recsys_cholesky(double *a, int d);
 void recsys_forward(const double *factor, int d, double *x);  /* x = L⁻¹ x */
 void recsys_backward(const double *factor, int d, double *x); /* x = L⁻ᵀ x */
+void recsys_solve(const double *factor, int d, double *x);    /* x = (L Lᵀ)⁻¹ x */
+/* One more of the equations <x,z> = y of a least square z: a (d,d) += weight x xᵀ, its lower half,
+ * and b (d) += target x. The target is the weight times y. */
+void recsys_add_equation(double *a, double *b, int d, const double *x, double weight,
+                         double target);
 double recsys_product(const double *a, const double *b, int d);
 
 /* Numbers one after the other from one place of the counter. */

@@ -148,8 +148,7 @@ static base_status fold_sample(const struct folding *c, double *b)
             for (int f = 0; f < k; f++)
                 b[f] += alpha * c->y[j] * x[f];
         }
-        recsys_forward(c->a, k, b);
-        recsys_backward(c->a, k, b);
+        recsys_solve(c->a, k, b);
     }
     b[k - 1] = 1;
 out:
@@ -223,8 +222,7 @@ static base_status explain_sample(const struct folding *c, uint32_t item, int sa
     TRY(fold_sample(c, row));
     equation(c, item, 0, z, &rest);
     says = rest + recsys_product(row, z, k);
-    recsys_forward(c->a, k, z);
-    recsys_backward(c->a, k, z);
+    recsys_solve(c->a, k, z);
     add_lambda(c, z, lambda_z); /* lambda is symmetric */
     without = says;
     for (uint32_t j = 0; j < c->count; j++) {

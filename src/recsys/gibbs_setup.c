@@ -51,6 +51,7 @@ static void choose_sizes(struct recsys_fit *fit)
     if (g->keep < 1)
         g->keep = 1;
     g->thin = (int)((fit->sweeps - g->burn) / g->keep);
+    fit->settling = g->burn;
     /* A chain that has settled once is soon at home with some more ratings. */
     fit->again.from = g->burn > fit->sweeps / 20 ? g->burn - fit->sweeps / 20 : 0;
     fit->again.to = g->burn + (fit->sweeps - g->burn + 1) / 2;

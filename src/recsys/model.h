@@ -109,6 +109,7 @@ struct recsys_fit {
     int64_t sweep;  /* that is under way, or that comes next; from 0 */
     int64_t sweeps; /* planned: the options', or what the model thinks right for the data */
     struct recsys_again again;
+    int64_t settling;   /* so many sweeps come first whose guesses are not those of the model yet */
     uint64_t extra;     /* bytes that `open` has allocated; of rotations, see there */
     const char *reason; /* why this size, where the options left it open; for a log */
     /* What guesses and folds need besides the buffers, set by `open`; `reopen` finds it there. */

@@ -139,8 +139,9 @@ static base_status check_parts(const struct recsys_parts *p)
                      seen[0] ? "tests" : "training");
 }
 
-base_status recsys_parts_new(const struct recsys_ratings *ratings, const struct recsys_split *split,
-                             struct recsys_parts **parts_p)
+/* Either part may be empty. */
+static base_status open_parts(const struct recsys_ratings *ratings,
+                              const struct recsys_split *split, struct recsys_parts **parts_p)
 {
     base_status st = BASE_OK;
     struct recsys_parts *p = base_calloc(1, sizeof *p);
@@ -158,11 +159,24 @@ base_status recsys_parts_new(const struct recsys_ratings *ratings, const struct 
         TRY(make_keys(&ratings->user_ids, split->seed, &p->user_key));
         TRY(make_keys(&ratings->item_ids, ~split->seed, &p->item_key));
     }
-    TRY(check_parts(p));
     *parts_p = p;
     p = NULL;
 out:
     recsys_parts_free(p);
+    return st;
+}
+
+base_status recsys_parts_new(const struct recsys_ratings *ratings, const struct recsys_split *split,
+                             struct recsys_parts **parts_p)
+{
+    base_status st = open_parts(ratings, split, parts_p);
+
+    if (st == BASE_OK)
+        st = check_parts(*parts_p);
+    if (st != BASE_OK) {
+        recsys_parts_free(*parts_p);
+        *parts_p = NULL;
+    }
     return st;
 }
 
@@ -202,35 +216,56 @@ bool recsys_is_train(const void *parts, uint32_t user, uint64_t k)
     return !recsys_is_test(parts, user, k);
 }
 
-/* ---- both parts ---- */
+/* ---- all parts ---- */
 
-static bool is_any(const void *context, uint32_t user, uint64_t k)
+struct division {
+    struct recsys_parts *tests, *validation; /* NULL: there are none */
+};
+
+static bool is_for_tests(const void *division, uint32_t user, uint64_t k)
 {
-    (void)context;
-    (void)user;
-    (void)k;
-    return true;
+    const struct division *d = division;
+
+    return d->tests != NULL && recsys_is_test(d->tests, user, k);
 }
 
-base_status recsys_divide(const struct recsys_ratings *ratings, const char *text, uint64_t seed,
-                          int threads, struct recsys_division *d)
+static bool is_for_validation(const void *division, uint32_t user, uint64_t k)
+{
+    const struct division *d = division;
+
+    return d->validation != NULL && recsys_is_test(d->validation, user, k) &&
+           !is_for_tests(division, user, k);
+}
+
+static bool is_for_training(const void *division, uint32_t user, uint64_t k)
+{
+    return !is_for_tests(division, user, k) && !is_for_validation(division, user, k);
+}
+
+base_status recsys_divide(const struct recsys_ratings *ratings, const char *text, double validation,
+                          uint64_t seed, int threads, struct recsys_division *d)
 {
     base_status st = BASE_OK;
-    struct recsys_split split;
-    struct recsys_parts *parts = NULL;
+    const struct recsys_rows *rows = &ratings->by_user;
+    struct recsys_split split,
+        held = {RECSYS_SPLIT_SHARE, base_rng_mix(~seed), .share = validation};
+    struct division division = {0};
 
     *d = (struct recsys_division){0};
-    if (strcmp(text, "none") == 0) {
-        TRY(recsys_select(&ratings->by_user, is_any, NULL, threads, &d->by_user));
-    } else {
+    if (strcmp(text, "none") != 0) {
         TRY(recsys_split_parse(text, seed, &split));
-        TRY(recsys_parts_new(ratings, &split, &parts));
-        TRY(recsys_select(&ratings->by_user, recsys_is_train, parts, threads, &d->by_user));
-        TRY(recsys_select(&ratings->by_user, recsys_is_test, parts, threads, &d->test));
+        TRY(recsys_parts_new(ratings, &split, &division.tests));
+        TRY(recsys_select(rows, is_for_tests, &division, threads, &d->test));
     }
+    if (validation > 0) {
+        TRY(open_parts(ratings, &held, &division.validation));
+        TRY(recsys_select(rows, is_for_validation, &division, threads, &d->validation));
+    }
+    TRY(recsys_select(rows, is_for_training, &division, threads, &d->by_user));
     TRY(recsys_transpose(&d->by_user, true, threads, &d->by_item));
 out:
-    recsys_parts_free(parts);
+    recsys_parts_free(division.tests);
+    recsys_parts_free(division.validation);
     return st;
 }
 
@@ -239,4 +274,5 @@ void recsys_division_fini(struct recsys_division *d)
     recsys_rows_fini(&d->by_user);
     recsys_rows_fini(&d->by_item);
     recsys_rows_fini(&d->test);
+    recsys_rows_fini(&d->validation);
 }

@@ -35,14 +35,16 @@ base_status recsys_parts_new(const struct recsys_ratings *ratings, const struct 
                              struct recsys_parts **parts_p);
 void recsys_parts_free(struct recsys_parts *parts); /* accepts NULL */
 
-/* Ratings divided: the training part both ways, and the test part by user. Release with
- * recsys_division_fini. */
+/* Ratings divided: the training part both ways, the test and the validation part by user. Release
+ * with recsys_division_fini. */
 struct recsys_division {
-    struct recsys_rows by_user, by_item, test;
+    struct recsys_rows by_user, by_item, test, validation;
 };
-/* `split`: as recsys_split_parse takes it, or "none": all is for training. */
-base_status recsys_divide(const struct recsys_ratings *ratings, const char *split, uint64_t seed,
-                          int threads, struct recsys_division *division_p);
+/* `split`: as recsys_split_parse takes it, or "none": no tests. `validation`: the share of the
+ * others that is for validation, chosen by the seed; 0: none. That part may be empty. */
+base_status recsys_divide(const struct recsys_ratings *ratings, const char *split,
+                          double validation, uint64_t seed, int threads,
+                          struct recsys_division *division_p);
 void recsys_division_fini(struct recsys_division *division); /* accepts zeros */
 
 /* Is rating k, of this user, for tests? Of two parts (recsys_parts): these are recsys_keep. */

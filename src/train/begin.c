@@ -26,8 +26,11 @@ base_status train_session_load_position(struct train_session *s)
 {
     base_status st = train_state_load_position(&s->state, &s->origin);
 
-    if (st == BASE_OK && train_session_is_grown(s))
+    if (st == BASE_OK && train_session_is_grown(s)) {
         s->state.position.plan_start = s->task->sweeps->restart(s);
+        s->state.position.best_validation = -1; /* the best was that of fewer ratings */
+        s->state.position.stale_epochs = 0;
+    }
     return st;
 }
 

@@ -64,6 +64,7 @@ static base_status open_data(struct evaluation *e, const struct train_eval *eval
                       !e->own                ? "none"
                       : e->job.split != NULL ? e->job.split
                                              : "0.2",
+                      e->own && !e->saved->fit->model->batches ? e->job.validation : 0,
                       (uint64_t)e->job.seed, e->threads, &e->parts));
 out:
     base_free(path);

@@ -8,6 +8,7 @@
 #include "nn/optimiser.h"
 #include "nn/schedule.h"
 #include "train/aggregator.h"
+#include "train/shares.h"
 #include "train/strategy.h"
 #include "train/task.h"
 
@@ -109,6 +110,9 @@ const struct base_option train_job_options[] = {
      .names = (const char *const[]){TRAIN_AUTO, NULL}, .registry = train_strategy_registry,
      .help = "how the work is divided, NAME or NAME:option=value,… "
              "(auto: single; of several workers ddp, or with --memory what fits; of rating models rows, of several workers with mf rotate)"},
+    {.name = "shares", .argument = "HOW", .kind = BASE_NAME, .offset = AT(shares),
+     .names = train_shares_names,
+     .help = "parts of a batch that workers compute: even, or by speed, so that all finish together"},
     {.name = "aggregate", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(aggregate),
      .registry = train_aggregator_registry,
      .help = "how updates of workers become one (downpour), NAME or NAME:option=value,… [average]"},
@@ -231,10 +235,10 @@ static bool is_one_of(const char *name, const char *const *names) /* NULL-ended 
 enum train_change train_job_may_change(const char *name)
 {
     static const char *const free_names[] = {
-        "epochs",           "steps",      "threads", "memory",
-        "log-every",        "eval-every", "test",    "checkpoint",
-        "checkpoint-every", "keep",       "record",  "patience",
-        "strategy",         "data",       "add",     NULL};
+        "epochs",     "steps",    "threads",    "memory",           "log-every",
+        "eval-every", "test",     "checkpoint", "checkpoint-every", "keep",
+        "record",     "patience", "strategy",   "shares",           "data",
+        "add",        NULL};
     /* These decide what the state is of and how steps are counted. */
     static const char *const fixed_names[] = {
         "model",      "init",      "kernels", "tune",
@@ -249,13 +253,11 @@ enum train_change train_job_may_change(const char *name)
 
 enum train_use train_job_use(const char *name)
 {
-    static const char *const step_names[] = {"epochs",      "batch",        "batch-per-worker",
-                                             "accumulate",  "lr",           "momentum",
-                                             "nesterov",    "weight-decay", "optimiser",
-                                             "beta1",       "beta2",        "epsilon",
-                                             "clip",        "schedule",     "warmup",
-                                             "decay-every", "decay",        "final-lr",
-                                             "patience",    "validation",   NULL};
+    static const char *const step_names[] = {
+        "epochs",   "batch",        "batch-per-worker", "accumulate",  "lr",    "momentum",
+        "nesterov", "weight-decay", "optimiser",        "beta1",       "beta2", "epsilon",
+        "clip",     "schedule",     "warmup",           "decay-every", "decay", "final-lr",
+        NULL};
     static const char *const sample_names[] = {
         "target",   "column", "test-share", "image-size", "channels",  "crop",
         "skip-bad", "pad",    "flip",       "balanced",   "normalise", "sync-bn",

@@ -20,7 +20,7 @@ bool train_session_stopped(const struct train_session *s)
 
 bool train_session_halts(const struct train_session *s)
 {
-    return train_session_stopped(s) || s->verdict.renew || s->verdict.news;
+    return train_session_stopped(s) || s->verdict.renew || s->verdict.news || s->verdict.shares;
 }
 
 bool train_session_stale(const struct train_session *s)
@@ -60,6 +60,14 @@ static bool test_is_due(const struct train_session *s)
             (s->plan.eval_every > 0 && epoch % s->plan.eval_every == 0));
 }
 
+static bool validation_is_due(const struct train_session *s)
+{
+    return s->count[DATA_VALIDATION] > 0 &&
+           (s->task->sweeps == NULL || s->task->sweeps->settled(s)) &&
+           (s->state.position.step >= s->plan.last_step ||
+            (s->state.position.epoch + 1) % s->plan.judge_every == 0);
+}
+
 /* Validation decides what is best and when to give up; true: this epoch is the best. */
 static bool judge(struct train_session *s, const double *score)
 {
@@ -68,7 +76,7 @@ static bool judge(struct train_session *s, const double *score)
     bool better =
         isfinite(validation) && (p->best_validation < 0 || validation < p->best_validation);
 
-    p->stale_epochs = better ? 0 : p->stale_epochs + 1;
+    p->stale_epochs = better ? 0 : p->stale_epochs + s->plan.judge_every;
     if (better) {
         p->best_validation = validation;
         p->best_step = p->step;
@@ -122,7 +130,7 @@ static base_status end_epoch(struct train_session *s)
     /* When the run was cut short in this very place, its checkpoint has the epoch open. */
     bool better, saved_open = s->saved_step == s->state.position.step;
 
-    if (s->count[DATA_VALIDATION] > 0) {
+    if (validation_is_due(s)) {
         validation = base_calloc(s->task->score_count(s), sizeof *validation);
         TRY(train_session_score(s, DATA_VALIDATION, validation));
     }
@@ -136,7 +144,7 @@ static base_status end_epoch(struct train_session *s)
     TRY(train_session_compare(s));
     better = validation != NULL && judge(s, validation);
     close_epoch(&s->state.position);
-    if (is_told(s))
+    if (is_told(s) || validation != NULL)
         TRY(record_epoch(s, validation)); /* first: resuming takes out what a checkpoint lacks */
     if (saved_open)
         s->saved_step = -1;
@@ -176,6 +184,8 @@ static base_status run_view(struct train_session *s)
         train_trace_end(&s->trace);
         if (s->verdict.news)
             TRY(train_settings_take(s));
+        if (s->verdict.shares)
+            TRY(train_shares_take(s));
         TRY(meet(s));
     }
     if (s->verdict.renew)

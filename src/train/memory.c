@@ -94,6 +94,14 @@ void train_memory_count(const struct train_strategy *strategy,
     *memory_p = m;
 }
 
+double train_memory_sent(const struct train_memory_question *q, enum coll_wire wire)
+{
+    double n = q->seat.workers, size = wire == COLL_BF16 ? 0.5 : 1;
+
+    return 2 * (n - 1) / n * size * (q->sizes->weights - q->sizes->rows.weights) +
+           (n - 1) * q->sizes->rows.message;
+}
+
 struct train_bytes train_memory_sum(const struct train_memory *m)
 {
     struct train_bytes sum = {0};

@@ -53,7 +53,12 @@ struct train_sizes {
     double batches;     /* made ready by the loaders */
     double tensor;      /* the largest: what saving needs room for */
     double lent[2];     /* room to lend gradients alone, or [1] weights, too (train/pool.h) */
-    int samples;        /* computed at once */
+    struct {
+        double weights; /* of the weights, those whose gradients can travel as rows … */
+        double message; /* … in messages of so many bytes, for which a worker needs … */
+        double memory;
+    } rows;                       /* train/touched.h */
+    int samples;                  /* computed at once */
     const struct nn_graph *graph; /* the model */
 };
 
@@ -80,6 +85,10 @@ struct train_memory_question {
 void train_memory_count(const struct train_strategy *strategy,
                         const struct train_memory_question *question,
                         struct train_memory *memory_p);
+
+/* For a strategy's `cost`: bytes that a worker sends where all gradients are summed, some of them
+ * as rows, which are fp32 whatever the others travel as. */
+double train_memory_sent(const struct train_memory_question *question, enum coll_wire wire);
 
 struct train_bytes train_memory_sum(const struct train_memory *memory);
 /* Own memory, and this worker's part of what `locals` workers share. */

@@ -79,7 +79,7 @@ void train_memory_sizes(const struct train_session *s, const struct train_strate
                         struct train_sizes *sizes_p)
 {
     const struct train_stages *stages = strategy->stages;
-    int sharers = stages != NULL ? 1 : workers;
+    int sharers = stages != NULL ? 1 : train_strategy_workers(strategy, options, workers);
     int64_t pieces = stages != NULL ? stages->pieces(options) : accumulate;
 
     *sizes_p = (struct train_sizes){.activations = INFINITY};
@@ -183,6 +183,11 @@ static void try_pieces(const struct train_session *s, struct base_str *ways)
         }
 }
 
+static int computing(const struct variant *v)
+{
+    return train_strategy_workers(v->strategy, v->options, v->seat.workers);
+}
+
 /* Halves what the person has given: --batch, or --batch-per-worker. */
 static void try_batch(const struct train_session *s, struct base_str *ways)
 {
@@ -191,7 +196,7 @@ static void try_batch(const struct train_session *s, struct base_str *ways)
     int64_t given = each ? s->job->batch_per_worker : s->plan.batch;
 
     for (given /= 2; given >= v.accumulate && given > 0; given /= 2) {
-        v.batch = each ? given * v.seat.workers : given;
+        v.batch = each ? given * computing(&v) : given;
         if (fits(s, &v)) {
             base_str_add(next_way(ways), "%s %" PRId64, each ? "--batch-per-worker" : "--batch",
                          given);
@@ -209,7 +214,7 @@ static void try_workers(const struct train_session *s, struct base_str *ways)
         v.seat.locals--;
         v.seat.workers--;
         if (s->job->batch_per_worker > 0)
-            v.batch = s->job->batch_per_worker * v.seat.workers;
+            v.batch = s->job->batch_per_worker * computing(&v);
         if (fits(s, &v)) {
             base_str_add(next_way(ways), "--workers %d on this host", v.seat.locals);
             return;

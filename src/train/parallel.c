@@ -3,6 +3,8 @@
 
 #include "train/step.h"
 
+enum { LEAST = 3 }; /* steps to know before shares change, again */
+
 /* The sum of all workers' gradients, and with it what they must agree on. */
 static base_status combine(struct train_session *s, struct train_step *step)
 {
@@ -39,7 +41,17 @@ static void commit(struct train_session *s, const struct train_step *step)
     train_step_tell(s, step);
 }
 
-static base_status run_step(struct train_session *s)
+/* What the worker itself did of a step, without what it waited for. */
+static struct train_effort effort_of(const struct train_session *s, const struct train_step *step)
+{
+    return (struct train_effort){
+        .samples = step->batch.count,
+        .seconds = train_clock_since(&s->clock, &step->before, TRAIN_DATA) +
+                   train_clock_since(&s->clock, &step->before, TRAIN_COMPUTE),
+    };
+}
+
+static base_status run_step(struct train_session *s, struct train_effort *effort_p)
 {
     base_status st = BASE_OK;
     struct train_step step;
@@ -49,6 +61,7 @@ static base_status run_step(struct train_session *s)
     train_fault_at(&s->fault, "update", s->team.exchange.step);
     TRY(train_step_judge(s, &step));
     TRY(apply(s, &step));
+    *effort_p = effort_of(s, &step);
     commit(s, &step);
 out:
     if (st != BASE_OK)
@@ -59,9 +72,12 @@ out:
 base_status train_parallel_leg(struct train_session *s, int64_t goal)
 {
     base_status st = BASE_OK;
+    struct train_effort effort;
 
-    while (s->state.position.step < goal && !train_session_halts(s))
-        TRY(run_step(s));
+    while (s->state.position.step < goal && !train_session_halts(s)) {
+        TRY(run_step(s, &effort));
+        TRY(train_shares_tell(s, effort, LEAST));
+    }
 out:
     return st;
 }

@@ -50,9 +50,6 @@ static base_status check_parts(const struct data_info *info, const struct train_
     if (job->validation > 0 && info->count[DATA_VALIDATION] == 0)
         return base_fail(BASE_ERR_DATA, "--validation %g of %u samples leaves none to validate",
                          job->validation, info->count[DATA_TRAIN]);
-    if (job->patience > 0 && info->count[DATA_VALIDATION] == 0)
-        return base_fail(BASE_ERR_USAGE,
-                         "--patience needs a validation part: add --validation 0.1");
     return BASE_OK;
 }
 

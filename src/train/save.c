@@ -52,31 +52,14 @@ out:
     return st;
 }
 
-/* Rank 0 has everything, or gets what it lacks of the strategy's extras. */
-static base_status write_whole(struct train_session *s)
-{
-    base_status st = BASE_OK;
-
-    if (s->strategy->saving != NULL)
-        TRY(s->strategy->saving(s));
-    if (train_team_leads(&s->team))
-        TRY(write_checkpoint(s, NULL));
-out:
-    if (s->strategy->saved != NULL)
-        s->strategy->saved(s);
-    return st;
-}
-
-/* Rank 0 has everything, or every worker brings what rank 0 lacks. */
-static base_status write_together(struct train_session *s)
+/* Every worker brings what rank 0 lacks. */
+static base_status write_parts(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct train_carry carry = {0};
     struct train_holds *places = NULL;
     bool finite, all[COMM_MAX_WORKERS];
 
-    if (s->strategy->place == NULL || s->team.exchange.size == 1)
-        return write_whole(s);
     finite = train_state_finite(&s->state);
     TRY(train_team_gather(&s->team, &finite, sizeof finite, all));
     for (int i = 0; i < s->team.exchange.size; i++)
@@ -90,6 +73,22 @@ static base_status write_together(struct train_session *s)
 out:
     train_carry_end(&carry);
     base_free(places);
+    return st;
+}
+
+static base_status write_together(struct train_session *s)
+{
+    base_status st = BASE_OK;
+
+    if (s->strategy->saving != NULL)
+        TRY(s->strategy->saving(s));
+    if (s->strategy->place != NULL && s->team.exchange.size > 1)
+        TRY(write_parts(s));
+    else if (train_team_leads(&s->team)) /* which has everything */
+        TRY(write_checkpoint(s, NULL));
+out:
+    if (s->strategy->saved != NULL)
+        s->strategy->saved(s);
     return st;
 }
 

@@ -54,9 +54,8 @@ base_status train_session_test(struct train_session *s)
     return st;
 }
 
-/* Rank 0: weights and statistics of the best checkpoint, into `best`. */
-static base_status load_best(const struct train_session *s, const struct model_carrier *carrier,
-                             struct train_state *best)
+/* Rank 0: weights and statistics of the best checkpoint. */
+static base_status load_best(struct train_session *s, const struct model_carrier *carrier)
 {
     base_status st = BASE_OK;
     struct store_checkpoint checkpoint = {0};
@@ -64,25 +63,25 @@ static base_status load_best(const struct train_session *s, const struct model_c
 
     TRY(store_checkpoint_open(s->run.checkpoints, true, &checkpoint));
     TRY(store_checkpoint_file(&checkpoint, MODEL_WEIGHTS_FILE, &path));
-    TRY(train_state_load_weights(best, carrier, path, false));
+    TRY(s->task->read_weights != NULL ? s->task->read_weights(s, carrier, path)
+                                      : train_state_load_weights(&s->state, carrier, path, false));
 out:
     store_checkpoint_close(&checkpoint);
     base_free(path);
     return st;
 }
 
-/* Every worker gets what it holds of what rank 0 reads, in memory of `best`; *there_p false: rank 0
- * could not. */
+/* Every worker gets what it holds of what rank 0 reads; *there_p false: rank 0 could not. */
 static base_status share_best(struct train_session *s, const struct train_holds *places,
-                              struct train_state *best, bool *there_p)
+                              bool *there_p)
 {
     base_status st = BASE_OK;
     struct train_carry carry = {0};
 
     *there_p = true;
-    TRY(train_carry_begin(&carry, &s->team, best, places, 0));
+    TRY(train_carry_begin(&carry, &s->team, &s->state, places, 0));
     if (train_team_leads(&s->team)) {
-        st = load_best(s, train_carry_leader(&carry), best);
+        st = load_best(s, train_carry_leader(&carry));
         if (st == BASE_ERR_PEER_LOST)
             goto out;
         if (st != BASE_OK)
@@ -95,27 +94,12 @@ out:
     return st;
 }
 
-/* The test of the best weights, which are in the place of the last ones meanwhile. */
-static base_status test_with(struct train_session *s, const struct train_state *best)
-{
-    struct train_state last = s->state;
-    base_status st;
-
-    s->state.weights = best->weights;
-    s->state.parts[TRAIN_WEIGHTS] = best->parts[TRAIN_WEIGHTS];
-    st = train_session_test(s);
-    s->tested_step = s->state.position.best_step;
-    s->state.weights = last.weights;
-    s->state.parts[TRAIN_WEIGHTS] = last.parts[TRAIN_WEIGHTS];
-    return st;
-}
-
-/* Workers of a host may have their weights in common memory: the best ones are in memory of their
- * own. The statistics have one place, and come back to it. */
+/* The best weights are in the place of the last ones meanwhile, in memory of their own: workers of
+ * a host may have theirs in common memory. The statistics have one place, and come back to it. */
 base_status train_session_test_best(struct train_session *s)
 {
     base_status st = BASE_OK;
-    struct train_state best = s->state;
+    const struct train_state last = s->state;
     struct train_holds *places = train_session_places(s);
     size_t statistics = s->state.stat_floats, norms = s->state.stats;
     float *kept = NULL;
@@ -123,19 +107,24 @@ base_status train_session_test_best(struct train_session *s)
     bool there = false, made = false;
 
     TRY(base_tensor(statistics, sizeof(float), "the last statistics", &kept));
-    TRY(train_state_make_room(&best, TRAIN_WEIGHTS, &places[s->team.exchange.rank]));
-    made = true;
     TRY(train_session_unite(s)); /* before the statistics are others */
     memcpy(kept, s->state.statistics, statistics * sizeof *kept);
     memcpy(tracked, s->state.tracked, norms * sizeof *tracked);
-    st = share_best(s, places, &best, &there);
-    if (st == BASE_OK && there)
-        st = test_with(s, &best);
+    TRY(train_state_make_room(&s->state, TRAIN_WEIGHTS, &places[s->team.exchange.rank]));
+    made = true;
+    st = share_best(s, places, &there);
+    if (st == BASE_OK && there) {
+        st = train_session_test(s);
+        s->tested_step = s->state.position.best_step;
+    }
     memcpy(s->state.statistics, kept, statistics * sizeof *kept);
     memcpy(s->state.tracked, tracked, norms * sizeof *tracked);
 out:
-    if (made)
-        train_state_drop(&best, TRAIN_WEIGHTS);
+    if (made) {
+        train_state_drop(&s->state, TRAIN_WEIGHTS);
+        s->state.weights = last.weights;
+        s->state.parts[TRAIN_WEIGHTS] = last.parts[TRAIN_WEIGHTS];
+    }
     base_free(places);
     base_free(kept);
     base_free(tracked);

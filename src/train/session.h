@@ -22,20 +22,22 @@
 
 /* How far the job goes and by which learning rates; the same on every worker. */
 struct train_plan {
-    int64_t batch;      /* samples of a step, of all workers together */
-    int64_t last_step;  /* the run ends when position.step reaches it */
-    int64_t save_every; /* steps between checkpoints; 0: at each epoch's end */
-    int64_t eval_every; /* epochs between tests; 0: only at the end */
-    int64_t tell_every; /* epochs between lines and entries of run.json */
+    int64_t batch;       /* samples of a step, of all workers together */
+    int64_t last_step;   /* the run ends when position.step reaches it */
+    int64_t save_every;  /* steps between checkpoints; 0: at each epoch's end */
+    int64_t eval_every;  /* epochs between tests; 0: only at the end */
+    int64_t judge_every; /* epochs between validations */
+    int64_t tell_every;  /* epochs between lines and entries of run.json */
     const struct nn_schedule *schedule;
     struct nn_schedule_setup schedule_setup;
 };
 
 /* What all workers of a view have decided together. */
 struct train_verdict {
-    bool stop;  /* a person asked to */
-    bool renew; /* take the next view */
-    bool news;  /* a person has changed settings: the leg ends, and they are taken */
+    bool stop;   /* a person asked to */
+    bool renew;  /* take the next view */
+    bool news;   /* a person has changed settings: the leg ends, and they are taken */
+    bool shares; /* batches are divided in another way from now on: the same */
 };
 
 /* Says a worker that would have to make a state where there was one. */

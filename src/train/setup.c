@@ -17,9 +17,12 @@ static void plan_sweeps(const struct train_job *job, int64_t sweeps, struct trai
 {
     enum { LINES = 40, SAVES = 10 }; /* of a whole training, at most */
 
-    plan->tell_every = job->log_every > 0 ? job->log_every : (sweeps + LINES - 1) / LINES;
+    const int64_t usual = (sweeps + LINES - 1) / LINES;
+
+    plan->tell_every = job->log_every > 0 ? job->log_every : usual;
     if (job->eval_every < 0)
-        plan->eval_every = (sweeps + LINES - 1) / LINES;
+        plan->eval_every = usual;
+    plan->judge_every = plan->eval_every > 0 ? plan->eval_every : usual;
     if (job->checkpoint_every == 0)
         plan->save_every = (sweeps + SAVES - 1) / SAVES;
 }
@@ -37,7 +40,7 @@ static base_status plan_steps(struct train_session *s)
     plan->last_step = s->closed ? 1 : job->steps >= 0 ? job->steps : all;
     plan->save_every = job->checkpoint_every;
     plan->eval_every = job->eval_every >= 0 ? job->eval_every : 1;
-    plan->tell_every = 1;
+    plan->judge_every = plan->tell_every = 1;
     if (sweeps != NULL)
         plan_sweeps(job, all, plan);
     plan->schedule_setup = (struct nn_schedule_setup){
@@ -190,9 +193,10 @@ base_status train_session_create(struct train_session *s)
     const struct train_job *job = s->job;
     base_status st = BASE_OK;
     struct model_about resumed = {0};
+    int workers = train_strategy_workers(s->strategy, s->options, s->team.exchange.size);
 
     s->plan.batch = s->task->sweeps != NULL     ? s->count[DATA_TRAIN]
-                    : job->batch_per_worker > 0 ? job->batch_per_worker * s->team.exchange.size
+                    : job->batch_per_worker > 0 ? job->batch_per_worker * workers
                                                 : job->batch;
     s->saved_step = -1;
     if (job->resume != NULL) {
@@ -247,6 +251,8 @@ base_status train_session_open_task(struct train_session *s)
 
     base_resident_memory(&before, &files);
     TRY(s->task->open(s));
+    if (s->job->patience > 0 && s->count[DATA_VALIDATION] == 0)
+        TRY(base_fail(BASE_ERR_USAGE, "--patience needs a validation part: add --validation 0.1"));
     base_resident_memory(&after, &files);
     s->before.program = (double)before;
     s->before.data = after > before ? (double)(after - before) : 0;

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "train/aggregator.h"
 #include "train/session.h"
+#include "train/touched.h"
 
 base_status train_strategy_find(const char *text, const struct train_strategy **strategy_p,
                                 void **options_p)
@@ -33,6 +34,21 @@ out:
     }
     base_free(name);
     return st;
+}
+
+int train_strategy_workers(const struct train_strategy *strategy, const void *options, int size)
+{
+    return strategy->first_worker != NULL ? size - strategy->first_worker(options, size) : size;
+}
+
+struct data_share train_strategy_share(const struct train_session *s)
+{
+    int size = s->team.exchange.size, rank = s->team.exchange.rank;
+    int workers = train_strategy_workers(s->strategy, s->options, size), first = size - workers;
+    uint32_t place = rank > first ? (uint32_t)(rank - first) : 0;
+
+    return first == 0 ? train_team_share(&s->team)
+                      : (struct data_share){place, place + 1, (uint32_t)workers};
 }
 
 char *train_strategy_text(const struct train_strategy *strategy, const void *options)
@@ -158,18 +174,37 @@ out:
     return st;
 }
 
+size_t train_exchange_rows(const struct train_exchange *x)
+{
+    return x->touched != NULL ? x->touched->floats : 0;
+}
+
+base_status train_exchange_sum_rows(struct train_exchange *x)
+{
+    base_status st = BASE_OK;
+
+    if (x->touched == NULL)
+        return BASE_OK;
+    TRY(train_touched_sum(x->touched, x));
+    x->ranges[x->range_count++] =
+        (struct train_range){TRAIN_HEAD, x->touched->floats, x->mine + TRAIN_HEAD};
+out:
+    return st;
+}
+
 base_status train_exchange_sum(struct train_exchange *x, const struct coll_sum *sum)
 {
     base_status st = BASE_OK;
+    const size_t from = TRAIN_HEAD + train_exchange_rows(x);
     enum train_category was;
     float *result;
 
     TRY(train_exchange_head(x));
     was = train_clock_enter(x->clock, TRAIN_COMMUNICATE);
-    TRY(coll_space_all_reduce(x->coll, x->space, TRAIN_HEAD, x->floats - TRAIN_HEAD, sum, &result));
+    TRY(coll_space_all_reduce(x->coll, x->space, from, x->floats - from, sum, &result));
+    x->ranges[x->range_count++] = (struct train_range){from, x->floats - from, result};
+    TRY(train_exchange_sum_rows(x));
     train_clock_enter(x->clock, was);
-    x->ranges[1] = (struct train_range){TRAIN_HEAD, x->floats - TRAIN_HEAD, result};
-    x->range_count = 2;
 out:
     return st;
 }
@@ -181,6 +216,10 @@ base_status train_strategy_suits(const struct train_strategy *strategy, const vo
     const struct train_stages *stages = strategy->stages;
     const char *name = strategy->name;
 
+    if (train_shares_follow_speed(job->shares) && !strategy->shares && !strategy->alone)
+        return base_fail(
+            BASE_ERR_USAGE,
+            "--shares speed is for gather-scatter, allreduce, ddp and local-sgd, not for %s", name);
     if (stages == NULL)
         return BASE_OK;
     if (job->accumulate > 1)

@@ -40,6 +40,7 @@ struct train_memory_question;
 struct train_outcome;
 struct train_session;
 struct train_tally;
+struct train_touched;
 struct train_update;
 
 /* Floats in front of the gradients that are summed with them: the batch's loss and the like. */
@@ -63,6 +64,7 @@ struct train_exchange {
     void *state;                     /* state_size bytes; zeros at first, kept across views */
     struct train_clock *clock;       /* combine enters wait and communicate, and comes back */
     const struct train_fault *fault; /* for tests: where this worker is to be lost */
+    struct train_touched *touched;   /* of gradients that travel as rows; NULL: none do */
 
     /* combine sets these: disjoint and complete; the head is the beginning of one of them. */
     struct train_range ranges[TRAIN_MAX_RANGES];
@@ -129,6 +131,7 @@ struct train_strategy {
     const char *commit_unit; /* the most that a lost worker can cost: "step" */
     bool alone;              /* serves one worker only */
     bool sweeps;             /* serves tasks that go by sweeps (train/task.h), and no others */
+    bool shares;             /* each batch is divided as --shares says */
     bool aggregates;         /* --aggregate says how it makes one update of several */
     int least;               /* fewer workers than this cannot go on */
 
@@ -164,9 +167,9 @@ struct train_strategy {
      * begins with zeros. For a strategy without a `place`. */
     bool own_extras;
 
-    /* A checkpoint is due, which rank 0 writes from its own memory: all workers call `saving`,
-     * after which rank 0's extras stand for those of all; `saved`, on every worker and after a
-     * failure, too, undoes that. For a strategy without a `place`; or NULL. */
+    /* A checkpoint is due: all workers call `saving`, after which the extras that are written stand
+     * for those of all: rank 0's, or with a `place` those of the workers that hold them. `saved`,
+     * on every worker and after a failure, too, undoes that. Or NULL. */
     base_status (*saving)(struct train_session *session);
     void (*saved)(struct train_session *session);
 
@@ -188,6 +191,10 @@ struct train_strategy {
     const char *const
         *plans; /* texts of options that a plan compares; NULL-ended; NULL: "" alone */
 
+    /* By its options, of `size` processes: the rank of the first one that computes samples, where
+     * those before it do something else. Batches are shared by those that compute. Pure arithmetic.
+     * NULL: 0. */
+    int (*first_worker)(const void *options, int size);
     /* What the worker of that rank of the view does: bits of enum cluster_role. Pure arithmetic of
      * options, rank and size. NULL: all compute. */
     unsigned (*roles)(const struct train_session *session, int rank);
@@ -224,6 +231,12 @@ char *train_strategy_text(const struct train_strategy *strategy, const void *opt
 base_status train_strategy_find(const char *text, const struct train_strategy **strategy_p,
                                 void **options_p);
 
+/* How many of `size` processes compute samples. */
+int train_strategy_workers(const struct train_strategy *strategy, const void *options, int size);
+/* What this process has of every batch; of one that computes none, as much as another has: its
+ * network can still evaluate. */
+struct data_share train_strategy_share(const struct train_session *session);
+
 /* Bits of enum cluster_role. */
 unsigned train_strategy_roles(const struct train_session *session, int rank);
 
@@ -258,6 +271,11 @@ base_status train_strategy_aggregates(const struct train_strategy *strategy, con
 
 /* For combine: sums the head. A worker that comes early waits for the others here. */
 base_status train_exchange_head(struct train_exchange *x);
+
+/* How many of the gradients, the first, travel as rows (train/touched.h). */
+size_t train_exchange_rows(const struct train_exchange *x);
+/* For combine: sums these; adds their range. */
+base_status train_exchange_sum_rows(struct train_exchange *x);
 
 /* For combine: sums the head, then all gradients, on this thread. The head goes by itself: it is
  * exact whatever the gradients travel as, and waiting is told apart from communicating. */

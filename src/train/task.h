@@ -47,8 +47,9 @@ struct train_rows {
     size_t width;
 };
 
-/* The first of `rank`'s range of rows, where `size` workers divide them into ranges of about equal
- * work. work (rows+1), rising: what a range costs; NULL: all rows the same. */
+/* The first of range `rank` of the rows, where they are divided into `size` ranges of about equal
+ * work: one for each worker, or many of which a worker has some (train/deal.h). work (rows+1),
+ * rising: what a range costs; NULL: all rows the same. */
 uint32_t train_rows_begin(const uint64_t *work, uint32_t rows, int rank, int size);
 
 enum { TRAIN_MAX_WRITES = 4 };
@@ -101,6 +102,8 @@ struct train_sweeps {
     int64_t (*count)(const struct train_session *session); /* of sweeps, of the whole training */
     /* Data was added after the position's step: the position's plan_start from there on. */
     int64_t (*restart)(const struct train_session *session);
+    /* Is the model of the position one to be judged by its validation? */
+    bool (*settled)(const struct train_session *session);
     const struct train_rotation *rotation; /* of models that have `stays` rows */
     const char *(*rotating)(void);         /* which models these are */
 };
@@ -202,6 +205,9 @@ struct train_task {
                          struct store_save *save);
     base_status (*read)(struct train_session *session, const struct model_carrier *carrier,
                         const struct store_checkpoint *checkpoint);
+    /* The weights of another checkpoint's file alone; NULL: train_state_load_weights. */
+    base_status (*read_weights)(struct train_session *session, const struct model_carrier *carrier,
+                                const char *path);
     /* Adds to the object of docs/json.md; or NULL. */
     void (*result)(const struct train_session *session, json_t *result);
 

@@ -37,12 +37,13 @@ base_status train_team_meet(struct train_team *team)
     base_status st = BASE_OK;
 
     team->exchange.size = 1;
-    if (team->worker == NULL)
-        return BASE_OK;
-    do {
+    while (team->worker != NULL) {
         train_team_leave(team);
         st = connect_members(team);
-    } while (st == BASE_ERR_PEER_LOST);
+        if (st != BASE_ERR_PEER_LOST)
+            break;
+    }
+    train_shares_even(&team->shares, team->exchange.size);
     return st;
 }
 
@@ -80,9 +81,7 @@ void train_team_leave(struct train_team *team)
 
 struct data_share train_team_share(const struct train_team *team)
 {
-    uint32_t rank = (uint32_t)team->exchange.rank;
-
-    return (struct data_share){rank, rank + 1, (uint32_t)team->exchange.size}; /* equal weights */
+    return train_shares_of(&team->shares, team->exchange.rank);
 }
 
 int train_team_neighbours(const struct train_team *team)

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "cluster/worker.h"
 #include "data/loader.h"
+#include "train/shares.h"
 #include "train/strategy.h"
 
 struct train_team {
@@ -18,6 +19,7 @@ struct train_team {
     struct comm_group *group;
     struct train_exchange exchange; /* its rank, size and coll hold from train_team_meet on */
     float *own;                     /* the exchange's memory, alone */
+    struct train_shares shares;     /* of its members */
     base_status failure;            /* of the first train_team_sum that failed in this view */
     uint64_t bytes_sent;            /* in earlier views */
     uint64_t bytes_opening;         /* sent to connect this view, which is no training */
@@ -30,7 +32,8 @@ base_status train_team_begin(struct train_team *team, size_t floats);
 /* Ends what the view began; says whom the group takes for lost. Accepts zeros. */
 void train_team_leave(struct train_team *team);
 
-/* This worker's share of every batch and of every part that is scored. */
+/* An equal share for every worker: of parts that are scored, and of batches, unless the strategy
+ * has processes that compute none (train_strategy_share). */
 struct data_share train_team_share(const struct train_team *team);
 int train_team_neighbours(const struct train_team *team); /* workers of this host, this one too */
 bool train_team_leads(const struct train_team *team);     /* rank 0, or alone */

@@ -63,11 +63,13 @@ static float gauss(uint32_t round, uint32_t index)
     return sum;
 }
 
-/* Values of very different sizes, a third of them zeros, as padding is. */
+/* Values of very different sizes; a third of them are zeros, as padding is, and so is a run in the
+ * middle, as in rows of an embedding that no sample has. */
 static void fill(struct room *r, uint32_t round)
 {
     for (uint32_t i = 0; i < MOST; i++)
-        r->x[i] = i % 3 == 1 ? 0 : expf(3 * gauss(0, i)) * gauss(1 + round, i);
+        r->x[i] =
+            i % 3 == 1 || (i > 300 && i < 350) ? 0 : expf(3 * gauss(0, i)) * gauss(1 + round, i);
 }
 
 static size_t encode(struct room *r, size_t count)
@@ -98,8 +100,9 @@ static void check_one_message(struct room *r)
 
             assert_true(exact <= 1e-6f * fabsf(r->x[i]));
             assert_true(r->x[i] != 0 || (r->y[i] == 0 && r->residual[i] == 0));
-            assert_true(!r->wiring.wire->exact || r->x[i] == r->y[i]);
         }
+        if (r->wiring.wire->exact)
+            assert_memory_equal(r->x, r->y, count * sizeof *r->x);
         memcpy(r->again, r->bytes, length);
         memset(r->residual, 0, sizeof r->residual);
         assert_int_equal(encode(r, count), length);

@@ -42,7 +42,7 @@ completes 'data get ml-1' ml-100k ml-1m
 completes 'model show res' resnet18
 completes 'bench step mnist' mnist-cnn
 completes 'help stra' strategies
-completes 'lab s' s0 s1 s3 s4
+completes 'lab s' s0 s1 s2 s3 s4
 completes 'completion f' fish
 
 for shell in zsh fish; do

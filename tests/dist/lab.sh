@@ -156,6 +156,23 @@ grep -qE '^lr=1000000 +0 +- ' out || fail "no row for what failed: $(cat out)"
 expect 1 "$paceline" lab wild.json --json
 json "o['error']['message'].startswith('1 of 2 runs failed') and o['failures'][0]['case'] == 'lr=1000000' and o['done'] == 1"
 
+# Runs that something else starts.
+cat >launched.json <<'JSON'
+{
+  "schema": 1,
+  "about": "with and without a launcher",
+  "launch": ["sh", "-c", "echo \"$2 $3\" >launched; exec \"$@\"", "-"],
+  "train": {"model": "mlp:16x1", "data": "synthetic:train=256,test=64", "epochs": 1},
+  "cases": [{"name": "launched", "train": {}}, {"name": "nowhere", "train": {}, "launch": ["no such program"]}]
+}
+JSON
+expect 0 "$paceline" lab launched.json --dry-run
+grep -qF "sh -c 'echo \"\$2 \$3\" >launched; exec \"\$@\"' - paceline train --model=mlp:16x1" out || fail "no launcher: $(cat out)"
+expect 1 "$paceline" lab launched.json --json
+json "o['done'] == 1 and [f['case'] for f in o['failures']] == ['nowhere']"
+says 'nowhere, seed 1 failed: .* cannot be started'
+[ "$(cat launched)" = 'train --model=mlp:16x1' ] || fail "it was started in another way: $(cat launched)"
+
 # Data of cases that --only leaves out is not fetched.
 cat >far.json <<'JSON'
 {
@@ -201,7 +218,7 @@ says 'results.json cannot be gone on with \(--fresh forgets it\): "schema" is 2'
 
 # The labs of the program: listed, printed as files that mean the same, and all of their quick forms are trainings.
 expect 0 "$paceline" lab --list --json
-json "[l['lab'] for l in o['labs']] == ['s0', 's1', 's3', 's4', 'ten'] and all(l['about'] and l['runs'] > 0 for l in o['labs'])"
+json "[l['lab'] for l in o['labs']] == ['s0', 's1', 's2', 's3', 's4', 'ten'] and all(l['about'] and l['runs'] > 0 for l in o['labs'])"
 images=synthetic:train=256,test=32,shape=3x32x32,classes=10
 for lab in s0 s1 s3 s4 ten; do
     expect 0 "$paceline" lab $lab --print

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The neural recommender: trains by batches with every strategy of networks, is tested, saved and resumed;
+# The neural recommender: trains by batches with every strategy of networks, is tested, saved and resumed; sends the rows
+# that a batch touches;
 # answers from its files as it was tested; folds new users in; mistakes cost one sentence.
 source "$(dirname "$0")/../support/dist.bash"
 
@@ -53,6 +54,27 @@ while read -r strategy unit; do
     expect 0 "$paceline" train --resume several --steps $((steps + 1)) --strategy single --workers 1 --quiet
     rm -r runs/several
 done <all
+
+# Rows of embeddings travel where they are touched, and no others: fewer bytes than whole gradients, 2·(N-1)/N of 200+100
+# rows of 7 floats, and the bits of their sum in shared memory. Without hidden layers all weights are such rows.
+rows=(--model ncf:size=6,layers=none --batch 60 --steps 81 --workers 3)
+train 0 shared "${rows[@]}" --strategy ddp
+for strategy in allreduce ddp allreduce:wire=bf16; do
+    train 0 rows "${rows[@]}" --strategy $strategy --transport tcp
+    json "all(r['bytes_sent'] / o['steps'] < 0.5 * 2 * 2 / 3 * 300 * 7 * 4 for r in o['ranks'])"
+    [ "$(fingerprint runs/shared)" = "$(fingerprint runs/rows)" ] || fail "$strategy: rows have other sums"
+    rm -r runs/rows
+done
+train 0 rows "${rows[@]}" --strategy allreduce --accumulate 3
+json "abs(o['test']['rmse'] - $(/usr/bin/python3 -c "import json; print(json.load(open('runs/shared/run.json'))['result']['test']['rmse'])")) < 1e-3"
+
+# A worker is lost while rows are under way: the others make the step again.
+for transport in shm tcp; do
+    PACELINE_FAULT=2:rows:5 expect 0 "$paceline" train --data ratings.csv --threads 1 --quiet --json --run lost-$transport \
+        "${model[@]}" --steps 8 --workers 3 --strategy allreduce --transport $transport
+    json "o['steps'] == 8 and o['workers'] == 2 and abs(o['test']['rmse'] - $one) <= 1e-3 * $one"
+    grep -q '"event":"view","view":2,.*"step":4,' runs/lost-$transport/events.jsonl || fail "no view after step 4"
+done
 
 # Users: known, new, of all; items that are alike.
 expect 0 "$paceline" recommend whole --user 7 -n 5 --explain

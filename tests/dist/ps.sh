@@ -32,6 +32,18 @@ for extra in "--workers 3 --optimiser adamw --accumulate 2" "--workers 2 --trans
     [ "$(fingerprint "runs/ps$extra")" = "$(fingerprint "runs/sum$extra")" ] || fail "ps $extra has other bits than allreduce"
 done
 
+# Servers that do nothing else: the other two work as two workers of allreduce do.
+for run in "3 servers=1" "4 servers=2"; do
+    read -r workers servers <<<"$run"
+    expect 0 "$paceline" train "${job[@]}" --workers $workers --strategy ps:apart=on,$servers --run apart-$workers --json
+    [ "$(fingerprint runs/apart-$workers)" = "$(fingerprint "runs/sum--workers 2 --transport tcp")" ] ||
+        fail "ps:apart=on,$servers on $workers processes has other bits than allreduce on two workers"
+    json "[r['roles'] for r in o['ranks']] == [['server']] * ($workers - 2) + [['worker']] * 2"
+    json "[r['samples'] for r in o['ranks']] == [0] * ($workers - 2) + [120] * 2"
+done
+expect 2 "$paceline" train "${job[@]}" --workers 2 --strategy ps:apart=on,servers=2
+says 'ps:apart,servers=2 needs more than 2 processes'
+
 # same ID BACK: every step of `lost` has the loss of the undisturbed run; BACK: all went back to step 4.
 same() {
     /usr/bin/python3 - "$@" <<'PY' || fail "see above: $(tail -n 3 err)"
@@ -95,7 +107,7 @@ lose_at_pace() { # OPTIONS ID PHASE
     done
     [ "$left" = 2 ] || fail "ps:$1: worker $2 was never at $3 of step 5"
 }
-for options in consistency=asp consistency=ssp,staleness=1 backup=1 consistency=asp,servers=3; do
+for options in consistency=asp consistency=ssp,staleness=1 backup=1 consistency=asp,servers=3,correct=on; do
     expect 0 "$paceline" train "${job[@]}" --workers 3 --strategy ps:$options --run pace --json
     json "o['steps'] == 10 and sum(r['samples'] for r in o['ranks']) == 240 and o['ranks'][0]['roles'] == ['worker', 'server']"
     json "sum(o['figures']['staleness']) >= 10 and 0 < o['train']['loss'] < 3"
@@ -103,6 +115,14 @@ for options in consistency=asp consistency=ssp,staleness=1 backup=1 consistency=
     for phase in push-1 update; do lose_at_pace $options 3 $phase; done
     lose_at_pace $options 1 update
     rm -r runs/pace
+done
+
+# The same where servers are apart, of a server and of one of the two workers; roles are dealt anew.
+for fault in 1:serve 2:serve 4:update; do
+    PACELINE_FAULT=$fault:5 expect 0 "$paceline" train "${job[@]}" --workers 4 --strategy ps:apart=on,consistency=asp --run lost --json
+    json "o['steps'] == 10 and o['lost_steps'] == 0 and [r['roles'] for r in o['ranks']] == [['server'], ['server'], ['worker']]"
+    [ $fault = 1:serve ] || whole lost
+    rm -r runs/lost
 done
 
 # Under ssp no worker reads older than the bound: the one that computes its block c has read every update that
@@ -164,4 +184,6 @@ says 'go on with: paceline train --resume changed'
 
 expect 2 "$paceline" train "${job[@]}" --workers 2 --strategy ps:consistency=asp,backup=1
 says 'backup is for consistency=bsp'
+expect 2 "$paceline" train "${job[@]}" --workers 2 --strategy ps:correct=on
+says 'correct=on is for consistency=ssp or asp'
 expect 2 "$paceline" train "${job[@]}" --workers 2 --strategy ps:consistency=often

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # paceline train of rating models: every model trains, is tested and saved; a run that was cut short goes
 # on to the same bits, on any number of workers, also where one is killed at any phase of a sweep; a
-# checkpoint goes from one to three to two workers; mistakes cost one sentence.
+# checkpoint goes from one to three to two workers; a validation part stops it early; mistakes cost one sentence.
 source "$(dirname "$0")/../support/dist.bash"
 
 expect 0 "$paceline" data make ratings --users 300 --items 150 --ratings 9000 -o ratings.csv
@@ -105,7 +105,35 @@ awk -F, 'NR > 1 { print "u" $1 "|" $3 "|i" $2 }' ratings.csv >odd.txt
 train 0 odd --model bias-stat --data odd.txt --columns user,rating,item
 expect 0 "$paceline" eval odd
 
+# Validation: ratings kept apart say which checkpoint is best and when to stop, the same for any number of workers; the
+# tests are then those of the best weights. The sweeps in which a chain settles are not judged.
+for workers in 1 2; do
+    train 0 early$workers --model mf:k=32,sweeps=60,lambda=1e-5,rate=0.1 --validation 0.2 --patience 6 --workers $workers
+    json "o['best_step'] < o['steps'] < 60 and o['validation']['rmse'] > 0"
+    cp out trained
+    expect 0 "$paceline" eval early$workers --best --json
+    /usr/bin/python3 -c "
+import json
+a, b = (json.load(open(f)) for f in ('trained', 'out'))
+assert b['steps'] == a['best_step'], (a, b)
+assert all(abs(a['test'][k] - b['test'][k]) < 1e-6 for k in b['test']), (a, b)" || fail "not the best weights were tested"
+    expect 2 "$paceline" train --resume early$workers
+    says 'raise --patience'
+done
+for workers in 1 3; do
+    train 0 judged$workers --model bias-als:sweeps=40,user-damping=0,item-damping=0 --validation 0.1 --patience 10 \
+        --eval-every 1 --workers $workers
+    json "10 < o['steps'] == o['best_step'] + 10 < 40"
+done
+same judged1 judged3
+train 0 settled --model bmf:k=8,sweeps=14,burn=9 --validation 0.1 --patience 1 --eval-every 1
+json "o['best_step'] > 9"
+
 # Mistakes.
+train 2 no --model bias-stat --validation 0.1 --patience 2
+says 'bias-stat makes one sweep'
+train 2 no --model mf --patience 2
+says -- '--patience needs a validation part'
 train 2 no --model mf --lr 0.1
 says -- '--lr is for networks; mf is a rating model'
 train 2 no --model mlp --split 0.2

@@ -1,4 +1,5 @@
-/* covers: src/train/wires/topk.c src/train/wires/bf16.c src/train/wire_block.c */
+/* covers: src/train/wires/topk.c src/train/wires/bf16.c src/train/wires/sparse.c
+ * src/train/wire_block.c */
 /* SPDX-License-Identifier: MIT
  *
  * Values that another worker sends. The first byte chooses a format, the second how many values are
@@ -15,7 +16,8 @@
 #include "train/wire.h"
 
 static const char *const texts[] = {
-    "fp32", "bf16", "int8", "int4", "topk/share=0.1/bits=4", "topk/share=1/bits=8", "topk/bits=2"};
+    "fp32",        "bf16",  "int8", "int4", "topk/share=0.1/bits=4", "topk/share=1/bits=8",
+    "topk/bits=2", "sparse"};
 
 enum { HEAD = 2, UNIT = 5, TEXTS = sizeof texts / sizeof texts[0] };
 
@@ -26,7 +28,8 @@ static void check_finite(const float *values, size_t count)
             abort();
 }
 
-/* All bytes are floats. Where none is near the largest the receiver accepts what is sent. */
+/* All bytes are floats. Where none is near the largest the receiver accepts what is sent, and gets
+ * it bit for bit where the format is exact. */
 static void send_and_receive(const struct train_wiring *wiring, const uint8_t *bytes, size_t count)
 {
     float *x = base_calloc(count, sizeof *x), *y = base_calloc(count, sizeof *y);
@@ -42,6 +45,8 @@ static void send_and_receive(const struct train_wiring *wiring, const uint8_t *b
     if (length > train_wire_bound(wiring, count))
         abort();
     if ((train_wire_decode(wiring, sent, length, y, count) == BASE_OK) < fair)
+        abort();
+    if (fair && wiring->wire->exact && memcmp(x, y, count * sizeof *x) != 0)
         abort();
     base_free(x);
     base_free(y);

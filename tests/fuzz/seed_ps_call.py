@@ -13,8 +13,8 @@ def outline(rank=1, flags=1, counts=(3, 24, 8, 5, 8), read=6, loss=3.0):
     return struct.pack("<2I5qQd", rank, flags, *counts, read, loss)
 
 
-def entry(outlines, count=None):
-    head = struct.pack("<QdQI", 7, 0.05, 7, len(outlines) if count is None else count)
+def entry(outlines, count=None, readers=5):
+    head = struct.pack("<QdQQI", 7, 0.05, 7, readers, len(outlines) if count is None else count)
     return head + b"".join(outlines)
 
 

@@ -6,7 +6,7 @@ import struct
 import sys
 
 UNIT = 5
-FP32, BF16, INT8, INT4, TOPK, TOPK_ALL, TOPK_2 = range(7)
+FP32, BF16, INT8, INT4, TOPK, TOPK_ALL, TOPK_2, SPARSE = range(8)
 
 
 def bf16(value):
@@ -39,6 +39,11 @@ def topk(levels, distances, rice, level_bits):
     return (struct.pack("<IB", len(distances), rice) + b"".join(map(bf16, levels)) + packed)
 
 
+def sparse(*runs):
+    """Of each run the zeros, and the values that follow."""
+    return b"".join(struct.pack(f"<II{len(values)}f", zeros, len(values), *values) for zeros, values in runs)
+
+
 def eighths(count):
     return [2.0 ** (i / 8) for i in range(count)]
 
@@ -62,6 +67,14 @@ seeds = {
     "topk-level": message(TOPK_2, 100, topk([1, float("inf")], [1], 0, 1)),
     "topk-rice": message(TOPK_2, 100, topk([1, 2], [1], 32, 1)),
     "topk-more": message(TOPK_2, 100, topk([1, 2], [1], 5, 1) + b"\0"),
+    "sparse": message(SPARSE, 20, sparse((3, [1, 2]), (5, [-0.0, 0, 3]), (7, []))),
+    "sparse-zeros": message(SPARSE, 250, sparse((250, []))),
+    "sparse-dense": message(SPARSE, 5, sparse((0, [1, 2, 3, 4, 5]))),
+    "sparse-far": message(SPARSE, 10, sparse((3, [1, 2]), (6, []))),
+    "sparse-short": message(SPARSE, 10, sparse((3, [1, 2]), (4, []))),
+    "sparse-empty": message(SPARSE, 10, sparse((0, []), (10, []))),
+    "sparse-huge": message(SPARSE, 10, struct.pack("<II", 2**32 - 1, 2**32 - 1)),
+    "sparse-nan": message(SPARSE, 5, sparse((4, [float("nan")]))),
     "nothing": message(INT8, 0, b""),
 }
 for name, content in seeds.items():

@@ -313,7 +313,7 @@ static base_status counting_next(struct train_session *s, struct data_batch *bat
         make_order(s->job->seed, p->epoch, s->count[DATA_TRAIN], c->order);
     c->epoch = p->epoch;
     whole = left < whole ? left : whole;
-    data_share_of(train_team_share(&s->team), whole, &first, &count);
+    data_share_of(train_strategy_share(s), whole, &first, &count);
     memcpy(c->ids, c->order + p->cursor + first, count * sizeof *c->ids);
     *batch_p = (struct data_batch){.count = count, .whole = whole, .ids = c->ids};
     return BASE_OK;
@@ -392,7 +392,7 @@ static void counting_undo(struct train_session *s)
     const struct counting *c = s->work;
     uint32_t first, count;
 
-    data_share_of(train_team_share(&s->team), (uint32_t)s->plan.batch, &first, &count);
+    data_share_of(train_strategy_share(s), (uint32_t)s->plan.batch, &first, &count);
     for (uint32_t i = 0; sim_network.bug == SIM_DOUBLE_COUNT && i < count; i++) {
         float *weight = train_state_at(&s->state, TRAIN_WEIGHTS, 0, c->ids[i], 1);
 

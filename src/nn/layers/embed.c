@@ -52,7 +52,8 @@ static base_status embed_describe(struct nn_node *node)
                       (struct nn_tensor){.order = NN_PLAIN,
                                          .rank = 2,
                                          .dims = {c->rows[side], c->size + 1, 1, 1},
-                                         .bound = START});
+                                         .bound = START,
+                                         .sparse = true});
     node->flops = 2.0 * c->size + 2;
     return BASE_OK;
 }

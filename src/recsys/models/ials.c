@@ -348,18 +348,15 @@ static double ials_weight(const struct recsys_fit *fit, const struct recsys_rati
     return ((const struct ials_options *)fit->options)->alpha * (double)rating->value;
 }
 
-/* a (k,k) += weight * y yᵀ, the lower half; b (k) += target * y, for the row y of an item. */
 static void ials_add(const struct recsys_fit *fit, uint32_t item, double weight, double target,
                      double *a, double *b)
 {
     const int k = ((const struct ials *)fit->own)->k;
-    const float *y = recsys_at(fit, ITEMS, item);
+    double y[RECSYS_MAX_K];
 
-    for (int f = 0; f < k; f++) {
-        b[f] += target * (double)y[f];
-        for (int g = 0; g <= f; g++)
-            a[f * k + g] += weight * (double)y[f] * (double)y[g];
-    }
+    for (int f = 0; f < k; f++)
+        y[f] = (double)recsys_at(fit, ITEMS, item)[f];
+    recsys_add_equation(a, b, k, y, weight, target);
 }
 
 /* The equations of a new user's row: the factor of their matrix a (k,k), their right side b (k). */
@@ -395,8 +392,7 @@ static base_status ials_fold(const struct recsys_fit *fit, const struct recsys_r
     double *a = base_calloc((size_t)k * (size_t)k, sizeof *a), b[RECSYS_MAX_K] = {0};
 
     TRY(ials_equations(fit, ratings, count, a, b));
-    recsys_forward(a, k, b);
-    recsys_backward(a, k, b);
+    recsys_solve(a, k, b);
     for (int f = 0; f < k; f++)
         row[f] = (float)b[f];
 out:
@@ -416,8 +412,7 @@ static base_status ials_explain(const struct recsys_fit *fit, const struct recsy
     TRY(ials_equations(fit, ratings, count, a, z));
     for (int f = 0; f < k; f++)
         z[f] = (double)recsys_at(fit, ITEMS, item)[f];
-    recsys_forward(a, k, z);
-    recsys_backward(a, k, z);
+    recsys_solve(a, k, z);
     for (uint32_t j = 0; j < count; j++) {
         const float *y = recsys_at(fit, ITEMS, ratings[j].item);
         double sum = 0;

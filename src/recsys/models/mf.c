@@ -442,11 +442,7 @@ static base_status mf_equations(const struct recsys_fit *fit, const struct recsy
     for (uint32_t j = 0; j < count; j++) {
         const double y = mf_equation(fit, &ratings[j], x);
 
-        for (int f = 0; f < k; f++) {
-            b[f] += x[f] * y;
-            for (int g = 0; g <= f; g++)
-                a[f * k + g] += x[f] * x[g];
-        }
+        recsys_add_equation(a, b, k, x, 1, y);
     }
     for (int f = 0; f < k; f++)
         a[f * k + f] += 1e-3 + count * (f == k - 1 ? m->bias_lambda : m->lambda);
@@ -462,8 +458,7 @@ static base_status mf_fold(const struct recsys_fit *fit, const struct recsys_rat
     double *a = base_calloc((size_t)k * (size_t)k, sizeof *a), b[RECSYS_MAX_K] = {0};
 
     TRY(mf_equations(fit, ratings, count, a, b));
-    recsys_forward(a, k, b);
-    recsys_backward(a, k, b);
+    recsys_solve(a, k, b);
     for (int f = 0; f < k; f++)
         row[f] = f == k - 2 ? 1 : (float)b[f];
 out:
@@ -482,8 +477,7 @@ static base_status mf_explain(const struct recsys_fit *fit, const struct recsys_
 
     TRY(mf_equations(fit, ratings, count, a, z));
     mf_equation(fit, &(struct recsys_rating){.item = item}, z);
-    recsys_forward(a, k, z);
-    recsys_backward(a, k, z);
+    recsys_solve(a, k, z);
     for (uint32_t j = 0; j < count; j++) {
         double x[RECSYS_MAX_K];
         const double y = mf_equation(fit, &ratings[j], x);

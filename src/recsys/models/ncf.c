@@ -311,11 +311,7 @@ static base_status ncf_equations(const struct recsys_fit *fit, const struct recs
     for (uint32_t j = 0; j < count; j++) {
         const double y = ncf_equation(&pass, &ratings[j], x);
 
-        for (int f = 0; f < k; f++) {
-            b[f] += x[f] * y;
-            for (int g = 0; g <= f; g++)
-                a[f * k + g] += x[f] * x[g];
-        }
+        recsys_add_equation(a, b, k, x, 1, y);
     }
     for (int f = 0; f < k; f++)
         a[f * k + f] += 1 + FOLD_LAMBDA * count;
@@ -333,8 +329,7 @@ static base_status ncf_fold(const struct recsys_fit *fit, const struct recsys_ra
     memset(row, 0, (size_t)k * sizeof *row);
     for (int step = 0; step < FOLD_STEPS; step++) {
         TRY(ncf_equations(fit, ratings, count, row, a, b));
-        recsys_forward(a, k, b);
-        recsys_backward(a, k, b);
+        recsys_solve(a, k, b);
         for (int f = 0; f < k; f++)
             row[f] = (float)b[f];
     }
@@ -358,8 +353,7 @@ static base_status ncf_explain(const struct recsys_fit *fit, const struct recsys
     ncf_begin(&pass, fit, row);
     *rest_p = ncf_rating(fit, ncf_output(&pass, ncf_item(fit, item)));
     ncf_slope(&pass, ncf_item(fit, item), z);
-    recsys_forward(a, k, z);
-    recsys_backward(a, k, z);
+    recsys_solve(a, k, z);
     for (uint32_t j = 0; j < count; j++) {
         const double y = ncf_equation(&pass, &ratings[j], x);
 

@@ -4,7 +4,7 @@
  * goes on. Backward completes the flat buffer from its end to its beginning, so buckets are cut
  * from the end; the first is smaller, to have something to send early. All workers start them in
  * the same order, as soon as they are complete, and the engine of the group runs them. The last
- * one has the head in it, or the head follows by itself where gradients travel rounded.
+ * one has the head in it, or the head follows by itself where gradients travel rounded or as rows.
  *
  * On one host sums run at the speed of memory and a communication thread would take the cores from
  * the computing ones: unless told otherwise nothing is sent there. After the backward each worker
@@ -17,6 +17,7 @@
 #include "train/memory.h"
 #include "train/parallel.h"
 #include "train/session.h"
+#include "train/touched.h"
 
 enum overlap { AUTO, ON, OFF };
 
@@ -36,6 +37,7 @@ struct ddp {
     bool overlaps; /* buckets are sent during the backward */
     bool together; /* each worker updates a slice of `copies`, for all of them */
     struct train_copies copies;
+    struct train_touched touched;
     struct bucket buckets[TRAIN_MAX_RANGES];
     int count, started;
     base_status failure; /* of a start inside backward */
@@ -51,9 +53,11 @@ static size_t ddp_floats(int64_t bytes)
 static void ddp_cut(const struct train_exchange *x, const struct options *options,
                     struct ddp *state)
 {
-    bool apart = state->sum.wire != COLL_FP32;
-    size_t begin = apart ? TRAIN_HEAD : 0, end = x->floats, size = ddp_floats(options->first);
-    size_t least = x->floats / (TRAIN_MAX_RANGES - 2) + 16, usual = ddp_floats(options->bucket);
+    const size_t rows = train_exchange_rows(x);
+    bool apart = state->sum.wire != COLL_FP32 || rows > 0;
+    size_t begin = apart ? TRAIN_HEAD + rows : 0, end = x->floats,
+           size = ddp_floats(options->first);
+    size_t least = (end - begin) / (TRAIN_MAX_RANGES - 3) + 16, usual = ddp_floats(options->bucket);
 
     usual = (usual < least ? least : usual) / 16 * 16;
     while (end > begin) {
@@ -87,16 +91,18 @@ static void ddp_memory(const struct train_memory_question *q, struct train_memor
 
     if (ddp_updates_together(q->options, one_host, q->clips))
         m->of[TRAIN_MEMORY_SPARE].shared += train_copies_bytes(q->sizes->weights, q->sizes->slots);
+    else
+        m->of[TRAIN_MEMORY_COMMUNICATION].own += q->sizes->rows.memory;
 }
 
 static void ddp_cost(const struct train_memory_question *q, struct train_cost *cost)
 {
     const struct options *options = q->options;
-    double n = q->seat.workers, size = options->wire == COLL_BF16 ? 0.5 : 1;
+    double n = q->seat.workers, whole = q->sizes->weights - q->sizes->rows.weights;
     bool together = n > 1 && ddp_updates_together(options, q->seat.shares, q->clips);
 
-    cost->sent = 2 * (n - 1) / n * size * q->sizes->weights;
-    cost->moved = n > 1 ? (together ? n : n + 1) * q->sizes->weights : 0;
+    cost->sent = train_memory_sent(q, options->wire);
+    cost->moved = together ? n * q->sizes->weights : n > 1 ? (n + 1) * whole : 0;
     cost->hidden = ddp_overlaps(options, q->seat.shares);
     cost->updates = together ? 1 / n : 1;
 }
@@ -112,6 +118,8 @@ static base_status ddp_open(struct train_session *s)
         (struct ddp){.sum.wire = options->wire,
                      .overlaps = ddp_overlaps(options, x->one_host),
                      .together = ddp_updates_together(options, x->one_host, s->job->clip != 0)};
+    if (!state->together)
+        TRY(train_touched_open(&state->touched, s));
     ddp_cut(x, options, state);
     if (state->overlaps && x->coll != NULL)
         TRY(comm_engine_begin(coll_group(x->coll)));
@@ -128,6 +136,7 @@ static void ddp_close(struct train_session *s)
     if (s->team.group != NULL)
         base_ignore(comm_engine_end(s->team.group)); /* says what ended the group, which is known */
     train_copies_close(&state->copies, &s->state);
+    train_touched_close(&state->touched);
 }
 
 static base_status ddp_start(struct train_exchange *x, struct ddp *state)
@@ -181,6 +190,7 @@ static base_status ddp_combine(struct train_exchange *x)
     hidden = coll_async_busy(x->coll) - state->busy - (base_now() - began);
     state->busy = coll_async_busy(x->coll);
     x->clock->overlapped += hidden > 0 ? hidden : 0;
+    TRY(train_exchange_sum_rows(x));
     train_clock_enter(x->clock, was);
 out:
     return st;
@@ -225,6 +235,7 @@ const struct train_strategy train_strategy_ddp = {
     .name = "ddp",
     .help = "gradients are summed in buckets while backward goes on",
     .commit_unit = "step",
+    .shares = true,
     .least = 1,
     .options = table,
     .options_size = sizeof(struct options),

@@ -129,6 +129,7 @@ const struct train_strategy train_strategy_gather_scatter = {
     .name = "gather-scatter",
     .help = "rank 0 receives all gradients and sends their sum back",
     .commit_unit = "step",
+    .shares = true,
     .least = 1,
     .memory = gather_scatter_memory,
     .cost = gather_scatter_cost,

@@ -32,6 +32,7 @@ struct options {
 struct local_sgd {
     struct train_snapshot round;  /* the state after the last round */
     struct train_outcome outcome; /* of this worker's shares since then */
+    struct train_clock began;     /* the clock then */
     int64_t due;                  /* k=auto: the step that ends the round */
     struct train_wiring wiring;
     struct train_mean mean;
@@ -41,6 +42,7 @@ struct local_sgd {
 };
 
 static const int64_t MOST_STEPS = 1000000; /* of a round */
+enum { ENOUGH = 3 }; /* steps of a round, or rounds, that tell how fast workers are */
 
 /* ---- options ---- */
 
@@ -239,6 +241,7 @@ static base_status local_sgd_begin_round(struct train_session *s)
     struct local_sgd *state = s->strategy_state;
 
     state->outcome = (struct train_outcome){0};
+    state->began = s->clock;
     if (options->k == 0)
         state->due = s->state.position.step + local_sgd_period(s);
     return train_snapshot_take(&state->round, &s->state);
@@ -250,12 +253,17 @@ static base_status local_sgd_end_round(struct train_session *s)
     base_status st = BASE_OK;
     struct local_sgd *state = s->strategy_state;
     struct train_outcome all = state->outcome;
+    struct train_effort effort = {.samples = (double)state->outcome.seen};
+    int64_t steps = s->state.position.step - state->round.position.step;
 
     train_head_fill(s, &all);
     TRY(train_exchange_head(&s->team.exchange));
     train_head_read(s, s->team.exchange.mine, &all);
     train_clock_enter(&s->clock, TRAIN_COMMUNICATE);
+    effort.seconds = train_clock_since(&s->clock, &state->began, TRAIN_DATA) +
+                     train_clock_since(&s->clock, &state->began, TRAIN_COMPUTE);
     TRY(local_sgd_average_models(s, (float)((double)state->outcome.seen / (double)all.seen)));
+    TRY(train_shares_tell(s, effort, steps < ENOUGH ? ENOUGH : 1));
     train_clock_enter(&s->clock, TRAIN_COMPUTE);
     train_step_count(s, &all, state->outcome.seen);
     s->united_step = s->state.position.step;
@@ -366,6 +374,7 @@ const struct train_strategy train_strategy_local_sgd = {
     .name = "local-sgd",
     .help = "every worker trains alone for k steps, then weights are averaged",
     .commit_unit = "round",
+    .shares = true,
     .least = 1,
     .options = table,
     .options_size = sizeof(struct options),

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Parameter servers (Smola & Narayanamurthy 2010; Li et al., OSDI 2014): the first processes of the
- * view also serve. Each serves a slice of the weights, with the optimiser's state for it, and keeps
- * a replica of the slice of the server before it (train/strategies/ps/server.h). A worker computes
- * a block of samples, pushes its gradients to the servers and pulls the weights for its next one;
- * how far workers may be apart is the consistency (train/strategies/ps/sequencer.h).
+ * view also serve, or, `apart`, do nothing else. Each serves a slice of the weights, with the
+ * optimiser's state for it, and keeps a replica of the slice of the server before it
+ * (train/strategies/ps/server.h). A worker computes a block of samples, pushes its gradients to the
+ * servers and pulls the weights for its next one; how far workers may be apart is the consistency
+ * (train/strategies/ps/sequencer.h).
  *
  * Every process has a working copy of the weights; at a meeting all copies are the same. Inside a
  * leg only what servers keep counts. When a worker is lost the servers that are left know together
@@ -25,16 +26,24 @@
 
 /* ---- who has what ---- */
 
-static int ps_servers(const struct ps_options *options, int size)
+/* A process that is alone does both also where servers are apart. */
+static struct ps_seats ps_seats(const struct ps_options *options, int size)
 {
+    bool apart = options->apart && size > 1;
     int64_t wanted = options->servers > 0 ? options->servers : size > 2 ? 2 : 1;
+    int most = apart ? size - 1 : size, servers = (int)(wanted < most ? wanted : most);
 
-    return (int)(wanted < size ? wanted : size);
+    return (struct ps_seats){.servers = servers, .first_worker = apart ? servers : 0};
+}
+
+static int ps_first_worker(const void *options, int size)
+{
+    return ps_seats(options, size).first_worker;
 }
 
 static void ps_place(const struct train_placing *p, int rank, struct train_holds *wanted)
 {
-    int servers = ps_servers(p->options, p->size), count;
+    int servers = ps_seats(p->options, p->size).servers, count;
     struct train_slice slices[2];
 
     wanted->at[wanted->count++] =
@@ -58,30 +67,53 @@ static void ps_place(const struct train_placing *p, int rank, struct train_holds
                 .group = TRAIN_SLOTS, .from = slices[i].from, .count = slices[i].count};
 }
 
-/* A server has its slices a second time, a push of every worker, and slices on their way. */
+/* A server has its slices a second time, a push of every worker, and slices on their way; to
+ * correct stale gradients also its slices as every worker has read them, and mean squares. With a
+ * lossy wire it has one slot more, for checkpoints. */
 static void ps_memory(const struct train_memory_question *q, struct train_memory *m)
 {
-    int servers = ps_servers(q->options, q->seat.workers);
-    double slice = q->sizes->weights / servers, kept = servers > 1 ? 2 * slice : slice;
+    const struct ps_options *options = q->options;
+    struct ps_seats seats = ps_seats(options, q->seat.workers);
+    int workers = q->seat.workers - seats.first_worker;
+    double slice = q->sizes->weights / seats.servers, kept = seats.servers > 1 ? 2 * slice : slice;
+    double ratio = ps_parcel_ratio(options->wire, q->sizes->weights / sizeof(float));
+    bool packs = options->wire != NULL && q->seat.workers > 1;
 
-    if (q->seat.rank >= servers)
+    if (q->seat.shares && q->seat.locals > 1) /* two copies of what servers of this host serve */
+        m->of[TRAIN_MEMORY_COMMUNICATION].shared += 2 * slice * fmin(seats.servers, q->seat.locals);
+    if (packs)
+        m->of[TRAIN_MEMORY_COMMUNICATION].own += ratio * q->sizes->weights;
+    if (train_wire_is_lossy(options->wire)) /* what it left out, and will have left out next */
+        m->of[TRAIN_MEMORY_SPARE].own += 2 * q->sizes->weights;
+    if (q->seat.rank >= seats.servers)
         return;
-    m->of[TRAIN_MEMORY_SPARE].own += kept;
-    m->of[TRAIN_MEMORY_COMMUNICATION].own += q->seat.workers * kept + (q->seat.workers - 1) * slice;
+    m->of[TRAIN_MEMORY_SPARE].own += kept * (options->correct ? 2 + workers : 1);
+    m->of[TRAIN_MEMORY_COMMUNICATION].own += workers * kept + (q->seat.workers - 1) * slice;
+    if (packs)
+        m->of[TRAIN_MEMORY_COMMUNICATION].own += (q->seat.workers - 1) * ratio * slice;
+    if (train_wire_is_lossy(options->wire))
+        m->of[TRAIN_MEMORY_SLOTS].own += kept;
 }
 
-/* Weights to every worker and gradients from it, of which a server has its slice, and passes the
- * gradients on to the next server. */
+/* A server sends its slice to the other workers and gets their gradients for the slices that it
+ * keeps; its own worker does the same with the other servers. Where servers are apart, a worker's
+ * own link may be the busiest. */
 static void ps_cost(const struct train_memory_question *q, struct train_cost *cost)
 {
     const struct ps_options *options = q->options;
-    double n = q->seat.workers, servers = ps_servers(options, q->seat.workers);
+    struct ps_seats seats = ps_seats(options, q->seat.workers);
+    double n = q->seat.workers - seats.first_worker, servers = seats.servers;
     double copies = servers > 1 ? 2 : 1, bytes = q->sizes->weights;
+    double push = copies * ps_parcel_ratio(options->wire, bytes / sizeof(float));
 
-    cost->sent = (2 * (n - 1) + copies - 1) * bytes / servers;
-    cost->moved = n > 1 ? 2 * (2 * n + copies - 1) * bytes : 0;
+    cost->sent =
+        seats.first_worker > 0
+            ? fmax(push, n / servers) * bytes
+            : fmax((n - 1) * push + servers - 1, (servers - 1) * push + n - 1) * bytes / servers;
+    cost->moved = q->seat.workers > 1 ? 2 * (n * push + 1 + n) * bytes : 0; /* published once */
     cost->updates = copies / servers;
-    cost->exact = options->rules.consistency == TRAIN_BSP && options->rules.backup == 0;
+    cost->exact = options->rules.consistency == TRAIN_BSP && options->rules.backup == 0 &&
+                  !train_wire_is_lossy(options->wire);
 }
 
 /* ---- a block ---- */
@@ -168,6 +200,7 @@ void ps_tell(struct train_session *s)
 
         s->state.position.step = told[i].step;
         train_step_tell(s, &step);
+        train_fault_at(&s->fault, "serve", told[i].step);
         p->told = base_now();
         p->told_clock = s->clock;
     }
@@ -188,6 +221,22 @@ static void ps_spoil(struct train_session *s)
     p->client.spoils = train_fault_hits(&s->fault, "rubbish-size", p->clock);
 }
 
+/* Is the push that was answered in the weights? If not, it leaves no trace. */
+static void ps_settle_push(struct train_session *s)
+{
+    struct ps *p = s->strategy_state;
+    bool counts = p->client.answer.clock == p->clock;
+
+    if (!p->computing)
+        return;
+    p->computing = false;
+    ps_parcel_settle(&p->parcel, counts);
+    if (counts)
+        s->samples += p->outline.block.count;
+    else
+        s->task->undo(s);
+}
+
 static base_status ps_work(struct train_session *s)
 {
     base_status st = BASE_OK;
@@ -199,11 +248,7 @@ static base_status ps_work(struct train_session *s)
     TRY(ps_client_ask(&p->client));
     for (;;) {
         TRY(ps_client_answer(&p->client));
-        if (p->computing && a->clock == p->clock)
-            s->samples += p->outline.block.count;
-        else if (p->computing) /* too late, or refused: it leaves no trace */
-            s->task->undo(s);
-        p->computing = false;
+        ps_settle_push(s);
         if (a->diverged)
             break;
         TRY(ps_client_pull(&p->client, a->number));
@@ -217,6 +262,28 @@ static base_status ps_work(struct train_session *s)
         ps_client_push(&p->client, &p->outline);
         train_fault_at(&s->fault, "update", s->team.exchange.step);
     }
+out:
+    return st;
+}
+
+/* In a process that only serves: until the leg is over. */
+static base_status ps_attend(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    struct ps *p = s->strategy_state;
+    const struct train_ps_body *a = &p->client.answer;
+    enum train_category was = train_clock_enter(&s->clock, TRAIN_WAIT);
+    bool over = false;
+
+    p->told = base_now();
+    p->told_clock = s->clock;
+    while (!over) {
+        TRY(ps_server_attend(&p->server, &p->client.answer, &over));
+        ps_tell(s);
+    }
+    train_clock_enter(&s->clock, was);
+    if (!a->diverged)
+        TRY(ps_client_pull(&p->client, a->number));
 out:
     return st;
 }
@@ -254,28 +321,36 @@ static base_status ps_begin(struct train_session *s, int64_t goal)
     const struct train_exchange *x = &s->team.exchange;
     const struct train_position *at = &s->state.position;
     struct train_rules rules = options->rules;
-    int servers = ps_servers(options, x->size);
+    struct ps_seats seats = ps_seats(options, x->size);
     int64_t end = at->cursor + (goal - at->step) * s->plan.batch;
 
     if (end > s->count[DATA_TRAIN])
         end = s->count[DATA_TRAIN];
-    if (rules.backup >= x->size)
-        rules.backup = x->size - 1;
+    if (rules.backup >= x->size - seats.first_worker)
+        rules.backup = x->size - seats.first_worker - 1;
     if (s->state.ahead == 0) /* all went back to a checkpoint */
         p->left_count = 0;
     train_fault_at(&s->fault, "leg", at->step + 1);
     TRY(ps_share_left(s));
+    TRY(ps_parcel_begin(&p->parcel, s));
     if (x->size > 1)
         TRY(comm_engine_begin(s->team.group));
     p->dirty = true; /* from here on what servers keep is what counts */
     p->view = s->team.view.number;
     p->rank = x->rank;
-    ps_client_open(&p->client, s, servers, x->rank < servers ? &p->server : NULL);
-    if (x->rank >= servers)
+    ps_client_open(&p->client, s, seats.servers, x->rank < seats.servers ? &p->server : NULL,
+                   &p->parcel);
+    p->client.exact = options->correct;
+    p->works = x->rank >= seats.first_worker;
+    if (x->rank >= seats.servers)
         goto out;
     p->serves = true;
-    TRY(ps_server_open(&p->server, s, servers, p->number, rules, end, p->left, p->left_count));
+    TRY(ps_server_open(&p->server, s, seats, p->number, rules, end, p->left, p->left_count));
+    if (options->correct)
+        TRY(ps_server_correct(&p->server, options->lambda));
     p->server.told_of = p->told_of;
+    p->server.wiring = ps_parcel_packs(&p->parcel) ? &p->parcel.wiring : NULL;
+    p->server.region = p->client.shelf.of[x->rank];
     ps_progress_begin(&p->server.progress, &p->unfinished, &p->server.told);
     p->unfinished = (struct train_outcome){0};
     TRY(ps_server_start(&p->server));
@@ -327,6 +402,7 @@ static const char *ps_why(const struct train_ps_body *answer)
         return "no worker is left whose gradients are finite";
     case PS_WRONG_SIZE:
     case PS_WRONG_BLOCK:
+    case PS_UNREADABLE:
         return "no worker is left whose gradients can be used";
     default:
         return "the loss of another worker has diverged";
@@ -340,7 +416,7 @@ static base_status ps_leg(struct train_session *s, int64_t goal)
 
     p->computing = false;
     TRY(ps_begin(s, goal));
-    TRY(ps_work(s));
+    TRY(p->works ? ps_work(s) : ps_attend(s));
     TRY(ps_end(s));
     if (p->client.answer.diverged) {
         p->step.outcome = (struct train_outcome){p->client.answer.loss_sum,
@@ -361,22 +437,63 @@ out:
 
 static base_status ps_open(struct train_session *s)
 {
+    base_status st = BASE_OK;
     const struct ps_options *options = s->options;
     struct ps *p = s->strategy_state;
+    int servers = ps_seats(options, s->team.exchange.size).servers;
 
     p->number = 0;
     p->clock = 0;
     p->blocks = false;
     p->told_of = 0;
-    if (s->job->sync_bn && (options->rules.consistency != TRAIN_BSP || options->rules.backup > 0))
-        return base_fail(BASE_ERR_USAGE, "--sync-bn needs workers that compute at the same time: "
-                                         "ps:consistency=bsp without backup");
-    return BASE_OK;
+    if (s->job->sync_bn &&
+        (options->rules.consistency != TRAIN_BSP || options->rules.backup > 0 || options->apart))
+        TRY(base_fail(BASE_ERR_USAGE, "--sync-bn needs processes that compute at the same time: "
+                                      "ps:consistency=bsp without backup and apart"));
+    if (options->apart && options->servers >= s->team.exchange.size && s->team.view.number <= 1)
+        TRY(base_fail(BASE_ERR_USAGE,
+                      "ps:apart,servers=%lld needs more than %lld processes (--workers), one of "
+                      "them for the work; there %s %d",
+                      (long long)options->servers, (long long)options->servers,
+                      s->team.exchange.size == 1 ? "is" : "are", s->team.exchange.size));
+    TRY(ps_parcel_open(&p->parcel, options->wire, s, servers));
+    TRY(ps_shelf_open(&p->client.shelf, &s->team, s->state.floats, servers));
+out:
+    return st;
+}
+
+/* What a server knows stays; it serves no more. */
+static void ps_close(struct train_session *s)
+{
+    struct ps *p = s->strategy_state;
+
+    p->server.region = NULL;
+    ps_shelf_close(&p->client.shelf);
 }
 
 static void ps_fini(void *state)
 {
-    ps_close_server(state);
+    struct ps *p = state;
+
+    ps_close_server(p);
+    ps_parcel_fini(&p->parcel);
+}
+
+static const char *const *ps_extras(const void *options)
+{
+    static const char *const residual[] = {PS_PARCEL_RESIDUAL, NULL};
+
+    return train_wire_is_lossy(((const struct ps_options *)options)->wire) ? residual : NULL;
+}
+
+static base_status ps_saving(struct train_session *s)
+{
+    return ps_parcel_saving(&((struct ps *)s->strategy_state)->parcel, s);
+}
+
+static void ps_saved(struct train_session *s)
+{
+    ps_parcel_saved(&((struct ps *)s->strategy_state)->parcel, s);
 }
 
 static base_status ps_check(const void *struct_of)
@@ -388,14 +505,18 @@ static base_status ps_check(const void *struct_of)
                          "backup is for consistency=bsp: under %s no worker waits "
                          "for the slowest",
                          train_consistency_names[options->rules.consistency]);
-    return BASE_OK;
+    if (options->correct && options->rules.consistency == TRAIN_BSP)
+        return base_fail(BASE_ERR_USAGE, "correct=on is for consistency=ssp or asp: under bsp no "
+                                         "gradient is stale");
+    return train_wire_check(options->wire);
 }
 
 static unsigned ps_roles(const struct train_session *s, int rank)
 {
-    bool serves = rank < ps_servers(s->options, s->team.exchange.size);
+    struct ps_seats seats = ps_seats(s->options, s->team.exchange.size);
 
-    return CLUSTER_ROLE_WORKER | (serves ? CLUSTER_ROLE_SERVER : 0);
+    return (rank >= seats.first_worker ? CLUSTER_ROLE_WORKER : 0) |
+           (rank < seats.servers ? CLUSTER_ROLE_SERVER : 0);
 }
 
 static json_t *ps_figures(const struct train_session *s)
@@ -408,9 +529,10 @@ static json_t *ps_figures(const struct train_session *s)
         last--;
     for (int i = 0; i < last; i++)
         json_array_append_new(ages, json_integer(p->staleness.pushes[i]));
-    return json_pack("{s:o, s:I, s:I}", "staleness", ages, "reissued",
-                     (json_int_t)p->staleness.reissued, "refused",
-                     (json_int_t)p->staleness.refused);
+    return json_pack("{s:o, s:I, s:I, s:I, s:I}", "staleness", ages, "reissued",
+                     (json_int_t)p->staleness.reissued, "refused", (json_int_t)p->staleness.refused,
+                     "bytes_pushed", (json_int_t)p->client.pushed, "bytes_pulled",
+                     (json_int_t)p->client.pulled);
 }
 
 #define AT(field) offsetof(struct ps_options, field)
@@ -419,6 +541,8 @@ static json_t *ps_figures(const struct train_session *s)
 static const struct base_option table[] = {
     {.name = "servers", .argument = "K", .kind = BASE_INT, .offset = AT(servers), .max = COMM_MAX_WORKERS,
      .help = "processes that serve, too; 0: 2 of three processes and more, otherwise 1"},
+    {.name = "apart", .kind = BASE_FLAG, .offset = AT(apart),
+     .help = "these do nothing else: the other processes work"},
     {.name = "consistency", .argument = "NAME", .kind = BASE_ENUM, .offset = AT(rules.consistency), .live = true,
      .names = train_consistency_names,
      .help = "bsp: all workers in step; asp: each at its own pace; ssp: not too far apart"},
@@ -427,6 +551,12 @@ static const struct base_option table[] = {
     {.name = "backup", .argument = "B", .kind = BASE_INT, .offset = AT(rules.backup), .max = COMM_MAX_WORKERS,
      .live = true,
      .help = "bsp: a step does not wait for the slowest B workers"},
+    {.name = "wire", .argument = "NAME[/O=V]", .kind = BASE_TEXT, .offset = AT(wire),
+     .registry = train_wire_registry, .help = "format in which gradients travel to the servers"},
+    {.name = "correct", .kind = BASE_FLAG, .offset = AT(correct), .live = true,
+     .help = "ssp, asp: a stale gradient is corrected for what became of the weights since they were read"},
+    {.name = "lambda", .argument = "L", .kind = BASE_REAL, .offset = AT(lambda), .max = 1e6, .live = true,
+     .help = "how strongly correct does that"},
     {0},
 };
 /* clang-format on */
@@ -438,19 +568,28 @@ const struct train_strategy train_strategy_ps = {
     .least = 1,
     .options = table,
     .options_size = sizeof(struct ps_options),
-    .defaults = &(const struct ps_options){.rules = {.consistency = TRAIN_BSP, .staleness = 3}},
+    .defaults = &(const struct ps_options){.rules = {.consistency = TRAIN_BSP, .staleness = 3},
+                                           .lambda = 8},
     .check = ps_check,
-    .examples = (const char *const[]){"", "servers=1", "servers=3", "consistency=asp",
-                                      "consistency=ssp,staleness=1,servers=2", "backup=1", NULL},
+    .examples =
+        (const char *const[]){"", "servers=1", "servers=3", "consistency=asp",
+                              "consistency=ssp,staleness=1,servers=2", "backup=1",
+                              "consistency=asp,correct=on", "apart=on", "apart=on,consistency=ssp",
+                              "wire=sparse", "backup=1,wire=int8", NULL},
     .place = ps_place,
     .reconcile = ps_reconcile,
     .settle = ps_settle,
+    .extras = ps_extras,
+    .saving = ps_saving,
+    .saved = ps_saved,
     .memory = ps_memory,
     .cost = ps_cost,
+    .first_worker = ps_first_worker,
     .roles = ps_roles,
     .figures = ps_figures,
     .state_size = sizeof(struct ps),
     .fini = ps_fini,
     .open = ps_open,
+    .close = ps_close,
     .leg = ps_leg,
 };

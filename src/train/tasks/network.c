@@ -105,7 +105,7 @@ static uint32_t network_whole_batch(const struct train_session *s)
 
 struct data_share network_share(const struct train_session *s)
 {
-    struct data_share share = train_team_share(&s->team);
+    struct data_share share = train_strategy_share(s);
 
     if (s->strategy->stages != NULL && share.total > 0)
         share = (struct data_share){0, share.total, share.total};
@@ -452,6 +452,25 @@ static base_status network_solve(struct train_session *s)
     return train_closed_leg(s, n->closed, n->arguments, n->samples.set, network_whole_batch(s));
 }
 
+/* Workers may have computed different numbers of batches, and some processes none: the most counts.
+ */
+static base_status network_unite_tracked(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    size_t count = nn_graph_stats(((struct network *)s->work)->graph);
+    size_t size = (size_t)s->team.exchange.size;
+    int64_t *all = base_calloc(size * count, sizeof *all);
+
+    if (count > 0)
+        TRY(train_team_gather(&s->team, s->state.tracked, count * sizeof *all, all));
+    for (size_t i = 0; i < size * count; i++)
+        if (all[i] > s->state.tracked[i % count])
+            s->state.tracked[i % count] = all[i];
+out:
+    base_free(all);
+    return st;
+}
+
 /* Every worker's running statistics are of its own samples; from here on they are of all. */
 base_status network_unite(struct train_session *s)
 {
@@ -466,6 +485,7 @@ base_status network_unite(struct train_session *s)
     TRY(train_team_mean(&s->team, n->statistics_before, count, s->samples - n->united_samples));
     n->united_samples = s->samples;
     memcpy(s->state.statistics, n->statistics_before, count * sizeof(float));
+    TRY(network_unite_tracked(s));
 out:
     return st;
 }

@@ -50,6 +50,7 @@ static base_status ratings_open(struct train_session *s)
     TRY(train_rated_open(&r->data, s->job, s->threads));
     s->count[DATA_TRAIN] = (uint32_t)r->data.parts.by_user.count;
     s->count[DATA_TEST] = (uint32_t)r->data.parts.test.count;
+    s->count[DATA_VALIDATION] = (uint32_t)r->data.parts.validation.count;
     s->digest = r->data.set->digest;
     s->former_digest = r->data.former_digest[0] != '\0' ? r->data.former_digest : NULL;
     s->data_path = r->data.path;
@@ -101,6 +102,10 @@ static base_status ratings_describe(struct train_session *s, const char *text)
     else
         r->text = base_strdup(text != NULL ? text : s->job->model);
     TRY(train_rated_fit(&r->data, s->job, r->text, &r->options, &r->fit));
+    if (s->job->patience > 0 && r->fit->sweeps == 1)
+        TRY(base_fail(BASE_ERR_USAGE,
+                      "%s makes one sweep, so there is nothing for --patience to end early",
+                      r->text));
     TRY(train_memory_check(s));
     TRY(ratings_lay_out(s));
 out:
@@ -299,6 +304,13 @@ static int64_t ratings_restart(const struct train_session *s)
     return p->step - p->plan_start < fit->again.from ? p->plan_start : p->step - fit->again.from;
 }
 
+static bool ratings_settled(const struct train_session *s)
+{
+    const struct recsys_fit *fit = ((const struct ratings *)s->work)->fit;
+
+    return s->state.position.step - s->state.position.plan_start > fit->settling;
+}
+
 /* ---- rotations ---- */
 
 static const struct recsys_rotation *ratings_rotation(const struct train_session *s)
@@ -376,14 +388,17 @@ static void ratings_about(const struct train_session *s, json_t *settings,
 static void ratings_announce(const struct train_session *s)
 {
     const struct ratings *r = s->work;
+    char validation[40] = "";
 
+    if (s->count[DATA_VALIDATION] > 0)
+        snprintf(validation, sizeof validation, "%u for validation, ", s->count[DATA_VALIDATION]);
     recsys_warn(r->data.set);
     base_info(
         "%s: %llu parameters, %lld sweeps%s%s; %s: %u users, %u items, %u ratings for training, "
-        "%u for tests",
+        "%s%u for tests",
         r->text, (unsigned long long)s->state.parameters, (long long)r->fit->sweeps,
         r->fit->reason != NULL ? ", " : "", r->fit->reason != NULL ? r->fit->reason : "",
-        s->job->data, r->data.set->users, r->data.set->items, s->count[DATA_TRAIN],
+        s->job->data, r->data.set->users, r->data.set->items, s->count[DATA_TRAIN], validation,
         s->count[DATA_TEST]);
     base_info("run %s, %d thread%s", s->run.path, s->threads, base_plural(s->threads));
 }
@@ -429,6 +444,7 @@ const struct train_task train_task_ratings = {
                                            .finish = ratings_finish,
                                            .count = ratings_sweeps,
                                            .restart = ratings_restart,
+                                           .settled = ratings_settled,
                                            .rotation = &ratings_rotates,
                                            .rotating = ratings_rotating},
     .unite = ratings_unite,
@@ -440,6 +456,7 @@ const struct train_task train_task_ratings = {
     .graded = ratings_graded,
     .write = ratings_write,
     .read = ratings_read,
+    .read_weights = ratings_read_weights,
     .result = ratings_result,
     .about = ratings_about,
     .announce = ratings_announce,

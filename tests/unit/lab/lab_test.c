@@ -99,6 +99,33 @@ static void test_changes(void **state)
     lab_close(&lab);
 }
 
+/* A case's own launcher counts, an empty one is none, and runs that are launched in different ways
+ * are different runs. */
+static void test_launch(void **state)
+{
+    const char *text =
+        "{\"schema\": 1, \"about\": \"\", \"launch\": [\"env\", \"A=1\"], \"cases\": ["
+        "{\"name\": \"a\", \"train\": {}},"
+        "{\"name\": \"b\", \"train\": {}, \"launch\": [\"nice\"]},"
+        "{\"name\": \"c\", \"train\": {}, \"launch\": []}], \"quick\": {}}";
+    char ids[3][LAB_ID];
+    struct lab lab;
+
+    (void)state;
+    assert_int_equal(open_text(text, &(struct lab_changes){0}, &lab), BASE_OK);
+    assert_int_equal(json_array_size(lab.points[0].launch), 2);
+    assert_string_equal(json_string_value(json_array_get(lab.points[1].launch, 0)), "nice");
+    assert_null(lab.points[2].launch);
+    for (int i = 0; i < 3; i++)
+        lab_run_id(&lab.points[i], 1, ids[i]);
+    assert_string_not_equal(ids[0], ids[1]);
+    assert_string_not_equal(ids[0], ids[2]);
+    lab_close(&lab);
+    assert_int_equal(open_text(text, &(struct lab_changes){.quick = true}, &lab), BASE_OK);
+    assert_null(lab.points[0].launch);
+    lab_close(&lab);
+}
+
 static void test_select(void **state)
 {
     struct lab lab;
@@ -220,6 +247,8 @@ static void test_bad_files(void **state)
          "plot 1: 'seconds' is not known of every epoch"},
         {HEAD CASES ", \"quick\": {\"epochs\": 1}}", "\"quick\": unknown key 'epochs'"},
         {HEAD CASES ", \"quick\": 1}", "\"quick\" is of the wrong type"},
+        {HEAD CASES ", \"launch\": \"env\"}", "\"launch\" is of the wrong type, a list expected"},
+        {HEAD CASES ", \"launch\": [1]}", "\"launch\" takes a list of words"},
     };
 
     (void)state;
@@ -282,10 +311,15 @@ static void test_find(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_grid),     cmocka_unit_test(test_changes),
-        cmocka_unit_test(test_select),   cmocka_unit_test(test_seeds_of_a_case),
-        cmocka_unit_test(test_ids),      cmocka_unit_test(test_bad_files),
-        cmocka_unit_test(test_too_many), cmocka_unit_test(test_find),
+        cmocka_unit_test(test_grid),
+        cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_launch),
+        cmocka_unit_test(test_select),
+        cmocka_unit_test(test_seeds_of_a_case),
+        cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_find),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

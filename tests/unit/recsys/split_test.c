@@ -248,6 +248,55 @@ static void test_bad(void **state)
     recsys_ratings_close(r);
 }
 
+/* The validation part is taken from the training part alone; a rating stays in it when others come.
+ */
+static void test_validation(void **state)
+{
+    struct recsys_ratings *all = open_grid(1, ""), *some = open_grid(3, "");
+    struct recsys_division plain, d, fewer, none;
+    double expected;
+
+    (void)state;
+    assert_int_equal(recsys_divide(all, "0.2", 0, 7, 1, &plain), BASE_OK);
+    assert_int_equal(recsys_divide(all, "0.2", 0.25, 7, 2, &d), BASE_OK);
+    assert_int_equal(recsys_divide(some, "0.2", 0.25, 7, 2, &fewer), BASE_OK);
+    assert_int_equal(recsys_divide(all, "none", 0.25, 7, 2, &none), BASE_OK);
+    assert_int_equal(plain.validation.count, 0);
+    assert_int_equal(none.test.count, 0);
+    assert_int_equal(none.by_user.count + none.validation.count, all->count);
+    assert_int_equal(d.by_item.count, d.by_user.count);
+    assert_int_equal(d.test.count, plain.test.count);
+    assert_memory_equal(d.test.column, plain.test.column, d.test.count * sizeof *d.test.column);
+    expected = 0.25 * (double)plain.by_user.count;
+    assert_true(fabs((double)d.validation.count - expected) < 5 * sqrt(expected));
+    for (uint32_t u = 0; u < all->users; u++) {
+        uint64_t train = d.by_user.start[u], held = d.validation.start[u];
+        uint64_t same = fewer.validation.start[u];
+
+        for (uint64_t k = plain.by_user.start[u]; k < plain.by_user.start[u + 1]; k++) {
+            const uint32_t item = plain.by_user.column[k];
+            const bool is_held =
+                held < d.validation.start[u + 1] && d.validation.column[held] == item;
+
+            if (is_held && item % 3 == 0)
+                assert_int_equal(fewer.validation.column[same++], item / 3);
+            if (is_held)
+                held++;
+            else
+                assert_int_equal(d.by_user.column[train++], item);
+        }
+        assert_int_equal(train, d.by_user.start[u + 1]);
+        assert_int_equal(held, d.validation.start[u + 1]);
+        assert_int_equal(same, fewer.validation.start[u + 1]);
+    }
+    recsys_division_fini(&plain);
+    recsys_division_fini(&d);
+    recsys_division_fini(&fewer);
+    recsys_division_fini(&none);
+    recsys_ratings_close(all);
+    recsys_ratings_close(some);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -266,8 +315,10 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_share), cmocka_unit_test(test_stays), cmocka_unit_test(test_mixed),
-        cmocka_unit_test(test_folds), cmocka_unit_test(test_times), cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_share),      cmocka_unit_test(test_stays),
+        cmocka_unit_test(test_mixed),      cmocka_unit_test(test_folds),
+        cmocka_unit_test(test_times),      cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_validation),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -108,6 +108,8 @@ static void test_hosts(void **state)
     is_near(all->seconds - ddp->seconds, 2.0 / 3 * 8.05e-3);
     is_near(of(&list, "gather-scatter")->cost.sent, 4 * all->cost.sent);
     is_near(of(&list, "local-sgd")->cost.sent, all->cost.sent / 8);
+    /* Of two servers each gets both slices of the three other workers, and one slice of weights. */
+    is_near(of(&list, "ps")->cost.sent, (3 * 2 + 1) / 2.0 / 1.5 * all->cost.sent);
     train_forecasts_fini(&list);
     train_session_close(&s);
 }

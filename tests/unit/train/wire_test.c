@@ -76,6 +76,7 @@ static void test_sizes_and_losses(void **state)
         double most_loss; /* squares lost, of all */
     } cases[] = {
         {"fp32", 4000, 0},
+        {"sparse", 4008, 0},
         {"bf16", 2000, 3e-6},
         {"int8", 1008, 1e-4},
         {"int4", 532, 2e-2},
@@ -115,6 +116,36 @@ static void test_topk_sends_the_largest(void **state)
     assert_true(m.y[0] == 2 && m.y[17] == -64 && m.y[500] == 1);
     assert_true(m.y[998] == 0 && m.y[999] == 0 && m.residual[999] == 1);
     assert_true(m.residual[0] == 0 && m.residual[998] == 0.5f);
+    close_message(&m);
+}
+
+/* Runs of zeros take eight bytes each, few zeros between values are values, and so is minus zero.
+ */
+static void test_sparse_leaves_out_zeros(void **state)
+{
+    static const struct {
+        int at, values;
+        size_t bytes; /* of all so far and the zeros after them */
+    } cases[] = {{0, 0, 8},
+                 {400, 8, 8 + 8 * 4 + 8},
+                 {410, 3, 8 + 13 * 4 + 8},              /* two zeros apart: one run */
+                 {416, 1, 8 + 13 * 4 + 8 + 4 + 8},      /* three apart: another one */
+                 {998, 2, 8 + 13 * 4 + 8 + 4 + 8 + 8}}; /* up to the end */
+    struct message m;
+
+    (void)state;
+    open_message(&m, "sparse");
+    memset(m.x, 0, sizeof m.x);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        for (int k = 0; k < cases[i].values; k++)
+            m.x[cases[i].at + k] = k == 1 ? -0.0f : (float)(k + 1);
+        memset(m.y, 1, sizeof m.y);
+        assert_int_equal(send(&m, COUNT), BASE_OK);
+        assert_int_equal(m.length, cases[i].bytes);
+        assert_memory_equal(m.x, m.y, sizeof m.x);
+    }
+    m.bytes[0] = 0; /* no zeros before the first value: too few values in all */
+    assert_int_equal(train_wire_decode(&m.wiring, m.bytes, m.length, m.y, COUNT), BASE_ERR_DATA);
     close_message(&m);
 }
 
@@ -184,8 +215,11 @@ static void test_topk_refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes_and_losses), cmocka_unit_test(test_topk_sends_the_largest),
-        cmocka_unit_test(test_bad_texts),        cmocka_unit_test(test_blocks_refuse),
+        cmocka_unit_test(test_sizes_and_losses),
+        cmocka_unit_test(test_topk_sends_the_largest),
+        cmocka_unit_test(test_sparse_leaves_out_zeros),
+        cmocka_unit_test(test_bad_texts),
+        cmocka_unit_test(test_blocks_refuse),
         cmocka_unit_test(test_topk_refuses),
     };
 

@@ -10,6 +10,7 @@ const char *const ps_refusal_texts[PS_REFUSALS] = {
     [PS_NOT_FINITE] = "gradients that are not finite",
     [PS_WRONG_SIZE] = "gradients of another size",
     [PS_WRONG_BLOCK] = "gradients of a block that it was not given",
+    [PS_UNREADABLE] = "gradients that are not finite or not whole",
 };
 
 /* ---- encode ---- */
@@ -72,6 +73,7 @@ size_t ps_entry_encode(const struct train_log_entry *e, uint8_t bytes[PS_ENTRY_M
 
     at = put_real(at, e->lr);
     at = base_put_le64(at, e->update);
+    at = base_put_le64(at, e->readers);
     at = base_put_le32(at, (uint32_t)e->count);
     for (int i = 0; i < e->count; i++) {
         ps_outline_encode(&e->of[i], at);
@@ -203,6 +205,7 @@ base_status ps_entry_read(struct base_cursor *c, struct train_log_entry *e)
     TRY(base_cursor_le64(c, &e->number));
     TRY(get_real(c, &e->lr));
     TRY(base_cursor_le64(c, &e->update));
+    TRY(base_cursor_le64(c, &e->readers));
     TRY(get_number(c, COMM_MAX_WORKERS, &e->count));
     for (int i = 0; i < e->count; i++)
         TRY(read_outline(c, &e->of[i]));

@@ -21,8 +21,8 @@ enum train_ps_call {
     TRAIN_PS_PULL,
     TRAIN_PS_BYE,
     TRAIN_PS_ANSWER,
-    TRAIN_PS_WEIGHTS, /* floats of the sender's own slice follow */
-    TRAIN_PS_FLOATS,
+    TRAIN_PS_WEIGHTS, /* values of the sender's own slice follow, unless they are shared */
+    TRAIN_PS_VALUES,
 };
 
 struct train_outline { /* of a push */
@@ -39,8 +39,9 @@ struct train_outline { /* of a push */
 struct train_log_entry {
     uint64_t number; /* from 1 on in a view */
     double lr;
-    uint64_t update; /* as optimisers count them */
-    int count;       /* of pushes */
+    uint64_t update;  /* as optimisers count them */
+    uint64_t readers; /* workers that read the weights before it, where that matters: bits */
+    int count;        /* of pushes */
     struct train_outline of[COMM_MAX_WORKERS];
 };
 
@@ -50,14 +51,16 @@ enum ps_refusal {
     PS_NOT_FINITE,
     PS_WRONG_SIZE,
     PS_WRONG_BLOCK, /* that was not granted */
+    PS_UNREADABLE,  /* in the format in which gradients travel */
     PS_REFUSALS
 };
 extern const char *const ps_refusal_texts[PS_REFUSALS]; /* what was pushed, then */
 
 struct train_ps_body { /* ask, got, have, pull, bye, answer; the head of weights */
     int rank;
-    bool over; /* the leg is */
-    bool shared, stop, renew, news, diverged;
+    bool over;   /* the leg is */
+    bool shared; /* of an answer: as in an outline; of a pull: the weights in shared memory */
+    bool stop, renew, news, diverged;
     enum ps_refusal refusal; /* of the push that a server has got; diverged: of the last one */
     int64_t clock; /* of the worker's pushes: those before it are in the log, or never will be */
     struct train_span block, whole; /* over: block.from is the cursor */
@@ -70,7 +73,7 @@ struct train_ps_body { /* ask, got, have, pull, bye, answer; the head of weights
 enum {
     PS_BODY_BYTES = 92,
     PS_OUTLINE_BYTES = 64,
-    PS_ENTRY_HEAD_BYTES = 28,
+    PS_ENTRY_HEAD_BYTES = 36,
     PS_ENTRY_MAX_BYTES = PS_ENTRY_HEAD_BYTES + COMM_MAX_WORKERS * PS_OUTLINE_BYTES
 };
 

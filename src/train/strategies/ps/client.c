@@ -7,11 +7,12 @@
 static const double PATIENCE = 600;
 
 void ps_client_open(struct ps_client *c, struct train_session *s, int servers,
-                    struct ps_server *server)
+                    struct ps_server *server, struct ps_parcel *parcel)
 {
     c->session = s;
     c->servers = servers;
     c->server = server;
+    c->parcel = parcel;
     c->task_count = 0;
     c->answer = (struct train_ps_body){0};
     for (int i = 0; i < servers; i++)
@@ -85,23 +86,51 @@ out:
     return st;
 }
 
-/* The oldest of what the servers have sent; `own`: of the one in this process. */
-static base_status find_oldest(const struct ps_client *c, uint64_t own, uint64_t *oldest_p)
+static const struct comm_region *region_of(const struct ps_client *c, int server)
+{
+    return c->exact ? NULL : c->shelf.of[server];
+}
+
+/* Asks a server of another process for its slice, unless that is in shared memory already. */
+static void request(struct ps_client *c, int server, uint64_t number)
+{
+    const struct train_slice *slice = &c->slices[server][0];
+    const struct comm_region *region = region_of(c, server);
+    size_t bytes = slice->count * sizeof(float);
+
+    if (region != NULL && ps_shelf_has(region, number))
+        return;
+    ps_body_encode(
+        &(struct train_ps_body){.rank = rank_of(c), .shared = region != NULL, .number = number},
+        c->calls[server]);
+    send(c, server, TRAIN_PS_PULL, c->calls[server], sizeof c->calls[server]);
+    receive(c, server, TRAIN_PS_WEIGHTS, c->heads[server], sizeof c->heads[server]);
+    if (region != NULL)
+        return;
+    receive(c, server, TRAIN_PS_VALUES, c->session->state.weights + slice->from, bytes);
+    c->pulled += (int64_t)bytes;
+}
+
+/* What was requested is there. *oldest_p: the entry up to which it has been read, if that is less
+ * than it was. */
+static base_status take_weights(struct ps_client *c, int server, uint64_t number,
+                                uint64_t *oldest_p)
 {
     base_status st = BASE_OK;
+    const struct train_slice *slice = &c->slices[server][0];
     struct train_ps_body head;
+    uint64_t read;
 
-    *oldest_p = own;
-    for (int i = 0; i < c->servers; i++) {
-        if (i == rank_of(c))
-            continue;
-        TRY(base_prefix(ps_body_decode(c->heads[i], sizeof c->heads[i], &head),
-                        "weights of server %d", i));
-        if (head.number < *oldest_p)
-            *oldest_p = head.number;
+    if (region_of(c, server) != NULL) {
+        TRY(ps_shelf_read(region_of(c, server), number, c->session->state.weights + slice->from,
+                          slice->count, &read));
+    } else {
+        TRY(ps_body_decode(c->heads[server], sizeof c->heads[server], &head));
+        read = head.number;
     }
+    *oldest_p = read < *oldest_p ? read : *oldest_p;
 out:
-    return st;
+    return base_prefix(st, "weights of server %d", server);
 }
 
 base_status ps_client_pull(struct ps_client *c, uint64_t number)
@@ -109,24 +138,18 @@ base_status ps_client_pull(struct ps_client *c, uint64_t number)
     base_status st = BASE_OK;
     struct train_session *s = c->session;
     enum train_category was = train_clock_enter(&s->clock, TRAIN_COMMUNICATE);
-    uint64_t own = UINT64_MAX;
 
-    ps_body_encode(&(struct train_ps_body){.rank = rank_of(c), .number = number}, c->call);
-    for (int i = 0; i < c->servers; i++) {
-        const struct train_slice *slice = &c->slices[i][0];
-
-        if (i == rank_of(c))
-            continue;
-        send(c, i, TRAIN_PS_PULL, c->call, sizeof c->call);
-        receive(c, i, TRAIN_PS_WEIGHTS, c->heads[i], sizeof c->heads[i]);
-        receive(c, i, TRAIN_PS_FLOATS, s->state.weights + slice->from,
-                slice->count * sizeof(float));
-    }
+    c->read = UINT64_MAX;
+    for (int i = 0; i < c->servers; i++)
+        if (i != rank_of(c))
+            request(c, i, number);
     train_fault_at(&s->fault, "pull", c->answer.step + 1);
     if (c->server != NULL)
-        TRY(ps_server_read(c->server, number, s->state.weights, &own));
+        TRY(ps_server_read(c->server, number, s->state.weights, &c->read));
     TRY(wait_all(c));
-    TRY(find_oldest(c, own, &c->read));
+    for (int i = 0; i < c->servers; i++)
+        if (i != rank_of(c))
+            TRY(take_weights(c, i, number, &c->read));
     if (c->read < number)
         TRY(base_fail(BASE_ERR_INTERNAL, "weights of entry %llu where %llu was asked for",
                       (unsigned long long)c->read, (unsigned long long)number));
@@ -136,8 +159,23 @@ out:
     return st;
 }
 
+/* The bytes of a slice that server `owner` serves. */
+static const void *slice_bytes(const struct ps_client *c, int owner, const float *gradients,
+                               size_t *count_p)
+{
+    const struct ps_parcel *parcel = c->parcel;
+    const struct train_slice *slice = &c->slices[owner][0];
+
+    if (ps_parcel_packs(parcel)) {
+        *count_p = parcel->length[owner];
+        return parcel->bytes + parcel->from[owner];
+    }
+    *count_p = slice->count * sizeof *gradients;
+    return gradients + slice->from;
+}
+
 /* The server of this process sends on the same channel, from another thread: the outline and its
- * floats must not be torn apart. */
+ * values must not be torn apart. */
 static void push_to(struct ps_client *c, int server, const float *gradients)
 {
     int copies = c->servers > 1 ? 2 : 1;
@@ -146,11 +184,14 @@ static void push_to(struct ps_client *c, int server, const float *gradients)
         base_mutex_lock(&c->server->lock);
     send(c, server, TRAIN_PS_PUSH, c->outline, sizeof c->outline);
     for (int i = 0; i < copies; i++) {
-        const struct train_slice *slice = &c->slices[server][i];
+        int owner = (server + c->servers - i) % c->servers;
+        size_t count;
+        const void *bytes = slice_bytes(c, owner, gradients, &count);
 
-        if (slice->count > 0)
-            send(c, server, TRAIN_PS_FLOATS, gradients + slice->from,
-                 slice->count * sizeof(float) / (c->spoils ? 2 : 1));
+        if (c->slices[owner][0].count == 0)
+            continue;
+        send(c, server, TRAIN_PS_VALUES, bytes, count / (c->spoils ? 2 : 1));
+        c->pushed += (int64_t)count;
     }
     if (c->server != NULL)
         base_mutex_unlock(&c->server->lock);
@@ -160,7 +201,12 @@ void ps_client_push(struct ps_client *c, const struct train_outline *outline)
 {
     const struct train_exchange *x = &c->session->team.exchange;
     const float *gradients = x->mine + TRAIN_HEAD;
+    double unit = (double)outline->block.count / (double)c->session->plan.batch;
+    enum train_category was = train_clock_enter(&c->session->clock, TRAIN_COMMUNICATE);
 
+    if (ps_parcel_packs(c->parcel))
+        ps_parcel_pack(c->parcel, gradients, outline->shared ? 1 : unit);
+    train_clock_enter(&c->session->clock, was);
     ps_outline_encode(outline, c->outline);
     for (int i = 0; i < c->servers; i++) {
         if (i != x->rank)
@@ -168,7 +214,7 @@ void ps_client_push(struct ps_client *c, const struct train_outline *outline)
         train_fault_nth(x->fault, "push", i, x->step);
     }
     if (c->server != NULL)
-        ps_server_push(c->server, outline, gradients);
+        ps_server_push(c->server, outline, gradients, c->parcel);
 }
 
 static void say_goodbye(struct ps_client *c, int server)

@@ -11,13 +11,19 @@
 
 struct ps_options {
     int64_t servers; /* 0: by the number of processes */
+    char *wire;      /* format of pushes; NULL: floats as they are */
+    bool apart;      /* servers do not work */
     struct train_rules rules;
+    bool correct; /* stale gradients */
+    double lambda;
 };
 
 struct ps {
     struct ps_server server; /* of this process, if it serves */
     bool serves;             /* the struct above is one */
+    bool works;              /* this process computes, in this leg */
     struct ps_client client;
+    struct ps_parcel parcel;
     struct train_outline outline; /* of the newest push */
     int64_t clock;                /* of this worker's pushes in this view */
     uint64_t number;              /* of the view's newest entry, at a meeting */

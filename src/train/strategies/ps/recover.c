@@ -38,6 +38,7 @@ static void ps_resolve(struct train_session *s, const struct train_progress *pro
     if (!p->computing)
         return;
     p->computing = false;
+    ps_parcel_settle(&p->parcel, progress->pushes[p->rank] == p->clock);
     if (progress->pushes[p->rank] == p->clock) {
         s->samples += p->outline.block.count;
         return;
@@ -228,10 +229,12 @@ void ps_settle(struct train_session *s, struct train_version version)
 {
     struct ps *p = s->strategy_state;
 
+    if (p->dirty && p->serves)
+        ps_resolve(s, &p->server.progress);
+    if (version.step < 0)
+        ps_parcel_give_up(&p->parcel, s);
     if (!p->dirty)
         return;
-    if (p->serves)
-        ps_resolve(s, &p->server.progress);
     p->unfinished = (struct train_outcome){0};
     if (version.step >= 0) {
         ps_tell(s); /* steps that were completed after the loss */

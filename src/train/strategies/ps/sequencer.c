@@ -7,6 +7,12 @@
 
 const char *const train_consistency_names[] = {"bsp", "ssp", "asp", NULL};
 
+/* One above the last worker's rank. */
+static int end_rank(const struct ps_sequencer *q)
+{
+    return q->first_worker + q->workers;
+}
+
 void ps_sequencer_init(struct ps_sequencer *q, int64_t batch, int64_t first, int64_t end,
                        const struct train_span *done, int done_count)
 {
@@ -17,7 +23,7 @@ void ps_sequencer_init(struct ps_sequencer *q, int64_t batch, int64_t first, int
     ps_ledger_init(&q->ledger, first, end);
     for (int i = 0; i < done_count; i++)
         ps_ledger_done(&q->ledger, done[i]);
-    for (int i = 0; i < q->workers; i++) {
+    for (int i = q->first_worker; i < end_rank(q); i++) {
         q->of[i].work = TRAIN_ABSENT;
         q->of[i].clock = 0;
         q->of[i].refused = false;
@@ -124,7 +130,7 @@ void ps_sequencer_refuse(struct ps_sequencer *q, int worker)
     q->of[worker].refused = true;
     if (q->of[worker].block.count > 0)
         note_refusal(q, worker);
-    for (int i = 0; i < q->workers; i++)
+    for (int i = q->first_worker; i < end_rank(q); i++)
         refused += q->of[i].refused;
     if (refused == q->workers)
         q->hopeless = true;
@@ -145,7 +151,7 @@ static int count(const struct ps_sequencer *q, enum train_work work, bool of_rou
 {
     int n = 0;
 
-    for (int i = 0; i < q->workers; i++)
+    for (int i = q->first_worker; i < end_rank(q); i++)
         n += q->of[i].work == work && (!of_round || q->of[i].round == q->round);
     return n;
 }
@@ -154,7 +160,7 @@ static int64_t samples_pushed(const struct ps_sequencer *q)
 {
     int64_t samples = 0;
 
-    for (int i = 0; i < q->workers; i++)
+    for (int i = q->first_worker; i < end_rank(q); i++)
         if (q->of[i].work == TRAIN_PUSHED)
             samples += q->of[i].block.count;
     return samples;
@@ -176,7 +182,7 @@ static bool has_more(const struct ps_sequencer *q)
 {
     if (ps_ledger_complete(&q->ledger))
         return false;
-    for (int i = 0; i < q->workers; i++)
+    for (int i = q->first_worker; i < end_rank(q); i++)
         if ((q->of[i].work == TRAIN_ASKS || q->of[i].work == TRAIN_ABSENT) &&
             (q->shares || has_block(q, i)))
             return true;
@@ -192,7 +198,7 @@ static bool round_is_over(const struct ps_sequencer *q)
 /* Workers whose pushes have no sample, or were refused, take part in the next round. */
 static void end_round(struct ps_sequencer *q)
 {
-    for (int i = 0; i < q->workers; i++)
+    for (int i = q->first_worker; i < end_rank(q); i++)
         if (q->of[i].work == TRAIN_PUSHED || q->of[i].work == TRAIN_REFUSED)
             q->of[i].work = TRAIN_ASKS;
     q->round++;
@@ -217,7 +223,7 @@ static int make_round(struct ps_sequencer *q, int workers[COMM_MAX_WORKERS])
     if (there < q->workers - (int)q->rules.backup && !round_is_over(q))
         return 0;
     q->number++;
-    for (int i = 0; i < q->workers; i++)
+    for (int i = q->first_worker; i < end_rank(q); i++)
         if (q->of[i].work == TRAIN_PUSHED) {
             enter(q, i);
             workers[n++] = i;
@@ -232,7 +238,7 @@ int ps_sequencer_entry(struct ps_sequencer *q, int workers[COMM_MAX_WORKERS])
 {
     if (q->rules.consistency == TRAIN_BSP)
         return make_round(q, workers);
-    for (int i = 0; i < q->workers; i++)
+    for (int i = q->first_worker; i < end_rank(q); i++)
         if (q->of[i].work == TRAIN_PUSHED) {
             q->number++;
             enter(q, i);
@@ -256,7 +262,7 @@ static int64_t lowest_clock(const struct ps_sequencer *q)
 {
     int64_t lowest = INT64_MAX;
 
-    for (int i = 0; i < q->workers; i++)
+    for (int i = q->first_worker; i < end_rank(q); i++)
         if (q->of[i].work != TRAIN_LEFT && q->of[i].clock < lowest && !is_barred(q, i))
             lowest = q->of[i].clock;
     return lowest;
@@ -286,10 +292,10 @@ static void begin_round(struct ps_sequencer *q)
 
 static void issue_share(struct ps_sequencer *q, int worker)
 {
-    uint32_t rank = (uint32_t)worker, first, samples;
+    uint32_t place = (uint32_t)(worker - q->first_worker), first, samples;
     struct ps_ledger *l = &q->ledger;
 
-    data_share_of((struct data_share){rank, rank + 1, (uint32_t)q->workers},
+    data_share_of((struct data_share){place, place + 1, (uint32_t)q->workers},
                   (uint32_t)q->whole.count, &first, &samples);
     q->of[worker].block = (struct train_span){q->whole.from + first, samples};
     if (samples > 0)
@@ -315,7 +321,7 @@ static bool issue(struct ps_sequencer *q, int worker)
 
 enum train_grant ps_sequencer_grant(struct ps_sequencer *q, int *worker_p)
 {
-    for (int i = 0; i < q->workers; i++) {
+    for (int i = q->first_worker; i < end_rank(q); i++) {
         if (!may_go_on(q, i))
             continue;
         *worker_p = i;

@@ -42,6 +42,7 @@ struct train_rules {
 struct ps_sequencer {
     struct train_rules rules;
     int workers;
+    int first_worker; /* its rank, from which on workers are counted: others only serve */
     int64_t batch;    /* samples of a step */
     int64_t first;    /* sample with which the leg begins; a multiple of the batch */
     uint64_t number;  /* of the newest entry */
@@ -69,8 +70,8 @@ struct ps_sequencer {
     bool hopeless;
 };
 
-/* Fill in rules and workers before. `done`: spans above `first` that are in the weights
- * already. */
+/* Fill in rules, workers and first_worker before. `done`: spans above `first` that are in the
+ * weights already. */
 void ps_sequencer_init(struct ps_sequencer *sequencer, int64_t batch, int64_t first, int64_t end,
                        const struct train_span *done, int done_count);
 

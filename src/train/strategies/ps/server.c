@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "coll/coll.h"
 #include "nn/simd/simd.h"
+#include "train/strategies/ps/parcel.h"
 #include "train/strategies/ps/server_private.h"
 
 /* ---- slices ---- */
@@ -120,6 +121,7 @@ static void apply_log(struct ps_server *v)
 
     while (done < v->log_count && v->log[done].number == v->applied + 1 &&
            has_pushes(v, &v->log[done])) {
+        ps_server_correct_entry(v, &v->log[done]);
         update(v, &v->log[done]);
         ps_progress_count(&v->progress, &v->log[done], ps_server_rate(v, 0, true), &v->told);
         v->applied_log[v->log[done].number % (uint64_t)v->size] = v->log[done];
@@ -129,8 +131,8 @@ static void apply_log(struct ps_server *v)
     memmove(v->log, v->log + done, (size_t)v->log_count * sizeof *v->log);
     for (int rank = 0; done > 0 && rank < v->size; rank++)
         if (v->pulls[rank] != 0 && v->pulls[rank] - 1 <= v->applied) {
+            ps_server_send_weights(v, rank, v->pulls[rank] - 1);
             v->pulls[rank] = 0;
-            ps_server_send_weights(v, rank);
         }
     if (done > 0)
         base_signal_wake(&v->changed);
@@ -189,14 +191,19 @@ void ps_server_begin_push(struct ps_server *v, int rank, const struct train_outl
         v->refusals[rank] = PS_WRONG_BLOCK;
 }
 
-void ps_server_check_slice(struct ps_server *v, int rank, int slice, size_t bytes)
+void ps_server_take_slice(struct ps_server *v, int rank, int slice, const uint8_t *packed,
+                          size_t bytes)
 {
     size_t count = v->slices[slice].count;
-    const float *values = v->pushes[rank];
+    float *values = v->pushes[rank];
 
     for (int i = 0; i < slice; i++)
         values += v->slices[i].count;
-    if (bytes != count * sizeof *values)
+    if (packed != NULL) {
+        if (bytes > train_wire_bound(v->wiring, count) ||
+            train_wire_decode(v->wiring, packed, bytes, values, count) != BASE_OK)
+            v->refusals[rank] = PS_UNREADABLE;
+    } else if (bytes != count * sizeof *values)
         v->refusals[rank] = PS_WRONG_SIZE;
     else if (!isfinite(nn_simd()->square_sum(count, values)))
         v->refusals[rank] = PS_NOT_FINITE;
@@ -221,15 +228,25 @@ void ps_server_take_entry(struct ps_server *v, const struct train_log_entry *ent
     apply_log(v);
 }
 
-void ps_server_take_pull(struct ps_server *v, int rank, uint64_t number)
+void ps_server_take_pull(struct ps_server *v, int rank, uint64_t number, bool shared)
 {
+    uint64_t bit = UINT64_C(1) << rank;
+
+    v->shared_pulls = shared ? v->shared_pulls | bit : v->shared_pulls & ~bit;
     if (v->applied >= number)
-        ps_server_send_weights(v, rank);
+        ps_server_send_weights(v, rank, number);
     else
         v->pulls[rank] = number + 1; /* 0: no pull waits */
 }
 
-/* ---- the worker of this process ---- */
+/* ---- the main thread of this process ---- */
+
+void ps_server_keep_answer(struct ps_server *v, const struct train_ps_body *answer)
+{
+    v->answer = *answer;
+    v->answered = true;
+    base_signal_wake(&v->changed);
+}
 
 void ps_server_ask(struct ps_server *v)
 {
@@ -244,15 +261,23 @@ void ps_server_ask(struct ps_server *v)
 }
 
 void ps_server_push(struct ps_server *v, const struct train_outline *outline,
-                    const float *gradients)
+                    const float *gradients, const struct ps_parcel *parcel)
 {
     float *to = v->pushes[v->rank];
 
     base_mutex_lock(&v->lock);
     ps_server_begin_push(v, v->rank, outline);
     for (int i = 0; i < v->slice_count; i++) {
-        memcpy(to, gradients + v->slices[i].from, v->slices[i].count * sizeof *to);
-        ps_server_check_slice(v, v->rank, i, v->slices[i].count * sizeof *to);
+        int owner = (v->rank + v->servers - i) % v->servers;
+        size_t bytes = v->slices[i].count * sizeof *to;
+
+        if (v->wiring != NULL) {
+            ps_server_take_slice(v, v->rank, i, parcel->bytes + parcel->from[owner],
+                                 parcel->length[owner]);
+            continue;
+        }
+        memcpy(to, gradients + v->slices[i].from, bytes);
+        ps_server_take_slice(v, v->rank, i, NULL, bytes);
         to += v->slices[i].count;
     }
     ps_server_take_push(v, v->rank);
@@ -265,18 +290,18 @@ base_status ps_server_read(struct ps_server *v, uint64_t number, float *weights,
     double deadline = base_now() + PATIENCE;
     base_status st = BASE_OK;
 
+    *number_p = 0;
     base_mutex_lock(&v->lock);
     while (v->applied < number && v->failure == BASE_OK && base_now() < deadline)
         base_signal_wait(&v->changed, &v->lock, deadline);
     if (v->applied >= number)
-        memcpy(weights + v->slices[0].from, v->slices[0].weights,
+        memcpy(weights + v->slices[0].from, ps_server_weights_for(v, v->rank, number, number_p),
                v->slices[0].count * sizeof *weights);
     else if (v->failure != BASE_OK)
         st = base_fail(v->failure, "%s", v->message);
     else
         st = base_fail(BASE_ERR_TIMEOUT, "the server of this process made no update for %g s",
                        PATIENCE);
-    *number_p = v->applied;
     base_mutex_unlock(&v->lock);
     return st;
 }
@@ -310,7 +335,7 @@ void ps_server_land(struct ps_server *v)
     ps_progress_position(&v->progress, &state->position);
 }
 
-base_status ps_server_open(struct ps_server *v, struct train_session *s, int servers,
+base_status ps_server_open(struct ps_server *v, struct train_session *s, struct ps_seats seats,
                            uint64_t number, struct train_rules rules, int64_t end,
                            const struct train_span *done, int done_count)
 {
@@ -321,11 +346,13 @@ base_status ps_server_open(struct ps_server *v, struct train_session *s, int ser
     *v = (struct ps_server){.session = s,
                             .rank = x->rank,
                             .size = x->size,
-                            .servers = servers,
+                            .servers = seats.servers,
                             .view = s->team.view.number,
                             .applied = number,
                             .progress = {.began = *p, .batch = s->plan.batch},
-                            .sequencer = {.rules = rules, .workers = x->size}};
+                            .sequencer = {.rules = rules,
+                                          .workers = x->size - seats.first_worker,
+                                          .first_worker = seats.first_worker}};
     base_mutex_init(&v->lock);
     base_signal_init(&v->changed);
     ps_ledger_init(&v->progress.ledger, p->cursor, end);
@@ -336,14 +363,14 @@ base_status ps_server_open(struct ps_server *v, struct train_session *s, int ser
     if (x->rank == 0 && s->fault.reads != NULL && (v->reads = fopen(s->fault.reads, "a")) == NULL)
         TRY(base_fail(BASE_ERR_IO, "cannot write to PACELINE_READS, %s: %m", s->fault.reads));
     v->applied_log = base_calloc((size_t)x->size, sizeof *v->applied_log);
-    v->slice_count = ps_server_slices(s->state.floats, x->rank, servers, v->slices);
+    v->slice_count = ps_server_slices(s->state.floats, x->rank, seats.servers, v->slices);
     for (int i = 0; i < v->slice_count; i++) {
         struct train_slice *slice = &v->slices[i];
 
         TRY(base_tensor(slice->count, sizeof(float), "served weights", &slice->weights));
         memcpy(slice->weights, s->state.weights + slice->from, slice->count * sizeof(float));
     }
-    for (int i = 0; i < x->size; i++) {
+    for (int i = seats.first_worker; i < x->size; i++) {
         v->outlines[i].clock = -1;
         TRY(base_tensor(ps_server_floats(v), sizeof(float), "pushes", &v->pushes[i]));
     }

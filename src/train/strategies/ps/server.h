@@ -16,10 +16,11 @@
  *                     applies it ◀ have n
  *     ◀─── answer ─── n survives the loss of one server
  *     pull n ───────▶
- *     ◀── weights ───
+ *     ◀── weights ─── or, on its host, that they are in shared memory
  *
  * A server lives for a leg, on a thread of its own that takes messages; the worker of the same
- * process calls it directly. All state is under one lock.
+ * process calls it directly. All state is under one lock. Where servers are apart no worker is in
+ * their processes; server 0 then tells the others when the leg is over.
  */
 #ifndef TRAIN_STRATEGIES_PS_SERVER_H
 #define TRAIN_STRATEGIES_PS_SERVER_H
@@ -28,13 +29,23 @@
 
 #include "base/thread.h"
 #include "comm/engine.h"
+#include "comm/region.h"
 #include "train/session.h"
 #include "train/strategies/ps/progress.h"
 #include "train/strategies/ps/sequencer.h"
 
+struct ps_parcel;
+struct train_wiring;
+
 struct train_slice {
     size_t from, count;
     float *weights; /* what is served; slots are in the state */
+};
+
+/* Which ranks of a view serve and which work: most do both, or one of them. */
+struct ps_seats {
+    int servers;      /* ranks below this one serve */
+    int first_worker; /* this rank and those above work */
 };
 
 /* How old the weights of a push were when it came into the log: entries since they were read. */
@@ -67,6 +78,17 @@ struct ps_server {
     struct ps_told told;
     bool diverged;
 
+    /* Delay compensation (correct.c). */
+    bool corrects;
+    float lambda;
+    float *mean_squares; /* of gradients, running … */
+    bool corrected;      /* … of one push at least */
+    struct {
+        float *weights;         /* the slices, one after the other … */
+        uint64_t number;        /* … as they were after this entry … */
+        bool made;              /* … unless none was copied yet */
+    } copies[COMM_MAX_WORKERS]; /* that each worker was told to read */
+
     /* Server 0. */
     struct ps_sequencer sequencer;
     int got[COMM_MAX_WORKERS];                 /* servers that have the worker's push … */
@@ -74,21 +96,26 @@ struct ps_server {
     enum ps_refusal last_refusal;
     uint64_t told_of; /* workers of whose rubbish a person was told: bits */
     struct train_staleness staleness;
+    uint64_t readers; /* correct.c: workers that were given a block since the newest entry: bits */
     bool stop, renew, news;
-    bool over;   /* a worker was told that the leg is */
-    FILE *reads; /* tests: which entries the workers had read; NULL: not asked for */
+    bool over;      /* a worker was told that the leg is … */
+    bool dismissed; /* … and so was every process that only serves */
+    FILE *reads;    /* tests: which entries the workers had read; NULL: not asked for */
     struct train_outcome entered[COMM_MAX_WORKERS]; /* of the entry with the worker's last push */
 
     /* Messages. */
-    struct comm_engine *engine; /* NULL: alone */
+    const struct train_wiring *wiring; /* the format of pushes; NULL: floats as they are */
+    struct comm_engine *engine;        /* NULL: alone */
     struct base_thread thread;
     bool runs;                   /* the thread does */
     struct comm_task bell;       /* rung to end it early */
     struct comm_task last;       /* the thread has failed, and ends the group */
     struct train_inbox *inboxes; /* of every rank */
     struct train_outbox *outboxes;
+    struct comm_region *region;       /* its own slice for workers of its host; NULL: none */
     uint64_t pulls[COMM_MAX_WORKERS]; /* what a worker waits to read; 0: none */
-    struct train_ps_body answer;      /* for the worker of this process … */
+    uint64_t shared_pulls;            /* workers that read it there: bits */
+    struct train_ps_body answer;      /* for the main thread of this process … */
     bool answered;                    /* … and it is there */
     base_status failure;
     char message[256];
@@ -98,9 +125,11 @@ struct ps_server {
 int ps_server_slices(size_t floats, int rank, int servers, struct train_slice slices[2]);
 
 /* A leg begins, from the session's state; `done`: samples above the cursor that are in it. */
-base_status ps_server_open(struct ps_server *server, struct train_session *session, int servers,
-                           uint64_t number, struct train_rules rules, int64_t end,
-                           const struct train_span *done, int done_count);
+base_status ps_server_open(struct ps_server *server, struct train_session *session,
+                           struct ps_seats seats, uint64_t number, struct train_rules rules,
+                           int64_t end, const struct train_span *done, int done_count);
+/* Before the start: stale gradients will be corrected (correct.c). */
+base_status ps_server_correct(struct ps_server *server, double lambda);
 /* Takes messages until every worker has said goodbye. */
 base_status ps_server_start(struct ps_server *server);
 /* Waits for that; then all that it had to send is sent. */
@@ -112,12 +141,18 @@ void ps_server_close(struct ps_server *server); /* accepts zeros */
 /* Of the leg's workers, with blocks that can be done now, or applied already (server_check.c)? */
 bool ps_server_is_entry(const struct ps_server *server, const struct train_log_entry *entry);
 
-/* For the worker of the same process. `gradients`: all of them. */
+/* For the worker of the same process. `gradients`: all of them; `parcel`: the same packed, where
+ * pushes have a format. */
 void ps_server_ask(struct ps_server *server);
 void ps_server_push(struct ps_server *server, const struct train_outline *outline,
-                    const float *gradients);
+                    const float *gradients, const struct ps_parcel *parcel);
 base_status ps_server_wait_answer(struct ps_server *server, struct train_ps_body *answer_p);
-/* Its own slice, once entry `number` is in it; *number_p: the newest that is. */
+/* Of a process that only serves: waits until the leg is over (*over_p, with the answer), or for a
+ * moment in which entries may have been applied. */
+base_status ps_server_attend(struct ps_server *server, struct train_ps_body *answer_p,
+                             bool *over_p);
+/* Its own slice, once entry `number` is in it; *number_p: the newest that is. With corrections
+ * exactly that entry's. */
 base_status ps_server_read(struct ps_server *server, uint64_t number, float *weights,
                            uint64_t *number_p);
 /* Moves finished steps out (base_free), and adds what was counted since the last call. */

@@ -15,8 +15,9 @@ static bool has_blocks_of_leg(const struct ps_server *v, const struct train_log_
     for (int i = 0; i < e->count; i++) {
         struct train_span block = e->of[i].block;
 
-        if (e->of[i].rank >= v->size || (i > 0 && e->of[i].rank <= e->of[i - 1].rank) ||
-            block.from < p->began.cursor || block.from + block.count > p->ledger.end)
+        if (e->of[i].rank < v->sequencer.first_worker || e->of[i].rank >= v->size ||
+            (i > 0 && e->of[i].rank <= e->of[i - 1].rank) || block.from < p->began.cursor ||
+            block.from + block.count > p->ledger.end)
             return false;
         for (int j = 0; j < i; j++)
             if (train_spans_overlap(block, e->of[j].block))
@@ -57,7 +58,7 @@ static bool has_open_blocks(const struct ps_server *v, const struct train_log_en
 bool ps_server_is_entry(const struct ps_server *v, const struct train_log_entry *e)
 {
     if (e->count < 1 || e->count > v->size || e->number < 1 || e->update < 1 || !isfinite(e->lr) ||
-        !has_blocks_of_leg(v, e))
+        (v->size < COMM_MAX_WORKERS && e->readers >> v->size != 0) || !has_blocks_of_leg(v, e))
         return false;
     return e->number <= v->applied ||
            (e->number - v->applied <= (uint64_t)v->size && has_open_blocks(v, e));

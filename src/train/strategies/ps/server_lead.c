@@ -36,14 +36,14 @@ static void answer(struct ps_server *v, int rank, bool over)
         body.loss_sum = at.loss_sum;
         body.correct = at.correct;
         body.seen = at.seen;
+    } else {
+        ps_server_grant_read(v, rank);
     }
     if (rank != v->rank) {
         ps_server_send(v, rank, TRAIN_PS_ANSWER, &body);
         return;
     }
-    v->answer = body;
-    v->answered = true;
-    base_signal_wake(&v->changed);
+    ps_server_keep_answer(v, &body);
 }
 
 static void count_staleness(struct ps_server *v, const struct train_log_entry *e)
@@ -67,7 +67,8 @@ static bool describe_entry(struct ps_server *v, const int *workers, int count,
     int64_t samples = 0;
     int64_t done = p->began.step * p->batch + p->outcome.seen;
 
-    *e = (struct train_log_entry){.number = v->sequencer.number, .count = count};
+    *e = (struct train_log_entry){
+        .number = v->sequencer.number, .readers = ps_server_take_readers(v), .count = count};
     for (int i = 0; i < count; i++) {
         e->of[i] = v->outlines[workers[i]];
         samples += e->of[i].block.count;
@@ -82,6 +83,14 @@ static bool describe_entry(struct ps_server *v, const int *workers, int count,
     return all.seen == 0 || !train_loss_diverged(v->session, all.loss_sum / (double)all.seen);
 }
 
+/* Processes that only serve need not wait any more: there will be no more entries. */
+static void dismiss_servers(struct ps_server *v)
+{
+    for (int rank = 0; !v->dismissed && rank < v->sequencer.first_worker; rank++)
+        answer(v, rank, true);
+    v->dismissed = true;
+}
+
 /* All workers are sent home; pushes that are under way count no more. */
 static void give_up(struct ps_server *v)
 {
@@ -94,6 +103,7 @@ static void give_up(struct ps_server *v)
             q->of[i].work = TRAIN_LEFT;
             answer(v, i, true);
         }
+    dismiss_servers(v);
 }
 
 /* Makes what entries can be made, and tells workers that can go on. */
@@ -123,6 +133,8 @@ static void go_on(struct ps_server *v)
         q->durable = q->number;
     while ((grant = ps_sequencer_grant(q, &rank)) != TRAIN_GRANT_NONE)
         answer(v, rank, grant == TRAIN_GRANT_OVER);
+    if (v->over && q->durable == q->number)
+        dismiss_servers(v);
 }
 
 void ps_server_take_ask(struct ps_server *v, int rank)

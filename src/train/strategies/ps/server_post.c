@@ -9,15 +9,18 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "train/strategies/ps/server_private.h"
+#include "train/strategies/ps/shelf.h"
+#include "train/wire.h"
 
 /* Seconds without any message after which a server gives up: a worker may compute for long. */
 static const double PATIENCE = 600;
 
-/* What comes from one rank: a message, and of a push then its floats, slice by slice. */
+/* What comes from one rank: a message, and of a push then its values, slice by slice. */
 struct train_inbox {
     struct comm_task task;
     uint8_t bytes[PS_ENTRY_MAX_BYTES]; /* of the message: an entry is the longest */
-    int slice;                         /* whose floats come now; -1: a message does */
+    uint8_t *packed;                   /* room for a slice in the format of pushes; NULL: none */
+    int slice;                         /* whose values come now; -1: a message does */
     bool bye;
 };
 
@@ -53,14 +56,17 @@ static struct train_outbox *find_outbox(struct ps_server *v)
     return o;
 }
 
+/* Answers go to the worker of a process; one that has none hears them through its server. */
 void ps_server_send(struct ps_server *v, int to, enum train_ps_call call,
                     const struct train_ps_body *body)
 {
     struct train_outbox *o = find_outbox(v);
+    bool to_worker =
+        call == TRAIN_PS_WEIGHTS || (call == TRAIN_PS_ANSWER && to >= v->sequencer.first_worker);
 
     ps_body_encode(body, o->bytes);
-    comm_engine_send(v->engine, to, call == TRAIN_PS_ANSWER ? COMM_BACKWARD : COMM_CALLS,
-                     (uint32_t)call, o->bytes, PS_BODY_BYTES, &o->head);
+    comm_engine_send(v->engine, to, to_worker ? COMM_BACKWARD : COMM_CALLS, (uint32_t)call,
+                     o->bytes, PS_BODY_BYTES, &o->head);
 }
 
 void ps_server_send_entry(struct ps_server *v, int to, const struct train_log_entry *entry)
@@ -71,20 +77,36 @@ void ps_server_send_entry(struct ps_server *v, int to, const struct train_log_en
                      ps_entry_encode(entry, o->bytes), &o->head);
 }
 
+/* A worker that finds another entry than it needs says so. */
+static void share_weights(struct ps_server *v, int to)
+{
+    const struct train_ps_body head = {.rank = v->rank, .shared = true, .number = v->applied};
+
+    base_ignore(ps_shelf_publish(v->region, v->applied, v->slices[0].weights));
+    ps_server_send(v, to, TRAIN_PS_WEIGHTS, &head);
+}
+
 /* A copy: the slice may change before it has left. */
-void ps_server_send_weights(struct ps_server *v, int to)
+void ps_server_send_weights(struct ps_server *v, int to, uint64_t number)
 {
     const struct train_slice *slice = &v->slices[0];
-    struct train_outbox *o = find_outbox(v);
+    struct train_outbox *o;
+    uint64_t sent;
+    const float *weights = ps_server_weights_for(v, to, number, &sent);
 
+    if ((v->shared_pulls >> to & 1) != 0) {
+        share_weights(v, to);
+        return;
+    }
+    o = find_outbox(v);
     if (o->copy == NULL)
         o->copy = base_calloc(slice->count > 0 ? slice->count : 1, sizeof *o->copy);
-    memcpy(o->copy, slice->weights, slice->count * sizeof *o->copy);
-    ps_body_encode(&(struct train_ps_body){.rank = v->rank, .number = v->applied}, o->bytes);
+    memcpy(o->copy, weights, slice->count * sizeof *o->copy);
+    ps_body_encode(&(struct train_ps_body){.rank = v->rank, .number = sent}, o->bytes);
     o->sends_floats = true;
     comm_engine_send(v->engine, to, COMM_BACKWARD, TRAIN_PS_WEIGHTS, o->bytes, PS_BODY_BYTES,
                      &o->head);
-    comm_engine_send(v->engine, to, COMM_BACKWARD, TRAIN_PS_FLOATS, o->copy,
+    comm_engine_send(v->engine, to, COMM_BACKWARD, TRAIN_PS_VALUES, o->copy,
                      slice->count * sizeof *o->copy, &o->floats);
 }
 
@@ -106,6 +128,11 @@ static void expect(struct ps_server *v, int rank)
                                 &in->task);
         return;
     }
+    if (in->packed != NULL) {
+        comm_engine_receive_any(v->engine, rank, COMM_CALLS, in->packed,
+                                train_wire_bound(v->wiring, v->slices[in->slice].count), &in->task);
+        return;
+    }
     for (int i = 0; i < in->slice; i++)
         to += v->slices[i].count;
     comm_engine_receive_any(v->engine, rank, COMM_CALLS, to,
@@ -116,15 +143,20 @@ static base_status take_body(struct ps_server *v, int rank, enum train_ps_call c
                              const struct train_ps_body *body)
 {
     bool leads = v->rank == 0;
+    int first_worker = v->sequencer.first_worker;
 
     if (call == TRAIN_PS_BYE && body->rank == rank)
         v->inboxes[rank].bye = true;
-    else if (call == TRAIN_PS_PULL && body->rank == rank)
-        ps_server_take_pull(v, rank, body->number);
-    else if (call == TRAIN_PS_ASK && body->rank == rank && leads &&
+    else if (call == TRAIN_PS_PULL && body->rank == rank && (!body->shared || v->region != NULL))
+        ps_server_take_pull(v, rank, body->number, body->shared);
+    else if (call == TRAIN_PS_ASK && body->rank == rank && leads && rank >= first_worker &&
              v->sequencer.of[rank].work == TRAIN_ABSENT)
         ps_server_take_ask(v, rank);
-    else if (call == TRAIN_PS_GOT && body->rank < v->size && leads && rank < v->servers)
+    else if (call == TRAIN_PS_ANSWER && body->rank == v->rank && rank == 0 &&
+             v->rank < first_worker)
+        ps_server_keep_answer(v, body);
+    else if (call == TRAIN_PS_GOT && body->rank >= first_worker && body->rank < v->size && leads &&
+             rank < v->servers)
         ps_server_take_got(v, body->rank, body->refusal);
     else if (call == TRAIN_PS_HAVE && leads && rank < v->servers &&
              body->number <= v->sequencer.number)
@@ -140,7 +172,8 @@ static base_status take_push(struct ps_server *v, int rank, const void *bytes, s
     struct train_outline outline;
 
     TRY(ps_outline_decode(bytes, count, &outline));
-    if (v->rank == 0 && v->sequencer.of[rank].work != TRAIN_WORKS)
+    if (rank < v->sequencer.first_worker ||
+        (v->rank == 0 && v->sequencer.of[rank].work != TRAIN_WORKS))
         TRY(base_fail(BASE_ERR_DATA, "a push of a worker that has no block"));
     ps_server_begin_push(v, rank, &outline);
     v->inboxes[rank].slice = 0;
@@ -161,7 +194,7 @@ out:
     return st;
 }
 
-/* A message, or the floats of a slice, are here. */
+/* A message, or the values of a slice, are here. */
 static base_status take(struct ps_server *v, int rank)
 {
     base_status st = BASE_OK;
@@ -169,10 +202,10 @@ static base_status take(struct ps_server *v, int rank)
     const struct comm_request *r = &in->task.request;
     struct train_ps_body body;
 
-    if (in->slice >= 0 && r->tag != TRAIN_PS_FLOATS)
+    if (in->slice >= 0 && r->tag != TRAIN_PS_VALUES)
         TRY(base_fail(BASE_ERR_DATA, "a call in the middle of a push"));
     else if (in->slice >= 0)
-        ps_server_check_slice(v, rank, in->slice++, r->count);
+        ps_server_take_slice(v, rank, in->slice++, in->packed, r->count);
     else if (r->count > sizeof in->bytes)
         TRY(base_fail(BASE_ERR_DATA, "a call of %zu bytes", r->count));
     else if (r->tag == TRAIN_PS_PUSH)
@@ -248,6 +281,18 @@ static void *run(void *argument)
     return NULL;
 }
 
+/* Room for the larger of the two slices. */
+static base_status make_room(struct ps_server *v, struct train_inbox *in)
+{
+    size_t most = v->slices[0].count;
+
+    if (v->wiring == NULL)
+        return BASE_OK;
+    if (v->slice_count > 1 && v->slices[1].count > most)
+        most = v->slices[1].count;
+    return base_tensor(train_wire_bound(v->wiring, most), 1, "packed pushes", &in->packed);
+}
+
 base_status ps_server_start(struct ps_server *v)
 {
     base_status st = BASE_OK;
@@ -259,8 +304,11 @@ base_status ps_server_start(struct ps_server *v)
     for (int i = 0; i < v->size; i++) {
         v->inboxes[i].slice = -1;
         if (i != v->rank)
-            expect(v, i);
+            TRY(make_room(v, &v->inboxes[i]));
     }
+    for (int i = 0; i < v->size; i++)
+        if (i != v->rank)
+            expect(v, i);
     TRY(base_thread_start(&v->thread, "server", run, v));
     v->runs = true;
 out:
@@ -295,6 +343,7 @@ void ps_server_abandon(struct ps_server *v)
     if (v->runs)
         comm_engine_ring(v->engine, &v->bell);
     join(v);
+    memset(v->pulls, 0, sizeof v->pulls); /* workers that waited have lost their view, too */
 }
 
 base_status ps_server_wait_answer(struct ps_server *v, struct train_ps_body *answer)
@@ -317,14 +366,37 @@ base_status ps_server_wait_answer(struct ps_server *v, struct train_ps_body *ans
     return st;
 }
 
+base_status ps_server_attend(struct ps_server *v, struct train_ps_body *answer, bool *over_p)
+{
+    const double MOMENT = 1; /* the thread that takes messages sees to it that this ends */
+    double until = base_now() + MOMENT;
+    base_status st = BASE_OK;
+    uint64_t before;
+
+    base_mutex_lock(&v->lock);
+    before = v->applied;
+    while (!v->answered && v->applied == before && v->failure == BASE_OK && base_now() < until)
+        base_signal_wait(&v->changed, &v->lock, until);
+    *over_p = v->answered;
+    if (v->answered)
+        *answer = v->answer;
+    else if (v->failure != BASE_OK)
+        st = base_fail(v->failure, "%s", v->message);
+    base_mutex_unlock(&v->lock);
+    return st;
+}
+
 void ps_server_close(struct ps_server *v)
 {
     if (v->session == NULL)
         return;
     for (int i = 0; i < v->slice_count; i++)
         base_free(v->slices[i].weights);
-    for (int i = 0; i < v->size; i++)
+    for (int i = 0; i < v->size; i++) {
         base_free(v->pushes[i]);
+        if (v->inboxes != NULL)
+            base_free(v->inboxes[i].packed);
+    }
     while (v->outboxes != NULL) {
         struct train_outbox *o = v->outboxes;
 
@@ -332,6 +404,7 @@ void ps_server_close(struct ps_server *v)
         base_free(o->copy);
         base_free(o);
     }
+    ps_server_forget_copies(v);
     if (v->reads != NULL)
         fclose(v->reads);
     base_free(v->inboxes);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Between the parts of a parameter server: what every server does (server.c), what server 0 decides
- * (server_lead.c) and how that travels (server_post.c). All of these are called with the server's
+ * (server_lead.c), how stale gradients are corrected (correct.c) and how that travels
+ * (server_post.c). All of these are called with the server's
  * lock held.
  */
 #ifndef TRAIN_STRATEGIES_PS_SERVER_PRIVATE_H
@@ -17,12 +18,31 @@ size_t ps_server_floats(const struct ps_server *server); /* of a push */
 double ps_server_rate(const struct ps_server *server, int64_t samples, bool shared);
 /* A push begins: what it says of itself. */
 void ps_server_begin_push(struct ps_server *server, int rank, const struct train_outline *outline);
-/* Values of a slice of it are in their place, or not as many as they should be. */
-void ps_server_check_slice(struct ps_server *server, int rank, int slice, size_t bytes);
+/* Values of a slice of it have come: as floats in their place (`packed` is NULL), or packed. There
+ * may be another number of bytes than there should be. */
+void ps_server_take_slice(struct ps_server *server, int rank, int slice, const uint8_t *packed,
+                          size_t bytes);
 /* It is here whole: its outline and its floats. */
 void ps_server_take_push(struct ps_server *server, int rank);
 void ps_server_take_entry(struct ps_server *server, const struct train_log_entry *entry);
-void ps_server_take_pull(struct ps_server *server, int rank, uint64_t number);
+/* The main thread of this process is told how to go on. */
+void ps_server_keep_answer(struct ps_server *server, const struct train_ps_body *answer);
+/* shared: the worker reads the slice in the server's region. */
+void ps_server_take_pull(struct ps_server *server, int rank, uint64_t number, bool shared);
+
+/* ---- correct.c: without corrections these do nothing ---- */
+
+/* Server 0: the worker was told to read the weights as they are now. */
+void ps_server_grant_read(struct ps_server *server, int rank);
+/* Server 0 makes an entry: the workers that were told so since the one before it. */
+uint64_t ps_server_take_readers(struct ps_server *server);
+/* Before the entry is applied: copies the slices for its readers, and corrects its pushes. */
+void ps_server_correct_entry(struct ps_server *server, const struct train_log_entry *entry);
+/* What a worker gets that asks for entry `number`, which is applied: the server's own slice.
+ * *number_p: the entry that it is of; without corrections the newest. */
+const float *ps_server_weights_for(const struct ps_server *server, int rank, uint64_t number,
+                                   uint64_t *number_p);
+void ps_server_forget_copies(struct ps_server *server);
 
 /* ---- server_lead.c ---- */
 
@@ -36,7 +56,7 @@ void ps_server_take_have(struct ps_server *server, uint64_t number);
 void ps_server_send(struct ps_server *server, int to, enum train_ps_call call,
                     const struct train_ps_body *body);
 void ps_server_send_entry(struct ps_server *server, int to, const struct train_log_entry *entry);
-/* Its own slice as it is now. */
-void ps_server_send_weights(struct ps_server *server, int to);
+/* Its own slice, in which entry `number` is. */
+void ps_server_send_weights(struct ps_server *server, int to, uint64_t number);
 
 #endif

@@ -3,6 +3,7 @@
 #include "train/closed.h"
 #include "train/pool.h"
 #include "train/tasks/network/network.h"
+#include "train/touched.h"
 
 /* The largest tensor, in bytes. */
 static double network_largest(const struct nn_graph *graph)
@@ -46,6 +47,7 @@ base_status network_sizes(const struct train_session *s, int workers, int64_t ba
     struct nn_setup setup = {.n_max = samples, .training = true, .apart = job->record.count > 0};
     const struct nn_optimiser *optimiser = NULL;
     struct nn_memory memory;
+    struct train_touched touched;
     uint64_t batches = data_loader_memory(n->info, share);
 
     TRY(nn_optimiser_find(job->optimiser, &optimiser));
@@ -53,6 +55,7 @@ base_status network_sizes(const struct train_session *s, int workers, int64_t ba
     if (job->test || job->validation > 0) /* its loader works beside that of the training */
         batches += data_loader_memory(
             n->info, (uint32_t)(s->strategy->stages != NULL ? samples * accumulate : samples));
+    train_touched_plan(n->graph, workers, share, &touched);
     *sizes_p = (struct train_sizes){
         .weights = (double)memory.weights,
         .slots = optimiser->slots,
@@ -62,6 +65,9 @@ base_status network_sizes(const struct train_session *s, int workers, int64_t ba
         .batches = (double)batches + sizeof(uint32_t) * (double)s->count[DATA_TRAIN],
         .tensor = network_largest(n->graph),
         .lent = {network_lent(n->graph, false), network_lent(n->graph, true)},
+        .rows = {.weights = (double)touched.floats * sizeof(float),
+                 .message = (double)touched.message * sizeof(float),
+                 .memory = train_touched_memory(&touched, workers)},
         .samples = samples,
         .graph = n->graph,
     };

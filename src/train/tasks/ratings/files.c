@@ -61,6 +61,14 @@ out:
     return st;
 }
 
+base_status ratings_read_weights(struct train_session *s, const struct model_carrier *carrier,
+                                 const char *path)
+{
+    const struct recsys_carrier own = ratings_carrier(carrier);
+
+    return recsys_saved_read(ratings_fit(s), path, carrier != NULL ? &own : NULL);
+}
+
 base_status ratings_read(struct train_session *s, const struct model_carrier *carrier,
                          const struct store_checkpoint *checkpoint)
 {
@@ -74,7 +82,7 @@ base_status ratings_read(struct train_session *s, const struct model_carrier *ca
         TRY(recsys_saved_grow(ratings_fit(s), ((struct ratings *)s->work)->data.set, checkpoint));
     } else {
         TRY(store_checkpoint_file(checkpoint, RECSYS_MODEL_FILE, &path));
-        TRY(recsys_saved_read(ratings_fit(s), path, carrier != NULL ? &own : NULL));
+        TRY(ratings_read_weights(s, carrier, path));
     }
     TRY(train_session_load_position(s));
 out:

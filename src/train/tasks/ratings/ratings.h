@@ -31,6 +31,8 @@ base_status ratings_write(struct train_session *session, const struct model_carr
                           struct store_save *save);
 base_status ratings_read(struct train_session *session, const struct model_carrier *carrier,
                          const struct store_checkpoint *checkpoint);
+base_status ratings_read_weights(struct train_session *session, const struct model_carrier *carrier,
+                                 const char *path);
 
 size_t ratings_score_count(const struct train_session *session);
 base_status ratings_score(struct train_session *session, enum data_part part,

@@ -20,8 +20,10 @@ base_status ratings_score(struct train_session *s, enum data_part part, struct d
 {
     base_status st = BASE_OK;
     const struct ratings *r = s->work;
-    const struct recsys_rows *rows =
-        part == DATA_TEST ? &r->data.parts.test : &r->data.parts.by_user;
+    const struct recsys_division *parts = &r->data.parts;
+    const struct recsys_rows *rows = part == DATA_TEST         ? &parts->test
+                                     : part == DATA_VALIDATION ? &parts->validation
+                                                               : &parts->by_user;
     struct recsys_score sum = {0};
     uint32_t first, end;
 

@@ -453,6 +453,35 @@ static void test_durable(void **state)
     assert_int_equal(worker, 3);
 }
 
+/* Ranks 0 and 1 only serve: rank 2 is the first of three workers. */
+static void test_servers_apart(void **state)
+{
+    struct ps_sequencer q = {.rules = {.consistency = TRAIN_BSP}, .workers = 3, .first_worker = 2};
+    int64_t next = 0;
+    int workers[COMM_MAX_WORKERS], rank;
+
+    (void)state;
+    ps_sequencer_init(&q, BATCH, 0, SAMPLES, NULL, 0);
+    assert_int_equal(ps_sequencer_unit(&q), BATCH);
+    for (int i = 2; i < 5; i++)
+        ps_sequencer_ask(&q, i);
+    for (int i = 2; i < 5; i++) { /* shares of a third, in the order of ranks */
+        assert_int_equal(ps_sequencer_grant(&q, &rank), TRAIN_GRANT_BLOCK);
+        assert_int_equal(rank, i);
+        assert_true(q.of[rank].shared);
+        assert_int_equal(q.of[rank].block.from, next);
+        assert_int_equal(q.of[rank].block.count, BATCH / 3);
+        next += BATCH / 3;
+    }
+    assert_int_equal(ps_sequencer_grant(&q, &rank), TRAIN_GRANT_NONE);
+    for (int i = 2; i < 5; i++)
+        ps_sequencer_push(&q, i);
+    assert_int_equal(ps_sequencer_entry(&q, workers), 3);
+    assert_int_equal(workers[0], 2);
+    assert_int_equal(workers[2], 4);
+    assert_int_equal(q.ledger.low, BATCH);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -468,6 +497,7 @@ int main(void)
         cmocka_unit_test(test_end),
         cmocka_unit_test(test_holes),
         cmocka_unit_test(test_durable),
+        cmocka_unit_test(test_servers_apart),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

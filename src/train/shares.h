@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How much of every batch each worker of a view computes. At first all have the same. With
+ * `--shares speed` they change so that all workers finish together, by the time that each of them
+ * took for its samples. All workers are told the same times, and so decide the same.
+ */
+#ifndef TRAIN_SHARES_H
+#define TRAIN_SHARES_H
+
+#include "comm/group.h"
+#include "data/loader.h"
+
+struct train_session;
+
+/* What a worker computed in a step or a round, and how long it took. */
+struct train_effort {
+    double samples, seconds;
+};
+
+struct train_shares {
+    int size;                      /* workers of the view */
+    uint32_t of[COMM_MAX_WORKERS]; /* weights; once they follow speed, samples of a whole batch */
+    /* Of each worker so far, where a second counts half as much as the one after it. */
+    struct train_effort efforts[COMM_MAX_WORKERS];
+    int known;   /* steps that are in it since the shares have changed … */
+    double span; /* … and seconds */
+};
+
+extern const char *const train_shares_names[]; /* of --shares, NULL-ended */
+bool train_shares_follow_speed(const char *name);
+
+void train_shares_even(struct train_shares *shares, int size);
+struct data_share train_shares_of(const struct train_shares *shares, int rank);
+/* What each worker did in one more step. */
+void train_shares_learn(struct train_shares *shares, const struct train_effort *efforts);
+/* Takes other shares of a batch of so many samples if these make steps a tenth shorter at least;
+ * true: it did. */
+bool train_shares_improve(struct train_shares *shares, uint32_t batch);
+
+/* With --shares speed, after a step or a round and on every worker: what this worker did in it. If
+ * shares are to change, the verdict says so, and the leg ends. */
+base_status train_shares_tell(struct train_session *session, struct train_effort effort, int least);
+/* Between two legs, when the verdict says so: the task gets ready for its new share. */
+base_status train_shares_take(struct train_session *session);
+
+#endif

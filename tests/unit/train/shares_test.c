@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shares of a batch: even ones, and such that workers of different speed finish together.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "train/shares.h"
+
+/* A step of workers that compute so many samples a second, with the shares they have. */
+static void step(struct train_shares *shares, const double *rates, uint32_t batch)
+{
+    struct train_effort efforts[COMM_MAX_WORKERS];
+
+    for (int i = 0; i < shares->size; i++) {
+        uint32_t first, count;
+
+        data_share_of(train_shares_of(shares, i), batch, &first, &count);
+        efforts[i] = (struct train_effort){count, count / rates[i]};
+    }
+    train_shares_learn(shares, efforts);
+}
+
+static void test_even(void **state)
+{
+    struct train_shares shares;
+    struct data_share share;
+
+    (void)state;
+    train_shares_even(&shares, 3);
+    share = train_shares_of(&shares, 2);
+    assert_true(share.from == 2 && share.to == 3 && share.total == 3);
+    train_shares_even(&shares, 1);
+    share = train_shares_of(&shares, 0);
+    assert_true(share.from == 0 && share.to == 1 && share.total == 1);
+}
+
+static void test_speed(void **state)
+{
+    static const double rates[] = {60, 60, 40, 20};
+    struct train_shares shares;
+    uint32_t sum = 0;
+
+    (void)state;
+    train_shares_even(&shares, 4);
+    assert_false(train_shares_improve(&shares, 90)); /* nothing is known */
+    step(&shares, rates, 90);
+    assert_true(train_shares_improve(&shares, 90));
+    assert_int_equal(shares.known, 0);
+    for (int i = 0; i < 4; i++)
+        sum += shares.of[i];
+    assert_int_equal(sum, 90);
+    assert_int_equal(shares.of[0], 30);
+    assert_int_equal(shares.of[1], 30);
+    assert_int_equal(shares.of[2], 20);
+    assert_int_equal(shares.of[3], 10);
+    assert_int_equal(train_shares_of(&shares, 3).from, 80);
+    step(&shares, rates, 90);
+    assert_false(train_shares_improve(&shares, 90)); /* it is as good as it gets */
+}
+
+/* A worker becomes slow: three steps later its share is right within a tenth. */
+static void test_change(void **state)
+{
+    static const double before[] = {50, 50}, after[] = {50, 25};
+    struct train_shares shares;
+
+    (void)state;
+    train_shares_even(&shares, 2);
+    for (int i = 0; i < 20; i++)
+        step(&shares, before, 90);
+    assert_false(train_shares_improve(&shares, 90));
+    for (int i = 0; i < 3; i++)
+        step(&shares, after, 90);
+    assert_true(train_shares_improve(&shares, 90));
+    assert_in_range(shares.of[1], 28, 34);
+}
+
+/* What does not pay is left as it is. */
+static void test_alike(void **state)
+{
+    static const double rates[] = {100, 95, 105};
+    struct train_shares shares;
+
+    (void)state;
+    train_shares_even(&shares, 3);
+    step(&shares, rates, 300);
+    assert_false(train_shares_improve(&shares, 300));
+}
+
+static void test_small(void **state)
+{
+    static const double rates[] = {1000, 1};
+    struct train_shares shares;
+
+    (void)state;
+    train_shares_even(&shares, 2);
+    step(&shares, rates, 4);
+    assert_true(train_shares_improve(&shares, 4));
+    assert_int_equal(shares.of[0], 3);
+    assert_int_equal(shares.of[1], 1); /* a worker without samples could not tell its speed */
+    train_shares_even(&shares, 2);
+    step(&shares, rates, 3);
+    assert_false(train_shares_improve(&shares, 3));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_even),  cmocka_unit_test(test_speed), cmocka_unit_test(test_change),
+        cmocka_unit_test(test_alike), cmocka_unit_test(test_small),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
