@@ -319,7 +319,7 @@ static base_status ring_step(struct train_session *s)
     struct train_step step;
 
     TRY(train_step_compute(s, &step)); /* next batch, forward, backward */
-    ring_update_replicas(s); /* by the former gradients, whose place the next ones take */
+    ring_update_replicas(s);           /* by the former gradients, whose place the next ones take */
     TRY(ring_replicate(s));
     TRY(ring_agree(s, &step));
     if (step.update.clip > 0)
