@@ -11,7 +11,8 @@
 
 static const double OLDER = 0.5; /* weight of a second, as a part of that of the next one */
 static const double SPAN = 1; /* seconds to watch: shorter ones tell of bursts and not of speed */
-static const double WORTH = 1.1; /* steps must be so many times as long as with other shares */
+static const double LEAST = 0.05; /* of an even share */
+static const double WORTH = 1.1;  /* steps must be so many times as long as with other shares */
 
 const char *const train_shares_names[] = {"even", "speed", NULL};
 
@@ -95,14 +96,14 @@ static double longest(uint32_t batch, const uint32_t *parts, const double *rates
     for (int i = 0; i < size; i++)
         all += parts[i];
     for (int i = 0; i < size; i++)
-        most = fmax(most, batch * parts[i] / all / rates[i]);
+        most = fmax(most, (double)batch * parts[i] / all / rates[i]);
     return most;
 }
 
 bool train_shares_improve(struct train_shares *shares, uint32_t batch)
 {
     int size = shares->size;
-    double rates[COMM_MAX_WORKERS];
+    double rates[COMM_MAX_WORKERS], sum = 0;
     uint32_t better[COMM_MAX_WORKERS];
 
     if (shares->span < SPAN || batch < 2 * (uint32_t)size) /* too few to divide in another way */
@@ -113,7 +114,10 @@ bool train_shares_improve(struct train_shares *shares, uint32_t batch)
         rates[i] = e->samples / e->seconds;
         if (!isfinite(rates[i]) || rates[i] <= 0)
             return false;
+        sum += rates[i];
     }
+    for (int i = 0; i < size; i++) /* each keeps something by which it is measured again */
+        rates[i] = fmax(rates[i], LEAST * sum / size);
     divide(batch, rates, size, better);
     if (longest(batch, shares->of, rates, size) < WORTH * longest(batch, better, rates, size))
         return false;
@@ -155,10 +159,13 @@ base_status train_shares_tell(struct train_session *s, struct train_effort effor
     base_status st = BASE_OK;
     struct train_shares *shares = &s->team.shares;
     struct train_effort efforts[COMM_MAX_WORKERS];
+    enum train_category was;
 
     if (!follows_speed(s))
         return BASE_OK;
+    was = train_clock_enter(&s->clock, TRAIN_WAIT); /* for the slowest, which is no effort */
     TRY(train_team_gather(&s->team, &effort, sizeof effort, efforts));
+    train_clock_enter(&s->clock, was);
     train_shares_learn(shares, efforts);
     s->team.effort = shares->efforts[s->team.exchange.rank];
     s->verdict.shares = shares->known >= least && train_shares_improve(shares, whole_batch(s));

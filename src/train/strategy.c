@@ -210,17 +210,23 @@ out:
 }
 
 /* Pieces of a batch take the place of --accumulate. */
+base_status train_strategy_shares(const struct train_strategy *strategy, const char *shares)
+{
+    if (!train_shares_follow_speed(shares) || strategy->shares || strategy->alone)
+        return BASE_OK;
+    return base_fail(
+        BASE_ERR_USAGE,
+        "--shares speed is for gather-scatter, allreduce, ddp, local-sgd and rows, not "
+        "for %s",
+        strategy->name);
+}
+
 base_status train_strategy_suits(const struct train_strategy *strategy, const void *options,
                                  const struct train_job *job)
 {
     const struct train_stages *stages = strategy->stages;
     const char *name = strategy->name;
 
-    if (train_shares_follow_speed(job->shares) && !strategy->shares && !strategy->alone)
-        return base_fail(
-            BASE_ERR_USAGE,
-            "--shares speed is for gather-scatter, allreduce, ddp, local-sgd and rows, not for %s",
-            name);
     if (stages == NULL)
         return BASE_OK;
     if (job->accumulate > 1)

@@ -268,6 +268,8 @@ base_status train_strategy_trains(const struct train_strategy *strategy,
 /* An error where the job asks for an aggregator that is unknown, or that the strategy has no use
  * for. */
 base_status train_strategy_aggregates(const struct train_strategy *strategy, const char *aggregate);
+/* Does it divide work as --shares says? */
+base_status train_strategy_shares(const struct train_strategy *strategy, const char *shares);
 
 /* For combine: sums the head. A worker that comes early waits for the others here. */
 base_status train_exchange_head(struct train_exchange *x);

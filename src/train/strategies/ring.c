@@ -366,8 +366,10 @@ static void ring_keep(void *options, const void *former)
     struct ring_options *now = options;
     const struct ring_options *then = former;
 
-    if (now->microbatches == 0)
-        now->microbatches = then->microbatches;
+    if (then->microbatches == 0 || (now->microbatches != 0 && !now->free_pieces))
+        return;
+    now->microbatches = then->microbatches; /* also in place of what this worker has chosen */
+    now->free_pieces = false;
 }
 
 static base_status ring_divide_model(struct train_session *s, int source)

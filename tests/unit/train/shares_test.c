@@ -92,6 +92,22 @@ static void test_alike(void **state)
     assert_false(train_shares_improve(&shares, 300));
 }
 
+/* Products of samples and shares are more than 32 bits hold. */
+static void test_large(void **state)
+{
+    static const double rates[] = {1000, 1000}, uneven[] = {1000, 3000};
+    struct train_shares shares;
+
+    (void)state;
+    train_shares_even(&shares, 2);
+    step(&shares, rates, 131072);
+    assert_false(train_shares_improve(&shares, 131072));
+    train_shares_even(&shares, 2);
+    step(&shares, uneven, 131072);
+    assert_true(train_shares_improve(&shares, 131072));
+    assert_in_range(shares.of[0], 32760, 32776);
+}
+
 static void test_small(void **state)
 {
     static const double rates[] = {1000, 1};
@@ -112,7 +128,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_even),  cmocka_unit_test(test_speed), cmocka_unit_test(test_change),
-        cmocka_unit_test(test_alike), cmocka_unit_test(test_small),
+        cmocka_unit_test(test_alike), cmocka_unit_test(test_small), cmocka_unit_test(test_large),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

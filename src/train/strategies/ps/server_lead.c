@@ -33,11 +33,13 @@ static void answer(struct ps_server *v, int rank, bool over)
     if (over) {
         v->over = true;
         body.block.from = at.cursor;
+    } else {
+        ps_server_grant_read(v, rank);
+    }
+    if (over && !v->diverged) { /* otherwise the loss that has */
         body.loss_sum = at.loss_sum;
         body.correct = at.correct;
         body.seen = at.seen;
-    } else {
-        ps_server_grant_read(v, rank);
     }
     if (rank != v->rank) {
         ps_server_send(v, rank, TRAIN_PS_ANSWER, &body);
