@@ -35,6 +35,9 @@ struct ring {
     bool measured;               /* … in seconds; otherwise in flops */
     struct train_step step;      /* that waits for ring_settle … */
     bool waits;                  /* … if any does */
+    struct train_update lacked;  /* by replicas: by this one from this float on, and by the next */
+    int lacking;
+    size_t lacking_from;
 };
 
 static int64_t ring_pieces(const void *options)
@@ -85,6 +88,55 @@ static void ring_cost(const struct train_memory_question *q, struct train_cost *
     cost->sent = mail * laps + replicas;
     cost->hidden = cost->sent > 0 ? 1 - replicas / cost->sent : 0;
     cost->moved = 3 * (pieces - 1) * bytes + 4 * (cut.stages - 1) * mail + 2 * n * replicas;
+}
+
+/* ---- updates ---- */
+
+/* Floats [at, at + count) of a stage's weights. */
+static void ring_update_range(struct train_session *s, const struct train_update *u,
+                              const struct ring_stage *stage, size_t at, size_t count)
+{
+    size_t from = stage->weights.from + at;
+    float *weights = train_state_at(&s->state, TRAIN_WEIGHTS, 0, from, count);
+    struct nn_update part = {
+        .count = count, .gradient = stage->sum + at, .weight_in = weights, .weight_out = weights};
+
+    if (count == 0)
+        return;
+    for (int slot = 0; slot < u->optimiser->slots; slot++)
+        part.slot_in[slot] = part.slot_out[slot] =
+            train_state_at(&s->state, TRAIN_SLOTS, slot, from, count);
+    u->optimiser->update(&u->hyper, &part);
+}
+
+/* A part of what replicas lack of the last step; false: they lack nothing. */
+static bool ring_update_some(void *context)
+{
+    enum { SOME = 1 << 16 }; /* floats: a fraction of a millisecond */
+    struct train_session *s = context;
+    struct ring *ring = s->strategy_state;
+    const struct ring_stage *stage;
+    size_t left;
+
+    if (ring->lacking >= ring->stages.kept_count)
+        return false;
+    train_trace_enter(&s->trace, TRAIN_DOING_UPDATE);
+    stage = &ring->stages.kept[ring->lacking];
+    left = stage->weights.count - ring->lacking_from;
+    ring_update_range(s, &ring->lacked, stage, ring->lacking_from, left < SOME ? left : SOME);
+    ring->lacking_from += SOME;
+    if (left <= SOME) {
+        ring->lacking++;
+        ring->lacking_from = 0;
+    }
+    return true;
+}
+
+/* Replicas become as new as this worker's own stages. */
+static void ring_update_replicas(struct train_session *s)
+{
+    while (ring_update_some(s))
+        ;
 }
 
 /* ---- a step ---- */
@@ -195,32 +247,19 @@ out:
     return st;
 }
 
-static void ring_update_stage(struct train_session *s, const struct train_update *u,
-                              const struct ring_stage *stage)
-{
-    size_t from = stage->weights.from, count = stage->weights.count;
-    float *weights = train_state_at(&s->state, TRAIN_WEIGHTS, 0, from, count);
-    struct nn_update part = {
-        .count = count, .gradient = stage->sum, .weight_in = weights, .weight_out = weights};
-
-    if (count == 0)
-        return;
-    for (int slot = 0; slot < u->optimiser->slots; slot++)
-        part.slot_in[slot] = part.slot_out[slot] =
-            train_state_at(&s->state, TRAIN_SLOTS, slot, from, count);
-    u->optimiser->update(&u->hyper, &part);
-}
-
-/* The step comes into the weights of this worker's stages and replicas, and counts. */
+/* The step comes into the weights of this worker's stages, and counts. Its replicas follow where
+ * the next step leaves time for that, at the latest before their gradients come anew. */
 static void ring_commit(struct train_session *s, const struct train_step *step)
 {
-    const struct ring_stages *r = &((const struct ring *)s->strategy_state)->stages;
+    struct ring *ring = s->strategy_state;
+    const struct ring_stages *r = &ring->stages;
 
     train_trace_enter(&s->trace, TRAIN_DOING_UPDATE);
     for (int i = 0; i < r->count; i++)
-        ring_update_stage(s, &step->update, &r->at[i]);
-    for (int i = 0; i < r->kept_count; i++)
-        ring_update_stage(s, &step->update, &r->kept[i]);
+        ring_update_range(s, &step->update, &r->at[i], 0, r->at[i].weights.count);
+    ring->lacked = step->update;
+    ring->lacking = 0;
+    ring->lacking_from = 0;
     train_step_advance(s, step);
     /* A sample counts where its loss is computed. */
     train_step_count(s, &step->outcome, ring_stages_judge(r) ? step->batch.count : 0);
@@ -266,6 +305,7 @@ static void ring_settle(struct train_session *s, struct train_version version)
     s->state.claims.count = 0;
     if (version.step == now.step + 1 && version.epoch == now.epoch) {
         ring_commit(s, &ring->step);
+        ring_update_replicas(s);
     } else {
         s->team.exchange.step = now.step + 1;
         s->task->undo(s);
@@ -279,6 +319,7 @@ static base_status ring_step(struct train_session *s)
     struct train_step step;
 
     TRY(train_step_compute(s, &step)); /* next batch, forward, backward */
+    ring_update_replicas(s);           /* by the former gradients, whose place the next ones take */
     TRY(ring_replicate(s));
     TRY(ring_agree(s, &step));
     if (step.update.clip > 0)
@@ -306,6 +347,7 @@ static base_status ring_leg(struct train_session *s, int64_t goal)
         TRY(ring_step(s));
     TRY(train_session_unite(s)); /* the next view's stages may be others */
 out:
+    ring_update_replicas(s);
     if (st != BASE_OK && s->state.claims.count == 0)
         ring_claim(&ring->stages, s, train_state_version(&s->state));
     return st;
@@ -405,6 +447,8 @@ static base_status ring_open(struct train_session *s)
     struct ring *ring = s->strategy_state;
 
     ring_announce(s, ring);
+    ring->lacking = ring->stages.kept_count; /* they lack nothing */
+    ring->stages.chore = (struct ring_chore){ring_update_some, s};
     if (s->team.exchange.size == 1)
         return BASE_OK;
     TRY(comm_engine_begin(s->team.group));

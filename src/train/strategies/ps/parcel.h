@@ -19,6 +19,7 @@
 #ifndef TRAIN_STRATEGIES_PS_PARCEL_H
 #define TRAIN_STRATEGIES_PS_PARCEL_H
 
+#include "train/session.h"
 #include "train/strategies/ps/server.h"
 #include "train/wire.h"
 
@@ -27,8 +28,8 @@
 
 struct ps_parcel { /* zeros: floats travel as they are */
     struct train_wiring wiring;
-    size_t floats;             /* of all weights */
-    int servers, first_worker; /* of this view */
+    size_t floats; /* of all weights */
+    struct ps_seats seats;
     uint8_t *bytes; /* the slice of every server, each with room for the most that it can take */
     size_t from[COMM_MAX_WORKERS], length[COMM_MAX_WORKERS]; /* of each in the bytes */
 
@@ -54,8 +55,7 @@ void ps_parcel_pack(struct ps_parcel *parcel, const float *gradients, double uni
 void ps_parcel_settle(struct ps_parcel *parcel, bool counts);
 
 /* Collective, in a view's first leg: workers that have read a checkpoint together divide its
- * residual; one that has joined others begins with zeros. A worker that has become a server apart
- * keeps its own, for checkpoints and until it works again. */
+ * residual; one that has joined others begins with zeros. */
 base_status ps_parcel_begin(struct ps_parcel *parcel, struct train_session *session);
 /* Collective, before a checkpoint: servers have the sum of all residuals in the state. */
 base_status ps_parcel_saving(struct ps_parcel *parcel, struct train_session *session);

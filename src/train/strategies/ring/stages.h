@@ -19,6 +19,12 @@ struct ring_stage {
     float *sum;         /* of the gradients of all micro-batches */
 };
 
+/* What a worker can do while its stages wait: `some` of it; false: nothing is left. */
+struct ring_chore {
+    bool (*some)(void *context);
+    void *context;
+};
+
 struct ring_stages { /* zeros: none */
     struct ring_cut cut;
     struct ring_mail mail;
@@ -27,8 +33,9 @@ struct ring_stages { /* zeros: none */
     int count;
     struct ring_stage kept[RING_MAX_LAPS]; /* replicas of the worker before this one */
     int kept_count;
-    int piece;        /* the most samples of a micro-batch */
-    float *gradients; /* of the micro-batch under way, from the second on */
+    int piece;               /* the most samples of a micro-batch */
+    float *gradients;        /* of the micro-batch under way, from the second on */
+    struct ring_chore chore; /* while a batch is learnt from; zeros: none */
 };
 
 /* For the view under way. */

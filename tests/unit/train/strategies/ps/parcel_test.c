@@ -13,7 +13,6 @@
 #include <cmocka.h>
 
 #include "train/strategies/ps/parcel.h"
-#include "train/strategies/ps/server.h"
 
 enum { FLOATS = 96, SERVERS = 2 };
 

@@ -82,7 +82,7 @@ static void test_against_all_cuts(void **state)
     double costs[16], slow[4];
 
     (void)state;
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 100; i++) {
         int units = 8 + (int)draw(&rng, 9);
 
         for (int j = 0; j < 4; j++)
