@@ -362,6 +362,7 @@ static base_status agree_on_state(struct train_session *s)
     bool moved;
 
     TRY(train_settings_agree(s));
+    TRY(train_shares_begin(s));
     if (s->strategy->reconcile != NULL)
         TRY(s->strategy->reconcile(s));
     TRY(train_agree(s, &a));
@@ -436,6 +437,7 @@ base_status train_session_enter(struct train_session *s)
         train_trace_back(&s->trace, s->state.position.step);
         keep_log(s);
         tell_view(s, began);
+        train_shares_say(s);
     }
 out:
     train_clock_enter(&s->clock, was);

@@ -118,6 +118,7 @@ bool train_shares_improve(struct train_shares *shares, uint32_t batch)
     if (longest(batch, shares->of, rates, size) < WORTH * longest(batch, better, rates, size))
         return false;
     memcpy(shares->of, better, (size_t)size * sizeof *better);
+    shares->by_speed = true;
     shares->known = 0;
     shares->span = 0;
     return true;
@@ -125,26 +126,52 @@ bool train_shares_improve(struct train_shares *shares, uint32_t batch)
 
 /* ---- a training ---- */
 
+static bool follows_speed(const struct train_session *s)
+{
+    return s->team.shares.size > 1 && train_shares_follow_speed(s->job->shares);
+}
+
+static uint32_t whole_batch(const struct train_session *s)
+{
+    return s->plan.batch < s->count[DATA_TRAIN] ? (uint32_t)s->plan.batch : s->count[DATA_TRAIN];
+}
+
+base_status train_shares_begin(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    struct train_effort efforts[COMM_MAX_WORKERS];
+
+    if (!follows_speed(s))
+        return BASE_OK;
+    TRY(train_team_gather(&s->team, &s->team.effort, sizeof s->team.effort, efforts));
+    train_shares_learn(&s->team.shares, efforts);
+    train_shares_improve(&s->team.shares, whole_batch(s));
+out:
+    return st;
+}
+
 base_status train_shares_tell(struct train_session *s, struct train_effort effort, int least)
 {
     base_status st = BASE_OK;
     struct train_shares *shares = &s->team.shares;
     struct train_effort efforts[COMM_MAX_WORKERS];
-    int64_t batch = s->plan.batch < s->count[DATA_TRAIN] ? s->plan.batch : s->count[DATA_TRAIN];
 
-    if (shares->size == 1 || !train_shares_follow_speed(s->job->shares))
+    if (!follows_speed(s))
         return BASE_OK;
     TRY(train_team_gather(&s->team, &effort, sizeof effort, efforts));
     train_shares_learn(shares, efforts);
-    s->verdict.shares = shares->known >= least && train_shares_improve(shares, (uint32_t)batch);
+    s->team.effort = shares->efforts[s->team.exchange.rank];
+    s->verdict.shares = shares->known >= least && train_shares_improve(shares, whole_batch(s));
 out:
     return st;
 }
 
-base_status train_shares_take(struct train_session *s)
+void train_shares_say(const struct train_session *s)
 {
     struct base_str list = {0};
 
+    if (!s->team.shares.by_speed)
+        return;
     for (int i = 0; i < s->team.shares.size; i++)
         base_str_add(&list, "%s%u", i > 0 ? "," : "", s->team.shares.of[i]);
     base_info("shares by speed from step %" PRId64 " on: %s samples", s->state.position.step + 1,
@@ -152,6 +179,11 @@ base_status train_shares_take(struct train_session *s)
     base_event(s->journal.events, "{\"event\":\"shares\",\"step\":%" PRId64 ",\"samples\":[%s]}",
                s->state.position.step + 1, list.text);
     base_str_fini(&list);
+}
+
+base_status train_shares_take(struct train_session *s)
+{
+    train_shares_say(s);
     s->verdict.shares = false;
     return s->task->fit(s);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * How much of every batch each worker of a view computes. At first all have the same. With
- * `--shares speed` they change so that all workers finish together, by the time that each of them
- * took for its samples. All workers are told the same times, and so decide the same.
+ * How much of every batch, or of a sweep, each worker of a view computes. At first all have the
+ * same. Then shares change so that all workers finish together, by the time that each of them took
+ * for its samples: of a batch with `--shares speed`, of a sweep's rows always, since rows are the
+ * same whichever worker computes them. All workers are told the same times, and so decide the
+ * same.
  */
 #ifndef TRAIN_SHARES_H
 #define TRAIN_SHARES_H
@@ -19,7 +21,8 @@ struct train_effort {
 
 struct train_shares {
     int size;                      /* workers of the view */
-    uint32_t of[COMM_MAX_WORKERS]; /* weights; once they follow speed, samples of a whole batch */
+    bool by_speed;                 /* they are, and … */
+    uint32_t of[COMM_MAX_WORKERS]; /* … these are samples of a whole batch; before that, ones */
     /* Of each worker so far, where a second counts half as much as the one after it. */
     struct train_effort efforts[COMM_MAX_WORKERS];
     int known;   /* steps that are in it since the shares have changed … */
@@ -37,9 +40,14 @@ void train_shares_learn(struct train_shares *shares, const struct train_effort *
  * true: it did. */
 bool train_shares_improve(struct train_shares *shares, uint32_t batch);
 
+/* With --shares speed, when a view has been met: shares by what its workers did in former views, if
+ * all of them did something. */
+base_status train_shares_begin(struct train_session *session);
 /* With --shares speed, after a step or a round and on every worker: what this worker did in it. If
  * shares are to change, the verdict says so, and the leg ends. */
 base_status train_shares_tell(struct train_session *session, struct train_effort effort, int least);
+/* Says which they are from the next step on, if they are by speed. */
+void train_shares_say(const struct train_session *session);
 /* Between two legs, when the verdict says so: the task gets ready for its new share. */
 base_status train_shares_take(struct train_session *session);
 

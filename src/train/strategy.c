@@ -219,7 +219,8 @@ base_status train_strategy_suits(const struct train_strategy *strategy, const vo
     if (train_shares_follow_speed(job->shares) && !strategy->shares && !strategy->alone)
         return base_fail(
             BASE_ERR_USAGE,
-            "--shares speed is for gather-scatter, allreduce, ddp and local-sgd, not for %s", name);
+            "--shares speed is for gather-scatter, allreduce, ddp, local-sgd and rows, not for %s",
+            name);
     if (stages == NULL)
         return BASE_OK;
     if (job->accumulate > 1)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/task.h"
 
-uint32_t train_rows_begin(const uint64_t *work, uint32_t rows, int rank, int size)
+uint32_t train_rows_begin(const uint64_t *work, uint32_t rows, int64_t part, int64_t parts)
 {
     uint32_t low = 0, high = rows;
     double goal;
 
-    if (work == NULL || rank == 0 || rank == size)
-        return (uint32_t)((uint64_t)rows * (uint64_t)rank / (uint64_t)size);
-    goal = (double)work[0] + (double)(work[rows] - work[0]) * rank / size;
+    if (work == NULL || part == 0 || part == parts)
+        return (uint32_t)((int64_t)rows * part / parts);
+    goal = (double)work[0] + (double)(work[rows] - work[0]) * (double)part / (double)parts;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
 

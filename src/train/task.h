@@ -47,10 +47,10 @@ struct train_rows {
     size_t width;
 };
 
-/* The first of range `rank` of the rows, where they are divided into `size` ranges of about equal
- * work: one for each worker, or many of which a worker has some (train/deal.h). work (rows+1),
- * rising: what a range costs; NULL: all rows the same. */
-uint32_t train_rows_begin(const uint64_t *work, uint32_t rows, int rank, int size);
+/* Where range `part` of the rows begins, of `parts` ranges of about equal work: one for each
+ * worker, or many of which a worker has its share. work (rows+1), rising: what a range costs; NULL:
+ * all rows the same. */
+uint32_t train_rows_begin(const uint64_t *work, uint32_t rows, int64_t part, int64_t parts);
 
 enum { TRAIN_MAX_WRITES = 4 };
 

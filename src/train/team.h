@@ -20,6 +20,7 @@ struct train_team {
     struct train_exchange exchange; /* its rank, size and coll hold from train_team_meet on */
     float *own;                     /* the exchange's memory, alone */
     struct train_shares shares;     /* of its members */
+    struct train_effort effort;     /* of this worker, also in former views; zeros: not known */
     base_status failure;            /* of the first train_team_sum that failed in this view */
     uint64_t bytes_sent;            /* in earlier views */
     uint64_t bytes_opening;         /* sent to connect this view, which is no training */

@@ -17,6 +17,17 @@ static size_t entry_floats(const struct train_table *t)
     return 1 + t->width;
 }
 
+void train_touched_room(struct train_touched *touched, uint32_t share)
+{
+    touched->message = 0;
+    for (int i = 0; i < touched->count; i++) {
+        struct train_table *t = &touched->tables[i];
+
+        t->room = share < t->rows ? share : t->rows;
+        touched->message += t->room * entry_floats(t);
+    }
+}
+
 void train_touched_plan(const struct nn_graph *graph, int workers, uint32_t share,
                         struct train_touched *plan_p)
 {
@@ -25,15 +36,12 @@ void train_touched_plan(const struct nn_graph *graph, int workers, uint32_t shar
 
     for (; i < params && i < TRAIN_MAX_TABLES && nn_graph_param(graph, i)->sparse; i++) {
         const struct nn_tensor *tensor = nn_graph_param(graph, i);
-        const uint32_t rows = (uint32_t)tensor->dims[0];
-        struct train_table *t = &p.tables[p.count++];
 
-        *t = (struct train_table){.offset = tensor->offset,
-                                  .width = (size_t)tensor->dims[1],
-                                  .rows = rows,
-                                  .room = share < rows ? share : rows};
-        p.message += t->room * entry_floats(t);
+        p.tables[p.count++] = (struct train_table){.offset = tensor->offset,
+                                                   .width = (size_t)tensor->dims[1],
+                                                   .rows = (uint32_t)tensor->dims[0]};
     }
+    train_touched_room(&p, share);
     p.floats = i < params ? nn_graph_param(graph, i)->offset : nn_graph_weight_floats(graph);
     /* A worker sends its message to each other one; of whole gradients, a part of 1/workers to each
      * other one, and the sums of another such part. */
@@ -47,6 +55,19 @@ double train_touched_memory(const struct train_touched *plan, int workers)
     return (1.0 + workers) * (double)plan->message * sizeof(float);
 }
 
+/* The most samples that any share of a batch has. */
+static uint32_t largest_share(const struct train_shares *shares, uint32_t whole)
+{
+    uint32_t most = 0;
+
+    for (int rank = 0; rank < shares->size; rank++) {
+        const uint32_t samples = data_share_most(train_shares_of(shares, rank), whole);
+
+        most = samples > most ? samples : most;
+    }
+    return most;
+}
+
 base_status train_touched_open(struct train_touched *touched, struct train_session *s)
 {
     base_status st = BASE_OK;
@@ -55,11 +76,13 @@ base_status train_touched_open(struct train_touched *touched, struct train_sessi
     const uint32_t whole = (uint32_t)(s->plan.batch < samples ? s->plan.batch : samples);
     size_t all = 0;
 
-    train_touched_plan(s->state.graph, x->size,
-                       data_share_most((struct data_share){0, 1, (uint32_t)x->size}, whole),
-                       touched);
+    train_touched_plan(s->state.graph, x->size, largest_share(&s->team.shares, whole), touched);
     if (touched->floats == 0)
         return BASE_OK;
+    touched->shares = &s->team.shares;
+    touched->whole = whole;
+    if (train_shares_follow_speed(s->job->shares)) /* one worker may come to do nearly all */
+        train_touched_room(touched, whole);
     TRY(base_mul(touched->message, (size_t)x->size, &all));
     TRY(base_tensor(touched->message, sizeof(float), "rows of gradients", &touched->mine));
     TRY(base_tensor(all, sizeof(float), "rows of gradients of all workers", &touched->all));
@@ -159,6 +182,7 @@ base_status train_touched_sum(struct train_touched *touched, struct train_exchan
     base_status st = BASE_OK;
     float *gradients = x->mine + TRAIN_HEAD;
 
+    train_touched_room(touched, largest_share(touched->shares, touched->whole));
     TRY(train_touched_pack(touched, gradients, touched->mine));
     train_fault_at(x->fault, "rows", x->step);
     TRY(coll_all_gather(x->coll, touched->mine, touched->message * sizeof(float), touched->all));

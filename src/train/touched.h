@@ -5,8 +5,9 @@
  * others, and each worker adds them in the order of ranks. That is the sum of whole gradients in
  * the order of ranks, to the bit, over any transport.
  *
- * All messages are of one length, with room for as many rows of a tensor as a share has samples, so
- * that no lengths travel before them. Where whole gradients are fewer bytes, these travel.
+ * All messages are of one length, with room for as many rows of a tensor as the largest share has
+ * samples, so that no lengths travel before them. Where whole gradients are fewer bytes while
+ * shares are even, these travel.
  */
 #ifndef TRAIN_TOUCHED_H
 #define TRAIN_TOUCHED_H
@@ -16,6 +17,7 @@
 
 struct train_exchange;
 struct train_session;
+struct train_shares;
 
 enum { TRAIN_MAX_TABLES = 8 };
 
@@ -32,12 +34,16 @@ struct train_touched {
     size_t floats;     /* so many of the gradients, the first, travel as rows; 0: none do */
     size_t message;    /* floats of a worker's message */
     float *mine, *all; /* messages: this worker's, all workers'; NULL: only planned */
+    const struct train_shares *shares; /* of the view, as they are now … */
+    uint32_t whole;                    /* … of batches of so many samples */
 };
 
 /* What travels as rows where `workers` divide batches and no share has more than `share` samples.
  * Pure arithmetic, the same on every worker. */
 void train_touched_plan(const struct nn_graph *graph, int workers, uint32_t share,
                         struct train_touched *plan_p);
+/* The same where no share has more than `share` samples from now on. */
+void train_touched_room(struct train_touched *touched, uint32_t share);
 /* Bytes that a worker allocates for it. */
 double train_touched_memory(const struct train_touched *plan, int workers);
 

@@ -35,7 +35,7 @@ for case in bf16:1.99 int8:3.9 int4:7 topk/share=0.1:20; do
 done
 
 # Lost while pushes are under way: replicas stay the same (the program compares them in every view), every sample counts.
-for case in 1:push-1:servers=2 2:update:servers=3 3:push-0:consistency=asp; do
+for case in 1:push-1:servers=2 2:update:servers=3 3:push-0:consistency=asp 3:update:apart,servers=1; do
     IFS=: read -r id phase options <<<"$case"
     PACELINE_FAULT=$id:$phase:6 train lost 3 $options,wire=int4
     json "o['steps'] == 20 and o['lost_steps'] == 0 and o['train']['loss'] < 1.3"
@@ -56,9 +56,12 @@ done
 
 # A checkpoint has the sum of what all workers have left out, and any number of workers goes on with it: after a step that
 # moves no weight and sends a value or two of each slice it has the gradients of that step, too. Without a wire these are
-# what the same step moves the weights by.
+# what the same step moves the weights by. A step that sends nearly everything leaves nearly nothing: processes that only
+# serve got no part of it.
 train kept 3 wire=topk/share=0.02 --momentum 0 --weight-decay 0
 cp -r runs/kept runs/moved
+cp -r runs/kept runs/sent
+expect 0 "$paceline" train --resume sent --workers 3 --strategy ps:apart,servers=1,wire=topk/share=1/bits=8 --steps 21 --epochs 3
 expect 0 "$paceline" train --resume moved --workers 2 --strategy ps --override --lr 1 --steps 21 --epochs 3
 says '4 tensors of another strategy, which are dropped'
 expect 0 "$paceline" train --resume kept --workers 2 --strategy ps:wire=topk/share=0.000001/bits=8 --override --lr 1e-30 --steps 21 --epochs 3
@@ -75,6 +78,8 @@ before, after = (read("kept", step, "state", "strategy.push_residual.") for step
 gradients = [a - b for a, b in zip(read("moved", 20, "model", ""), read("moved", 21, "model", ""))]
 assert len(before) == len(after) == len(gradients) == 4420, (len(before), len(after), len(gradients))
 assert sum(abs(b) > 1e-4 for b in before) > 1000 and sum(abs(g) > 1e-4 for g in gradients) > 1000
+sent = read("sent", 21, "state", "strategy.push_residual.")
+assert sum(v * v for v in sent) < 0.01 * sum(v * v for v in before), "a part of it waits where no gradient is pushed"
 near = sum(abs(b + g - a) <= 1e-6 for b, a, g in zip(before, after, gradients))
 assert 4420 - 8 <= near < 4420, near
 PY

@@ -54,7 +54,7 @@ for model in bias-gd:sweeps=4 ials:k=16,sweeps=4 bmf:k=16,sweeps=6; do
         json "o['strategy'] == 'rows' and o['workers'] == $workers"
         same one w$workers
     done
-    train 0 tcp --model $model --workers 2 --transport tcp
+    train 0 tcp --model $model --workers 2 --transport tcp --shares speed
     same one tcp
     train 0 any --model $model --steps 1
     expect 0 "$paceline" train --resume any --workers 3 --steps 3 --quiet
@@ -142,6 +142,8 @@ train 2 no --model mf --strategy ddp
 says 'strategy ddp does not serve rating models; these do: rotate, rows'
 train 2 no --model mlp --strategy rows
 says 'strategy rows does not serve'
+train 2 no --model mf --workers 2 --shares speed
+says -- '--shares speed is for .* rows, not for rotate'
 train 2 no --model mf --strategy rows --workers 2
 says 'strategy rows cannot divide'
 train 2 no --model bmf:k=7

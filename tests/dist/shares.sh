@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # --shares speed: of two hosts, one with a quarter of the other's CPU, the fast one computes more of every
-# batch; the losses are still those of one worker. Other strategies refuse it.
+# batch, or more rows of a rating model; the losses are still those of one worker, or the bits. Other strategies refuse it.
 source "$(dirname "$0")/../support/dist.bash"
 source "$root/tests/support/cluster.bash"
 
@@ -29,3 +29,11 @@ if "local" not in sys.argv[1]:
     assert all(abs(a - b) < 1e-4 for a, b in zip(*losses)), losses
 PY
 done
+
+expect 0 "$paceline" data make ratings --users 1500 --items 500 --ratings 150000 -o ratings.csv
+rated=(--model bmf:k=32,sweeps=60,keep=4 --data ratings.csv --threads 1 --no-test)
+expect 0 "$paceline" train "${rated[@]}" --run rated
+expect 0 timeout 120 "$root/tools/cluster" train --loopback --cpu 0.4,0.1 --period 10 -- "$paceline" train "${rated[@]}" \
+    --workers=2 --shares speed --run by-rows
+cmp runs/rated/checkpoints/step-60/model.safetensors runs/by-rows/checkpoints/step-60/model.safetensors ||
+    fail "rows that are divided by speed have other bits"

@@ -195,7 +195,22 @@ def steps_of(events):
     return steps
 
 
+def check_backs(events):
+    """Of up to two parameter servers each has the whole state: all go back only if none of them is left. A
+    view that came between and was told of nowhere had others."""
+    former, back = None, False
+    for e in events:
+        if e["event"] == "back":
+            back = True
+        elif e["event"] == "view":
+            if back and former is not None and e["view"] == former["view"] + 1:
+                servers = {m for m, roles in zip(former["members"], former["roles"]) if "server" in roles}
+                assert len(servers) > 2 or not servers & set(e["members"]), f"back with a server left: {former}, {e}"
+            former, back = e, False
+
+
 def check(events):
+    check_backs(events)
     rounds = any(e["event"] == "round" for e in events)
     steps = rounds_of(events) if rounds else steps_of(events)
     epochs = collections.Counter()

@@ -90,7 +90,7 @@ static void ps_memory(const struct train_memory_question *q, struct train_memory
     m->of[TRAIN_MEMORY_SPARE].own += kept * (options->correct ? 2 + workers : 1);
     m->of[TRAIN_MEMORY_COMMUNICATION].own += workers * kept + (q->seat.workers - 1) * slice;
     if (packs)
-        m->of[TRAIN_MEMORY_COMMUNICATION].own += (q->seat.workers - 1) * ratio * slice;
+        m->of[TRAIN_MEMORY_COMMUNICATION].own += workers * ratio * slice;
     if (train_wire_is_lossy(options->wire))
         m->of[TRAIN_MEMORY_SLOTS].own += kept;
 }
@@ -108,9 +108,10 @@ static void ps_cost(const struct train_memory_question *q, struct train_cost *co
 
     cost->sent =
         seats.first_worker > 0
-            ? fmax(push, n / servers) * bytes
+            ? fmax(n / servers, 1) * fmax(push, 1) * bytes
             : fmax((n - 1) * push + servers - 1, (servers - 1) * push + n - 1) * bytes / servers;
-    cost->moved = q->seat.workers > 1 ? 2 * (n * push + 1 + n) * bytes : 0; /* published once */
+    /* Weights are published once and read by each. */
+    cost->moved = q->seat.workers > 1 ? 2 * (n * push + 1 + n) * bytes : 0;
     cost->updates = copies / servers;
     cost->exact = options->rules.consistency == TRAIN_BSP && options->rules.backup == 0 &&
                   !train_wire_is_lossy(options->wire);
@@ -440,7 +441,7 @@ static base_status ps_open(struct train_session *s)
     base_status st = BASE_OK;
     const struct ps_options *options = s->options;
     struct ps *p = s->strategy_state;
-    int servers = ps_seats(options, s->team.exchange.size).servers;
+    struct ps_seats seats = ps_seats(options, s->team.exchange.size);
 
     p->number = 0;
     p->clock = 0;
@@ -456,8 +457,8 @@ static base_status ps_open(struct train_session *s)
                       "them for the work; there %s %d",
                       (long long)options->servers, (long long)options->servers,
                       s->team.exchange.size == 1 ? "is" : "are", s->team.exchange.size));
-    TRY(ps_parcel_open(&p->parcel, options->wire, s, servers));
-    TRY(ps_shelf_open(&p->client.shelf, &s->team, s->state.floats, servers));
+    TRY(ps_parcel_open(&p->parcel, options->wire, s, seats));
+    TRY(ps_shelf_open(&p->client.shelf, &s->team, s->state.floats, seats.servers));
 out:
     return st;
 }
@@ -575,7 +576,7 @@ const struct train_strategy train_strategy_ps = {
         (const char *const[]){"", "servers=1", "servers=3", "consistency=asp",
                               "consistency=ssp,staleness=1,servers=2", "backup=1",
                               "consistency=asp,correct=on", "apart=on", "apart=on,consistency=ssp",
-                              "wire=sparse", "backup=1,wire=int8", NULL},
+                              "wire=sparse", "apart=on,backup=1,wire=int8", NULL},
     .place = ps_place,
     .reconcile = ps_reconcile,
     .settle = ps_settle,

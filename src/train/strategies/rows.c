@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * For tasks that go by sweeps (train/task.h). Of every phase each worker computes a range of the
- * rows; then the workers give each other what they have computed. Ranges are about equal in work
- * until the workers turn out to differ in speed (train/deal.h). Rows do not depend on which worker
- * computes them, so any number of workers and any division gives the same bits.
+ * rows, its share of the work; then the workers give each other what they have computed. Rows do
+ * not depend on which worker computes them, so any number of workers and any shares give the same
+ * bits.
  *
  * A sweep changes the state in place. A copy of what its phases write to, made before it, brings
  * the state back where a worker is lost on the way. What `finish` alone writes comes after the last
@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "train/deal.h"
 #include "train/memory.h"
 #include "train/step.h"
 
@@ -21,20 +20,25 @@
 struct rows {
     float *before; /* the first `floats` of the state, as they were when the sweep began */
     size_t floats;
-    struct train_deal deal; /* of a view */
-    double work, seconds;   /* that this worker has computed in the sweep, and how long it took */
+    struct train_effort effort; /* of this worker in the sweep under way: work, not samples */
 };
 
-static uint32_t rows_begin(const struct rows *r, const struct train_phase *phase, int rank)
+enum { LEAST = 3 }; /* sweeps to know before shares change, again */
+
+/* The rows of a phase that are the worker's of that rank. */
+static void rows_of(const struct train_session *s, const struct train_phase *phase, int rank,
+                    uint32_t *from_p, uint32_t *to_p)
 {
-    return train_rows_begin(phase->work, phase->rows, r->deal.begin[rank], TRAIN_DEAL);
+    const struct data_share share = train_shares_of(&s->team.shares, rank);
+
+    *from_p = train_rows_begin(phase->work, phase->rows, share.from, share.total);
+    *to_p = train_rows_begin(phase->work, phase->rows, share.to, share.total);
 }
 
 /* Every worker's rows go to all others. */
 static base_status rows_gather(struct train_session *s, const struct train_phase *phase)
 {
     base_status st = BASE_OK;
-    const struct rows *r = s->strategy_state;
     const int rank = s->team.exchange.rank, size = s->team.exchange.size;
     const size_t most = 2 * (size_t)(size - 1) * (size_t)phase->write_count;
     struct train_message *messages = base_calloc(most, sizeof *messages);
@@ -43,11 +47,10 @@ static base_status rows_gather(struct train_session *s, const struct train_phase
     for (int w = 0; w < phase->write_count; w++)
         for (int peer = 0; peer < size; peer++)
             for (int sends = 0; sends < (peer != rank ? 2 : 0); sends++) {
-                const int owner = sends == 1 ? rank : peer;
-                const size_t from = rows_begin(r, phase, owner);
-                const size_t to = rows_begin(r, phase, owner + 1);
                 const struct train_rows *rows = &phase->writes[w];
+                uint32_t from, to;
 
+                rows_of(s, phase, sends == 1 ? rank : peer, &from, &to);
                 if (to > from)
                     messages[count++] = (struct train_message){.peer = peer,
                                                                .sends = sends == 1,
@@ -69,12 +72,12 @@ static base_status rows_phase(struct train_session *s, int index)
     double began;
 
     TRY(s->task->sweeps->prepare(s, index, &phase));
-    from = rows_begin(r, &phase, x->rank);
-    to = rows_begin(r, &phase, x->rank + 1);
+    rows_of(s, &phase, x->rank, &from, &to);
     began = base_now();
     s->task->sweeps->run(s, index, from, to);
-    r->seconds += base_now() - began;
-    r->work += phase.work != NULL ? (double)(phase.work[to] - phase.work[from]) : to - from;
+    r->effort.seconds += base_now() - began;
+    r->effort.samples +=
+        phase.work != NULL ? (double)(phase.work[to] - phase.work[from]) : to - from;
     train_fault_nth(&s->fault, "phase", index + 1, x->step);
     if (x->size > 1) {
         train_clock_enter(&s->clock, TRAIN_COMMUNICATE);
@@ -85,25 +88,16 @@ out:
     return st;
 }
 
-/* What the workers must know of each other, after which nothing can go wrong with the sweep. The
- * next one is divided by what they say of their speed. */
+/* What the workers must know of each other, after which nothing can go wrong with the sweep. */
 static base_status rows_agree(struct train_session *s)
 {
     base_status st = BASE_OK;
-    struct rows *r = s->strategy_state;
     struct train_exchange *x = &s->team.exchange;
-    const double rate = r->seconds > 0 ? r->work / r->seconds : 0;
     struct train_outcome none = {0};
-    double rates[COMM_MAX_WORKERS];
 
     train_head_fill(s, &none);
-    if (x->size > 1) {
-        train_clock_enter(&s->clock, TRAIN_WAIT);
-        TRY(train_team_gather(&s->team, &rate, sizeof rate, rates));
+    if (x->size > 1)
         TRY(train_exchange_head(x));
-        train_clock_enter(&s->clock, TRAIN_COMPUTE);
-        train_deal_again(&r->deal, rates);
-    }
     train_head_read(s, x->mine, &none);
 out:
     return st;
@@ -144,15 +138,13 @@ static base_status rows_sweep(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct train_step step = {.began = base_now(), .before = s->clock};
-    struct rows *r = s->strategy_state;
-    const int64_t all = s->count[DATA_TRAIN], rank = s->team.exchange.rank;
-    const int64_t own =
-        all * r->deal.begin[rank + 1] / TRAIN_DEAL - all * r->deal.begin[rank] / TRAIN_DEAL;
+    const uint32_t all = s->count[DATA_TRAIN];
+    uint32_t first, own;
 
     s->team.exchange.step = s->state.position.step + 1;
     train_trace_begin(&s->trace, s->team.exchange.step);
     train_clock_enter(&s->clock, TRAIN_COMPUTE);
-    r->work = r->seconds = 0;
+    ((struct rows *)s->strategy_state)->effort = (struct train_effort){0};
     TRY(rows_keep(s));
     for (int i = 0; i < s->task->sweeps->phases(s); i++)
         TRY(rows_phase(s, i));
@@ -160,8 +152,9 @@ static base_status rows_sweep(struct train_session *s)
     TRY(rows_agree(s));
     train_fault_at(&s->fault, "update", s->team.exchange.step);
     TRY(s->task->sweeps->finish(s));
-    step.batch.whole = (uint32_t)all;
+    step.batch.whole = all;
     step.outcome.seen = all;
+    data_share_of(train_team_share(&s->team), all, &first, &own);
     train_step_advance(s, &step);
     train_step_count(s, &step.outcome, own);
     train_step_tell(s, &step);
@@ -174,16 +167,18 @@ out:
 static base_status rows_leg(struct train_session *s, int64_t goal)
 {
     base_status st = BASE_OK;
+    const struct rows *r = s->strategy_state;
 
-    while (s->state.position.step < goal && !train_session_halts(s))
+    while (s->state.position.step < goal && !train_session_halts(s)) {
         TRY(rows_sweep(s));
+        TRY(train_shares_tell(s, r->effort, LEAST));
+    }
 out:
     return st;
 }
 
 static base_status rows_open(struct train_session *s)
 {
-    train_deal_equally(&((struct rows *)s->strategy_state)->deal, s->team.exchange.size);
     if (s->team.exchange.size == 1 || s->task->sweeps->divides(s))
         return BASE_OK;
     return base_fail(BASE_ERR_USAGE,
@@ -212,6 +207,7 @@ const struct train_strategy train_strategy_rows = {
     .help = "of rating models: each worker computes a part of the rows, and all get all of them",
     .commit_unit = "sweep",
     .sweeps = true,
+    .shares = true,
     .least = 1,
     .memory = rows_memory,
     .state_size = sizeof(struct rows),

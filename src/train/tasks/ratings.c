@@ -101,6 +101,7 @@ static base_status ratings_describe(struct train_session *s, const char *text)
         TRY(recsys_saved_text(s->origin.manifest, &r->text));
     else
         r->text = base_strdup(text != NULL ? text : s->job->model);
+    TRY(train_strategy_suits(s->strategy, s->options, s->job));
     TRY(train_rated_fit(&r->data, s->job, r->text, &r->options, &r->fit));
     if (s->job->patience > 0 && r->fit->sweeps == 1)
         TRY(base_fail(BASE_ERR_USAGE,
@@ -157,10 +158,9 @@ void ratings_users(const struct ratings *r, struct data_share share, uint32_t *f
                    uint32_t *end_p)
 {
     const struct recsys_rows *rows = &r->data.parts.by_user;
-    const int total = share.total > 0 ? (int)share.total : 1;
-    const int to = share.total > 0 ? (int)share.to : 1;
+    const uint32_t total = share.total > 0 ? share.total : 1, to = share.total > 0 ? share.to : 1;
 
-    *first_p = train_rows_begin(rows->start, rows->rows, (int)share.from, total);
+    *first_p = train_rows_begin(rows->start, rows->rows, share.from, total);
     *end_p = train_rows_begin(rows->start, rows->rows, to, total);
 }
 

@@ -203,7 +203,7 @@ static void test_every_strategy(void **state)
 static void test_stages(void **state)
 {
     struct train_sizes before = sizes;
-    struct nn_graph *graph = support_zoo("mlp:64x7");
+    struct nn_graph *graph = support_zoo("mlp:784x7");
     double bytes = (double)nn_graph_weight_floats(graph) * sizeof(float), weights = 0;
 
     (void)state;

@@ -105,6 +105,27 @@ static void test_shares_without_samples_and_with_nan(void **state)
     nn_graph_free(graph);
 }
 
+/* Shares may change while a view lasts. */
+static void test_room_for_other_shares(void **state)
+{
+    struct nn_graph *graph = support_graph(MODEL);
+    float gradients[MOST] = {0}, message[MOST], sum[MOST] = {0};
+    struct train_touched p;
+
+    (void)state;
+    train_touched_plan(graph, WORKERS, SHARE, &p);
+    train_touched_room(&p, ITEMS + 5);
+    assert_int_equal(p.message, (ITEMS + 5 + ITEMS) * (1 + SIZE + 1));
+    for (uint32_t row = 0; row < ITEMS + 5; row++)
+        gradients[p.tables[0].offset + row * p.tables[0].width] = 1 + (float)row;
+    assert_int_equal(train_touched_pack(&p, gradients, message), BASE_OK);
+    assert_int_equal(train_touched_add(&p, 0, message, sum), BASE_OK);
+    for (uint32_t row = 0; row < USERS; row++)
+        assert_true(sum[p.tables[0].offset + row * p.tables[0].width] ==
+                    (row < ITEMS + 5 ? 1 + (float)row : 0));
+    nn_graph_free(graph);
+}
+
 static void test_what_is_refused(void **state)
 {
     struct nn_graph *graph = support_graph(MODEL);
@@ -132,6 +153,7 @@ int main(void)
         cmocka_unit_test(test_when_rows_travel),
         cmocka_unit_test(test_the_sum_of_whole_gradients),
         cmocka_unit_test(test_shares_without_samples_and_with_nan),
+        cmocka_unit_test(test_room_for_other_shares),
         cmocka_unit_test(test_what_is_refused),
     };
 

@@ -5,7 +5,6 @@
 
 #include "base/mem.h"
 #include "coll/kernels.h"
-#include "train/strategies/ps/server.h"
 
 /* ---- a view ---- */
 
@@ -17,7 +16,7 @@ static void close_view(struct ps_parcel *p)
 }
 
 base_status ps_parcel_open(struct ps_parcel *p, const char *wire, const struct train_session *s,
-                           int servers)
+                           struct ps_seats seats)
 {
     base_status st = BASE_OK;
     struct train_slice slices[2];
@@ -25,7 +24,7 @@ base_status ps_parcel_open(struct ps_parcel *p, const char *wire, const struct t
 
     close_view(p);
     p->floats = s->state.floats;
-    p->servers = servers;
+    p->seats = seats;
     p->shared = false;
     if (train_wire_is_lossy(wire) && p->residual == NULL) {
         TRY(base_tensor(p->floats, sizeof(float), "a residual", &p->residual));
@@ -35,8 +34,8 @@ base_status ps_parcel_open(struct ps_parcel *p, const char *wire, const struct t
     if (wire == NULL || s->team.exchange.size == 1)
         goto out;
     TRY(train_wire_find(wire, &p->wiring));
-    for (int i = 0; i < servers; i++) {
-        ps_server_slices(p->floats, i, servers, slices);
+    for (int i = 0; i < seats.servers; i++) {
+        ps_server_slices(p->floats, i, seats.servers, slices);
         p->from[i] = room;
         room += train_wire_bound(&p->wiring, slices[0].count);
     }
@@ -81,10 +80,10 @@ void ps_parcel_pack(struct ps_parcel *p, const float *gradients, double unit)
             coll_scale(p->floats, (float)(p->unit / unit), p->next);
         p->next_unit = unit;
     }
-    for (int i = 0; i < p->servers; i++) {
+    for (int i = 0; i < p->seats.servers; i++) {
         size_t from;
 
-        ps_server_slices(p->floats, i, p->servers, slices);
+        ps_server_slices(p->floats, i, p->seats.servers, slices);
         from = slices[0].from;
         p->length[i] =
             train_wire_encode(&p->wiring, gradients + from, p->next != NULL ? p->next + from : NULL,
@@ -120,7 +119,8 @@ static int held_slices(const struct ps_parcel *p, const struct train_session *s,
 {
     int rank = s->team.exchange.rank;
 
-    return rank < p->servers ? ps_server_slices(p->floats, rank, p->servers, slices) : 0;
+    return rank < p->seats.servers ? ps_server_slices(p->floats, rank, p->seats.servers, slices)
+                                   : 0;
 }
 
 static bool has_some(const struct ps_parcel *p, struct train_session *s)
@@ -148,15 +148,15 @@ static void clear_state(const struct ps_parcel *p, struct train_session *s)
             memset(in_state(s, &slices[i]), 0, slices[i].count * sizeof(float));
 }
 
-/* Of what the state has each worker gets the same part. */
+/* Of what the state has each worker gets the same part; processes that only serve get none. */
 static base_status divide(struct ps_parcel *p, struct train_session *s)
 {
     base_status st = BASE_OK;
     const struct train_exchange *x = &s->team.exchange;
     struct train_slice slices[2];
 
-    for (int i = 0; i < p->servers; i++) {
-        ps_server_slices(p->floats, i, p->servers, slices);
+    for (int i = 0; i < p->seats.servers; i++) {
+        ps_server_slices(p->floats, i, p->seats.servers, slices);
         if (slices[0].count == 0)
             continue;
         if (x->rank == i)
@@ -165,7 +165,9 @@ static base_status divide(struct ps_parcel *p, struct train_session *s)
         TRY(train_team_broadcast(&s->team, i, p->residual + slices[0].from,
                                  slices[0].count * sizeof(float)));
     }
-    coll_scale(p->floats, 1 / (float)x->size, p->residual);
+    coll_scale(p->floats,
+               x->rank < p->seats.first_worker ? 0 : 1 / (float)(x->size - p->seats.first_worker),
+               p->residual);
     clear_state(p, s);
 out:
     return st;
@@ -205,8 +207,8 @@ static base_status collect(struct ps_parcel *p, struct train_session *s, int sou
     struct train_message messages[2 * COMM_MAX_WORKERS];
     struct train_slice slices[2];
 
-    for (int i = 0; i < p->servers; i++) {
-        kept = ps_server_slices(p->floats, i, p->servers, slices);
+    for (int i = 0; i < p->seats.servers; i++) {
+        kept = ps_server_slices(p->floats, i, p->seats.servers, slices);
         for (int k = 0; k < kept; k++)
             if (i != source && slices[k].count > 0 && (rank == source || rank == i))
                 messages[count++] =

@@ -20,6 +20,7 @@
 #define TRAIN_STRATEGIES_PS_PARCEL_H
 
 #include "train/session.h"
+#include "train/strategies/ps/server.h"
 #include "train/wire.h"
 
 /* The name of the extra (train/strategy.h). */
@@ -28,7 +29,7 @@
 struct ps_parcel { /* zeros: floats travel as they are */
     struct train_wiring wiring;
     size_t floats; /* of all weights */
-    int servers;
+    struct ps_seats seats;
     uint8_t *bytes; /* the slice of every server, each with room for the most that it can take */
     size_t from[COMM_MAX_WORKERS], length[COMM_MAX_WORKERS]; /* of each in the bytes */
 
@@ -41,7 +42,7 @@ struct ps_parcel { /* zeros: floats travel as they are */
 
 /* A view begins. `wire`: NULL: there is none. Alone nothing is packed. */
 base_status ps_parcel_open(struct ps_parcel *parcel, const char *wire,
-                           const struct train_session *session, int servers);
+                           const struct train_session *session, struct ps_seats seats);
 void ps_parcel_fini(struct ps_parcel *parcel); /* accepts zeros */
 
 bool ps_parcel_packs(const struct ps_parcel *parcel);

@@ -303,7 +303,7 @@ base_status ps_server_start(struct ps_server *v)
     v->inboxes = base_calloc((size_t)v->size, sizeof *v->inboxes);
     for (int i = 0; i < v->size; i++) {
         v->inboxes[i].slice = -1;
-        if (i != v->rank)
+        if (i != v->rank && i >= v->sequencer.first_worker)
             TRY(make_room(v, &v->inboxes[i]));
     }
     for (int i = 0; i < v->size; i++)

@@ -13,7 +13,6 @@
 #include <cmocka.h>
 
 #include "train/strategies/ps/parcel.h"
-#include "train/strategies/ps/server.h"
 
 enum { FLOATS = 96, SERVERS = 2 };
 
@@ -27,7 +26,9 @@ static void open_room(struct room *r, const char *wire, int workers)
 {
     *r = (struct room){
         .session = {.state = {.floats = FLOATS}, .team = {.exchange = {.size = workers}}}};
-    assert_int_equal(ps_parcel_open(&r->parcel, wire, &r->session, SERVERS), BASE_OK);
+    assert_int_equal(
+        ps_parcel_open(&r->parcel, wire, &r->session, (struct ps_seats){.servers = SERVERS}),
+        BASE_OK);
     for (int i = 0; i < FLOATS; i++)
         r->gradients[i] = sinf((float)i) * expf(0.1f * (float)i);
 }
@@ -135,7 +136,8 @@ static void test_views(void **state)
     ps_parcel_settle(&r.parcel, true);
     memcpy(left, r.parcel.residual, sizeof left);
     r.session.team.exchange.size = 2;
-    assert_int_equal(ps_parcel_open(&r.parcel, "int4", &r.session, 1), BASE_OK);
+    assert_int_equal(ps_parcel_open(&r.parcel, "int4", &r.session, (struct ps_seats){.servers = 1}),
+                     BASE_OK);
     assert_memory_equal(left, r.parcel.residual, sizeof left);
     ps_parcel_fini(&r.parcel);
 }
