@@ -52,33 +52,39 @@ static double ring_slowness(const struct ring_cut *cut, const double *slow, int 
     return slow != NULL ? slow[ring_cut_worker(cut, stage)] : 1;
 }
 
-/* The cut whose slowest stage is as fast as can be. With one lap that is the best cut. `upto`: the
- * sums of the costs before each unit. */
+/* A cut of the first units into the first stages. */
+struct ring_prefix {
+    double most, squares; /* of what its stages take */
+    int begin;            /* the unit with which its last stage begins */
+};
+
+/* The cut whose slowest stage is as fast as can be; with one lap that is the best cut. Of several
+ * such cuts a more even one. `upto`: the sums of the costs before each unit. */
 static void ring_cut_evenly(const double *upto, int units, const double *slow, struct ring_cut *cut)
 {
-    size_t row = (size_t)units + 1, rows = (size_t)cut->stages + 1;
-    double *best = base_calloc(rows * row, sizeof *best); /* of the first stages and units */
-    int *begins = base_calloc(rows * row, sizeof *begins), end = units;
+    size_t row = (size_t)units + 1;
+    struct ring_prefix *best = base_calloc(((size_t)cut->stages + 1) * row, sizeof *best);
+    int end = units;
 
     for (int stage = 0; stage < cut->stages; stage++) {
-        double *now = best + (size_t)(stage + 1) * row, *before = best + (size_t)stage * row;
+        const struct ring_prefix *before = best + (size_t)stage * row;
+        struct ring_prefix *now = best + (size_t)(stage + 1) * row;
 
         for (end = stage + 1; end <= units - (cut->stages - 1 - stage); end++)
             for (int at = stage; at < (stage == 0 ? 1 : end); at++) {
                 double own = ring_slowness(cut, slow, stage) * (upto[end] - upto[at]),
-                       most = own > before[at] ? own : before[at];
+                       most = own > before[at].most ? own : before[at].most,
+                       squares = before[at].squares + own * own;
 
-                if (at > stage && most >= now[end])
-                    continue;
-                now[end] = most;
-                begins[(size_t)(stage + 1) * row + (size_t)end] = at;
+                if (at == stage || most < now[end].most * LESS ||
+                    (most <= now[end].most && squares < now[end].squares))
+                    now[end] = (struct ring_prefix){most, squares, at};
             }
     }
     end = cut->first[cut->stages] = units;
     for (int stage = cut->stages; stage > 0; stage--)
-        end = cut->first[stage - 1] = begins[(size_t)stage * row + (size_t)end];
+        end = cut->first[stage - 1] = best[(size_t)stage * row + (size_t)end].begin;
     base_free(best);
-    base_free(begins);
 }
 
 /* How long the worker with the most to do takes. */

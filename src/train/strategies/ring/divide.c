@@ -94,6 +94,22 @@ out:
     return st;
 }
 
+/* Measurements err. The cut by estimate stays where the best one by measurement is hardly better.
+ */
+static void ring_prefer(const struct ring_costs *costs, const struct ring_cut *estimated,
+                        struct ring_options *best)
+{
+    static const double WORTH = 0.98;
+    struct ring_outlook of_best, of_estimated;
+
+    if (estimated->stages != best->chosen.stages || estimated->order != best->chosen.order)
+        return;
+    ring_expect(costs, &best->chosen, best->microbatches, &of_best);
+    ring_expect(costs, estimated, best->microbatches, &of_estimated);
+    if (of_best.seconds > WORTH * of_estimated.seconds)
+        best->chosen = *estimated;
+}
+
 base_status ring_divide(struct train_session *s, int source, struct ring_profile *profile,
                         struct ring_outlook *outlook, bool *measured_p)
 {
@@ -102,15 +118,19 @@ base_status ring_divide(struct train_session *s, int source, struct ring_profile
     int workers = s->team.exchange.size;
     int64_t batch = train_session_whole(s, s->plan.batch);
     struct ring_costs costs = {0};
+    struct ring_cut estimated;
 
     *measured_p = false;
     TRY(ring_share_pieces(s, source));
     ring_costs_estimate(s->state.graph,
                         (int)((batch + options->microbatches - 1) / options->microbatches), &costs);
+    ring_costs_cut(&costs, options, workers, ring_options_laps(options),
+                   ring_options_order(options), &estimated);
     if (workers > 1)
         TRY(ring_gather_costs(s, profile, &costs, measured_p));
     best = *options;
     ring_choose_cut(&best, &costs, workers, (struct ring_fits){ring_memory_suffices, s});
+    ring_prefer(&costs, &estimated, &best);
     TRY(ring_share_cut(s, source, &best.chosen));
     ring_expect(&costs, &options->chosen, options->microbatches, outlook);
     train_memory_estimate(s);
