@@ -9,7 +9,7 @@ struct note { /* what a member says of itself */
     struct train_holds holds;
     uint64_t size[TRAIN_GROUPS]; /* of the state that it has some of */
     int64_t saved_step;
-    int64_t back_from; /* it was about to go back from this step; -1: it was not */
+    int64_t back_from; /* if all go back, then from this step; -1: it knows none */
     uint32_t has_run;  /* knows the run */
     uint32_t begun;    /* knows from where the state can begin again */
     uint32_t founds;   /* was there from the beginning and may make a state */
@@ -23,7 +23,7 @@ static struct note *note_of(const struct train_session *s)
     struct note *n = base_calloc(1, sizeof *n);
 
     n->saved_step = s->saved_step;
-    n->back_from = s->back_from;
+    n->back_from = s->back_from > s->reached ? s->back_from : s->reached;
     n->has_run = s->run.path != NULL;
     n->begun = s->begun;
     n->founds = train_team_since(&s->team) <= 1;

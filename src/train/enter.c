@@ -381,6 +381,7 @@ static base_status agree_on_state(struct train_session *s)
         s->back_from = a.newest.step;
         TRY(train_session_go_back(s, first, &a.source));
     }
+    s->reached = -1;
     TRY(share_state(s, &a));
     moved = s->leader != first;
     if (!a.fresh && !a.back && !moved)

@@ -88,6 +88,8 @@ struct train_session {
     int64_t samples;                /* computed by this worker; once in the weights, but for … */
     int64_t lost_samples, lost_steps; /* … those before a return to a checkpoint */
     int64_t back_from; /* step before a return that is not told yet; -1: there is none */
+    int64_t reached;   /* newest step that it heard to be done by others, in a leg that ended
+                        * half-way: what a return is told from; -1: none */
     int64_t saved_samples, saved_samples_step; /* as of the newest save */
     double first_loss;                         /* divergence is judged against it; 0: no step yet */
     char *kernels;                             /* the kernel plan */

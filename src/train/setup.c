@@ -285,8 +285,12 @@ base_status train_session_open(const struct train_job *job, struct cluster_worke
     base_status st = BASE_OK;
     int threads = worker != NULL ? cluster_worker_threads(worker) : (int)job->threads;
 
-    *s = (struct train_session){
-        .job = job, .saved_step = -1, .united_step = -1, .back_from = -1, .saved_samples_step = -1};
+    *s = (struct train_session){.job = job,
+                                .saved_step = -1,
+                                .united_step = -1,
+                                .back_from = -1,
+                                .reached = -1,
+                                .saved_samples_step = -1};
     s->team.worker = worker;
     train_journal_init(&s->journal, job);
     train_trace_init(&s->trace);

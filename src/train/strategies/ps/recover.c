@@ -71,6 +71,7 @@ void ps_fail(struct train_session *s, base_status st)
         train_clock_enter(&s->clock, TRAIN_COMPUTE);
     if (!p->dirty) /* the state is the meeting's, whole */
         return;
+    s->reached = p->client.answer.step; /* servers alone have its weights */
     if (p->computing && !p->pushed) {
         s->task->undo(s);
         p->computing = false;
