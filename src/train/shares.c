@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/shares.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -68,6 +69,7 @@ static void divide(uint32_t batch, const double *rates, int size, uint32_t *samp
     double sum = 0, missing[COMM_MAX_WORKERS];
     uint32_t given = 0;
 
+    assert(size >= 1);
     for (int i = 0; i < size; i++)
         sum += rates[i];
     for (int i = 0; i < size; i++) {
