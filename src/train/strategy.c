@@ -47,8 +47,9 @@ struct data_share train_strategy_share(const struct train_session *s)
     int workers = train_strategy_workers(s->strategy, s->options, size), first = size - workers;
     uint32_t place = rank > first ? (uint32_t)(rank - first) : 0;
 
-    return first == 0 ? train_team_share(&s->team)
-                      : (struct data_share){place, place + 1, (uint32_t)workers};
+    return first == 0 && s->strategy->shares != TRAIN_SHARES_ROUNDS
+               ? train_team_share(&s->team)
+               : (struct data_share){place, place + 1, (uint32_t)workers};
 }
 
 char *train_strategy_text(const struct train_strategy *strategy, const void *options)
@@ -212,7 +213,8 @@ out:
 /* Pieces of a batch take the place of --accumulate. */
 base_status train_strategy_shares(const struct train_strategy *strategy, const char *shares)
 {
-    if (!train_shares_follow_speed(shares) || strategy->shares || strategy->alone)
+    if (!train_shares_follow_speed(shares) || strategy->shares != TRAIN_SHARES_NOTHING ||
+        strategy->alone)
         return BASE_OK;
     return base_fail(
         BASE_ERR_USAGE,

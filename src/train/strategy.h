@@ -131,9 +131,11 @@ struct train_strategy {
     const char *commit_unit; /* the most that a lost worker can cost: "step" */
     bool alone;              /* serves one worker only */
     bool sweeps;             /* serves tasks that go by sweeps (train/task.h), and no others */
-    bool shares;             /* each batch is divided as --shares says */
-    bool aggregates;         /* --aggregate says how it makes one update of several */
-    int least;               /* fewer workers than this cannot go on */
+    /* What is divided as --shares says. A round whose steps each worker makes alone is divided into
+     * blocks, and a worker's steps are of even shares then. */
+    enum { TRAIN_SHARES_NOTHING, TRAIN_SHARES_BATCHES, TRAIN_SHARES_ROUNDS } shares;
+    bool aggregates; /* --aggregate says how it makes one update of several */
+    int least;       /* fewer workers than this cannot go on */
 
     /* What may follow the name, "ddp:bucket=2M": a table over a struct; NULL: nothing. */
     const struct base_option *options;

@@ -3,16 +3,19 @@
  * Local SGD (Stich 2019): every worker trains alone for k steps on its shares, then all average
  * their weights, each by its share of the samples: a round. `warmup` steps at the beginning are
  * averaged one by one (post-local SGD, Lin et al. 2020); with k=auto rounds grow as the learning
- * rate falls (the quadratic rule of Gu et al. 2024). With `outer-lr` the round's mean change is a
- * gradient for an outer Nesterov step (DiLoCo, Douillard et al. 2023). With `wire` the changes
- * since the last round travel, compressed, with error feedback (train/mean.h), in place of weights.
- * What is committed is the last round: a lost worker costs the steps since then, which the others
- * do again. Outer velocity and residuals are extras of the state, so they outlive views and are
- * saved.
+ * rate falls (the quadratic rule of Gu et al. 2024). With --shares speed each worker gets a block
+ * of a round's samples in place of its share of every batch, and a slow one makes fewer steps of
+ * the same size: smaller steps would cost it as much for the weights. With `outer-lr` the round's
+ * mean change is a gradient for an outer Nesterov step (DiLoCo, Douillard et al. 2023). With `wire`
+ * the changes since the last round travel, compressed, with error feedback (train/mean.h), in place
+ * of weights. What is committed is the last round: a lost worker costs the steps since then, which
+ * the others do again. Outer velocity and residuals are extras of the state, so they outlive views
+ * and are saved.
  */
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "train/forecast.h"
 #include "train/mean.h"
@@ -33,7 +36,7 @@ struct local_sgd {
     struct train_snapshot round;  /* the state after the last round */
     struct train_outcome outcome; /* of this worker's shares since then */
     struct train_clock began;     /* the clock then */
-    int64_t due;                  /* k=auto: the step that ends the round */
+    int64_t due;                  /* the step that ends the round */
     struct train_wiring wiring;
     struct train_mean mean;
     float *velocity;       /* of the outer step; NULL: there is none */
@@ -239,11 +242,15 @@ static base_status local_sgd_begin_round(struct train_session *s)
 {
     const struct options *options = s->options;
     struct local_sgd *state = s->strategy_state;
+    int64_t step = s->state.position.step;
 
     state->outcome = (struct train_outcome){0};
     state->began = s->clock;
-    if (options->k == 0)
-        state->due = s->state.position.step + local_sgd_period(s);
+    if (step < options->warmup)
+        state->due = step + 1;
+    else
+        state->due =
+            options->k > 0 ? (step / options->k + 1) * options->k : step + local_sgd_period(s);
     return train_snapshot_take(&state->round, &s->state);
 }
 
@@ -300,15 +307,42 @@ out:
     return st;
 }
 
-static bool local_sgd_round_is_due(const struct train_session *s)
+/* All steps that this worker makes in the round, over its block of the samples. They pass for the
+ * round's steps, of which all but the last are told. */
+static base_status local_sgd_steps_by_speed(struct train_session *s, struct train_step *step,
+                                            int64_t end)
 {
-    const struct options *options = s->options;
-    const struct local_sgd *state = s->strategy_state;
-    int64_t step = s->state.position.step;
+    base_status st = BASE_OK;
+    struct train_position *p = &s->state.position;
+    const struct train_position from = *p;
+    int64_t left = s->count[DATA_TRAIN] - from.cursor, steps = end - from.step, local;
+    int64_t batch = s->plan.batch < s->count[DATA_TRAIN] ? s->plan.batch : s->count[DATA_TRAIN];
+    int64_t samples = steps * batch < left ? steps * batch : left;
+    uint32_t most = data_share_most(train_strategy_share(s), (uint32_t)batch), first, own;
 
-    if (step <= options->warmup)
-        return true;
-    return options->k > 0 ? step % options->k == 0 : step >= state->due;
+    *step = (struct train_step){.began = base_now(), .before = s->clock};
+    data_share_of(train_team_share(&s->team), (uint32_t)samples, &first, &own);
+    local = (own + most - 1) / most;
+    if (own > 0)
+        TRY(s->task->take(s,
+                          &(struct train_block){.epoch = from.epoch,
+                                                .from = (size_t)from.cursor + first,
+                                                .count = own,
+                                                .batch = (uint32_t)((own + local - 1) / local)}));
+    for (int64_t i = 0; i < local; i++) {
+        int64_t reached = from.step + (i + 1) * steps / local, told = p->step;
+
+        TRY(local_sgd_step_alone(s, step));
+        for (p->step = told; p->step < reached;) {
+            p->step++;
+            if (p->step < end)
+                train_step_tell(s, step);
+        }
+    }
+    p->step = end;
+    p->cursor = from.cursor + samples;
+out:
+    return st;
 }
 
 static base_status local_sgd_leg(struct train_session *s, int64_t goal)
@@ -317,11 +351,15 @@ static base_status local_sgd_leg(struct train_session *s, int64_t goal)
     const struct local_sgd *state = s->strategy_state;
     const struct train_position *p = &s->state.position;
     struct train_step step = {0};
+    bool by_speed = s->team.exchange.size > 1 && train_shares_follow_speed(s->job->shares);
 
     TRY(local_sgd_begin_round(s));
     while (p->step < goal && !train_session_halts(s)) {
-        TRY(local_sgd_step_alone(s, &step));
-        if (p->step == goal || local_sgd_round_is_due(s)) {
+        if (by_speed)
+            TRY(local_sgd_steps_by_speed(s, &step, state->due < goal ? state->due : goal));
+        else
+            TRY(local_sgd_step_alone(s, &step));
+        if (p->step == goal || p->step >= state->due) {
             TRY(local_sgd_end_round(s));
             if (p->step < goal)
                 TRY(local_sgd_begin_round(s));
@@ -374,7 +412,7 @@ const struct train_strategy train_strategy_local_sgd = {
     .name = "local-sgd",
     .help = "every worker trains alone for k steps, then weights are averaged",
     .commit_unit = "round",
-    .shares = true,
+    .shares = TRAIN_SHARES_ROUNDS,
     .least = 1,
     .options = table,
     .options_size = sizeof(struct options),
