@@ -560,6 +560,12 @@ static void sweeping_run(struct train_session *s, int phase, uint32_t from, uint
     sim_counting_compute(to - from);
 }
 
+static bool sweeping_settled(const struct train_session *s)
+{
+    (void)s;
+    return true;
+}
+
 static base_status sweeping_finish(struct train_session *s)
 {
     (void)s;
@@ -602,6 +608,7 @@ static const struct train_task sweeping = {
                                            .run = sweeping_run,
                                            .finish = sweeping_finish,
                                            .count = sweeping_count,
+                                           .settled = sweeping_settled,
                                            .rotation = &sim_rotation,
                                            .rotating = sweeping_rotating},
     .unite = counting_unite,
