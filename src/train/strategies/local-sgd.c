@@ -339,7 +339,7 @@ static base_status local_sgd_steps_by_speed(struct train_session *s, struct trai
                 train_step_tell(s, step);
         }
     }
-    p->step = end;
+    p->step = s->team.exchange.step = end; /* by which messages of the mean are told apart */
     p->cursor = from.cursor + samples;
 out:
     return st;
