@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * How much of every batch, or of a sweep, each worker of a view computes. At first all have the
- * same. Then shares change so that all workers finish together, by the time that each of them took
- * for its samples: of a batch with `--shares speed`, of a sweep's rows always, since rows are the
- * same whichever worker computes them. All workers are told the same times, and so decide the
- * same.
+ * How much of every batch, round or sweep each worker of a view computes. At first all have the
+ * same. With `--shares speed` shares change so that all workers finish together, by the time that
+ * each of them took for its samples. All workers are told the same times, and so decide the same.
  */
 #ifndef TRAIN_SHARES_H
 #define TRAIN_SHARES_H
@@ -23,7 +21,7 @@ struct train_shares {
     int size;                      /* workers of the view */
     bool by_speed;                 /* they are, and … */
     uint32_t of[COMM_MAX_WORKERS]; /* … these are samples of a whole batch; before that, ones */
-    /* Of each worker so far, where a second counts half as much as the one after it. */
+    /* Of each worker so far; what is a second older, or a step that took longer, counts half. */
     struct train_effort efforts[COMM_MAX_WORKERS];
     int known;   /* steps that are in it since the shares have changed … */
     double span; /* … and seconds */
