@@ -33,8 +33,8 @@ base_status train_team_begin(struct train_team *team, size_t floats);
 /* Ends what the view began; says whom the group takes for lost. Accepts zeros. */
 void train_team_leave(struct train_team *team);
 
-/* An equal share for every worker: of parts that are scored, and of batches, unless the strategy
- * has processes that compute none (train_strategy_share). */
+/* This worker's share, as team->shares has it: of parts that are scored, and of batches, unless the
+ * strategy divides these in another way (train_strategy_share). */
 struct data_share train_team_share(const struct train_team *team);
 int train_team_neighbours(const struct train_team *team); /* workers of this host, this one too */
 bool train_team_leads(const struct train_team *team);     /* rank 0, or alone */
