@@ -175,6 +175,11 @@ out:
     return st;
 }
 
+bool train_shares_unknown(const struct train_session *s)
+{
+    return follows_speed(s) && !s->team.shares.by_speed && s->team.shares.span < SPAN;
+}
+
 void train_shares_say(const struct train_session *s)
 {
     struct base_str list = {0};

@@ -44,6 +44,8 @@ base_status train_shares_begin(struct train_session *session);
 /* With --shares speed, after a step or a round and on every worker: what this worker did in it. If
  * shares are to change, the verdict says so, and the leg ends. */
 base_status train_shares_tell(struct train_session *session, struct train_effort effort, int least);
+/* With --shares speed: too little was seen so far to tell how fast this view's workers are. */
+bool train_shares_unknown(const struct train_session *session);
 /* Says which they are from the next step on, if they are by speed. */
 void train_shares_say(const struct train_session *session);
 /* Between two legs, when the verdict says so: the task gets ready for its new share. */

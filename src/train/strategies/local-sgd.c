@@ -238,19 +238,28 @@ static int64_t local_sgd_period(const struct train_session *s)
     return steps < (double)MOST_STEPS ? (int64_t)steps : MOST_STEPS;
 }
 
-static base_status local_sgd_begin_round(struct train_session *s)
+/* Steps of the round that begins. While the speeds that shares are to follow are unknown, rounds
+ * are an eighth as long: all workers wait for the slowest one until then. */
+static int64_t local_sgd_round_steps(const struct train_session *s)
 {
     const struct options *options = s->options;
+    int64_t step = s->state.position.step, steps;
+
+    if (step < options->warmup)
+        return 1;
+    steps = options->k > 0 ? options->k - step % options->k : local_sgd_period(s);
+    if (steps > ENOUGH && train_shares_unknown(s))
+        steps = steps / 8 > ENOUGH ? steps / 8 : ENOUGH;
+    return steps;
+}
+
+static base_status local_sgd_begin_round(struct train_session *s)
+{
     struct local_sgd *state = s->strategy_state;
-    int64_t step = s->state.position.step;
 
     state->outcome = (struct train_outcome){0};
     state->began = s->clock;
-    if (step < options->warmup)
-        state->due = step + 1;
-    else
-        state->due =
-            options->k > 0 ? (step / options->k + 1) * options->k : step + local_sgd_period(s);
+    state->due = s->state.position.step + local_sgd_round_steps(s);
     return train_snapshot_take(&state->round, &s->state);
 }
 
