@@ -137,11 +137,6 @@ static bool follows_speed(const struct train_session *s)
     return s->team.shares.size > 1 && train_shares_follow_speed(s->job->shares);
 }
 
-static uint32_t whole_batch(const struct train_session *s)
-{
-    return s->plan.batch < s->count[DATA_TRAIN] ? (uint32_t)s->plan.batch : s->count[DATA_TRAIN];
-}
-
 base_status train_shares_begin(struct train_session *s)
 {
     base_status st = BASE_OK;
@@ -151,7 +146,7 @@ base_status train_shares_begin(struct train_session *s)
         return BASE_OK;
     TRY(train_team_gather(&s->team, &s->team.effort, sizeof s->team.effort, efforts));
     train_shares_learn(&s->team.shares, efforts);
-    train_shares_improve(&s->team.shares, whole_batch(s));
+    train_shares_improve(&s->team.shares, train_session_whole(s, s->plan.batch));
 out:
     return st;
 }
@@ -170,7 +165,8 @@ base_status train_shares_tell(struct train_session *s, struct train_effort effor
     train_clock_enter(&s->clock, was);
     train_shares_learn(shares, efforts);
     s->team.effort = shares->efforts[s->team.exchange.rank];
-    s->verdict.shares = shares->known >= least && train_shares_improve(shares, whole_batch(s));
+    s->verdict.shares = shares->known >= least &&
+                        train_shares_improve(shares, train_session_whole(s, s->plan.batch));
 out:
     return st;
 }

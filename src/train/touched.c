@@ -72,8 +72,7 @@ base_status train_touched_open(struct train_touched *touched, struct train_sessi
 {
     base_status st = BASE_OK;
     struct train_exchange *x = &s->team.exchange;
-    const int64_t samples = s->count[DATA_TRAIN];
-    const uint32_t whole = (uint32_t)(s->plan.batch < samples ? s->plan.batch : samples);
+    const uint32_t whole = train_session_whole(s, s->plan.batch);
     size_t all = 0;
 
     train_touched_plan(s->state.graph, x->size, largest_share(&s->team.shares, whole), touched);

@@ -325,9 +325,9 @@ static base_status local_sgd_steps_by_speed(struct train_session *s, struct trai
     struct train_position *p = &s->state.position;
     const struct train_position from = *p;
     int64_t left = s->count[DATA_TRAIN] - from.cursor, steps = end - from.step, local;
-    int64_t batch = s->plan.batch < s->count[DATA_TRAIN] ? s->plan.batch : s->count[DATA_TRAIN];
+    uint32_t batch = train_session_whole(s, s->plan.batch);
     int64_t samples = steps * batch < left ? steps * batch : left;
-    uint32_t most = data_share_most(train_strategy_share(s), (uint32_t)batch), first, own;
+    uint32_t most = data_share_most(train_strategy_share(s), batch), first, own;
 
     *step = (struct train_step){.began = base_now(), .before = s->clock};
     data_share_of(train_team_share(&s->team), (uint32_t)samples, &first, &own);

@@ -204,8 +204,8 @@ static double nominal_batch(const struct train_session *s, const struct train_ow
 /* What is computed at once: no more than this worker has memory for. */
 static uint32_t real_batch(const struct train_session *s, const struct train_own *own)
 {
-    int64_t whole = s->plan.batch < s->count[DATA_TRAIN] ? s->plan.batch : s->count[DATA_TRAIN];
-    uint32_t most = data_share_most(train_team_share(&s->team), (uint32_t)whole);
+    uint32_t whole = train_session_whole(s, s->plan.batch);
+    uint32_t most = data_share_most(train_team_share(&s->team), whole);
     double nominal = ceil(nominal_batch(s, own) - 1e-9);
 
     return nominal < most ? (uint32_t)nominal : most;
