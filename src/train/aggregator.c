@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/registry.h"
 #include "coll/kernels.h"
+#include "train/distances.h"
 
 base_status train_aggregator_find(const char *text, const struct train_aggregator **aggregator_p,
                                   void **options_p)
@@ -21,8 +22,14 @@ base_status train_aggregator_find(const char *text, const struct train_aggregato
                            &aggregator));
     TRY(base_options_parse(aggregator->options, "aggregator", name, aggregator->defaults,
                            aggregator->options_size, text, options_p));
+    if (aggregator->check != NULL)
+        TRY(aggregator->check(*options_p));
     *aggregator_p = aggregator;
 out:
+    if (st != BASE_OK) {
+        base_free(*options_p);
+        *options_p = NULL;
+    }
     base_free(name);
     return st;
 }
@@ -34,22 +41,22 @@ double train_row_weight(const struct train_row *row)
 
 /* Weights that sum to 1. */
 static base_status weigh(const struct train_aggregator *aggregator, const void *options,
-                         const struct train_row *rows, int count, size_t floats, float *weights)
+                         const struct train_updates *updates, float *weights)
 {
     base_status st = BASE_OK;
-    double *scale = base_calloc((size_t)count, sizeof *scale), sum = 0;
+    double *scale = base_calloc((size_t)updates->count, sizeof *scale), sum = 0;
 
-    for (int i = 0; i < count && aggregator->weigh == NULL; i++)
-        scale[i] = train_row_weight(&rows[i]);
+    for (int i = 0; i < updates->count && aggregator->weigh == NULL; i++)
+        scale[i] = train_row_weight(&updates->rows[i]);
     if (aggregator->weigh != NULL)
-        aggregator->weigh(options, rows, count, floats, scale);
-    for (int i = 0; i < count; i++)
+        aggregator->weigh(options, updates, scale);
+    for (int i = 0; i < updates->count; i++)
         sum += scale[i];
     if (!isfinite(sum) || sum <= 0)
         TRY(base_fail(BASE_ERR_DIVERGED,
                       "aggregator %s finds a weight for none of %d updates; try a lower --lr",
-                      aggregator->name, count));
-    for (int i = 0; i < count; i++)
+                      aggregator->name, updates->count));
+    for (int i = 0; i < updates->count; i++)
         weights[i] = (float)(scale[i] / sum);
 out:
     base_free(scale);
@@ -62,21 +69,31 @@ base_status train_aggregate(const struct train_aggregator *aggregator, const voi
 {
     base_status st = BASE_OK;
     float *own = base_calloc((size_t)count, sizeof *own);
-    const float **values = base_calloc((size_t)count, sizeof *values);
+    double *distances = aggregator->distances ? train_distances_new(rows, count, floats) : NULL;
+    const struct train_updates updates = {rows, count, distances};
 
-    TRY(weigh(aggregator, options, rows, count, floats, own));
-    for (int i = 0; i < count; i++)
-        values[i] = rows[i].values;
+    TRY(weigh(aggregator, options, &updates, own));
     if (aggregator->combine != NULL)
-        aggregator->combine(options, rows, own, count, floats, y);
+        aggregator->combine(options, &updates, own, floats, y);
     else
-        coll_kernels()->sum(floats, count, values, own, 1, &y, false);
+        train_rows_sum(&updates, own, floats, y);
     if (weights != NULL)
         memcpy(weights, own, (size_t)count * sizeof *own);
 out:
-    base_free(values);
+    base_free(distances);
     base_free(own);
     return st;
+}
+
+void train_rows_sum(const struct train_updates *updates, const float *weights, size_t floats,
+                    float *y)
+{
+    const float **values = base_calloc((size_t)updates->count, sizeof *values);
+
+    for (int i = 0; i < updates->count; i++)
+        values[i] = updates->rows[i].values;
+    coll_kernels()->sum(floats, updates->count, values, weights, 1, &y, false);
+    base_free(values);
 }
 
 /* ---- coordinates in order ---- */
@@ -106,9 +123,10 @@ static void sort_columns(float *rows, int count)
                         order_pair(rows + (size_t)i * COLUMNS, rows + (size_t)(i + k) * COLUMNS);
 }
 
-void train_rows_sorted(const struct train_row *rows, int count, size_t floats,
-                       train_take_sorted *take, int cut, float *y)
+void train_rows_sorted(const struct train_updates *updates, size_t floats, train_take_sorted *take,
+                       int cut, float *y)
 {
+    const int count = updates->count;
     float *block = base_calloc((size_t)count * COLUMNS, sizeof *block);
     const float **sorted = base_calloc((size_t)count, sizeof *sorted);
 
@@ -118,7 +136,8 @@ void train_rows_sorted(const struct train_row *rows, int count, size_t floats,
         size_t columns = floats - at < COLUMNS ? floats - at : COLUMNS;
 
         for (int row = 0; row < count; row++)
-            memcpy(block + (size_t)row * COLUMNS, rows[row].values + at, columns * sizeof *block);
+            memcpy(block + (size_t)row * COLUMNS, updates->rows[row].values + at,
+                   columns * sizeof *block);
         sort_columns(block, count);
         take(count, sorted, columns, y + at, cut);
     }

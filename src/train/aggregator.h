@@ -10,7 +10,8 @@
  * A rule that selects or weighs workers (krum, a geometric median) is a `weigh`, one that goes
  * coordinate by coordinate (median) a `combine`. Both depend on their arguments alone, so that the
  * same updates in the same order give the same bits. Updates are finite: the manager refuses
- * others.
+ * others. A rule that compares updates with each other sees only how far apart they are
+ * (train/distances.h): sums over slices, which workers without a manager could add up as well.
  */
 #ifndef TRAIN_AGGREGATOR_H
 #define TRAIN_AGGREGATOR_H
@@ -28,9 +29,16 @@ struct train_row {
     int64_t age;   /* rounds since the worker got the weights that it began with; 0: this one's */
 };
 
+struct train_updates {
+    const struct train_row *rows;
+    int count;               /* at least 1 */
+    const double *distances; /* (count, count): squared, between whole updates; NULL: not wanted */
+};
+
 struct train_aggregator {
     const char *name, *help;
-    bool judges; /* wants `judged` of each row */
+    bool judges;    /* wants `judged` of each row */
+    bool distances; /* wants them of the updates */
 
     /* What may follow the name, "trimmed-mean:share=0.3"; as of a strategy. */
     const struct base_option *options;
@@ -38,14 +46,15 @@ struct train_aggregator {
     const void *defaults;
     const char *const *examples; /* texts of options that tests run; NULL-ended; NULL: "" alone */
 
+    /* Optional: are the options right, beyond what their table says? */
+    base_status (*check)(const void *options);
     /* Weights of any positive scale; NULL: by samples, of a late update a part (1/(1 + age)). */
-    void (*weigh)(const void *options, const struct train_row *rows, int count, size_t floats,
-                  double *weights);
+    void (*weigh)(const void *options, const struct train_updates *updates, double *weights);
     /* y[i] of the values [i] of all rows. The weights sum to 1. NULL: the weighted sum. */
-    void (*combine)(const void *options, const struct train_row *rows, const float *weights,
-                    int count, size_t floats, float *y);
-    /* How many of `count` updates may be anything without moving the result beyond the others;
-     * NULL: none. */
+    void (*combine)(const void *options, const struct train_updates *updates, const float *weights,
+                    size_t floats, float *y);
+    /* How many b of n updates may be anything while the result stays near the others: within
+     * 2(n-b)/(n-2b) times the largest distance of one of these from their mean. NULL: none. */
     int (*tolerates)(const void *options, int count);
 };
 
@@ -68,11 +77,14 @@ base_status train_aggregate(const struct train_aggregator *aggregator, const voi
 /* The default of `weigh`: samples, of a late update a part. */
 double train_row_weight(const struct train_row *row);
 
+/* For `combine`: the weighted sum. */
+void train_rows_sum(const struct train_updates *updates, const float *weights, size_t floats,
+                    float *y);
 /* For `combine`: the coordinates of all rows in ascending order, and then `take` of the sorted
  * columns; a few of them at a time, so that they stay in the cache. */
 typedef void train_take_sorted(int count, const float *const *sorted, size_t floats, float *y,
                                int cut);
-void train_rows_sorted(const struct train_row *rows, int count, size_t floats,
-                       train_take_sorted *take, int cut, float *y);
+void train_rows_sorted(const struct train_updates *updates, size_t floats, train_take_sorted *take,
+                       int cut, float *y);
 
 #endif

@@ -38,7 +38,7 @@ for form in downpour downpour:split=equal downpour:split=class downpour:apart do
     [ $form != downpour:apart ] || rounds form "o['ranks'][0]['samples'] == 0 and r[0]['blocks'] == 2"
     rm -r runs/form
 done
-for aggregate in weighted:bound=3 trust-weighted median trimmed-mean:share=0.4; do
+for aggregate in weighted:bound=3 trust-weighted median trimmed-mean:share=0.4 mixed:rule=multi-krum/keep=2; do
     expect 0 "$paceline" train "${job[@]}" --strategy downpour --aggregate $aggregate --validation 0.1 --run form
     rounds form "[e['samples'] for e in r] == [864] * 3"
     rm -r runs/form

@@ -140,7 +140,7 @@ static void cmd_strategies_print_text(void)
     for (size_t i = 0; i < train_aggregator_count; i++) {
         const struct train_aggregator *a = train_aggregator_registry[i];
 
-        printf("%-16s %s\n", a->name, a->help);
+        printf("%-17s %s\n", a->name, a->help);
         cmd_strategies_print_options(a->options, a->defaults);
     }
 }

@@ -22,12 +22,12 @@ static void median_take(int count, const float *const *sorted, size_t floats, fl
         y[i] = 0.5f * low[i] + 0.5f * high[i];
 }
 
-static void median_combine(const void *options, const struct train_row *rows, const float *weights,
-                           int count, size_t floats, float *y)
+static void median_combine(const void *options, const struct train_updates *updates,
+                           const float *weights, size_t floats, float *y)
 {
     (void)options;
     (void)weights;
-    train_rows_sorted(rows, count, floats, median_take, 0, y);
+    train_rows_sorted(updates, floats, median_take, 0, y);
 }
 
 const struct train_aggregator train_aggregator_median = {

@@ -34,12 +34,12 @@ static void trimmed_mean_take(int count, const float *const *sorted, size_t floa
         y[i] *= scale;
 }
 
-static void trimmed_mean_combine(const void *options, const struct train_row *rows,
-                                 const float *weights, int count, size_t floats, float *y)
+static void trimmed_mean_combine(const void *options, const struct train_updates *updates,
+                                 const float *weights, size_t floats, float *y)
 {
     (void)weights;
-    train_rows_sorted(rows, count, floats, trimmed_mean_take,
-                      trimmed_mean_tolerates(options, count), y);
+    train_rows_sorted(updates, floats, trimmed_mean_take,
+                      trimmed_mean_tolerates(options, updates->count), y);
 }
 
 static const struct base_option table[] = {

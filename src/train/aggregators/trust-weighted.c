@@ -15,16 +15,16 @@ struct options {
 
 static const double LEAST = 1e-6; /* below this, losses do not tell updates apart */
 
-static void trust_weighted_weigh(const void *options, const struct train_row *rows, int count,
-                                 size_t floats, double *weights)
+static void trust_weighted_weigh(const void *options, const struct train_updates *updates,
+                                 double *weights)
 {
+    const struct train_row *rows = updates->rows;
     double power = ((const struct options *)options)->power, lowest = INFINITY;
 
-    (void)floats;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < updates->count; i++)
         if (isfinite(rows[i].judged) && rows[i].judged < lowest)
             lowest = fmax(rows[i].judged, LEAST);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < updates->count; i++) {
         double loss = fmax(rows[i].judged, LEAST);
 
         weights[i] =

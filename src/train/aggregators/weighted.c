@@ -12,15 +12,15 @@ struct options {
     double bound;
 };
 
-static void weighted_weigh(const void *options, const struct train_row *rows, int count,
-                           size_t floats, double *weights)
+static void weighted_weigh(const void *options, const struct train_updates *updates,
+                           double *weights)
 {
+    const struct train_row *rows = updates->rows;
     double bound = ((const struct options *)options)->bound, mean = 0;
 
-    (void)floats;
-    for (int i = 0; i < count; i++)
-        mean += rows[i].loss / count;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < updates->count; i++)
+        mean += rows[i].loss / updates->count;
+    for (int i = 0; i < updates->count; i++) {
         double factor = mean > 0 ? rows[i].loss / mean : 1;
 
         weights[i] = train_row_weight(&rows[i]) * fmin(fmax(factor, 1 / bound), bound);

@@ -188,6 +188,11 @@ static void test_bad_names_and_options(void **state)
     refuse("trimmed-mean:share", "takes a value, share=X");
     refuse("trimmed-mean:share=0.6", "share");
     refuse("weighted:bound=0.5", "bound");
+    refuse("krum:f=-1", "f");
+    refuse("mixed:rule=means", "unknown aggregator 'means'");
+    refuse("mixed:rule=krum/x=1", "aggregator krum has no option 'x'");
+    refuse("mixed:rule=mixed", "the rule of itself");
+    refuse("mixed:rule=trust-weighted", "judges the updates of workers one by one");
     assert_int_equal(train_strategy_find("ddp", &ddp, &options), BASE_OK);
     assert_int_equal(train_strategy_aggregates(ddp, NULL), BASE_OK);
     assert_int_equal(train_strategy_aggregates(ddp, "median"), BASE_ERR_USAGE);
