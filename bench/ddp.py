@@ -5,7 +5,7 @@ have nothing to do with each other.
 
     ddp.py PATH-OF-PACELINE [--rounds N] [--only WORKERS:BATCH] [--json FILE] [--table FILE]
 
-Everybody has one thread a worker and takes turns: paceline's ddp and allreduce, as many trainings
+All sides have one thread a worker and take turns: paceline's ddp and allreduce, as many trainings
 of one worker each (apart), PyTorch's DDP over gloo in NCHW and in channels_last. A turn is a burst
 of steps, as many as fit two seconds, three at least; the first is left out and the median counts.
 PyTorch is started once and sleeps between its turns; paceline's turns are whole trainings, and its

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""How long it takes until everybody has left a collective operation that a lost worker is in, and until
+"""How long it takes until all survivors have left a collective operation that a lost worker is in, and until
 a training goes on.
 
     faults.py PATH-OF-PACELINE [--kills N] [--held N] [--cuts N] [--pauses N] [--workers W]
@@ -42,7 +42,7 @@ def until_out(survivors, begin, lost):
 
 
 def busy(job, rng):
-    """Everybody is in all-reduces."""
+    """All workers are in all-reduces."""
     job.order("check all-reduce 4096 0")
     time.sleep(rng.uniform(0.01, 0.05))  # the moment of the fault is random
 

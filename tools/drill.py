@@ -80,7 +80,7 @@ def first(ranks, key, seconds):
         ready = select.select([r.sock for r in ranks if not r.ended], [], [],
                               max(0, deadline - time.monotonic()))[0]
         if not ready:
-            raise Silence(f"nobody says '{key}' within {seconds} s")
+            raise Silence(f"no worker says '{key}' within {seconds} s")
         for rank in ranks:
             if rank.sock in ready:
                 rank.read()

@@ -87,7 +87,7 @@ class Training:
 
     def goes_on(self, view, seconds):
         """Until a step was made in a view newer than this one; when that was."""
-        self.until(lambda: self.view > view and self.stepped > 0, f"no step behind view {view}", seconds)
+        self.until(lambda: self.view > view and self.stepped > 0, f"no step after view {view}", seconds)
         return self.stepped
 
     def join(self, workers):

@@ -17,7 +17,7 @@ enum { BASE_SHA256_HEX = 65 }; /* with the terminating zero */
  * closed unless it is -1, also on failure. */
 base_status base_open_regular(const char *path, int *fd_p, size_t *size_p);
 
-/* The whole file, with a zero behind its last byte; more than `limit` bytes is an error. */
+/* The whole file, with a zero after its last byte; more than `limit` bytes is an error. */
 base_status base_file_read(const char *path, size_t limit, char **bytes_p, size_t *count_p);
 
 /* Atomic: temporary file beside `path`, fsync, rename, fsync of the directory. Temporary files of

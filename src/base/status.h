@@ -2,7 +2,7 @@
  *
  * The one error type. A function that can fail returns a base_status; the first function to
  * decide that something is wrong calls base_fail, which keeps one sentence for the person.
- * Nobody below cli/ prints it. The message is per thread; a thread that fails hands its
+ * Only cli/ prints it. The message is per thread; a thread that fails hands its
  * message over with base_message() before it ends.
  */
 #ifndef BASE_STATUS_H

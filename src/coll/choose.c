@@ -112,9 +112,9 @@ out:
 
 base_status coll_force_check(const char *forced)
 {
-    struct coll nobody = {.world.size = 1};
+    struct coll alone = {.world.size = 1};
 
-    return coll_force(&nobody, forced);
+    return coll_force(&alone, forced);
 }
 
 base_status coll_choose_open(struct coll *c, const char *forced)

@@ -89,7 +89,7 @@ base_status coll_all_reduce(struct coll *c, float *x, size_t count, const struct
 base_status coll_barrier(struct coll *c);
 
 /* A space: buffers of `floats` that live in shared memory where ranks share a host, one for each
- * rank, and one for results. Gradients that live here are summed at memory speed: nobody copies
+ * rank, and one for results. Gradients that live here are summed at memory speed: no rank copies
  * in or out. Where ranks do not share memory it is private memory and the calls still work. */
 struct coll_space;
 base_status coll_space_open(struct coll *c, const char *key, size_t floats,
@@ -97,13 +97,13 @@ base_status coll_space_open(struct coll *c, const char *key, size_t floats,
 void coll_space_close(struct coll_space *space); /* accepts NULL */
 float *coll_space_mine(struct coll_space *space);
 float *coll_space_of(struct coll_space *space, int rank); /* NULL: of another host */
-/* The sum of everybody's [offset, offset + count) is at *result_p + 0 … count until the next call
- * for any of that range; it may be in the space's result, which is everybody's and must not be
+/* The sum of all ranks' [offset, offset + count) is at *result_p + 0 … count until the next call
+ * for any of that range; it may be in the space's result, which all ranks share and must not be
  * written to, or in the rank's own buffer. */
 base_status coll_space_all_reduce(struct coll *c, struct coll_space *space, size_t offset,
                                   size_t count, const struct coll_sum *sum, float **result_p);
 
-/* Where all ranks share memory: what everybody has in [offset, offset + count) at the moment,
+/* Where all ranks share memory: what each rank has in [offset, offset + count) at the moment,
  * summed in the order of ranks. It waits for no rank: meet before and after it. */
 void coll_space_sum(struct coll_space *space, size_t offset, size_t count, float *y);
 

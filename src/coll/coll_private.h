@@ -38,7 +38,7 @@ struct coll_blocks {
 
 /* Measured when the group was opened, the same numbers on every rank. Seconds. */
 struct coll_cost {
-    double round;   /* until a message is there that somebody waits for */
+    double round;   /* until a message is there that a rank waits for */
     double message; /* of a rank's time for each, however short */
     double byte;    /* added by each, while all ranks send to their neighbours */
     double barrier; /* of the ranks of a host */
@@ -73,7 +73,7 @@ struct coll {
     uint32_t sequence;        /* of the operations, the same on every rank */
     struct coll_flow *flows;  /* two a rank, for the algorithm that runs */
     uint8_t *stage;           /* chunks: two a peer and COLL_WINDOW, 2 * COLL_WINDOW at least */
-    struct coll_local *local; /* NULL: shares memory with nobody */
+    struct coll_local *local; /* NULL: shares memory with no other rank */
     struct coll_space *spaces;
     struct coll_async *async; /* NULL: nothing was started yet */
 };
@@ -191,8 +191,8 @@ enum coll_phase { COLL_PHASE_REDUCE = 1, COLL_PHASE_GATHER = 2 };
 void coll_blocks_of(const struct coll_call *call, const struct coll_team *team,
                     struct coll_blocks *blocks_p);
 
-/* REDUCE: behind it every member's own block holds the sum, starting with the next member's, in
- * order around the ring, its own last. GATHER: everybody's own block goes to all. */
+/* REDUCE: afterwards every member's own block holds the sum, starting with the next member's, in
+ * order around the ring, its own last. GATHER: every member's own block goes to all. */
 base_status coll_ring(struct coll *c, const struct coll_call *call, const struct coll_team *team,
                       const struct coll_blocks *blocks, unsigned phases);
 /* The same with every member talking to every other; sums in the order of the team, or
@@ -212,7 +212,7 @@ size_t coll_local_half(void); /* bytes of the half of a member's staging memory 
 /* Bytes to copy at a time: short buffers in pieces that one rank reads while the next is written,
  * long ones in whole halves, which have gone on to the shared cache when they are read. */
 size_t coll_local_piece(const struct coll *c, size_t bytes);
-/* The next half to write to. What was written is seen by all behind coll_local_meet, and may be
+/* The next half to write to. What was written is seen by all after coll_local_meet, and may be
  * read until the next coll_local_meet. */
 uint8_t *coll_local_next(struct coll *c, int member);
 uint8_t *coll_local_seen(struct coll *c, int member);

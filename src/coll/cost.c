@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "comm/transport.h"
 
-/* Everybody sends `count` bytes to each of the next `peers` ranks; the best of `times`. */
+/* Every rank sends `count` bytes to each of the next `peers` ranks; the best of `times`. */
 static base_status time_neighbours(struct coll *c, int peers, size_t count, int times,
                                    double *seconds_p)
 {
@@ -168,7 +168,7 @@ base_status coll_cost_measure(struct coll *c)
     struct coll_cost *cost = &seen.cost;
     double one, all, many;
 
-    /* Whatever the load, a barrier costs less than a message that somebody waits for. */
+    /* Whatever the load, a barrier costs less than a message that a rank waits for. */
     if (coll_shares(c)) {
         c->cost = (struct coll_cost){1.5e-6, 1.5e-6, 1 / 3e9, 0.5e-6};
         return BASE_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Everybody talks to everybody. REDUCE: a member's block of everybody comes to it and is summed in
+ * Every member talks to all others. REDUCE: a member gets its block of all of them and sums it in
  * the order of the team, or in the one that the call names, message by message; GATHER: a message
  * goes to all as soon as it was summed. Between two members the messages of REDUCE come first.
  *

@@ -2,7 +2,7 @@
  *
  * Runs of messages to or from one peer. A message is at most COLL_CHUNK long, so that its receiver
  * can go on with the first bytes while later ones travel; COLL_WINDOW of them are under way, so
- * that the link does not wait for anybody.
+ * that the link waits for no rank.
  */
 #include <assert.h>
 

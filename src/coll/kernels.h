@@ -14,7 +14,7 @@
 struct coll_kernels {
     const char *name;
     /* y[0 … outs)[i] = ((scale[0]·x[0][i] + scale[1]·x[1][i]) + …), i < count; scale NULL: ones.
-     * y may be among x. stream: past the caches, for results that nobody reads soon; complete for
+     * y may be among x. stream: past the caches, for results that no rank reads soon; complete for
      * other threads when it returns. */
     void (*sum)(size_t count, int sources, const float *const *x, const float *scale, int outs,
                 float *const *y, bool stream);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Staging memory that the ranks of one host share: two halves for each of them and two for results.
- * Everybody writes into the next half, meets, and reads what was written; meanwhile the other half
- * may be filled. That is enough: whoever writes into a half again has met twice since, and the
- * others came to the second meeting after they had read it. So one barrier a piece will do.
+ * Every rank writes into the next half, meets the others, and reads what was written; meanwhile the
+ * other half may be filled. That is enough: a rank that writes into a half again has met twice
+ * since, and the others came to the second meeting after they had read it. So one barrier a piece
+ * will do.
  *
  * A meeting also compares what the ranks are doing: shared memory has no messages whose tags would
  * tell.
@@ -264,8 +265,8 @@ static void sum_slice(struct coll *c, const struct coll_call *call, struct piece
     coll_local_sum(c, call, sources, count, 2, y, false);
 }
 
-/* A pipeline: while piece t is copied in, t - 1 is summed, everybody a slice, and t - 2 is copied
- * out. */
+/* A pipeline: while piece t is copied in, t - 1 is summed, a slice by each rank, and t - 2 is
+ * copied out. */
 base_status coll_local_reduce(struct coll *c, const struct coll_call *call, bool everyone)
 {
     base_status st = BASE_OK;

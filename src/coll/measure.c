@@ -51,7 +51,7 @@ void coll_measure_close(struct coll_measure *m)
     base_free(m);
 }
 
-/* The root goes around, so that nobody runs ahead of the others. */
+/* The root goes around, so that no rank runs ahead of the others. */
 static base_status operate(struct coll_measure *m, const struct coll_case *one, int turn)
 {
     struct coll *c = m->c;

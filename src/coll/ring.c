@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The ring: everybody sends to the next member and receives from the one before, n - 1 steps to
+ * The ring: every member sends to the next one and receives from the one before, n - 1 steps to
  * reduce and n - 1 to gather (Patarasuk & Yuan 2009). In step t member m sends block m - t - 1 and
  * receives block m - t - 2: in the last step of reducing its own. Steps are no barriers: a message
  * goes on as soon as it was added, so all links are busy all the time.

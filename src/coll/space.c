@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Spaces: the locals' buffers one behind the other, then the result, in one piece of shared memory.
- * A rank that shares with nobody has its own buffer and no result.
+ * Spaces: the locals' buffers one after the other, then the result, in one piece of shared memory.
+ * A rank that shares with no other has its own buffer and no result.
  */
 #include "coll/coll_private.h"
 

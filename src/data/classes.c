@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "data/data_private.h"
 
-/* Without the line ends and blanks behind the last name. */
+/* Without the line ends and blanks after the last name. */
 static size_t trimmed(const char *text, size_t count)
 {
     while (count > 0 && strchr(" \t\r\n", text[count - 1]) != NULL)

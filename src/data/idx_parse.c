@@ -119,7 +119,7 @@ static base_status inflate_last(z_stream *z)
         return base_fail(BASE_ERR_DATA, "the gzip file is damaged at its end (%s)",
                          z->msg != NULL ? z->msg : zError(result));
     if (z->avail_in > 0)
-        return base_fail(BASE_ERR_DATA, "%u bytes too many behind the end of the gzip file",
+        return base_fail(BASE_ERR_DATA, "%u bytes too many after the end of the gzip file",
                          z->avail_in);
     return BASE_OK;
 }

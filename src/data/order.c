@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The order of an epoch: a permutation that depends on (seed, epoch) alone, so that every worker
- * computes the same one and nobody sends it.
+ * computes the same one and none sends it.
  */
 #include <stdlib.h>
 

@@ -54,7 +54,7 @@ static base_status cursor_at(struct base_cursor all, size_t offset, struct base_
     return base_cursor_skip(c_p, offset, &skipped);
 }
 
-/* The end record is the last thing, behind it only its own comment: found by looking backwards. */
+/* The end record is the last thing, only its own comment follows it: found by looking backwards. */
 static base_status find_end(struct base_cursor all, uint16_t *entries_p, uint32_t *offset_p)
 {
     base_status st = BASE_OK;
@@ -118,7 +118,7 @@ out:
     return st;
 }
 
-/* The packed bytes of an entry, behind its local header. */
+/* The packed bytes of an entry, after its local header. */
 static base_status find_body(struct base_cursor all, const struct entry *entry,
                              struct base_cursor *body_p)
 {

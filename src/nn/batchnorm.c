@@ -47,7 +47,7 @@ base_status nn_bn_open(const struct nn_node *node, struct nn_open *open, void **
     return BASE_OK;
 }
 
-/* Scratch: two vectors of sums, in the forward with the count behind the first; then the rest. */
+/* Scratch: two vectors of sums, in the forward with the count after the first; then the rest. */
 static struct nn_bn vectors(const struct nn_pass *p)
 {
     int c = channels(p);

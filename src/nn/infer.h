@@ -40,8 +40,8 @@ struct nn_infer_cost nn_infer_cost(const struct nn_infer *infer, int n);
 base_status nn_lane_new(const struct nn_infer *infer, struct nn_lane **lane_p);
 void nn_lane_free(struct nn_lane *lane); /* accepts NULL */
 
-/* x (n,C,H,W) canonical, n from 1 to n_max; y (n,classes): probabilities behind a softmax, the
- * outputs themselves behind other losses. Allocates nothing. */
+/* x (n,C,H,W) canonical, n from 1 to n_max; y (n,classes): probabilities after a softmax, the
+ * outputs themselves with other losses. Allocates nothing. */
 base_status nn_lane_run(struct nn_lane *lane, int n, const float *x, float *y);
 
 /* Adds the time of each layer's forward to times[layer] from now on; NULL: no longer. */

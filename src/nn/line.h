@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * One line of a model file: a layer's name, words and key=value options. Each getter consumes
- * what it reads; nn_line_end reports what nobody consumed, with the layer's usage.
+ * what it reads; nn_line_end reports what was not read, with the layer's usage.
  */
 #ifndef NN_LINE_H
 #define NN_LINE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * From what a person writes after --model to a model text: a name of the zoo (with arguments
- * behind a colon) or a file. The zoo comes first; a file of the same name is ./NAME.
+ * after a colon) or a file. The zoo comes first; a file of the same name is ./NAME.
  */
 #include "nn/zoo.h"
 

@@ -193,7 +193,7 @@ base_status train_run_lock(struct train_run *run, double seconds)
                          "run %s is being trained by another process; wait for its end, or stop it",
                          run->name);
     }
-    run->lock = fd; /* a file system without locks does not keep anybody from training */
+    run->lock = fd; /* a file system without locks keeps no run from training */
     run->locked = true;
     return BASE_OK;
 }

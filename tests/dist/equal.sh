@@ -10,7 +10,7 @@ full=${FULL:-0}
 strategies=(gather-scatter allreduce ddp)
 common=(--kernels onednn --threads 1 --quiet)
 cnn=(--model mnist-cnn --data synthetic:classes=10,shape=1x28x28,train=120,test=20 --batch 12 --lr 0.02)
-# The rate is small because a flip (see equal.py) in one of ten steps moves the losses behind it.
+# The rate is small because a flip (see equal.py) in one of ten steps moves the losses after it.
 vgg=(--model vgg11 --data synthetic:classes=10,shape=3x32x32,train=80,test=10 --batch 8 --lr 0.00003 --sync-bn)
 
 free() { # MODEL STRATEGY WORKERS RUN OPTION…: a run of ten steps is the single one

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Random faults for about a minute: nobody hangs, no sum is wrong, everybody knows who was lost.
+# Random faults for about a minute: no worker hangs, no sum is wrong, all know which were lost.
 # `make soak` does the full number.
 source "$(dirname "$0")/../support/dist.bash"
 needs_root

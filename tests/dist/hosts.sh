@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Several agents, as on several hosts, all on loopback: with and without a token, refusals that
-# disturb nobody, hosts that join, die, or lose host 0; launchers' environments.
+# disturb no job, hosts that join, die, or lose host 0; launchers' environments.
 source "$(dirname "$0")/../support/dist.bash"
 source "$root/tests/support/cluster.bash"
 
@@ -17,8 +17,8 @@ eventually in_view a 1
 of a "*[(w['id'], w['host'], w['rank']) for w in s['workers']]" |
     grep -qF '(1, 0, 0) (2, 0, 1) (3, 1, 2) (4, 1, 3)' || fail "$(of a s)"
 
-# A worker of host 1 dies: everyone is told, and goes on.
-eventually grep -q 'worker 1: view 1: rank 0 of 4' a.err # who has not seen a view misses nobody of it
+# A worker of host 1 dies: all others are told, and go on.
+eventually grep -q 'worker 1: view 1: rank 0 of 4' a.err # a worker that has not seen a view misses none of it
 kill -KILL "$(worker_pid a 3)"
 eventually in_view a 2
 has a "[(x['event'], x.get('id')) for x in E if x['event'] in ('lost', 'exit', 'view')] ==

@@ -55,7 +55,7 @@ assert [c["support"] for c in a["per_class"]] == [c["support"] for c in b["per_c
 PY
 }
 
-# lose JOB STRATEGY ID PHASE STEP LOW HIGH: the view behind it goes on between steps LOW and HIGH.
+# lose JOB STRATEGY ID PHASE STEP LOW HIGH: the view after it goes on between steps LOW and HIGH.
 lose() {
     local -n job=$1
     PACELINE_FAULT=$3:$4:$5 expect 0 "$paceline" train "${job[@]}" --strategy "$2" --run lost
@@ -91,7 +91,7 @@ for phase in data forward backward-2 backward-4; do lose bn ddp 2 $phase 3 2 2; 
 lose bn ddp 1 evaluation 3 2 3
 lose bn ddp 1 checkpoint 6 6 6
 
-# local-sgd loses a round: what comes behind it is trained again by those who are left.
+# local-sgd loses a round: what comes after it is trained again by those that are left.
 bn+=(--no-sync-bn)
 expect 0 "$paceline" train "${bn[@]}" --strategy local-sgd:k=2 --run local
 for phase in data update checkpoint; do
@@ -115,7 +115,7 @@ says 'worker 2 \(pid [0-9]+\) was stopped'
 same cnn-ddp lost 2 2 2
 rm -r runs/lost
 
-# Stopped for a while: nobody is lost.
+# Stopped for a while: no worker is lost.
 rm err
 PACELINE_FAULT=2:forward:3:STOP "$paceline" train "${cnn[@]}" --strategy ddp --silence 60 --run while --no-quiet >out 2>err &
 agent=$!
@@ -144,7 +144,7 @@ expect 2 "$paceline" train "${cnn[@]}" --min-workers 1 --data missing.idx --run 
 [ "$(grep -c missing.idx err)" = 1 ] || fail "not told once: $(cat err)"
 
 # Rank 0 is lost while it saves what is due: the next one does, and marks the best; where the job ends
-# with it, whoever is left saves before the end. --quiet hides no warning.
+# with it, the workers that are left save before the end. --quiet hides no warning.
 expect 0 "$paceline" train "${bn[@]}" --strategy ddp --run best
 best=$(cat runs/best/checkpoints/best)
 PACELINE_FAULT=1:checkpoint:${best#step-} expect 0 "$paceline" train "${bn[@]}" --strategy ddp --run best-lost
@@ -208,7 +208,7 @@ PACELINE_FAULT=1:forward:3 host 0 a --port 0 &
 for _ in $(seq 1500); do grep -qs 'listens on' a.err && break; sleep 0.02; done
 host 1 b --port "$(sed -nE 's/^host 0 listens on 127.0.0.1:([0-9]+).*/\1/p' a.err)" || fail "host 1: $(tail -n 3 b.err)"
 wait %% || fail "host 0: $(tail -n 3 a.err)"
-grep -q 'the run goes on in runs/moved of this host' b.err || fail "nobody says where the run goes on: $(cat b.err)"
+grep -q 'the run goes on in runs/moved of this host' b.err || fail "it is not told where the run goes on: $(cat b.err)"
 grep -q '"status": "done"' b/runs/moved/run.json || fail "the run did not go on: $(cat b.err)"
 grep -q '^warning: worker 1 on host .*(signal 9, SIGKILL); 1 worker goes on$' a.err || fail "host 0 tells of no loss: $(cat a.err)"
 /usr/bin/python3 -c "

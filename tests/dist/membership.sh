@@ -33,7 +33,7 @@ says 'nothing is running'
 eventually has kill "e['event'] == 'heartbeat' and e['id'] == 3 and e['step_rate'] > 0"
 eventually has kill "e['event'] == 'heartbeat' and e['id'] == 0 and e['load'] >= 0"
 
-# Ctrl-C: everyone finishes the round; the result is there, the code tells of the signal.
+# Ctrl-C: all workers finish the round; the result is there, the code tells of the signal.
 kill -INT "${agents[kill]}"
 ends kill 130
 json "o['lost'] == 1 and o['views'] == 2 and o['workers'] == 2 and o['rounds'] > 0"
@@ -51,7 +51,7 @@ has stop "[(x['event'], x.get('id')) for x in E if x['event'] in ('lost', 'exit'
 has stop "e['event'] == 'lost' and 'silent' in e['reason']" || fail "$(cat stop.events)"
 has stop "e['event'] == 'exit' and e['signal'] == 9 and e['pid'] == $victim" || fail "no exit"
 gone "$victim" || fail "a stopped worker was not reaped before the next view"
-grep -q 'was stopped' stop.err || fail "nobody was told that it was stopped"
+grep -q 'was stopped' stop.err || fail "it was not told that a worker was stopped"
 
 # One that is continued in time stays.
 victim=$(worker_pid stop 1)

@@ -164,7 +164,7 @@ for size in 1000, 20_000_000:
     assert answer["ok"] and answer["seconds"] >= 0.8, answer
 proxy.terminate()
 assert proxy.wait(10) == 0
-# With the proxy gone, nobody answers on the way.
+# With the proxy gone, there is no answer on the way.
 assert line(sender(0, 1, 1000, 1), 15) == {}
 PY
 

@@ -32,7 +32,7 @@ events = [json.loads(line) for line in open("runs/one/events.jsonl")]
 steps = [e for e in events if e["event"] == "step"]
 assert [e["step"] for e in steps] == list(range(1, 21)), steps
 seen = [e for e in events if e["event"] == "activations"]
-assert len(seen) == 1 and seen[0]["step"] == 20, seen  # the logged step, not the test behind it
+assert len(seen) == 1 and seen[0]["step"] == 20, seen  # the logged step, not the test after it
 assert seen[0]["layer"] == "first" and len(seen[0]["histogram"]) == 20, seen
 assert sum(seen[0]["histogram"]) == 32 * 8 * 28 * 28 and seen[0]["deviation"] > 0, seen
 PY

@@ -38,7 +38,7 @@ static void use(const struct recsys_ratings *r)
     recsys_warn(r);
 }
 
-/* Sections of a file begin at multiples of 64; an input has them one after the other, behind the
+/* Sections of a file begin at multiples of 64; an input has them one after the other, after the
  * header. False: it is none. */
 static bool unfold(const uint8_t *bytes, size_t count, uint8_t *file, size_t room)
 {

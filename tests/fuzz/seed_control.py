@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Writes control frames into the folder argv[1], every type of docs/protocol.md and wrong ones, each
-behind the byte that fuzz_control.c reads first: where they arrive in two parts. Checksums are not
+after the byte that fuzz_control.c reads first: where they arrive in two parts. Checksums are not
 compared there."""
 import json
 import os

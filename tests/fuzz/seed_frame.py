@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes streams of data frames into the folder argv[1], each behind the five bytes that
+"""Writes streams of data frames into the folder argv[1], each after the five bytes that
 fuzz_frame.c reads first: number of messages less one, their lengths in units of 37, the cut."""
 import os
 import struct

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes beginnings of connections into the folder argv[1], each behind the byte that fuzz_hello.c
+"""Writes beginnings of connections into the folder argv[1], each after the byte that fuzz_hello.c
 reads first: where they arrive in two parts. Checksums are not compared there."""
 import json
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Bodies of predictions for a model of 1x2x2 values, each behind a byte that chooses its kind."""
+"""Bodies of predictions for a model of 1x2x2 values, each after a byte that chooses its kind."""
 import json
 import os
 import struct

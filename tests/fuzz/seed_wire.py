@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes messages of every wire format into the folder argv[1], each behind the two bytes that
+"""Writes messages of every wire format into the folder argv[1], each after the two bytes that
 fuzz_wire.c reads first: the format, and the number of values in units of 5."""
 import os
 import struct

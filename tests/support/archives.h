@@ -19,7 +19,7 @@ void test_tar_end(struct base_str *tar); /* two blocks of zeros */
 /* gzip of `count` bytes, appended to `out`. */
 void test_gzip(const char *bytes, size_t count, struct base_str *out);
 
-/* init by = {0}; end puts the directory behind the members and leaves all in `bytes`. */
+/* init by = {0}; end puts the directory after the members and leaves all in `bytes`. */
 struct test_zip {
     struct base_str bytes, directory;
     uint16_t entries;

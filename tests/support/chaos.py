@@ -84,7 +84,7 @@ class Ending:
         self.rng = random.Random(f"{seed}/{index}")
         self.mark = f"{os.getpid()}-{seed}-{index}"
         self.private = own_mounts()
-        self.story = []  # what was chosen and done, for whoever reads a finding
+        self.story = []  # what was chosen and done, for the reader of a finding
         self.agents, self.guests, self.sessions = [], [], set()
         self.violent = False  # a process was ended that could not tidy up
         self.signalled = False

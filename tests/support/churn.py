@@ -53,7 +53,7 @@ class Churn:
         self.training, self.rng = training, rng
         self.tally = collections.Counter()
         self.doomed = set()  # worker ids that were killed or stopped for good
-        self.infants = 0  # lost before they had worked, since everybody was there
+        self.infants = 0  # lost before they had worked, since all were there
 
     def victims(self):
         """Worker id → pid of those that may be lost: one that has the state must be left."""
@@ -90,7 +90,7 @@ class Churn:
         return self.strike(signal.SIGSTOP)
 
     def pause(self):
-        """A moment's stop costs nobody."""
+        """A moment's stop costs no worker."""
         if (victim := self.victim()) is None:
             return False
         os.kill(victim[1], signal.SIGSTOP)
@@ -131,7 +131,7 @@ class Churn:
         t.until(lambda: t.stepped > moment and not self.doomed & set(t.members), "no step", PATIENCE)
 
     def full(self):
-        """Everybody is there: the workers of host 0, and whoever has joined."""
+        """All are there: the workers of host 0, and those that have joined."""
         living = {i for i in self.training.workers() if i not in self.doomed}
         return set(self.training.members) == living and len(children(self.training.agent.pid)) == WORKERS
 
@@ -190,7 +190,7 @@ def steps_of(events):
             assert back or e["step"] >= last - 1, f"from step {last} back: {e}"
             last, back = e["step"], False
         elif e["event"] == "step":
-            assert e["step"] == last + 1, f"a step behind {last}: {e}"
+            assert e["step"] == last + 1, f"a step after {last}: {e}"
             steps[e["step"]], last = e, e["step"]
     return steps
 

@@ -1,4 +1,4 @@
-# Shared by the tests/dist/*.sh that start jobs of several processes; sourced behind dist.bash. A job
+# Shared by the tests/dist/*.sh that start jobs of several processes; sourced after dist.bash. A job
 # is `paceline ping` under a name: NAME.out, NAME.err, NAME.events, NAME.status. Whatever a test
 # leaves behind is ended with it.
 declare -A agents

@@ -117,7 +117,7 @@ static void send_note(int to, const struct note *note, int fd)
             .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof fd)};
         memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), &fd, sizeof fd);
     }
-    (void)sendmsg(to, &message, MSG_NOSIGNAL); /* whoever is gone needs no news */
+    (void)sendmsg(to, &message, MSG_NOSIGNAL); /* a worker that is gone needs no news */
 }
 
 static base_status ask_region(void *context, const char *key, size_t bytes, int *fd_p)
@@ -247,7 +247,7 @@ static void drop_regions(struct crew *crew)
     crew->region_count = 0;
 }
 
-/* The rules of a loss: everybody is told at once; the next view comes behind the reaping. */
+/* The rules of a loss: all workers are told at once; the next view comes after the reaping. */
 static void lose(struct crew *crew, int index)
 {
     struct seat *seat = &crew->seats[index];

@@ -4,10 +4,10 @@
 
     equal.py losses RUN RUN          ten steps with the same losses (1e-4) and samples, the same test
     equal.py gradients RUN RUN STEP  the same gradient (1e-5), of runs with --momentum 0, where the
-                                     momentum buffer behind a step is that step's gradient
+                                     momentum buffer after a step is that step's gradient
 
 Sums in another order differ by rounding. Where that makes a ReLU or an argmax of max-pooling change
-sides, gradients below it differ by far more, and that is nobody's fault. It is recognised by its
+sides, gradients below it differ by far more, and that is no fault. It is recognised by its
 place: from the loss down, the first tensor that differs does so in the rows of one or two output
 channels, and in all other rows agrees as everything above it does. Then it prints "flip"."""
 import json

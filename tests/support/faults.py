@@ -10,7 +10,7 @@ and agents, cut and frozen hosts. proxy (root): the same hosts with tools/faultp
 which disturbs their connections.
 
 After every fault the survivors must get out of what they do, name a worker that was lost, agree on
-the next view, which has them and nobody else, and compute right sums in it. Nothing may take longer
+the next view, which has them and no others, and compute right sums in it. Nothing may take longer
 than PATIENCE, no result may be wrong, no process may be left over. The seed gives the same choices
 again. --seconds ends it earlier. A machine that stalls for --silence seconds loses workers by itself."""
 import argparse
@@ -111,7 +111,7 @@ class Trial:
             rank.order(f"@{self.views[rank][0]} {line}")
 
     def busy(self, endless=True):
-        """Everybody is in a random collective; the moment that follows is random, too."""
+        """All workers are in a random collective; the moment that follows is random, too."""
         self.told.clear()
         self.idle.clear()
         kind, size = self.rng.choice(KINDS), self.rng.choice(SIZES)
@@ -130,7 +130,7 @@ class Trial:
         raise drill.Silence(f"the survivors do not get to work: {self}")
 
     def survive(self, gone):
-        """`gone` were lost by our doing: everybody else gets to know it and goes on."""
+        """`gone` were lost by our doing: all others get to know it and go on."""
         survivors = self.living(gone)
         self.recover(gone)
         assert self.living(gone) == survivors, f"more were lost than {ids(gone)}: {self}"
@@ -173,7 +173,7 @@ def stopped(trial):
     victim = trial.rng.choice(trial.living())
     trial.busy()
     victim.kill(signal.SIGSTOP)
-    # Its memory is shared: it must be gone before anybody works in the next view.
+    # Its memory is shared: it must be gone before a worker works in the next view.
     trial.until(lambda: any(v and victim.id not in v[1] for v in trial.views.values()), "no view")
     assert not alive(victim.pid), f"the next view came before the stopped worker {victim.id} was killed"
     trial.survive([victim])
@@ -271,7 +271,7 @@ def pair_cut(trial, host):
     before, first = trial.living(), of_host(trial, 0)
     trial.busy()
     subprocess.run([drill.CLUSTER, "cut", *pair], check=True)
-    trial.until(lambda: len(trial.living()) < len(before), "nobody left")
+    trial.until(lambda: len(trial.living()) < len(before), "no worker left")
     trial.recover()
     subprocess.run([drill.CLUSTER, "mend", *pair], check=True)
     assert of_host(trial, 0) == first, f"host 0 had no part in it: {trial}"
@@ -279,7 +279,7 @@ def pair_cut(trial, host):
 
 def disturbed(trial, proxy, tally):
     """A fault of a connection: nothing, or the loss of one of its ends, a worker or a host. What hit a
-    connection that nobody used shows later."""
+    connection that was not used shows later."""
     kind = trial.rng.choice(["reset", "truncate", "flip", "delay", "lose"])
     before = set(trial.living())
     by_host = [set(of_host(trial, h)) for h in range(3)]

@@ -82,7 +82,7 @@ def ihdr(width, height, depth=8, colour=2):
 
 
 def jpeg(width, height, scans=0):
-    """A JPEG's header and nothing behind it, or as many empty progressive scans."""
+    """A JPEG's header and nothing after it, or as many empty progressive scans."""
     table = bytes(64 * [1])
     text = b"\xff\xd8\xff\xdb\0\x43\0" + table
     text += b"\xff" + (b"\xc2" if scans else b"\xc0") + b"\0\x0b\x08" + struct.pack(">2H", height, width) + b"\1\1\x11\0"

@@ -48,7 +48,7 @@ void lab_lost(int link, uint32_t id);
 void lab_exited(int link, uint32_t id, int code, int signal);
 void lab_result(int link, uint32_t id); /* in the view that there is */
 void lab_result_of(int link, uint32_t id, uint32_t view);
-void lab_pass_alive(double seconds, int hosts); /* with everybody's heartbeats */
+void lab_pass_alive(double seconds, int hosts); /* with the heartbeats of all */
 void lab_collect(void);                         /* after calls of the coordinator itself */
 
 /* How many of that type went to `link` (-1: any); the last of them. */

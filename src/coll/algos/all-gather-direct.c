@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every block goes to everybody at once.
+ * Every rank sends its block to all others at once.
  */
 #include "coll/coll_private.h"
 
@@ -21,7 +21,7 @@ static base_status run(struct coll *c, struct coll_call *call)
 
 const struct coll_algorithm coll_algorithm_all_gather_direct = {
     .name = "direct",
-    .help = "everybody sends to everybody",
+    .help = "every rank sends to all others",
     .kind = COLL_ALL_GATHER,
     .estimate = estimate,
     .run = run,

@@ -74,7 +74,7 @@ out:
 
 const struct coll_algorithm coll_algorithm_all_reduce_hierarchical = {
     .name = "hierarchical",
-    .help = "shared memory inside a host, everybody to everybody between hosts",
+    .help = "shared memory inside a host, messages to all others between hosts",
     .kind = COLL_ALL_REDUCE,
     .order = COLL_ORDER_HOSTS,
     .unfit = coll_unfit_flat,

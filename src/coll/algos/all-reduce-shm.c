@@ -3,9 +3,9 @@
  * Through shared memory, sums in rank order. Private buffers are copied in and out in a pipeline of
  * pieces (coll/local.c); that is no faster than good message passing. Buffers that live in a space
  * are summed where they are, by size:
- * - small: everybody sums everything, one barrier;
- * - middle: everybody sums its slice and writes it into all buffers, the caches pass them on;
- * - large: everybody sums its slice into the shared result with stores that bypass the caches, the
+ * - small: every rank sums everything, one barrier;
+ * - middle: every rank sums its slice and writes it into all buffers, the caches pass them on;
+ * - large: every rank sums its slice into the shared result with stores that bypass the caches, the
  *   fewest bytes between memory and cores.
  */
 #include <math.h>

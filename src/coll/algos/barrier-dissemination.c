@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Dissemination (Hensgen, Finkel & Manber 1988): in step k everybody tells the rank 2^k further on
- * and hears from the one 2^k before; after log2(n) steps everybody has heard of everybody.
+ * Dissemination (Hensgen, Finkel & Manber 1988): in step k every rank tells the rank 2^k further on
+ * and hears from the one 2^k before; after log2(n) steps each has heard of all others.
  */
 #include "coll/coll_private.h"
 

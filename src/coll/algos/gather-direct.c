@@ -28,7 +28,7 @@ static base_status run(struct coll *c, struct coll_call *call)
 
 const struct coll_algorithm coll_algorithm_gather_direct = {
     .name = "direct",
-    .help = "everybody sends to the root",
+    .help = "every rank sends to the root",
     .kind = COLL_GATHER,
     .estimate = estimate,
     .run = run,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Everybody copies into shared memory, the root out of it.
+ * Every rank copies into shared memory, the root out of it.
  */
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Everybody sends each slice to its owner, who adds in rank order (coll/direct.c): the bits of
+ * Every rank sends each slice to its owner, which adds in rank order (coll/direct.c): the bits of
  * shared memory, in the fewest steps; many senders at one receiver cost a little.
  */
 #include "coll/coll_private.h"
@@ -22,7 +22,7 @@ static base_status run(struct coll *c, struct coll_call *call)
 
 const struct coll_algorithm coll_algorithm_reduce_scatter_direct = {
     .name = "direct",
-    .help = "everybody to everybody, sums in rank order",
+    .help = "every rank sends to all others, sums in rank order",
     .kind = COLL_REDUCE_SCATTER,
     .order = COLL_ORDER_RANKS,
     .estimate = estimate,

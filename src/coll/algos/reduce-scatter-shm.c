@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Through shared memory: everybody sums its own slice of everybody's buffer. Private buffers go
+ * Through shared memory: every rank sums its own slice of all buffers. Private buffers go
  * through the staging halves, which then hold an equal part of every slice, so that all have the
  * same work.
  */
@@ -29,7 +29,7 @@ static base_status in_space(struct coll *c, struct coll_call *call)
 
     coll_slice(call->count, c->locals.me, c->locals.size, &from, &count);
     coll_space_sources(call->space, call->offset + from, sources);
-    mine = call->x + from; /* nobody else reads this part of this buffer */
+    mine = call->x + from; /* no other rank reads this part of this buffer */
     TRY(coll_local_meet(c, call));
     coll_local_sum(c, call, sources, count, 1, &mine, false);
     TRY(coll_local_barrier(c, call->deadline));

@@ -28,7 +28,7 @@ static base_status run(struct coll *c, struct coll_call *call)
 
 const struct coll_algorithm coll_algorithm_scatter_direct = {
     .name = "direct",
-    .help = "the root sends to everybody",
+    .help = "the root sends to every rank",
     .kind = COLL_SCATTER,
     .estimate = estimate,
     .run = run,

@@ -74,7 +74,7 @@ void NN_LEVEL(dense_forward)(struct base_team *team, int n, int k, int o8, const
 }
 
 /* Panel of up to eight inputs `count` from w [8 inputs][8 outputs] blocks, K*8 floats apart: to
- * [outputs][8], zeros behind `count`. */
+ * [outputs][8], zeros after `count`. */
 static void turn_panel(const float *w, size_t inputs, int count, int blocks, float *to)
 {
     float part[64] = {0};

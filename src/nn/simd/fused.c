@@ -122,8 +122,8 @@ NN_INLINE size_t corner(int k, int w)
 }
 
 /* The window below, two lines of memory: the hardware does not see that two rows at once are a
- * stream. Behind the last row it is the next plane, at the very end nobody's memory, which a
- * prefetch may name. */
+ * stream. After the last row it is the next plane, at the very end memory that belongs to no
+ * tensor, which a prefetch may name. */
 NN_INLINE void prefetch_below(const float *window, int w)
 {
     const uintptr_t row = (size_t)w * 8 * sizeof *window;

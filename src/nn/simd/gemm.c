@@ -80,7 +80,8 @@ NN_INLINE void contract(const struct nn_tile *t, int rows, int wides, const size
     }
 }
 
-/* The tile's first `panels` panels; those behind are computed from what is there, and dropped. */
+/* The tile's first `panels` panels; those after them are computed from what is there, and dropped.
+ */
 NN_INLINE void tile_store(const struct nn_tile *t, int rows, int panels, int wides,
                           nn_widest sum[NN_ROWS][WIDES])
 {
@@ -187,7 +188,7 @@ void nn_gemm_rows(struct nn_tile t, int rows, int panels)
 }
 
 /* The slice that follows this one comes from far: the first two tiles ask for its lines while they
- * compute, a single one for all of them. Tiles behind these ask again, which costs nothing. */
+ * compute, a single one for all of them. Tiles after these ask again, which costs nothing. */
 void nn_gemm_packed(struct nn_tile t, int rows, int panels)
 {
     const size_t next = (size_t)t.depth * t.b_step, line = NN_PANELS > 2 ? 16 : 0;

@@ -48,7 +48,7 @@ static void test_read(void **state)
     must(base_file_replace("five", "a\0cde", 5));
     must(base_file_read("five", 5, &bytes, &count));
     assert_int_equal(count, 5);
-    assert_memory_equal(bytes, "a\0cde", 6); /* with a zero behind the last byte */
+    assert_memory_equal(bytes, "a\0cde", 6); /* with a zero after the last byte */
     base_free(bytes);
     assert_int_equal(base_file_read("five", 4, &bytes, &count), BASE_ERR_DATA);
     assert_null(bytes);

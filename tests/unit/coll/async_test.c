@@ -36,7 +36,7 @@ static void leave(struct comm_group *group, struct coll *coll, struct coll_space
     comm_group_close(group);
 }
 
-/* Thousands of sums of 1 in each range; whoever starts them is far ahead. */
+/* Thousands of sums of 1 in each range; the rank that starts them is far ahead. */
 static void many(struct crew_worker *me)
 {
     enum { ROUNDS = 300 };
@@ -50,7 +50,7 @@ static void many(struct crew_worker *me)
     enter(me, &group, &coll, &space);
     mine = coll_space_mine(space);
     for (int i = 0; i < FLOATS; i++)
-        mine[i] = 1.0f; /* the mean of ones is one, whoever writes it where */
+        mine[i] = 1.0f; /* the mean of ones is one, wherever it is written */
     crew_check(comm_engine_begin(coll_group(coll)) == BASE_OK);
     for (int i = 0; i < ROUNDS * RANGES; i++) {
         crew_check(coll_start_all_reduce(coll, space, (size_t)(i % RANGES) * RANGE, RANGE, &sum,
@@ -117,7 +117,7 @@ static void alone(struct crew_worker *me)
     leave(group, coll, space); /* ends the thread, too */
 }
 
-/* Rank 0 starts operations that nobody answers; then the job ends. */
+/* Rank 0 starts operations that no rank answers; then the job ends. */
 static void cancelled(struct crew_worker *me)
 {
     struct groups_board *board = me->board;

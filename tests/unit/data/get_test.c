@@ -408,7 +408,7 @@ static void test_parallel(void **state)
     assert_whole(*state, &SET);
 }
 
-/* Somebody's own folder in our place is neither taken for the set nor removed. */
+/* A person's own folder in our place is neither taken for the set nor removed. */
 static void test_foreign_folder(void **state)
 {
     struct fixture *f = *state;

@@ -59,7 +59,7 @@ static double check(const struct nn_conv_shape *s, int n, struct convs_buffers *
     if (s->want_dx)
         convs_assert_padding(&s->in, n, b->dx);
     convs_assert_weight_padding(s, b->dw);
-    for (size_t i = xs; i < b->xs; i++) /* samples behind n are not touched */
+    for (size_t i = xs; i < b->xs; i++) /* samples after n are not touched */
         assert_true(b->dx[i] == 7);
     for (size_t i = ys; i < b->ys; i++)
         assert_true(b->y[i] == 7);

@@ -76,7 +76,7 @@ static void what_folds(void **unused)
     check_tensors("input 3x4x4\nconv 9 3x3 bias=off name=c\nbn name=b\nrelu\ndense 3 name=d\n"
                   "bn name=e\nmse",
                   "c.weight c.bias d.weight d.bias");
-    /* first, behind a ReLU, behind another: nothing to fold into */
+    /* first, after a ReLU, after another: nothing to fold into */
     check_tensors(
         "input 8x4x4\nbn name=a\nrelu\nbn name=b\nconv 8 1x1 name=c\nbn name=d\nbn name=e\n"
         "dense 3 name=f\nmse",

@@ -103,7 +103,7 @@ static float *evaluation(const struct model *m)
     return want;
 }
 
-/* Every batch size, from any place in x on; samples behind the batch are not touched. */
+/* Every batch size, from any place in x on; samples after the batch are not touched. */
 static void check_batches(const struct model *m, struct nn_lane *lane, const float *want)
 {
     const size_t values = nn_shape_values(nn_graph_input(m->graph));

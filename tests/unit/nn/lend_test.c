@@ -18,7 +18,7 @@
 
 enum { N = 2, NONE = -1, ANY = -2 };
 
-static const struct nn_ready nobody;
+static const struct nn_ready unheard;
 
 static void check(base_status st)
 {
@@ -191,8 +191,8 @@ static void backward(struct pair *p, int piece)
     pass_begins(&p->lending);
     nn_net_piece(p->plain, piece);
     nn_net_piece(p->borrower, piece);
-    check(nn_net_backward(p->plain, 1.0f / N, nobody));
-    check(nn_net_backward(p->borrower, 1.0f / N, nobody));
+    check(nn_net_backward(p->plain, 1.0f / N, unheard));
+    check(nn_net_backward(p->borrower, 1.0f / N, unheard));
     assert_memory_equal(gradients_of(p), nn_net_gradients(p->plain),
                         nn_graph_weight_floats(p->graph) * sizeof(float));
 }
@@ -259,7 +259,7 @@ static void a_range_borrows_its_own_groups(void **state)
     support_fill(edge.values, N * nn_shape_floats(edge.shape), 1);
     check(nn_net_forward(net, &(struct nn_batch){.n = N}, true, &outcome));
     pass_begins(&l);
-    check(nn_net_backward(net, 1, nobody));
+    check(nn_net_backward(net, 1, unheard));
     assert_int_equal(l.bank.borrowed[0] + l.bank.borrowed[1], 2 * count);
     nn_net_free(net);
     lending_fini(&l);
@@ -282,7 +282,7 @@ static void a_failed_loan_fails_the_pass(void **state)
     p.lending.bank.fail_at = 2;
     assert_int_equal(nn_net_forward(p.borrower, &b.batch, true, &outcome), BASE_ERR_PEER_LOST);
     assert_non_null(strstr(base_message(), "the bank is closed"));
-    assert_int_equal(nn_net_backward(p.borrower, 1, nobody), BASE_ERR_INTERNAL);
+    assert_int_equal(nn_net_backward(p.borrower, 1, unheard), BASE_ERR_INTERNAL);
     p.lending.bank.fail_at = 0; /* the next pass begins anew */
     memcpy(nn_net_statistics(p.borrower), nn_net_statistics(p.plain),
            nn_graph_stat_floats(p.graph) * sizeof(float));
@@ -325,7 +325,7 @@ static void check_no_samples(const char *model, bool reduces)
     check(nn_net_new(graph, &setup, &net));
     check(nn_net_forward(net, &batch, true, &outcome));
     pass_begins(&l);
-    check(nn_net_backward(net, 1, nobody));
+    check(nn_net_backward(net, 1, unheard));
     for (size_t i = 0; i < floats; i++)
         assert_true(l.bank.collected[i] == 0);
     assert_int_equal(l.bank.borrowed[1], l.bank.count);

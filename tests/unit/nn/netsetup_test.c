@@ -23,7 +23,7 @@ enum { SANITIZED = 1 };
 enum { SANITIZED = 0 };
 #endif
 
-static const struct nn_ready nobody;
+static const struct nn_ready unheard;
 
 static void check(base_status st)
 {
@@ -54,7 +54,7 @@ static void step(struct nn_net *net, const struct nn_setup *setup, struct suppor
     }
     for (int i = 0; i < pieces; i++) {
         nn_net_piece(net, i);
-        check(nn_net_backward(net, 1, nobody));
+        check(nn_net_backward(net, 1, unheard));
     }
 }
 

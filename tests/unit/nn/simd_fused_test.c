@@ -133,7 +133,7 @@ static double normal(const struct bench *t, size_t i)
     return (double)t->x[i] * (double)t->scale[c] + (double)t->shift[c];
 }
 
-/* From a gradient behind the batch-norm in `grad` (xs): the sums and dx, against plain loops. */
+/* From a gradient after the batch-norm in `grad` (xs): the sums and dx, against plain loops. */
 static void check_backward(const struct bench *t, const double *grad)
 {
     size_t channels = (size_t)t->c8 * 8;
