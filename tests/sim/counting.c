@@ -101,7 +101,8 @@ static base_status counting_describe(struct train_session *s, const char *text)
     const struct nn_optimiser *optimiser = NULL;
     char *own = base_format("input 1x%dx1\nclasses %d\ndense classes\n", c->info.height, CLASSES);
 
-    TRY(nn_graph_new(text != NULL ? text : own, "counting", sim_counting_input(), CLASSES, &c->graph));
+    TRY(nn_graph_new(text != NULL ? text : own, "counting", sim_counting_input(), CLASSES,
+                     &c->graph));
     TRY(nn_optimiser_find(s->job->optimiser, &optimiser));
     TRY(train_state_describe(&s->state, c->graph, optimiser));
 out:

@@ -40,7 +40,8 @@ static struct {
 
 static const char usage[] =
     "usage: sim [--seeds FROM:COUNT] [--program NAME] [--strategy TEXT] [--phase NAME]\n"
-    "           [--workers N] [--bug NAME] [--jobs N] [--trace] [--twice] [--finds] [--all] [--burn N]\n"
+    "           [--workers N] [--bug NAME] [--jobs N] [--trace] [--twice] [--finds] [--all] "
+    "[--burn N]\n"
     "Runs simulated histories; the first that breaks an invariant ends it, with exit code 1.\n"
     "  --phase   a worker of each ring dies there, or two neighbours do; fails where none comes so "
     "far\n"
@@ -73,14 +74,19 @@ static enum sim_bug find_bug(const char *name)
 
 static void parse(int argc, char **argv)
 {
-    static const struct option table[] = {
-        {"seeds", required_argument, 0, 's'},    {"program", required_argument, 0, 'p'},
-        {"strategy", required_argument, 0, 'S'}, {"workers", required_argument, 0, 'w'},
-        {"bug", required_argument, 0, 'b'},      {"jobs", required_argument, 0, 'j'},
-        {"trace", no_argument, 0, 't'},          {"twice", no_argument, 0, '2'},
-        {"finds", no_argument, 0, 'f'},          {"all", no_argument, 0, 'a'},
-        {"burn", required_argument, 0, 'B'},     {"phase", required_argument, 0, 'P'},
-        {0}};
+    static const struct option table[] = {{"seeds", required_argument, 0, 's'},
+                                          {"program", required_argument, 0, 'p'},
+                                          {"strategy", required_argument, 0, 'S'},
+                                          {"workers", required_argument, 0, 'w'},
+                                          {"bug", required_argument, 0, 'b'},
+                                          {"jobs", required_argument, 0, 'j'},
+                                          {"trace", no_argument, 0, 't'},
+                                          {"twice", no_argument, 0, '2'},
+                                          {"finds", no_argument, 0, 'f'},
+                                          {"all", no_argument, 0, 'a'},
+                                          {"burn", required_argument, 0, 'B'},
+                                          {"phase", required_argument, 0, 'P'},
+                                          {0}};
     int c;
 
     while ((c = getopt_long(argc, argv, "", table, NULL)) != -1) {
@@ -324,8 +330,8 @@ int main(int argc, char **argv)
     printf("%" PRIu64 " histories in %.1f s, %" PRIu64 " failed; %" PRIu64 " workers, %" PRIu64
            " of them lost, %" PRIu64 " at a named phase; %" PRIu64 " elections; %" PRIu64
            " jobs ended well; %.0f virtual seconds, %" PRIu64 " turns; digest %016" PRIx64 "\n",
-           sums.done, base_now() - began, sums.failed, sums.workers, sums.losses, sums.struck, sums.elections,
-           sums.ended_well, sums.seconds, sums.switches, sums.digest);
+           sums.done, base_now() - began, sums.failed, sums.workers, sums.losses, sums.struck,
+           sums.elections, sums.ended_well, sums.seconds, sums.switches, sums.digest);
     if (sim_wanted_phase != NULL && sums.struck == 0) {
         printf("no worker came to phase %s\n", sim_wanted_phase);
         return 1;

@@ -80,11 +80,11 @@ struct train_choice sim_sweeping_choose(const char *model, bool several)
 }
 
 const struct train_sweeps sim_sweeps = {.divides = sweeping_divides,
-                                       .phases = sweeping_phases,
-                                       .prepare = sweeping_prepare,
-                                       .run = sweeping_run,
-                                       .finish = sweeping_finish,
-                                       .count = sweeping_count,
-                                       .settled = sweeping_settled,
-                                       .rotation = &sim_rotation,
-                                       .rotating = sweeping_rotating};
+                                        .phases = sweeping_phases,
+                                        .prepare = sweeping_prepare,
+                                        .run = sweeping_run,
+                                        .finish = sweeping_finish,
+                                        .count = sweeping_count,
+                                        .settled = sweeping_settled,
+                                        .rotation = &sim_rotation,
+                                        .rotating = sweeping_rotating};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loss of a model that counts (counter.c): what goes back is the part of a step that a sample is,
- * and which sample it is. Every prediction is right, and every loss 1.
+ * The loss of a model that counts (counter.c): what goes back is the part of a step that a sample
+ * is, and which sample it is. Every prediction is right, and every loss 1.
  */
 #include <string.h>
 

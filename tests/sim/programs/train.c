@@ -90,10 +90,9 @@ static char *draw_strategy(void)
 /* A model whose layers are divided; some of its workers die at a named phase. */
 static void draw_layers(int workers, uint32_t batches)
 {
-    static const char *const phases[] = {"profile", "data",       "forward", "backward-1",
-                                         "backward-3", "replicate", "combine", "update",
-                                         "meet",    "slice",      "evaluation", "checkpoint",
-                                         "saved"};
+    static const char *const phases[] = {
+        "profile", "data", "forward", "backward-1", "backward-3", "replicate", "combine",
+        "update",  "meet", "slice",   "evaluation", "checkpoint", "saved"};
     struct train_fault *fault = &sim_counting.fault;
     const char *phase = phases[sim_random(sizeof phases / sizeof phases[0])];
 
