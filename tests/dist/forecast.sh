@@ -59,7 +59,7 @@ assert len(result["ranks"]) == int(said[1]) and result["strategy"].split(":")[0]
 PY
 expect 2 "$paceline" train --model mlp:64x2 "${set[@]}" --workers auto --strategy ddp
 says 'chooses the strategy, too'
-expect 2 "$paceline" train --model mlp:64x2 "${set[@]}" --workers auto --num-nodes 2 --rank 0
+expect 2 "$paceline" train --model mlp:64x2 "${set[@]}" --workers auto --num-nodes 2 --rank 0 --master-ip 127.0.0.1
 says 'for one host'
 expect 2 "$paceline" train --like chosen --workers auto
 says 'for new runs'

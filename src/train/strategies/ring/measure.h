@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What each unit of a model takes on this worker: a few micro-batches of constants through a
- * network of that unit alone, so that a worker need not have room for more than that. What counts is
- * CPU time, in which other processes of the host do not show, stretched by what the worker is
+ * network of that unit alone, so that a worker need not have room for more than that. What counts
+ * is CPU time, in which other processes of the host do not show, stretched by what the worker is
  * allowed of it: a worker with half a CPU (a control group's quota), or one of four workers on two
  * cores, takes twice as long.
  */
