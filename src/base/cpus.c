@@ -9,8 +9,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
+#include "base/thread.h"
 
 /* Up to two numbers of a file; how many there are. */
 static int read_numbers(const char *folder, const char *name, double *first, double *second)
@@ -87,9 +89,19 @@ double base_cpus_limit(const char *cgroups, const char *root)
     return least;
 }
 
+static double own_limit(void)
+{
+    return base_cpus_limit("/proc/self/cgroup", "/sys/fs/cgroup");
+}
+
+double base_cpus_time(void)
+{
+    return base_world != NULL ? INFINITY : fmin(own_limit(), (double)sysconf(_SC_NPROCESSORS_ONLN));
+}
+
 int base_cpus(int cores)
 {
-    double limit = base_cpus_limit("/proc/self/cgroup", "/sys/fs/cgroup");
+    double limit = own_limit();
 
     if (limit < cores)
         cores = (int)ceil(limit);

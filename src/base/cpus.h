@@ -9,8 +9,12 @@
 /* Of `cores` that this process may run on, as many as it has time for, rounded up. */
 int base_cpus(int cores);
 
+/* CPU seconds a second that all processes of this one's groups have together: as many as there are
+ * cores, or fewer. In a simulated world (base/thread.h) INFINITY. */
+double base_cpus_time(void);
+
 /* The least limit of the groups that `cgroups` (a file like /proc/self/cgroup) names, below `root`
- * (/sys/fs/cgroup), in CPUs; INFINITY: none. For tests; base_cpus asks it. */
+ * (/sys/fs/cgroup), in CPUs; INFINITY: none. For tests; the others ask it. */
 double base_cpus_limit(const char *cgroups, const char *root);
 
 #endif

@@ -15,6 +15,8 @@ base_status cli_cluster_run(const struct cluster_setup *setup, json_t **result_p
     int threads = setup->launch.threads;
 
     *result_p = NULL;
+    if (setup->launch.undecided)
+        TRY(base_fail(BASE_ERR_USAGE, "--workers auto is for train; say how many workers"));
     if (setup->launch.transport != NULL)
         TRY(base_registry_find("transport", setup->launch.transport, comm_transport_registry,
                                comm_transport_count, &transport));

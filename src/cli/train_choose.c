@@ -6,11 +6,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/plan_profile.h"
+#include "cli/plan_parts.h"
 #include "cluster/process.h"
 #include "recsys/ratings.h"
 #include "train/measure.h"
-#include "train/session.h"
 
 /* Up to here bmf is done within an hour on two cores. */
 static const uint64_t MOST_FOR_BMF = 25000000;
@@ -98,5 +97,52 @@ out:
     train_forecasts_fini(&timed);
     if (session.job != NULL)
         train_session_close(&session);
+    return st;
+}
+
+static base_status check_undecided(const struct train_job *job, const struct cluster_launch *launch)
+{
+    if (job->resume != NULL || job->like != NULL)
+        return base_fail(BASE_ERR_USAGE, "--workers auto is for new runs; with --resume and --like "
+                                         "a run has as many workers as it had");
+    if (launch->hosts > 1)
+        return base_fail(BASE_ERR_USAGE, "--workers auto is for one host; say how many workers "
+                                         "each host has");
+    if (!train_job_is_auto(job))
+        return base_fail(
+            BASE_ERR_USAGE,
+            "--workers auto chooses the strategy, too; leave out --strategy %s, or say "
+            "how many workers",
+            job->strategy);
+    if (job->model == NULL || job->data == NULL)
+        return base_fail(BASE_ERR_USAGE, "--workers auto needs --model and --data");
+    return BASE_OK;
+}
+
+base_status cli_train_choose_workers(struct train_job *job, struct cluster_launch *launch,
+                                     char **strategy_p)
+{
+    base_status st = BASE_OK;
+    struct cli_plan *plan = base_calloc(1, sizeof *plan);
+    const struct cli_plan_part *chosen;
+
+    *strategy_p = NULL;
+    TRY(check_undecided(job, launch));
+    TRY(cli_plan_make(job, 0, 0, plan));
+    if ((chosen = plan->chosen) == NULL)
+        TRY(base_fail(BASE_ERR_MEMORY, "no strategy with the losses of one worker fits on this "
+                                       "host; `paceline plan` tells what each needs"));
+    launch->workers = chosen->setting.workers;
+    launch->undecided = false;
+    job->threads = chosen->setting.threads;
+    job->strategy = *strategy_p = base_strdup(chosen->forecasts.choice->text);
+    base_info("%d worker%s of %d thread%s, strategy %s (auto): by a short measurement the fastest "
+              "that fits and has the losses of one worker, %.0f samples/s (one worker: %.0f)",
+              launch->workers, base_plural(launch->workers), chosen->setting.threads,
+              base_plural(chosen->setting.threads), job->strategy, 1 / cli_plan_pace(chosen),
+              1 / cli_plan_pace(&plan->parts[0]));
+out:
+    cli_plan_fini(plan);
+    base_free(plan);
     return st;
 }

@@ -22,8 +22,10 @@
 /* clang-format off */
 const struct base_option cluster_options[] = {
     {.name = "workers", .alias = "nproc-per-node", .argument = "W", .kind = BASE_INT,
-     .offset = AT(workers), .max = COMM_MAX_WORKERS,
-     .help = "worker processes on this host; 0: one, or what the launcher says", .local = true},
+     .offset = AT(workers), .min = -1, .max = COMM_MAX_WORKERS,
+     .names = (const char *const[]){"auto", NULL},
+     .help = "worker processes on this host; -1: one, or what the launcher says; auto (train): as "
+             "many as are fastest, by a short measurement", .local = true},
     {.name = "num-nodes", .alias = "nnodes", .argument = "H", .kind = BASE_INT,
      .offset = AT(num_nodes), .max = COMM_MAX_WORKERS,
      .help = "hosts; start the same command on each, with its own --rank", .local = true},
@@ -323,6 +325,7 @@ base_status cluster_launch_find(const struct cluster_flags *f, struct cluster_la
     }
     if (f->workers > 0)
         l.workers = (int)f->workers;
+    l.undecided = f->workers == 0 && strcmp(l.source, "flags") == 0;
     if (f->port >= 0)
         port = (int)f->port;
     l.port = (uint16_t)port;

@@ -24,7 +24,7 @@ enum { CLUSTER_HOST_NAME = 256 }; /* bytes of a host's name, with its end */
 /* Flags; embedded in a command's arguments, with CLUSTER_FLAGS in its defaults and
  * {.table = cluster_options, .offset = …} in its option table. */
 struct cluster_flags {
-    int64_t workers;   /* 0: not given */
+    int64_t workers;   /* -1: not given; 0: auto */
     int64_t num_nodes; /* 0: not given */
     int64_t rank;      /* -1: not given */
     int64_t port;      /* -1: not given; 0: any free one */
@@ -33,16 +33,17 @@ struct cluster_flags {
     const char *master_ip, *bind, *token_file, *transport;
 };
 
-#define CLUSTER_FLAGS                                            \
-    {                                                            \
-        .rank = -1, .port = -1, .silence = 10.0, .gather = 120.0 \
+#define CLUSTER_FLAGS                                                           \
+    {                                                                           \
+        .workers = -1, .rank = -1, .port = -1, .silence = 10.0, .gather = 120.0 \
     }
 
 /* The options of struct cluster_flags. They are about this call; none is part of the job. */
 extern const struct base_option cluster_options[];
 
 struct cluster_launch {
-    int workers; /* workers on this host */
+    int workers;    /* workers on this host … */
+    bool undecided; /* … which the caller is to choose (--workers auto): one until then */
     int hosts, host;
     bool idle;                      /* another process of this host is its agent */
     bool listens;                   /* host 0: other hosts may connect */

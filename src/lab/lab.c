@@ -306,6 +306,13 @@ out:
     return st;
 }
 
+/* A case with a launcher of its own, slow links for example, is about that launcher: without it the
+ * run would be another case's. */
+static bool has_launcher(const json_t *a_case)
+{
+    return json_array_size(json_object_get(a_case, "launch")) > 0;
+}
+
 static base_status read_cases(struct lab *lab, const struct lab_changes *changes)
 {
     base_status st = BASE_OK;
@@ -317,7 +324,11 @@ static base_status read_cases(struct lab *lab, const struct lab_changes *changes
     if (json_array_size(cases) == 0)
         TRY(base_fail(BASE_ERR_DATA, "\"cases\" is empty: nothing to train"));
     for (size_t i = 0; i < json_array_size(cases); i++)
-        TRY(lab_expand(lab, common, json_array_get(cases, i), i + 1, forced));
+        if (!changes->quick || !has_launcher(json_array_get(cases, i)))
+            TRY(lab_expand(lab, common, json_array_get(cases, i), i + 1, forced));
+    if (lab->point_count == 0)
+        TRY(base_fail(BASE_ERR_DATA,
+                      "the quick form has no launchers, and every case has its own"));
     if (lab->point_count * lab->seed_count > LAB_MAX_RUNS)
         TRY(base_fail(BASE_ERR_DATA, "%zu cases with %zu seeds are more than %d runs",
                       lab->point_count, lab->seed_count, LAB_MAX_RUNS));

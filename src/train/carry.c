@@ -29,7 +29,7 @@ static void keep_own(const struct train_holds *held, struct train_version versio
         const struct train_hold *h = &held->at[i];
         enum train_group group = (enum train_group)h->group;
 
-        if (group == TRAIN_STATISTICS || train_version_compare(h->version, version) != 0)
+        if (group == TRAIN_STATISTICS || !train_hold_serves(h, version))
             continue;
         for (int b = 0; b < train_state_buffers(from, group); b++) {
             const float *old = train_state_at(from, group, b, h->from, h->count);

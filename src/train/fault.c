@@ -57,18 +57,21 @@ base_status train_fault_find(uint32_t id, struct train_fault *fault_p)
         sscanf(rest, ":%23[a-z0-9-]:%" SCNd64 "%n", fault_p->phase, &fault_p->step, &used) != 2)
         used = 0;
     rest += used;
+    fault_p->later = used > 0 && *rest == '+';
+    rest += fault_p->later;
     if (used > 0 && strcmp(rest, ":STOP") == 0)
         fault_p->signal = SIGSTOP;
     else if (used == 0 || *rest != '\0')
-        return base_fail(BASE_ERR_USAGE, "PACELINE_FAULT is '%s', not ID[,ID…]:PHASE:STEP[:STOP]",
-                         text);
+        return base_fail(BASE_ERR_USAGE,
+                         "PACELINE_FAULT is '%s', not ID[,ID…]:PHASE:STEP[+][:STOP]", text);
     fault_p->armed = victim;
     return BASE_OK;
 }
 
 bool train_fault_hits(const struct train_fault *fault, const char *phase, int64_t step)
 {
-    return fault->armed && fault->step == step && strcmp(fault->phase, phase) == 0;
+    return fault->armed && (fault->step == step || (fault->later && fault->step < step)) &&
+           strcmp(fault->phase, phase) == 0;
 }
 
 void train_fault_at(const struct train_fault *fault, const char *phase, int64_t step)

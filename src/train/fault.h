@@ -2,11 +2,12 @@
  *
  * For tests: workers that kill or stop themselves at a named place of a named step, so that losses
  * can be seen at every phase without guessing the moment. PACELINE_FAULT is "ID[,ID…]:PHASE:STEP",
- * with ":STOP" at its end for SIGSTOP in place of SIGKILL. Phases "rubbish-…" make a worker send
- * rubbish; under ps STEP is then the number of its push. And one that stalls: PACELINE_STALL is
- * "PROBABILITY:SECONDS", of every block of samples that any worker computes. And a record of what
- * workers of `ps` read: PACELINE_READS is the file to which server 0 adds a line for every push,
- * "RANK CLOCK READ ENTRY".
+ * or "STEP+" for that step or the first after it that the worker makes, which not every worker does
+ * under ps; with ":STOP" at its end for SIGSTOP in place of SIGKILL. Phases "rubbish-…" make a
+ * worker send rubbish; under ps STEP is then the number of its push. And one that stalls:
+ * PACELINE_STALL is "PROBABILITY:SECONDS", of every block of samples that any worker computes. And
+ * a record of what workers of `ps` read: PACELINE_READS is the file to which server 0 adds a line
+ * for every push, "RANK CLOCK READ ENTRY".
  */
 #ifndef TRAIN_FAULT_H
 #define TRAIN_FAULT_H
@@ -19,6 +20,7 @@
 struct train_fault { /* zeros: none */
     char phase[24];
     int64_t step; /* under way, from 1; of `checkpoint` and `evaluation`: the last one done */
+    bool later;   /* or any after it */
     int signal;
     bool armed; /* this worker is the one */
     double stall_probability, stall_seconds;

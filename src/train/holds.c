@@ -27,17 +27,28 @@ bool train_holds_valid(const struct train_holds *holds, const uint64_t size[TRAI
     return true;
 }
 
+bool train_hold_serves(const struct train_hold *h, struct train_version version)
+{
+    return train_version_compare(h->version, version) == 0 ||
+           (h->group != TRAIN_STATISTICS && h->version.step == version.step);
+}
+
+/* Of which holds a range may be: of the very version, or of any that serves it. */
+enum kind { EXACT, SERVING };
+
 /* The end of a hold of this group and version that contains `at`; 0: the worker has none. */
 static uint64_t held_until(const struct train_holds *holds, uint32_t group,
-                           struct train_version version, uint64_t at)
+                           struct train_version version, uint64_t at, enum kind kind)
 {
     uint64_t end = 0;
 
     for (uint32_t i = 0; i < holds->count; i++) {
         const struct train_hold *h = &holds->at[i];
 
-        if (h->group == group && train_version_compare(h->version, version) == 0 && h->from <= at &&
-            at < h->from + h->count && h->from + h->count > end)
+        if (h->group == group && h->from <= at && at < h->from + h->count &&
+            h->from + h->count > end &&
+            (kind == EXACT ? train_version_compare(h->version, version) == 0
+                           : train_hold_serves(h, version)))
             end = h->from + h->count;
     }
     return end;
@@ -52,7 +63,7 @@ static bool covers(const struct train_holds *held, int workers, uint32_t group, 
         uint64_t end = 0;
 
         for (int rank = 0; rank < workers; rank++) {
-            uint64_t until = held_until(&held[rank], group, version, at);
+            uint64_t until = held_until(&held[rank], group, version, at, SERVING);
 
             if (until > end)
                 end = until;
@@ -130,24 +141,37 @@ static uint64_t lacks_until(const struct train_holds *holds, uint32_t group,
     return end;
 }
 
+/* The lowest rank that has float `at`; the number of workers: none has. */
+static int find_source(const struct train_holds *held, int workers, uint32_t group,
+                       struct train_version version, uint64_t at, enum kind kind, uint64_t *until_p)
+{
+    int source = 0;
+
+    while (source < workers &&
+           (*until_p = held_until(&held[source], group, version, at, kind)) == 0)
+        source++;
+    return source;
+}
+
 /* The rest of one wanted hold from `at` on: what the target has is skipped, what it lacks comes
- * from the lowest rank that has its first float. */
+ * from the lowest rank that has its first float, at the very version where any has. */
 static void fill(const struct train_holds *held, int workers, int target,
                  const struct train_hold *wanted, struct train_version version, struct list *list)
 {
     uint64_t at = wanted->from, end = wanted->from + wanted->count;
 
     while (at < end) {
-        uint64_t own = held_until(&held[target], wanted->group, version, at), until = 0;
-        int source = 0;
+        uint64_t own = held_until(&held[target], wanted->group, version, at, EXACT), until = 0;
+        int source = find_source(held, workers, wanted->group, version, at, EXACT, &until);
 
+        if (source == workers) {
+            own = held_until(&held[target], wanted->group, version, at, SERVING);
+            source = find_source(held, workers, wanted->group, version, at, SERVING, &until);
+        }
         if (own > 0) {
             at = own;
             continue;
         }
-        while (source < workers &&
-               (until = held_until(&held[source], wanted->group, version, at)) == 0)
-            source++;
         assert(source < workers); /* the version is covered */
         until = lacks_until(&held[target], wanted->group, version, at, until < end ? until : end);
         add(list, (struct train_transfer){.source = source,

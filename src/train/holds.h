@@ -42,6 +42,11 @@ struct train_holds { /* of one worker */
     struct train_hold at[TRAIN_MAX_HOLDS];
 };
 
+/* Are the values of a hold those of the version? Those of its own version are. And an epoch that is
+ * judged changes neither weights nor slots: those of the same step are the same before and after.
+ */
+bool train_hold_serves(const struct train_hold *hold, struct train_version version);
+
 /* Is every hold inside the state? `size`: floats of a buffer of each group. */
 bool train_holds_valid(const struct train_holds *holds, const uint64_t size[TRAIN_GROUPS]);
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `paceline plan`: every strategy of networks is there, what it says about memory is what a training counts, what does
-# not fit is refused by a training, too, and --strategy auto takes what fits. No time is judged: only that there is one.
+# not fit is refused by a training, too; --strategy auto takes what fits, --workers auto what is fastest. No time is judged: only that there is one.
 source "$(dirname "$0")/../support/dist.bash"
 
 set=(--data synthetic:classes=4,shape=1x8x8,train=64,test=8 --batch 16)
@@ -47,3 +47,23 @@ expect 2 "$paceline" plan --model mlp:8x1 "${set[@]}" --link fast
 says '100M'
 expect 2 "$paceline" plan --model mf "${set[@]}"
 says 'rating model'
+
+# --workers auto: as many workers and threads as the plan takes, and its strategy.
+expect 0 "$paceline" train --model mlp:64x2 "${set[@]}" --workers auto --steps 2 --json --run chosen
+says '[0-9]+ workers? of [0-9]+ threads?, strategy [^ ]+ \(auto\): by a short measurement'
+/usr/bin/python3 - <<'PY' || fail "another number of workers, or another strategy, than it says: $(cat out err)"
+import json, re
+said = re.search(r"(\d+) workers? of (\d+) threads?, strategy (\S+) \(auto\)", open("err").read())
+result = json.load(open("out"))
+assert len(result["ranks"]) == int(said[1]) and result["strategy"].split(":")[0] == said[3].split(":")[0], (said, result)
+PY
+expect 2 "$paceline" train --model mlp:64x2 "${set[@]}" --workers auto --strategy ddp
+says 'chooses the strategy, too'
+expect 2 "$paceline" train --model mlp:64x2 "${set[@]}" --workers auto --num-nodes 2 --rank 0 --master-ip 127.0.0.1
+says 'for one host'
+expect 2 "$paceline" train --like chosen --workers auto
+says 'for new runs'
+expect 2 "$paceline" ping --workers auto
+says 'is for train'
+expect 1 "$paceline" train --model mlp:700x8 "${set[@]}" --workers auto --memory 20M
+says 'paceline plan'

@@ -94,18 +94,11 @@ assert [e["step"] for e in steps] == list(range(1, 11)), [e["step"] for e in ste
 assert sum(e["samples"] for e in steps) == 240, [e["samples"] for e in steps]
 PY
 }
-# A worker at its own pace need not have a block of step 5: then it is tried again.
-lose_at_pace() { # OPTIONS ID PHASE
-    local left=3
-    for _ in $(seq 10); do
-        PACELINE_FAULT=$2:$3:5 expect 0 "$paceline" train "${job[@]}" --workers 3 --strategy "ps:$1" --run lost --json
-        json "o['steps'] == 10 and o['lost_steps'] == 0"
-        left=$(/usr/bin/python3 -c "import json; print(json.load(open('out'))['workers'])")
-        [ "$2" = 1 ] || whole lost # rank 0 takes its last events with it
-        rm -r runs/lost
-        [ "$left" = 3 ] || break
-    done
-    [ "$left" = 2 ] || fail "ps:$1: worker $2 was never at $3 of step 5"
+lose_at_pace() { # OPTIONS ID PHASE; a worker at its own pace need not have a block of every step
+    PACELINE_FAULT=$2:$3:2+ expect 0 "$paceline" train "${job[@]}" --workers 3 --strategy "ps:$1" --run lost --json
+    json "o['steps'] == 10 and o['lost_steps'] == 0 and o['workers'] == 2"
+    [ "$2" = 1 ] || whole lost # rank 0 takes its last events with it
+    rm -r runs/lost
 }
 for options in consistency=asp consistency=ssp,staleness=1 backup=1 consistency=asp,servers=3,correct=on; do
     expect 0 "$paceline" train "${job[@]}" --workers 3 --strategy ps:$options --run pace --json

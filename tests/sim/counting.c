@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "sim/counting.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/rng.h"
 #include "nn/net.h"
 #include "sim/hosts.h"
-#include "sim/rotating.h"
+#include "sim/sweeping.h"
 
 /* Of this worker, in session->work. */
 struct counting {
@@ -32,95 +29,12 @@ struct taken {
 
 enum { CLASSES = 8 };
 
-struct sim_counting sim_counting;
-
-static void make_order(int64_t seed, int64_t epoch, uint32_t count, uint32_t *order)
-{
-    struct base_rng rng = base_rng_of((uint64_t)seed, BASE_STREAM_SHUFFLE, 0, (uint32_t)epoch, 0);
-
-    for (uint32_t i = 0; i < count; i++)
-        order[i] = i;
-    base_rng_shuffle(&rng, order, count);
-}
-
-void sim_counting_check(const struct train_job *job, const struct train_position *position,
-                        const float *weights, bool exact, const char *where)
-{
-    uint32_t count = sim_counting.count[DATA_TRAIN];
-    uint32_t *order = base_calloc(count, sizeof *order);
-    float most = exact ? 0 : 0.01f;
-
-    make_order(job->seed, position->epoch, count, order);
-    for (uint32_t i = 0; i < count; i++) {
-        float times = (float)(position->epoch + (i < position->cursor));
-
-        if (isnan(weights[order[i]]))
-            continue;
-        sim_check(fabsf(weights[order[i]] - times) <= most,
-                  "%s: at step %" PRId64 " (epoch %" PRId64 ", cursor %" PRId64
-                  ") sample %u is %g times in the weights and not %g",
-                  where, position->step, position->epoch, position->cursor, order[i],
-                  (double)weights[order[i]], (double)times);
-    }
-    base_free(order);
-}
-
-/* Between the rounds of local-sgd and downpour each worker has weights of its own; an update of ps
- * by a block is of that block's mean gradient, which is rounded. */
-static bool is_exact(const struct train_session *s)
-{
-    return strcmp(s->strategy->name, "local-sgd") != 0 &&
-           strcmp(s->strategy->name, "downpour") != 0 && strcmp(s->strategy->name, "ps") != 0;
-}
-
-/* The weights that this worker holds, NAN for the others; base_free. */
-static float *own_weights(const struct train_session *s)
-{
-    float *weights = base_calloc(s->state.floats, sizeof *weights);
-
-    for (size_t i = 0; i < s->state.floats; i++)
-        weights[i] = NAN;
-    train_state_get(&s->state, TRAIN_WEIGHTS, 0, 0, s->state.floats, weights);
-    return weights;
-}
-
-/* A leg was left half-way: so many samples after the cursor are in the weights, too. They are taken
- * out here, and the rest is checked as ever. */
-static void take_out_ahead(const struct train_session *s, float *weights, const char *where)
-{
-    const struct train_position *p = &s->state.position;
-    uint32_t count = s->count[DATA_TRAIN];
-    uint32_t *order = base_calloc(count, sizeof *order);
-    int64_t found = 0;
-    bool whole = true;
-
-    make_order(s->job->seed, p->epoch, count, order);
-    for (int64_t i = p->cursor; i < count; i++) {
-        float *weight = &weights[order[i]];
-
-        whole &= !isnan(*weight);
-        if (*weight > (float)p->epoch + 0.5f) {
-            *weight -= 1;
-            found++;
-        }
-    }
-    sim_check(!whole || found == s->state.ahead,
-              "%s: %" PRId64 " samples after the cursor are in the weights and not %" PRId64, where,
-              found, s->state.ahead);
-    base_free(order);
-}
-
-void sim_counting_check_state(const struct train_session *s, const char *where)
-{
-    float *weights = own_weights(s);
-
-    if (s->state.ahead > 0)
-        take_out_ahead(s, weights, where);
-    sim_counting_check(s->job, &s->state.position, weights, is_exact(s), where);
-    base_free(weights);
-}
-
 /* ---- data and model ---- */
+
+struct nn_shape sim_counting_input(void)
+{
+    return (struct nn_shape){.c = 1, .h = (int)sim_counting.count[DATA_TRAIN] / CLASSES, .w = 1};
+}
 
 static base_status counting_open(struct train_session *s)
 {
@@ -148,31 +62,11 @@ static base_status counting_open(struct train_session *s)
     return BASE_OK;
 }
 
-/* The last weights that a worker had go to its notes. */
-static void keep_notes(const struct train_session *s)
-{
-    struct sim_worker *me = sim_worker_self();
-    struct train_state *notes;
-    float *weights;
-
-    if (!s->whole)
-        return;
-    if (me->notes == NULL) {
-        me->notes = notes = base_calloc(1, sizeof *notes);
-        notes->weights = base_calloc(s->count[DATA_TRAIN], sizeof(float));
-    }
-    notes = me->notes;
-    notes->position = s->state.position;
-    weights = own_weights(s);
-    memcpy(notes->weights, weights, s->count[DATA_TRAIN] * sizeof(float));
-    base_free(weights);
-}
-
 static void counting_discard(struct train_session *s)
 {
     struct counting *c = s->work;
 
-    keep_notes(s);
+    sim_counting_note(s);
     train_state_fini(&s->state);
     nn_graph_free(c->graph);
     c->graph = NULL;
@@ -205,10 +99,10 @@ static base_status counting_describe(struct train_session *s, const char *text)
     base_status st = BASE_OK;
     struct counting *c = s->work;
     const struct nn_optimiser *optimiser = NULL;
-    struct nn_shape input = {.c = 1, .h = c->info.height, .w = 1};
     char *own = base_format("input 1x%dx1\nclasses %d\ndense classes\n", c->info.height, CLASSES);
 
-    TRY(nn_graph_new(text != NULL ? text : own, "counting", input, CLASSES, &c->graph));
+    TRY(nn_graph_new(text != NULL ? text : own, "counting", sim_counting_input(), CLASSES,
+                     &c->graph));
     TRY(nn_optimiser_find(s->job->optimiser, &optimiser));
     TRY(train_state_describe(&s->state, c->graph, optimiser));
 out:
@@ -245,7 +139,7 @@ static base_status counting_fit(struct train_session *s)
 static int32_t counting_order(struct train_session *s, int64_t epoch, uint32_t *ids,
                               int32_t *classes)
 {
-    make_order(s->job->seed, epoch, s->count[DATA_TRAIN], ids);
+    sim_counting_order(s->job->seed, epoch, ids);
     for (uint32_t i = 0; classes != NULL && i < s->count[DATA_TRAIN]; i++)
         classes[i] = (int32_t)ids[i] % CLASSES;
     return CLASSES;
@@ -269,7 +163,7 @@ static base_status counting_take(struct train_session *s, const struct train_blo
     (*last)->count = (uint32_t)block->count;
     (*last)->batch = block->batch;
     if (block->ids == NULL && c->epoch != block->epoch)
-        make_order(s->job->seed, block->epoch, s->count[DATA_TRAIN], c->order);
+        sim_counting_order(s->job->seed, block->epoch, c->order);
     if (block->ids == NULL)
         c->epoch = block->epoch;
     memcpy((*last)->ids, block->ids != NULL ? block->ids : c->order + block->from,
@@ -307,10 +201,10 @@ static base_status counting_next(struct train_session *s, struct data_batch *bat
         next_of_block(c, batch_p);
         return BASE_OK;
     }
-    if (is_exact(s))
+    if (sim_counting_is_exact(s))
         sim_counting_check_state(s, "the next batch");
     if (c->epoch != p->epoch)
-        make_order(s->job->seed, p->epoch, s->count[DATA_TRAIN], c->order);
+        sim_counting_order(s->job->seed, p->epoch, c->order);
     c->epoch = p->epoch;
     whole = left < whole ? left : whole;
     data_share_of(train_strategy_share(s), whole, &first, &count);
@@ -487,141 +381,29 @@ static void counting_announce(const struct train_session *s)
     (void)s;
 }
 
-static const struct train_task counting = {
+/* What both tasks of this file have. */
+#define COUNTING_MODEL                                                                             \
+    .size = sizeof(struct counting), .open = counting_open, .close = counting_close,               \
+    .describe = counting_describe, .discard = counting_discard, .text = counting_text,             \
+    .start = counting_start, .tune = counting_tune, .fit = counting_fit, .unite = counting_unite,  \
+    .score_count = counting_score_count, .score = counting_score,                                  \
+    .score_text = counting_score_text, .score_json = counting_score_json, .grade = counting_grade, \
+    .graded = counting_graded, .about = counting_about, .announce = counting_announce
+
+const struct train_task sim_task_counting = {
     .name = "network", /* as sessions look for it */
-    .size = sizeof(struct counting),
-    .open = counting_open,
-    .close = counting_close,
-    .describe = counting_describe,
-    .discard = counting_discard,
-    .text = counting_text,
-    .start = counting_start,
-    .tune = counting_tune,
-    .fit = counting_fit,
+    COUNTING_MODEL,
     .order = counting_order,
     .take = counting_take,
     .next = counting_next,
     .compute = counting_compute,
     .undo = counting_undo,
-    .unite = counting_unite,
-    .score_count = counting_score_count,
-    .score = counting_score,
-    .score_text = counting_score_text,
-    .score_json = counting_score_json,
-    .grade = counting_grade,
-    .graded = counting_graded,
-    .about = counting_about,
-    .announce = counting_announce,
 };
 
-/* ---- the same in sweeps ---- */
-
-enum { PHASES = 2 }; /* of a sweep: each has a part of the samples, a row each */
-
-static bool sweeping_takes(const char *model)
-{
-    return strcmp(model, "sweeping") == 0;
-}
-
-static bool sweeping_divides(const struct train_session *s)
-{
-    (void)s;
-    return true;
-}
-
-static int sweeping_phases(const struct train_session *s)
-{
-    (void)s;
-    return PHASES;
-}
-
-static uint32_t sweeping_begin(const struct train_session *s, int phase)
-{
-    return s->count[DATA_TRAIN] * (uint32_t)phase / PHASES;
-}
-
-static base_status sweeping_prepare(struct train_session *s, int phase, struct train_phase *p)
-{
-    const uint32_t from = sweeping_begin(s, phase);
-
-    sim_worker_self()->knows = true;
-    if (phase == 0)
-        sim_counting_check_state(s, "the next sweep");
-    *p = (struct train_phase){.rows = sweeping_begin(s, phase + 1) - from,
-                              .writes = {{s->state.weights + from, 1}},
-                              .write_count = 1};
-    return BASE_OK;
-}
-
-static void sweeping_run(struct train_session *s, int phase, uint32_t from, uint32_t to)
-{
-    for (uint32_t row = from; row < to; row++)
-        s->state.weights[sweeping_begin(s, phase) + row] += 1;
-    sim_counting_compute(to - from);
-}
-
-static bool sweeping_settled(const struct train_session *s)
-{
-    (void)s;
-    return true;
-}
-
-static base_status sweeping_finish(struct train_session *s)
-{
-    (void)s;
-    return BASE_OK;
-}
-
-static int64_t sweeping_count(const struct train_session *s)
-{
-    return s->job->epochs;
-}
-
-static const char *sweeping_rotating(void)
-{
-    return "sweeping";
-}
-
-static struct train_choice sweeping_choose(const char *model, bool several)
-{
-    (void)model;
-    (void)several;
-    return (struct train_choice){"rows", "it has no batches"};
-}
-
-static const struct train_task sweeping = {
+const struct train_task sim_task_sweeping = {
     .name = "sweeping",
-    .takes = sweeping_takes,
-    .choose = sweeping_choose,
-    .size = sizeof(struct counting),
-    .open = counting_open,
-    .close = counting_close,
-    .describe = counting_describe,
-    .discard = counting_discard,
-    .text = counting_text,
-    .start = counting_start,
-    .tune = counting_tune,
-    .fit = counting_fit,
-    .sweeps = &(const struct train_sweeps){.divides = sweeping_divides,
-                                           .phases = sweeping_phases,
-                                           .prepare = sweeping_prepare,
-                                           .run = sweeping_run,
-                                           .finish = sweeping_finish,
-                                           .count = sweeping_count,
-                                           .settled = sweeping_settled,
-                                           .rotation = &sim_rotation,
-                                           .rotating = sweeping_rotating},
-    .unite = counting_unite,
-    .score_count = counting_score_count,
-    .score = counting_score,
-    .score_text = counting_score_text,
-    .score_json = counting_score_json,
-    .grade = counting_grade,
-    .graded = counting_graded,
-    .about = counting_about,
-    .announce = counting_announce,
+    .takes = sim_sweeping_takes,
+    .choose = sim_sweeping_choose,
+    COUNTING_MODEL,
+    .sweeps = &sim_sweeps,
 };
-
-/* In place of the generated registry. */
-const struct train_task *const train_task_registry[] = {&counting, &sweeping, NULL};
-const size_t train_task_count = 2;

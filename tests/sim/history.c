@@ -127,6 +127,7 @@ static void live(const struct sim_setup *setup, const char *folder, struct sim_o
                                 .seconds = base_now(),
                                 .workers = count,
                                 .elections = sim_elections(),
+                                .struck = sim_raised(),
                                 .code = end.over ? end.code : BASE_ERR_PEER_LOST};
     for (int i = 0; i < count; i++)
         out->losses += !sim_process_is_alive(w[i].process);

@@ -24,6 +24,7 @@ struct sim_outcome {
     uint64_t switches;
     double seconds; /* virtual */
     int workers, losses, elections;
+    int struck;     /* workers that killed or stopped themselves at a named phase */
     base_code code; /* that the job ended with */
 };
 

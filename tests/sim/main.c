@@ -34,15 +34,17 @@ static struct {
 } options = {.from = 1, .count = 100, .jobs = 2};
 
 static struct {
-    uint64_t done, failed, switches, losses, workers, elections, ended_well, digest;
+    uint64_t done, failed, switches, losses, workers, elections, ended_well, struck, digest;
     double seconds;
 } sums;
 
 static const char usage[] =
-    "usage: sim [--seeds FROM:COUNT] [--program NAME] [--strategy TEXT] [--workers N] [--bug "
-    "NAME]\n"
-    "           [--jobs N] [--trace] [--twice] [--finds] [--all] [--burn N]\n"
+    "usage: sim [--seeds FROM:COUNT] [--program NAME] [--strategy TEXT] [--phase NAME]\n"
+    "           [--workers N] [--bug NAME] [--jobs N] [--trace] [--twice] [--finds] [--all] "
+    "[--burn N]\n"
     "Runs simulated histories; the first that breaks an invariant ends it, with exit code 1.\n"
+    "  --phase   a worker of each ring dies there, or two neighbours do; fails where none comes so "
+    "far\n"
     "  --trace   print every event (of one seed)\n"
     "  --twice   run each history twice and compare the digests of their events\n"
     "  --finds   succeed when a history fails: the bug that was put back is found\n"
@@ -72,13 +74,19 @@ static enum sim_bug find_bug(const char *name)
 
 static void parse(int argc, char **argv)
 {
-    static const struct option table[] = {
-        {"seeds", required_argument, 0, 's'},    {"program", required_argument, 0, 'p'},
-        {"strategy", required_argument, 0, 'S'}, {"workers", required_argument, 0, 'w'},
-        {"bug", required_argument, 0, 'b'},      {"jobs", required_argument, 0, 'j'},
-        {"trace", no_argument, 0, 't'},          {"twice", no_argument, 0, '2'},
-        {"finds", no_argument, 0, 'f'},          {"all", no_argument, 0, 'a'},
-        {"burn", required_argument, 0, 'B'},     {0}};
+    static const struct option table[] = {{"seeds", required_argument, 0, 's'},
+                                          {"program", required_argument, 0, 'p'},
+                                          {"strategy", required_argument, 0, 'S'},
+                                          {"workers", required_argument, 0, 'w'},
+                                          {"bug", required_argument, 0, 'b'},
+                                          {"jobs", required_argument, 0, 'j'},
+                                          {"trace", no_argument, 0, 't'},
+                                          {"twice", no_argument, 0, '2'},
+                                          {"finds", no_argument, 0, 'f'},
+                                          {"all", no_argument, 0, 'a'},
+                                          {"burn", required_argument, 0, 'B'},
+                                          {"phase", required_argument, 0, 'P'},
+                                          {0}};
     int c;
 
     while ((c = getopt_long(argc, argv, "", table, NULL)) != -1) {
@@ -96,6 +104,9 @@ static void parse(int argc, char **argv)
             break;
         case 'S':
             sim_wanted_strategy = optarg;
+            break;
+        case 'P':
+            sim_wanted_phase = optarg;
             break;
         case 'w':
             options.workers = atoi(optarg);
@@ -189,12 +200,14 @@ static void report(struct sim_child *child)
 {
     const struct sim_setup *setup = &child->setup;
     char *words = sim_history_words(child);
-    char workers[32] = "", bug[48] = "", strategy[96] = "";
+    char workers[32] = "", bug[48] = "", strategy[96] = "", phase[48] = "";
 
     if (options.workers > 0)
         snprintf(workers, sizeof workers, " --workers %d", options.workers);
     if (sim_wanted_strategy != NULL)
         snprintf(strategy, sizeof strategy, " --strategy %s", sim_wanted_strategy);
+    if (sim_wanted_phase != NULL)
+        snprintf(phase, sizeof phase, " --phase %s", sim_wanted_phase);
     if (setup->bug != SIM_SOUND)
         snprintf(bug, sizeof bug, " --bug %s", bug_names[setup->bug]);
     printf("seed %" PRIu64 " of %s fails; the last events of its history:\n", setup->seed,
@@ -202,8 +215,8 @@ static void report(struct sim_child *child)
     replay(*setup, TRACE_LINES);
     printf("the first time it said:\n%s\n", words);
     base_free(words);
-    printf("replay: sim --program %s --seeds %" PRIu64 "%s%s%s --trace\n", setup->program->name,
-           setup->seed, strategy, workers, bug);
+    printf("replay: sim --program %s --seeds %" PRIu64 "%s%s%s%s --trace\n", setup->program->name,
+           setup->seed, strategy, phase, workers, bug);
 }
 
 /* Another run of the same history must have the same events. */
@@ -238,6 +251,7 @@ static bool take(struct sim_child *child, int cpu, const struct sim_outcome *out
     sums.losses += (uint64_t)out->losses;
     sums.workers += (uint64_t)out->workers;
     sums.elections += (uint64_t)out->elections;
+    sums.struck += (uint64_t)out->struck;
     sums.ended_well += good && out->code == BASE_OK;
     sums.seconds += out->seconds;
     sums.digest += out->digest * (2 * child->setup.seed + 1);
@@ -314,9 +328,13 @@ int main(int argc, char **argv)
     }
     run_all();
     printf("%" PRIu64 " histories in %.1f s, %" PRIu64 " failed; %" PRIu64 " workers, %" PRIu64
-           " of them lost; %" PRIu64 " elections; %" PRIu64
+           " of them lost, %" PRIu64 " at a named phase; %" PRIu64 " elections; %" PRIu64
            " jobs ended well; %.0f virtual seconds, %" PRIu64 " turns; digest %016" PRIx64 "\n",
-           sums.done, base_now() - began, sums.failed, sums.workers, sums.losses, sums.elections,
-           sums.ended_well, sums.seconds, sums.switches, sums.digest);
+           sums.done, base_now() - began, sums.failed, sums.workers, sums.losses, sums.struck,
+           sums.elections, sums.ended_well, sums.seconds, sums.switches, sums.digest);
+    if (sim_wanted_phase != NULL && sums.struck == 0) {
+        printf("no worker came to phase %s\n", sim_wanted_phase);
+        return 1;
+    }
     return options.finds ? sums.failed == 0 : sums.failed > 0;
 }

@@ -22,5 +22,8 @@ extern const size_t sim_program_count;
 /* The strategy of every training: "NAME", with one of its examples, or "NAME:options". NULL: it is
  * drawn. */
 extern const char *sim_wanted_strategy;
+/* The phase (train/fault.h) at which a worker of every ring dies, or two neighbours. NULL: it is
+ * drawn, or none. */
+extern const char *sim_wanted_phase;
 
 #endif

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,7 @@ static struct {
     void (*tell_death)(struct sim_process *process);
     FILE *trace;
     uint64_t digest, switches;
+    int raised;
     int looks; /* at the clock, since the last switch */
 } world;
 
@@ -489,6 +491,27 @@ time_t __wrap_time(time_t *now_p)
     if (now_p != NULL)
         *now_p = now;
     return now;
+}
+
+/* Of a worker that kills or stops itself at a named place (train/fault.h). */
+int __wrap_raise(int number);
+int __real_raise(int number);
+
+int __wrap_raise(int number)
+{
+    if (base_world == NULL)
+        return __real_raise(number);
+    world.raised++;
+    if (number == SIGKILL)
+        sim_process_kill(sim_process_self());
+    sim_process_stall(sim_process_self(), sim_spread(1e-3, 20));
+    sim_yield();
+    return 0;
+}
+
+int sim_raised(void)
+{
+    return world.raised;
 }
 
 /* Sixty-four workers whose buffers are zeroed would take gigabytes. */

@@ -58,6 +58,7 @@ void sim_trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void sim_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 uint64_t sim_digest(void);
 uint64_t sim_switches(void);
+int sim_raised(void); /* signals that processes have sent themselves */
 
 /* The history has broken an invariant: says so, with the state of every thread, and ends this
  * process with SIM_FAILED. */

@@ -4,7 +4,6 @@
  * and which one to take. The options are those of `train`, so that a command line becomes a plan by
  * its first word; nothing is trained, and no run is made.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +13,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/cli.h"
-#include "cli/plan_profile.h"
-#include "cluster/process.h"
+#include "cli/plan_parts.h"
 #include "train/job.h"
-#include "train/measure.h"
 #include "train/session.h"
 
 struct args {
@@ -26,21 +23,9 @@ struct args {
     bool deepest;
 };
 
-enum { MOST_COUNTS = 12 }; /* numbers of workers that are compared */
-
 struct plan {
     const struct args *args;
-    struct train_job job;         /* the session's; --deepest changes its model */
-    struct train_session session; /* surveyed */
-    double link, memory_rate;
-    int count;
-    struct cmd_plan_part { /* one number of workers */
-        int64_t batch;
-        struct train_setting setting;
-        struct cli_profiles profiles;
-        struct train_forecasts forecasts;
-    } parts[MOST_COUNTS];
-    const struct cmd_plan_part *chosen; /* has the fastest choice of all; NULL: nothing fits */
+    struct cli_plan made;
 };
 
 /* "1G", "100M": bits a second, powers of 1000; *bytes_p: bytes a second. */
@@ -62,37 +47,6 @@ static base_status cmd_plan_link(const char *text, double *bytes_p)
     return BASE_OK;
 }
 
-/* The workers that were asked for; else one, two, four and so on, as many as there are cores. */
-static int cmd_plan_counts(const struct args *a, int counts[MOST_COUNTS])
-{
-    int count = 0, cores = cluster_cores();
-
-    if (a->job.cluster.workers > 0) {
-        counts[0] = (int)a->job.cluster.workers;
-        return 1;
-    }
-    for (int n = 1; n < cores && count < MOST_COUNTS - 1; n *= 2)
-        counts[count++] = n;
-    counts[count++] = cores < COMM_MAX_WORKERS ? cores : COMM_MAX_WORKERS;
-    return count;
-}
-
-/* Numbers of workers may have batches of different sizes: the time of a sample counts. */
-static void cmd_plan_choose(struct plan *p)
-{
-    double least = INFINITY;
-
-    for (int i = 0; i < p->count; i++) {
-        const struct train_forecast *choice = p->parts[i].forecasts.choice;
-        double seconds = choice != NULL ? choice->seconds / (double)p->parts[i].batch : INFINITY;
-
-        if (seconds >= least)
-            continue;
-        least = seconds;
-        p->chosen = &p->parts[i];
-    }
-}
-
 /* ---- the deepest model that would fit ---- */
 
 static bool cmd_plan_fits(struct plan *p, const struct train_setting *setting, const char *model,
@@ -101,8 +55,8 @@ static bool cmd_plan_fits(struct plan *p, const struct train_setting *setting, c
     struct train_forecasts list = {0};
     bool fits = false;
 
-    if (train_forecast_model(&p->session, &p->job, model) == BASE_OK &&
-        train_forecast_make(&p->session, setting, false, &list) == BASE_OK)
+    if (train_forecast_model(&p->made.session, &p->made.job, model) == BASE_OK &&
+        train_forecast_make(&p->made.session, setting, false, &list) == BASE_OK)
         for (size_t i = 0; i < list.count; i++)
             fits |= list.at[i].fits && strcmp(list.at[i].text, strategy) == 0;
     train_forecasts_fini(&list);
@@ -135,7 +89,7 @@ static int cmd_plan_deepest_mlp(struct plan *p, const struct train_setting *sett
     return fits;
 }
 
-static json_t *cmd_plan_deepest(struct plan *p, const struct cmd_plan_part *part,
+static json_t *cmd_plan_deepest(struct plan *p, const struct cli_plan_part *part,
                                 const char *strategy)
 {
     static const char *const vggs[] = {"vgg16", "vgg11"};
@@ -160,7 +114,7 @@ static json_t *cmd_plan_deepest(struct plan *p, const struct cmd_plan_part *part
 
 /* ---- output ---- */
 
-static json_t *cmd_plan_row(struct plan *p, const struct cmd_plan_part *part,
+static json_t *cmd_plan_row(struct plan *p, const struct cli_plan_part *part,
                             const struct train_forecast *f)
 {
     int locals = part->setting.link > 0 ? 1 : part->setting.workers;
@@ -181,7 +135,7 @@ static json_t *cmd_plan_row(struct plan *p, const struct cmd_plan_part *part,
 static char *cmd_plan_command(const struct plan *p)
 {
     const struct args *a = p->args;
-    const struct cmd_plan_part *c = p->chosen;
+    const struct cli_plan_part *c = p->made.chosen;
 
     return c == NULL
                ? NULL
@@ -197,18 +151,19 @@ static json_t *cmd_plan_json(struct plan *p)
     char *command = cmd_plan_command(p);
     json_t *rows = json_array(), *object;
 
-    for (int i = 0; i < p->count; i++)
-        for (size_t k = 0; k < p->parts[i].forecasts.count; k++)
-            json_array_append_new(rows,
-                                  cmd_plan_row(p, &p->parts[i], &p->parts[i].forecasts.at[k]));
+    for (int i = 0; i < p->made.count; i++)
+        for (size_t k = 0; k < p->made.parts[i].forecasts.count; k++)
+            json_array_append_new(
+                rows, cmd_plan_row(p, &p->made.parts[i], &p->made.parts[i].forecasts.at[k]));
     object = json_pack(
         "{s:i, s:s, s:s, s:o, s:f, s:o, s:o, s:o}", "schema", 1, "model", a->job.model, "data",
-        a->job.data, "link", p->link > 0 ? json_real(8 * p->link) : json_null(), "memory_rate",
-        p->memory_rate, "strategies", rows, "choice",
-        p->chosen == NULL
+        a->job.data, "link", p->made.link > 0 ? json_real(8 * p->made.link) : json_null(),
+        "memory_rate", p->made.memory_rate, "strategies", rows, "choice",
+        p->made.chosen == NULL
             ? json_null()
-            : json_pack("{s:s, s:i, s:i}", "strategy", p->chosen->forecasts.choice->text, "workers",
-                        p->chosen->setting.workers, "threads", p->chosen->setting.threads),
+            : json_pack("{s:s, s:i, s:i}", "strategy", p->made.chosen->forecasts.choice->text,
+                        "workers", p->made.chosen->setting.workers, "threads",
+                        p->made.chosen->setting.threads),
         "command", command == NULL ? json_null() : json_string(command));
     base_free(command);
     return object;
@@ -266,44 +221,22 @@ static void cmd_plan_print(const struct plan *p, const json_t *object)
 
 /* ---- the command ---- */
 
-static base_status cmd_plan_run(struct plan *p)
-{
-    base_status st = BASE_OK;
-    int counts[MOST_COUNTS], count = cmd_plan_counts(p->args, counts);
-
-    TRY(train_measure_memory(cluster_cores(), &p->memory_rate));
-    for (int i = 0; i < count; i++) {
-        struct cmd_plan_part *part = &p->parts[p->count++];
-
-        if (p->job.batch_per_worker > 0)
-            p->session.plan.batch = p->job.batch_per_worker * counts[i];
-        part->batch = p->session.plan.batch;
-        cli_setting(&p->session, counts[i], p->link, p->memory_rate, &part->profiles,
-                    &part->setting);
-        TRY(train_forecast_make(&p->session, &part->setting, true, &part->forecasts));
-    }
-    cmd_plan_choose(p);
-out:
-    return st;
-}
-
 static base_status cmd_plan(void *args, const struct cli_positional *positional)
 {
     base_status st = BASE_OK;
     const struct args *a = args;
     struct plan *p = base_calloc(1, sizeof *p);
     json_t *object = NULL;
+    double link;
 
     (void)positional;
     p->args = a;
-    p->job = a->job;
     if (a->job.quiet || a->job.json)
         base_log_level(BASE_WARN);
     if (a->job.model == NULL || a->job.data == NULL)
         TRY(base_fail(BASE_ERR_USAGE, "--model and --data say what is to be planned"));
-    TRY(cmd_plan_link(a->link, &p->link));
-    TRY(train_forecast_open(&p->job, &p->session));
-    TRY(cmd_plan_run(p));
+    TRY(cmd_plan_link(a->link, &link));
+    TRY(cli_plan_make(&a->job, (int)a->job.cluster.workers, link, &p->made));
     object = cmd_plan_json(p);
     if (a->job.json)
         TRY(base_json_print(object));
@@ -311,10 +244,7 @@ static base_status cmd_plan(void *args, const struct cli_positional *positional)
         cmd_plan_print(p, object);
 out:
     json_decref(object);
-    for (int i = 0; i < p->count; i++)
-        train_forecasts_fini(&p->parts[i].forecasts);
-    if (p->session.job != NULL)
-        train_session_close(&p->session);
+    cli_plan_fini(&p->made);
     base_free(p);
     return st;
 }

@@ -297,7 +297,9 @@ static base_status cmd_train(void *args, const struct cli_positional *positional
         if (job->resume == NULL && job->like == NULL)
             TRY(take_preferences(job, positional));
     }
-    if (launch.hosts == 1 && job->resume == NULL && job->model != NULL && job->data != NULL)
+    if (launch.undecided)
+        TRY(cli_train_choose_workers(job, &launch, &strategy));
+    else if (launch.hosts == 1 && job->resume == NULL && job->model != NULL && job->data != NULL)
         TRY(cli_train_choose_strategy(job, launch.workers, &strategy));
     if (runs_here(job, &launch))
         TRY(train_job_run(job, NULL, &result));

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@
 #include "train/settings.h"
 
 static struct train_job plan; /* of this history */
-const char *sim_wanted_strategy;
+const char *sim_wanted_strategy, *sim_wanted_phase;
 
 static base_status train_run(struct cluster_worker *worker, const json_t *description,
                              json_t **result_p)
@@ -45,7 +46,6 @@ static const char WHOLE_WIRE[] = "wire=fp32";
 /* A round that goes on without a block leaves its samples out; this one waits for all. */
 static const char PATIENT_QUORUM[] = "quorum=0.6,grace=1000000";
 
-/* None with stages, which computes layers itself: the model that counts has none. */
 static char *draw_strategy(void)
 {
     const struct train_strategy *all[64] = {0}, *s;
@@ -53,7 +53,7 @@ static char *draw_strategy(void)
     const char *options = "", *wire;
 
     for (size_t i = 0; i < train_strategy_count; i++)
-        if (!train_strategy_registry[i]->alone && train_strategy_registry[i]->stages == NULL)
+        if (!train_strategy_registry[i]->alone)
             all[count++] = train_strategy_registry[i];
     s = all[sim_random(count)];
     for (uint32_t i = 0; sim_wanted_strategy != NULL && i < count; i++) {
@@ -65,6 +65,8 @@ static char *draw_strategy(void)
     }
     if (s->sweeps)
         plan.model = "sweeping";
+    else if (s->stages != NULL)
+        plan.model = "layers";
     if (sim_wanted_strategy != NULL && strchr(sim_wanted_strategy, ':') != NULL)
         return base_strdup(sim_wanted_strategy);
     while (s->examples != NULL && s->examples[examples] != NULL)
@@ -85,6 +87,30 @@ static char *draw_strategy(void)
     return base_format("%s%s%s", s->name, options[0] != '\0' ? ":" : "", options);
 }
 
+/* A model whose layers are divided; some of its workers die at a named phase. */
+static void draw_layers(int workers, uint32_t batches)
+{
+    static const char *const phases[] = {
+        "profile", "data", "forward", "backward-1", "backward-3", "replicate", "combine",
+        "update",  "meet", "slice",   "evaluation", "checkpoint", "saved"};
+    struct train_fault *fault = &sim_counting.fault;
+    const char *phase = phases[sim_random(sizeof phases / sizeof phases[0])];
+
+    sim_counting.count[DATA_VALIDATION] = 0;
+    sim_counting.layers = 1 + (int)sim_random(10);
+    if (sim_wanted_phase == NULL && sim_random(2) == 0)
+        return;
+    snprintf(fault->phase, sizeof fault->phase, "%s",
+             sim_wanted_phase != NULL ? sim_wanted_phase : phase);
+    fault->step = sim_random((uint32_t)plan.epochs * batches + 1);
+    fault->signal = sim_random(5) == 0 ? SIGSTOP : SIGKILL;
+    sim_counting.victim = 1 + sim_random((uint32_t)workers);
+    sim_counting.victims = 1 + (sim_random(4) == 0);
+    sim_trace("%u workers from %u on %s at %s of step %" PRId64, sim_counting.victims,
+              sim_counting.victim, fault->signal == SIGKILL ? "die" : "stop", fault->phase,
+              fault->step);
+}
+
 static json_t *train_plan(int workers)
 {
     uint32_t batch = 8u << sim_random(3), batches = 1 + sim_random(workers > 12 ? 3 : 6);
@@ -93,7 +119,8 @@ static json_t *train_plan(int workers)
         .count = {[DATA_TRAIN] = batch * batches,
                   [DATA_TEST] = sim_random(2) == 0 ? 0 : 1 + sim_random(20),
                   [DATA_VALIDATION] = sim_random(2) == 0 ? 0 : 1 + sim_random(20)},
-        .seconds = sim_spread(1e-5, 3e-3)};
+        .seconds = sim_spread(1e-5, 3e-3),
+        .layers = 1};
     plan = train_job_defaults;
     plan.model = "counting";
     plan.data = "samples";
@@ -112,6 +139,8 @@ static json_t *train_plan(int workers)
     plan.checkpoint_every = sim_random(2) == 0 ? 0 : 1 + sim_random(4);
     plan.seed = sim_random(1000);
     plan.threads = 1;
+    if (strcmp(plan.model, "layers") == 0)
+        draw_layers(workers, batches);
     sim_trace("%s, %u samples in batches of %u, %" PRId64 " epochs", plan.strategy,
               sim_counting.count[DATA_TRAIN], batch, plan.epochs);
     return train_job_to_json(&plan);
@@ -166,7 +195,7 @@ static void check_workers(void)
         sim_counting_check(&plan, &notes->position, notes->weights, false, where);
         first = first != NULL ? first : &w[i];
         others = first->notes;
-        for (uint32_t j = 0; j < sim_counting.count[DATA_TRAIN]; j++)
+        for (size_t j = 0; j < (size_t)sim_counting.layers * sim_counting_stride(); j++)
             sim_check(notes->position.step != others->position.step || isnan(notes->weights[j]) ||
                           isnan(others->weights[j]) || notes->weights[j] == others->weights[j],
                       "workers %u and %u are done with different weights", first->id, w[i].id);
@@ -181,16 +210,15 @@ static void check_checkpoint(bool done)
     const struct nn_optimiser *sgd = NULL;
     struct nn_graph *graph = NULL;
     base_status st = BASE_OK;
-    json_t *model = NULL;
+    struct model_about about = {0};
 
     if (!store_has_checkpoint("runs/run/checkpoints")) {
         sim_check(!done, "the job is done without a checkpoint");
         return;
     }
     TRY(store_checkpoint_open("runs/run/checkpoints", false, &checkpoint));
-    model = json_object_get(checkpoint.manifest, "model");
-    TRY(nn_graph_new(json_string_value(model), "counting",
-                     (struct nn_shape){1, (int)sim_counting.count[DATA_TRAIN] / 8, 1}, 8, &graph));
+    TRY(model_about_from_json(checkpoint.manifest, &about));
+    TRY(nn_graph_new(about.model, plan.model, about.input, about.classes, &graph));
     TRY(nn_optimiser_find("sgd", &sgd));
     TRY(train_state_init(&state, graph, sgd));
     TRY(train_state_load(&state, NULL, &checkpoint));
@@ -199,6 +227,7 @@ static void check_checkpoint(bool done)
               "the last checkpoint is of epoch %lld", (long long)state.position.epoch);
 out:
     sim_check(st == BASE_OK, "the checkpoint cannot be read: %s", base_message());
+    model_about_fini(&about);
     store_checkpoint_close(&checkpoint);
 }
 

@@ -100,7 +100,7 @@ static void test_changes(void **state)
 }
 
 /* A case's own launcher counts, an empty one is none, and runs that are launched in different ways
- * are different runs. */
+ * are different runs. The quick form has no launchers, and no cases that are about theirs. */
 static void test_launch(void **state)
 {
     const char *text =
@@ -122,7 +122,9 @@ static void test_launch(void **state)
     assert_string_not_equal(ids[0], ids[2]);
     lab_close(&lab);
     assert_int_equal(open_text(text, &(struct lab_changes){.quick = true}, &lab), BASE_OK);
+    assert_int_equal(lab.point_count, 2); /* not b, which is about its launcher */
     assert_null(lab.points[0].launch);
+    assert_string_equal(lab.points[1].name, "c");
     lab_close(&lab);
 }
 

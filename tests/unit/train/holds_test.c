@@ -212,6 +212,43 @@ static void test_versions(void **state)
         train_version_compare((struct train_version){3, 1}, (struct train_version){3, 1}), 0);
 }
 
+/* Worker 0 has judged the epoch of step 3; worker 1, which lost another meanwhile, has not, and has
+ * the only copy of the second half. The epoch's turn changes no weight: what counts is the newer
+ * version, and worker 1 keeps its half. Statistics may have changed. */
+static void test_turn_of_an_epoch(void **state)
+{
+    struct train_holds held[WORKERS] = {0}, wanted[WORKERS] = {0};
+    struct train_version version, newer = {3, 1};
+    struct train_transfer *list = NULL;
+
+    (void)state;
+    for (enum train_group g = TRAIN_WEIGHTS; g <= TRAIN_SLOTS; g++) {
+        hold(&held[0], g, 0, FLOATS / 2, 3);
+        hold(&held[1], g, FLOATS / 2, FLOATS / 2, 3);
+        hold(&wanted[0], g, 0, FLOATS / 2, 0);
+        hold(&wanted[1], g, FLOATS / 2, FLOATS / 2, 0);
+    }
+    for (int rank = 0; rank < 2; rank++) {
+        hold(&held[rank], TRAIN_STATISTICS, 0, SIZE[TRAIN_STATISTICS], 3);
+        hold(&wanted[rank], TRAIN_STATISTICS, 0, SIZE[TRAIN_STATISTICS], 0);
+    }
+    for (uint32_t i = 0; i < held[0].count; i++)
+        held[0].at[i].version = newer;
+    assert_true(train_holds_committed(held, 2, SIZE, &version));
+    assert_int_equal(train_version_compare(version, newer), 0);
+    assert_int_equal(train_holds_transfers(held, wanted, 2, version, &list), 1);
+    assert_int_equal(list[0].group, TRAIN_STATISTICS);
+    assert_int_equal(list[0].source, 0);
+    base_free(list);
+    /* What a worker has at the very version is given to those that are behind. */
+    hold(&held[0], TRAIN_WEIGHTS, FLOATS / 2, 2, 3);
+    held[0].at[held[0].count - 1].version = newer;
+    assert_int_equal(train_holds_transfers(held, wanted, 2, version, &list), 2);
+    base_free(list);
+    held[0].at[0].version = (struct train_version){2, 1}; /* another step is another value */
+    assert_false(train_holds_committed(held, 2, SIZE, &version));
+}
+
 static void test_invalid(void **state)
 {
     struct train_holds holds = {0};
@@ -234,7 +271,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),  cmocka_unit_test(test_whole),
         cmocka_unit_test(test_slices),  cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_invalid),
+        cmocka_unit_test(test_invalid), cmocka_unit_test(test_turn_of_an_epoch),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

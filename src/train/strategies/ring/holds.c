@@ -38,6 +38,7 @@ void ring_claim(const struct ring_stages *stages, struct train_session *s,
     const struct ring_cut *cut = &stages->cut;
     bool united = s->united_step == version.step;
     struct train_state now = s->state;
+    uint32_t before = s->state.claims.count;
     struct train_holds all;
 
     now.claims.count = 0;
@@ -53,6 +54,10 @@ void ring_claim(const struct ring_stages *stages, struct train_session *s,
         if (ring_cut_holds(cut, options->replicate, stages->mail.rank, i))
             ring_hold(&s->state.claims, TRAIN_STATISTICS, &range, version);
     }
+    /* A worker without a stage or a replica says so: no claims at all would be all of its memory,
+     * old statistics included. */
+    if (s->state.claims.count == before)
+        s->state.claims.at[s->state.claims.count++] = (struct train_hold){.version = version};
 }
 
 base_status ring_share_statistics(const struct ring_stages *stages, struct train_session *s)

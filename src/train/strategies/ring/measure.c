@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/cpus.h"
 #include "base/mem.h"
 #include "nn/net.h"
 #include "nn/simd/simd.h"
@@ -153,15 +154,18 @@ out:
     return st;
 }
 
-base_status ring_measure(const struct train_session *s, const struct ring_costs *costs,
-                         struct ring_profile *p)
+double ring_measure_stretch(double cpus, int workers, int threads)
+{
+    return fmax(1, (double)workers * threads / cpus);
+}
+
+static base_status ring_measure_units(const struct train_session *s, const struct ring_costs *costs,
+                                      struct ring_profile *p)
 {
     base_status st = BASE_OK;
     const struct ring_options *options = s->options;
     double began = base_now();
 
-    if (p->units == costs->units && p->samples == costs->samples)
-        return BASE_OK;
     ring_profile_fini(p);
     p->at = base_calloc((size_t)costs->units, sizeof *p->at);
     for (int i = 0; i < costs->units; i++) {
@@ -178,6 +182,25 @@ base_status ring_measure(const struct train_session *s, const struct ring_costs 
     }
     p->units = costs->units;
     p->samples = costs->samples;
+    p->stretch = 1;
+out:
+    return st;
+}
+
+base_status ring_measure(const struct train_session *s, const struct ring_costs *costs,
+                         struct ring_profile *p)
+{
+    base_status st = BASE_OK;
+    double stretch =
+        ring_measure_stretch(base_cpus_time(), train_team_neighbours(&s->team), s->threads);
+
+    train_fault_at(&s->fault, "profile", s->state.position.step);
+    if (p->units != costs->units || p->samples != costs->samples)
+        TRY(ring_measure_units(s, costs, p));
+    for (int i = 0; i < p->units; i++)
+        for (int part = 0; part < RING_PARTS; part++)
+            p->at[i].part[part] *= stretch / p->stretch;
+    p->stretch = stretch;
 out:
     return st;
 }
