@@ -187,12 +187,13 @@ void ring_cut_make(const struct nn_graph *graph, const struct ring_options *opti
 
     if (options->chosen.workers == workers) {
         *cut = options->chosen;
-        return;
+    } else {
+        ring_costs_estimate(graph, RING_USUAL_SAMPLES, &costs);
+        ring_costs_cut(&costs, options, workers, ring_options_laps(options),
+                       ring_options_order(options), cut);
+        ring_costs_fini(&costs);
     }
-    ring_costs_estimate(graph, RING_USUAL_SAMPLES, &costs);
-    ring_costs_cut(&costs, options, workers, ring_options_laps(options),
-                   ring_options_order(options), cut);
-    ring_costs_fini(&costs);
+    cut->overlap = options->overlapping;
 }
 
 size_t ring_cut_crossing(const struct nn_graph *graph, int layer)

@@ -25,14 +25,20 @@ struct ring_cut {
     int spare; /* micro-batches that a stage may hold beyond those that are on their way through the
                 * stages from it on: their gradients of weights wait for a moment without other work
                 */
+    bool overlap; /* a worker begins a batch while others are at the one before it */
     int first[RING_MAX_STAGES + 1]; /* stage i is layers first[i] … first[i + 1] - 1 */
 };
+
+/* Does a step begin while other workers are at the one before it? */
+enum ring_overlap { RING_OVERLAP_OFF, RING_OVERLAP_ON, RING_OVERLAP_AUTO };
 
 struct ring_options {
     int64_t microbatches, laps; /* 0: to be chosen (ring/choose.h) … */
     enum ring_order order;      /* … as is RING_ANY */
+    enum ring_overlap overlap;  /* … and RING_OVERLAP_AUTO */
     bool replicate, split;
     bool free_pieces;       /* the micro-batches were chosen, not given */
+    bool overlapping;       /* chosen, or asked for */
     struct ring_cut chosen; /* for so many workers, with the laps and the order that were chosen; no
                              * workers: none is yet */
 };
@@ -41,6 +47,12 @@ struct ring_options {
 static inline bool ring_options_split(const struct ring_options *options, int workers)
 {
     return options->split && workers > 1;
+}
+
+/* The norm of all gradients is known when all are complete: clipped steps do not overlap. */
+static inline bool ring_options_overlap(const struct ring_options *options, int workers, bool clips)
+{
+    return options->overlapping && workers > 1 && !clips;
 }
 
 static inline int ring_options_laps(const struct ring_options *options)

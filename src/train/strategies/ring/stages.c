@@ -63,6 +63,7 @@ base_status ring_stages_memory(const struct nn_graph *graph, const struct ring_o
             &memory));
         bytes_p->activations += (double)memory.activations + (double)memory.scratch;
         bytes_p->gradients += (double)memory.gradients;
+        bytes_p->weights += (double)stage.weights.count * sizeof(float);
         largest = (double)memory.gradients > largest ? (double)memory.gradients : largest;
     }
     bytes_p->gradients += pieces > 1 ? largest : 0;
