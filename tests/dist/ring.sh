@@ -79,7 +79,7 @@ done
 pipe mlp 4 3 3 fold --transport tcp
 pipe bn 3 2 2 ring --optimiser adamw --validation 0.2
 # A backward at once, no step before all have done the one before it, no copies: other schedules, the same bits.
-for option in split=off overlap=off overlap=off,laps=2 split=off,overlap=off replicate=off overlap=on; do
+for option in split=off overlap=off overlap=off,laps=2 split=off,overlap=off replicate=off replicate=every:4 overlap=off,replicate=every:2 overlap=on; do
     train mlp "$option" --workers 3 --strategy "ring:microbatches=4,$option"
     same mlp-4 "$option"
 done
@@ -126,6 +126,7 @@ after = [e["step"] for e in read("lost", "step")][view["step"] - 9:] if view["st
 assert after == list(range(view["step"] + 1, 10)), after
 assert all(e["loss"] == whole[e["step"]] for e in read("lost", "step"))
 PY
+    cp runs/lost/events.jsonl lost-events
     rm -r runs/lost
 }
 
@@ -147,6 +148,16 @@ lose "" 2 update 6 5 5
 lose "" 1 combine 8 6 7
 lose "" 3 evaluation 9 9 9
 lose ,place=fold 2 checkpoint 4 4 4
+
+# Replicas that are renewed after steps 3 and 6, and when workers meet: after 4, 5, 8 and 9.
+for phase in "data 6 5" "forward 8 6" "combine 7 6" "renew 6 5" "renewed 6 5" "renewed 8 6" "update 8 6" "data 9 8"; do
+    read -r phase step back <<<"$phase"
+    for also in "" $off; do lose ",replicate=every:3$also" 2 "$phase" "$step" "$back" "$back"; done
+done
+lose ,replicate=every:3 1 forward 8 6 6
+lose ,replicate=every:3 3 backward-6 8 6 6
+says 'all go back from step 7 to step 6, at which replicas were renewed last'
+grep -q '"event":"back","from":7,"step":6' lost-events || fail "no event tells of the return"
 
 # Without them, the checkpoint of step 4, or the beginning.
 for phase in forward replicate update; do
@@ -190,3 +201,6 @@ bad --sync-bn 'leave out --sync-bn'
 bad --record 0 '--record needs all layers on a worker'
 bad --model lda 'is computed in one step'
 bad --strategy ring:laps=9 'laps'
+for text in every every: every:0 every:2x sometimes; do
+    bad --strategy ring:replicate=$text "replicate=$text: give on, off, or every:K"
+done

@@ -24,6 +24,7 @@
 #include "train/strategies/ring/commit.h"
 #include "train/strategies/ring/divide.h"
 #include "train/strategies/ring/holds.h"
+#include "train/strategies/ring/rare.h"
 #include "train/strategies/ring/replicas.h"
 #include "train/strategies/ring/spare.h"
 
@@ -39,6 +40,8 @@ static int64_t ring_pieces(const void *options)
 static void ring_memory(const struct train_memory_question *q, struct train_memory *m)
 {
     const struct ring_options *options = q->options;
+    bool overlaps = ring_options_overlap(options, q->seat.workers, q->clips);
+    int64_t every = ring_options_every(options);
     struct ring_bytes bytes;
     struct ring_cut cut;
 
@@ -49,11 +52,13 @@ static void ring_memory(const struct train_memory_question *q, struct train_memo
     m->of[TRAIN_MEMORY_ACTIVATIONS].own = bytes.activations;
     m->of[TRAIN_MEMORY_GRADIENTS].own += bytes.gradients;
     m->of[TRAIN_MEMORY_COMMUNICATION].own += bytes.messages;
-    if (!ring_options_overlap(options, q->seat.workers, q->clips))
-        return;
-    m->of[TRAIN_MEMORY_GRADIENTS].own += options->replicate ? bytes.weights : 0;
-    m->of[TRAIN_MEMORY_SPARE].own +=
-        (1 + q->sizes->slots) * bytes.weights + 3 * q->sizes->statistics;
+    if (overlaps && every == 1)
+        m->of[TRAIN_MEMORY_GRADIENTS].own += bytes.weights;
+    if (overlaps || (every > 1 && q->seat.workers > 1))
+        m->of[TRAIN_MEMORY_SPARE].own +=
+            (1 + q->sizes->slots) * bytes.weights + 3 * q->sizes->statistics;
+    if (every > 1)
+        m->of[TRAIN_MEMORY_SPARE].own += q->sizes->slots * bytes.replicas;
 }
 
 /* Activations travel while other micro-batches are computed, what replicas need does not. The
@@ -63,7 +68,7 @@ static void ring_cost(const struct train_memory_question *q, struct train_cost *
     const struct ring_options *options = q->options;
     const struct nn_graph *graph = q->sizes->graph;
     double n = q->seat.workers, pieces = (double)ring_pieces(options), bytes = q->sizes->weights;
-    double copies = options->replicate && n > 1 ? 2 : 1, crossing = 0, laps, mail, replicas;
+    double every = (double)ring_options_every(options), crossing = 0, laps, mail, replicas = 0;
     struct ring_cut cut;
     struct ring_costs costs;
 
@@ -73,14 +78,15 @@ static void ring_cost(const struct train_memory_question *q, struct train_cost *
     for (int stage = 1; stage < cut.stages; stage++)
         crossing = fmax(crossing, (double)ring_cut_crossing(graph, cut.first[stage]));
     mail = pieces * q->sizes->samples * crossing * sizeof(float);
-    replicas = (copies - 1) * bytes / n;
+    if (every > 0 && n > 1) /* gradients at each step, or now and then weights and slots */
+        replicas = (every > 1 ? (1 + q->sizes->slots) / every : 1) * bytes / n;
     cost->work = ring_costs_unevenness(&costs, &cut) / n;
     ring_costs_fini(&costs);
     cost->bubble =
         ring_options_overlap(options, (int)n, q->clips)
             ? 0
             : (n - 1) / ((ring_options_split(options, (int)n) ? 3 : 1) * laps * pieces + n - 1);
-    cost->updates = copies / n;
+    cost->updates = (every == 1 && n > 1 ? 2 : 1) / n;
     cost->sent = mail * laps + replicas;
     cost->hidden = cost->sent > 0 ? 1 - replicas / cost->sent : 0;
     cost->moved = 3 * (pieces - 1) * bytes + 4 * (cut.stages - 1) * mail + 2 * n * replicas;
@@ -135,7 +141,7 @@ static base_status ring_step(struct train_session *s)
     st = ring_agree(s, &step);
     if (st == BASE_OK && step.update.clip > 0)
         st = ring_clip(s, &step.update);
-    if (st == BASE_ERR_PEER_LOST) { /* another worker may have agreed */
+    if (st == BASE_ERR_PEER_LOST && !ring->rare) { /* another worker may have agreed */
         train_clock_lost(&s->clock, &step.before);
         ring->step = step;
         ring->doubtful = true;
@@ -163,7 +169,8 @@ static base_status ring_step_ahead(struct train_session *s)
     TRY(ring_hear(s));
     ring_update_replicas(s);
     train_fault_at(&s->fault, "update", s->team.exchange.step);
-    ring_spare_keep(s);
+    if (!ring_of(s)->rare)
+        ring_spare_keep(s);
     ring_update_own(s, &step.update);
     train_step_advance(s, &step);
     train_step_end(s, &step);
@@ -175,12 +182,13 @@ out:
     return st;
 }
 
+/* Steps up to the goal, all of which count at the end. */
 static base_status ring_steps(struct train_session *s, int64_t goal)
 {
     base_status st = BASE_OK, heard;
-    bool overlaps = ring_overlaps(s);
+    bool overlaps = ring_overlaps(s), keeps = overlaps && !ring_of(s)->rare;
 
-    if (overlaps)
+    if (keeps)
         ring_spare_begin(s);
     while (st == BASE_OK && s->state.position.step < goal && !train_session_halts(s))
         st = overlaps ? ring_step_ahead(s) : ring_step(s);
@@ -189,8 +197,26 @@ static base_status ring_steps(struct train_session *s, int64_t goal)
         st = st == BASE_OK || heard == BASE_ERR_DIVERGED ? heard : st;
     }
     ring_update_replicas(s);
-    if (overlaps)
+    if (keeps)
         ring_spare_end(s);
+    return st;
+}
+
+/* The same, with replicas that are renewed after every k steps. */
+static base_status ring_steps_rare(struct train_session *s, int64_t goal)
+{
+    base_status st = BASE_OK;
+    int64_t every = ring_options_every(s->options);
+
+    ring_rare_begin(s);
+    while (s->state.position.step < goal && !train_session_halts(s)) {
+        int64_t next = (s->state.position.step / every + 1) * every;
+
+        TRY(ring_steps(s, next < goal ? next : goal));
+        TRY(ring_rare_renew(s));
+    }
+out:
+    ring_of(s)->doubtful = st == BASE_ERR_PEER_LOST;
     return st;
 }
 
@@ -199,12 +225,22 @@ static base_status ring_leg(struct train_session *s, int64_t goal)
     base_status st = BASE_OK;
     const struct ring *ring = s->strategy_state;
 
-    TRY(ring_steps(s, goal));
+    TRY(ring->rare ? ring_steps_rare(s, goal) : ring_steps(s, goal));
     TRY(train_session_unite(s)); /* the next view's stages may be others */
 out:
     if (st != BASE_OK && !ring->doubtful)
         ring_claim(&ring->stages, s, train_state_version(&s->state));
     return st;
+}
+
+static base_status ring_check(const void *options)
+{
+    const struct ring_options *o = options;
+
+    if (ring_options_every(o) >= 0)
+        return BASE_OK;
+    return base_fail(BASE_ERR_USAGE, "replicate=%s: give on, off, or every:K with K from 1 to %d",
+                     o->replicate, RING_MAX_EVERY);
 }
 
 /* ---- for the task ---- */
@@ -313,6 +349,7 @@ static base_status ring_open(struct train_session *s)
     ring->lacking = ring->stages.kept_count; /* they lack nothing */
     ring->stages.chore = (struct ring_chore){ring_hear_some, s};
     ring->report.failed = BASE_OK;
+    ring->rare = ring_is_rare(s);
     if (s->team.exchange.size == 1)
         return BASE_OK;
     TRY(comm_engine_begin(s->team.group));
@@ -354,8 +391,9 @@ static const struct base_option table[] = {
      .help = "a worker begins a batch while others are at the one before; auto: if memory allows"},
     {.name = "split", .kind = BASE_FLAG, .offset = AT(split),
      .help = "gradients of weights wait for moments without other work: less waiting, more memory"},
-    {.name = "replicate", .kind = BASE_FLAG, .offset = AT(replicate),
-     .help = "each worker keeps a copy of its neighbour's stages: a lost worker costs a step or two"},
+    {.name = "replicate", .argument = "WHEN", .kind = BASE_TEXT, .offset = AT(replicate),
+     .help = "on, off, every:K: each worker keeps a copy of its neighbour's stages, of each step or "
+             "of one in K"},
     {0},
 };
 /* clang-format on */
@@ -363,15 +401,17 @@ static const struct base_option table[] = {
 const struct train_strategy train_strategy_ring = {
     .name = "ring",
     .help = "the layers are divided between the workers, and only neighbours talk",
-    .commit_unit = "step, two where steps overlap, with replicate=off a checkpoint",
+    .commit_unit = "step, two where steps overlap; K with replicate=every:K, off: a checkpoint",
     .least = 1,
     .options = table,
     .options_size = sizeof(struct ring_options),
     .defaults =
         &(const struct ring_options){
-            .order = RING_ANY, .overlap = RING_OVERLAP_AUTO, .replicate = true, .split = true},
-    .examples = (const char *const[]){"", "overlap=off", "replicate=off,split=off",
-                                      "microbatches=3,laps=2,place=fold", NULL},
+            .order = RING_ANY, .overlap = RING_OVERLAP_AUTO, .replicate = "on", .split = true},
+    .check = ring_check,
+    .examples =
+        (const char *const[]){"", "overlap=off", "replicate=off,split=off", "replicate=every:3",
+                              "microbatches=3,laps=2,place=fold", NULL},
     .state_size = sizeof(struct ring),
     .fini = ring_fini,
     .place = ring_place,

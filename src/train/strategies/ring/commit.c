@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "train/strategies/ring/holds.h"
+#include "train/strategies/ring/rare.h"
 #include "train/strategies/ring/replicas.h"
 #include "train/strategies/ring/spare.h"
 
@@ -145,16 +146,14 @@ static bool ring_is_ahead(const struct ring *ring)
     return ring->doubtful && ring->step.ended > 0;
 }
 
-static void ring_resolve(struct train_session *s, const struct ring_note *newest)
+/* A step of which this worker had not heard all others. */
+static void ring_resolve_step(struct train_session *s, const struct ring_note *newest)
 {
     struct ring *ring = ring_of(s);
     bool ahead = ring_is_ahead(ring);
     int64_t step = s->state.position.step + (ahead ? 0 : 1);
     bool counts = newest->known == step;
 
-    if (!ring->doubtful)
-        return;
-    ring->doubtful = false;
     ring->step.outcome = newest->outcome;
     ring->step.update.hyper.gradient_scale = newest->scale;
     if (counts && ahead) {
@@ -171,15 +170,33 @@ static void ring_resolve(struct train_session *s, const struct ring_note *newest
     ring_update_replicas(s);
     if (counts && ahead)
         ring_spare_end(s); /* with the statistics of the replicas */
+}
+
+static void ring_resolve(struct train_session *s, const struct ring_note *newest)
+{
+    struct ring *ring = ring_of(s);
+
+    if (!ring->doubtful)
+        return;
+    if (!ring->rare)
+        ring_resolve_step(s, newest);
+    else if (ring->renewing && newest->known == s->state.position.step)
+        ring_rare_accept(s);
+    else
+        ring_rare_back(s);
+    ring->doubtful = ring->renewing = false;
     s->state.claims.count = 0;
     ring_claim(&ring->stages, s, train_state_version(&s->state));
 }
 
 static struct ring_note ring_note_of(const struct train_session *s)
 {
-    struct ring_note note = ring_of(s)->counted;
+    const struct ring *ring = ring_of(s);
+    struct ring_note note = ring->counted;
 
-    note.known = s->whole ? s->state.position.step - (ring_is_ahead(ring_of(s)) ? 1 : 0) : -1;
+    note.known = s->whole ? s->state.position.step - (ring_is_ahead(ring) ? 1 : 0) : -1;
+    if (s->whole && ring->doubtful && ring->rare)
+        note.known = ring->spare.before.position.step;
     return note;
 }
 

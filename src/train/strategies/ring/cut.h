@@ -13,6 +13,7 @@ enum {
     RING_MAX_LAPS = 4,
     RING_MAX_STAGES = RING_MAX_LAPS * COMM_MAX_WORKERS,
     RING_MAX_PIECES = 4096, /* micro-batches of a batch */
+    RING_MAX_EVERY = 1000000,
 };
 
 /* Where the stages of a lap lie: always from worker 0 to the last one, or every second lap back, so
@@ -36,12 +37,17 @@ struct ring_options {
     int64_t microbatches, laps; /* 0: to be chosen (ring/choose.h) … */
     enum ring_order order;      /* … as is RING_ANY */
     enum ring_overlap overlap;  /* … and RING_OVERLAP_AUTO */
-    bool replicate, split;
+    const char *replicate;      /* "off", "on", "every:K" */
+    bool split;
     bool free_pieces;       /* the micro-batches were chosen, not given */
     bool overlapping;       /* chosen, or asked for */
     struct ring_cut chosen; /* for so many workers, with the laps and the order that were chosen; no
                              * workers: none is yet */
 };
+
+/* After how many steps replicas are renewed; 0: there are none, -1: what was given makes no sense.
+ */
+int64_t ring_options_every(const struct ring_options *options);
 
 /* Gradients of weights are apart where there is a neighbour that a worker may wait for. */
 static inline bool ring_options_split(const struct ring_options *options, int workers)

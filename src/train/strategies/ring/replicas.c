@@ -35,6 +35,8 @@ void ring_replicas_lack(struct train_session *s, const struct train_update *upda
 {
     struct ring *ring = ring_of(s);
 
+    if (ring->rare)
+        return;
     ring->lacked = *update;
     ring->lacking = 0;
     ring->lacking_from = 0;
@@ -90,12 +92,11 @@ static size_t ring_list(struct ring_stage *stages, int count, int peer, bool sen
 size_t ring_replicas_list(struct train_session *s, struct train_message *list)
 {
     struct ring *ring = ring_of(s);
-    const struct ring_options *options = s->options;
     const struct train_exchange *x = &s->team.exchange;
     bool spare = ring_overlaps(s);
     size_t count;
 
-    if (!options->replicate || x->size == 1)
+    if (ring_options_every(s->options) != 1 || x->size == 1)
         return 0;
     count = ring_list(ring->stages.at, ring->stages.count, (x->rank + 1) % x->size, true,
                       spare ? ring->spare.now.statistics : s->state.statistics, list);

@@ -17,14 +17,20 @@ struct ring_moment {
     struct train_position position;
     float *statistics;
     int64_t *tracked;
+    int64_t samples; /* of this worker */
 };
 
-struct ring_spare {                                 /* zeros: none, steps do not overlap */
-    float *former[RING_MAX_LAPS][1 + NN_MAX_SLOTS]; /* weights and slots of each stage … */
-    struct ring_moment before;                      /* … and the rest, before the newest step */
-    struct ring_moment now; /* after it; of the next one under way running statistics have some */
-    float *coming;          /* running statistics of the worker before this one */
+struct ring_spare { /* zeros: none is needed */
+    /* Weights and slots of each stage, and the rest, as they were before the newest step, or when
+     * replicas were renewed. */
+    float *former[RING_MAX_LAPS][1 + NN_MAX_SLOTS];
+    struct ring_moment before;
+    /* After the newest step. Running statistics of the state are those of the one under way. */
+    struct ring_moment now;
     float *sent[RING_MAX_LAPS]; /* gradients of the newest step, which go to the next worker */
+    float *coming;              /* running statistics of the worker before this one */
+    /* Slots of its stages, where these come whole; `sum` of each has their weights. */
+    float *slots[RING_MAX_LAPS][NN_MAX_SLOTS];
 };
 
 /* What a worker tells the others when its gradients are complete. */
@@ -34,7 +40,7 @@ struct ring_word {
 };
 
 /* A step's gradients go to the next worker, those of the worker before come, and then all tell each
- * other a word. Whoever has the words of all knows that all can complete the step. */
+ * other a word. A worker that has the words of all knows that all can complete the step. */
 struct ring_report {
     struct train_session *session;
     int64_t step;
@@ -66,6 +72,8 @@ struct ring {
      * next view knows (ring_reconcile). Meanwhile the step is in the gradients alone, or, where
      * steps overlap, in the weights, and those before it are spare. */
     bool doubtful;
+    bool rare;     /* steps of this view do not count one by one (rare.h) … */
+    bool renewing; /* … and it is doubtful whether all replicas were renewed at this one */
     struct ring_note counted; /* but for `known`, which follows from the position */
 
     struct train_update lacked; /* by replicas: by this one from this float on, and by the next */
@@ -76,6 +84,12 @@ struct ring {
 static inline struct ring *ring_of(const struct train_session *session)
 {
     return session->strategy_state;
+}
+
+/* Replicas are not renewed by every step (rare.h). */
+static inline bool ring_is_rare(const struct train_session *session)
+{
+    return ring_options_every(session->options) > 1 && session->team.exchange.size > 1;
 }
 
 static inline bool ring_overlaps(const struct train_session *session)

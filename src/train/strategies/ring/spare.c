@@ -22,9 +22,9 @@ base_status ring_spare_open(struct train_session *s)
     base_status st = BASE_OK;
     struct ring *ring = ring_of(s);
     struct ring_spare *spare = &ring->spare;
-    const struct ring_options *options = s->options;
+    bool sends = ring_overlaps(s) && ring_options_every(s->options) == 1;
 
-    if (!ring_overlaps(s))
+    if (!ring_overlaps(s) && !ring_is_rare(s))
         return BASE_OK;
     TRY(ring_moment_open(&spare->before, &s->state));
     TRY(ring_moment_open(&spare->now, &s->state));
@@ -34,9 +34,13 @@ base_status ring_spare_open(struct train_session *s)
 
         for (int k = 0; k <= s->state.optimiser->slots; k++)
             TRY(base_tensor(floats, sizeof(float), "a copy of a stage", &spare->former[i][k]));
-        if (options->replicate)
+        if (sends)
             TRY(base_tensor(floats, sizeof(float), "gradients for a neighbour", &spare->sent[i]));
     }
+    for (int i = 0; i < ring->stages.kept_count && ring_is_rare(s); i++)
+        for (int k = 0; k < s->state.optimiser->slots; k++)
+            TRY(base_tensor(ring->stages.kept[i].weights.count, sizeof(float),
+                            "a copy of a neighbour's stage", &spare->slots[i][k]));
 out:
     return st;
 }
@@ -51,6 +55,8 @@ void ring_spare_close(struct ring *ring)
     for (int i = 0; i < RING_MAX_LAPS; i++) {
         for (int k = 0; k <= NN_MAX_SLOTS; k++)
             base_free(spare->former[i][k]);
+        for (int k = 0; k < NN_MAX_SLOTS; k++)
+            base_free(spare->slots[i][k]);
         base_free(spare->sent[i]);
     }
     *spare = (struct ring_spare){0};
@@ -125,6 +131,7 @@ void ring_spare_keep(struct train_session *s)
     train_trace_enter(&s->trace, TRAIN_DOING_UPDATE);
     ring_spare_copy(s, false);
     before->position = s->state.position;
+    before->samples = s->samples;
     memcpy(before->statistics, now->statistics, s->state.stat_floats * sizeof(float));
     ring_copy_tracked(s, now->tracked, before->tracked);
     ring_copy_statistics(ring->stages.at, ring->stages.count, s->state.statistics, now->statistics);

@@ -67,7 +67,7 @@ static void test_uneven(void **state)
 
 static struct ring_options open_options(void)
 {
-    return (struct ring_options){.order = RING_ANY, .replicate = true, .split = true};
+    return (struct ring_options){.order = RING_ANY, .replicate = "on", .split = true};
 }
 
 static void test_choice(void **state)
