@@ -37,17 +37,20 @@ SIDES = {"ddp": "ddp", "ring": "ring", "ring, overlap=off": "ring:overlap=off",
          "ring, replicate=off": "ring:replicate=off"}
 
 
-def train(place, args, workers, strategy, model):
-    samples = args.batch * args.steps  # one epoch: workers meet at its end alone
-    name, _, shape = model.partition(" ")
-    return place.together(workers, strategy, "--model", name, "--data",
-                          f"synthetic:shape={shape},classes=10,train={samples},test=10", "--batch", args.batch,
+def train(place, workers, strategy, job):
+    model, shape, batch, steps = job
+    return place.together(workers, strategy, "--model", model, "--data",  # one epoch: workers meet at its end alone
+                          f"synthetic:shape={shape},classes=10,train={batch * steps},test=10", "--batch", batch,
                           "--threads", 1, "--epochs", 1, "--no-test", "--lr", 0.001)
+
+
+def even(args):
+    return "mlp:1024x8", "1x32x32", args.batch, args.steps
 
 
 def idle(place, args, workers, options):
     strategy = f"ring:microbatches={args.microbatches},replicate=off,{options}"
-    return statistics.mean(r["idle"] for r in train(place, args, workers, strategy, args.model)["ranks"])
+    return statistics.mean(r["idle"] for r in train(place, workers, strategy, even(args))["ranks"])
 
 
 def measure_idle(place, args, workers):
@@ -60,18 +63,18 @@ def measure_idle(place, args, workers):
                "formula": formula}
 
 
-def rate(place, args, strategy, model):
-    train(place, args, 2, strategy, model)
+def rate(place, strategy, job):
+    train(place, 2, strategy, job)
     events = pathlib.Path(place.folder, str(place.count), "events.jsonl").read_text().splitlines()
     steps = [e for e in map(json.loads, events) if e["event"] == "step"][2:]
     return sum(e["samples"] for e in steps) / sum(e["seconds"] for e in steps)
 
 
-def measure_rates(place, args, model):
-    rows = results.take_turns({n: lambda s=s: rate(place, args, s, model) for n, s in SIDES.items()}, args.rounds)
+def measure_rates(place, args, job):
+    rows = results.take_turns({n: lambda s=s: rate(place, s, job) for n, s in SIDES.items()}, args.rounds)
     for name in SIDES:
         ratios = [r[name] / r["ddp"] for r in rows]
-        yield {"model": model.split()[0], "side": name, "rate": statistics.median(r[name] for r in rows),
+        yield {"model": job[0], "side": name, "rate": statistics.median(r[name] for r in rows),
                "ratio": statistics.median(ratios), "ratios": ratios}
 
 
@@ -101,7 +104,6 @@ def main():
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--batch", type=int, default=512)
     parser.add_argument("--microbatches", type=int, default=8)
-    parser.add_argument("--model", default="mlp:1024x8 1x32x32", help="with the shape of a sample")
     parser.add_argument("--only", action="append", choices=[*QUOTAS, "ddp"])
     results.add_options(parser)
     args = parser.parse_args()
@@ -119,8 +121,8 @@ def main():
         place = trainings.Here(stack, args.program)
         if not args.only or "ddp" in args.only:
             print(f"\n{RATE_HEAD}", flush=True)
-            for model in (args.model, "vgg11 3x32x32"):
-                rates += shown(rate_row, measure_rates(place, args, model))
+            for job in (even(args), ("vgg11", "3x32x32", args.batch // 8, args.steps // 3)):
+                rates += shown(rate_row, measure_rates(place, args, job))
     results.write(args, (IDLE_HEAD, idle_row, idles), (RATE_HEAD, rate_row, rates))
 
 
