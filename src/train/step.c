@@ -78,6 +78,7 @@ bool train_loss_diverged(struct train_session *s, double loss)
 base_status train_step_judge(struct train_session *s, const struct train_step *step)
 {
     double loss;
+    int64_t number = s->state.position.step + (step->ended > 0 ? 0 : 1);
     char saved[96] = ", before the first checkpoint";
 
     if (step->outcome.seen == 0)
@@ -91,7 +92,7 @@ base_status train_step_judge(struct train_session *s, const struct train_step *s
     return base_fail(BASE_ERR_DIVERGED,
                      "the loss is %g at step %" PRId64 " (epoch %" PRId64
                      ")%s; try a lower --lr or --clip 1",
-                     loss, s->state.position.step + 1, s->state.position.epoch + 1, saved);
+                     loss, number, s->state.position.epoch + 1, saved);
 }
 
 void train_step_advance(struct train_session *s, const struct train_step *step)
@@ -110,18 +111,25 @@ void train_step_count(struct train_session *s, const struct train_outcome *outco
     s->samples += own_samples;
 }
 
+void train_step_end(const struct train_session *s, struct train_step *step)
+{
+    step->ended = base_now();
+    step->after = s->clock;
+}
+
 void train_step_tell(struct train_session *s, const struct train_step *step)
 {
     const struct train_position *p = &s->state.position;
+    const struct train_clock *after = step->ended > 0 ? &step->after : &s->clock;
     struct train_entry entry = {
         .outcome = &step->outcome,
         .samples = step->batch.whole,
         .lr = step->update.hyper.lr,
-        .data = train_clock_since(&s->clock, &step->before, TRAIN_DATA),
-        .communicate = train_clock_since(&s->clock, &step->before, TRAIN_COMMUNICATE),
-        .wait = train_clock_since(&s->clock, &step->before, TRAIN_WAIT),
-        .overlapped = s->clock.overlapped - step->before.overlapped,
-        .seconds = base_now() - step->began,
+        .data = train_clock_since(after, &step->before, TRAIN_DATA),
+        .communicate = train_clock_since(after, &step->before, TRAIN_COMMUNICATE),
+        .wait = train_clock_since(after, &step->before, TRAIN_WAIT),
+        .overlapped = after->overlapped - step->before.overlapped,
+        .seconds = (step->ended > 0 ? step->ended : base_now()) - step->began,
     };
 
     train_journal_step(&s->journal, p, &entry);

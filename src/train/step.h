@@ -7,6 +7,7 @@
  *   train_step_judge     refuses a loss that has diverged, before it reaches the weights
  *   train_step_advance   the step is in this worker's weights: the position moves on
  *   train_step_count     samples are in the weights of all workers: they count for the epoch
+ *   train_step_end       it is judged and told later than it advanced: its time ends here
  *   train_step_tell      the journal's entry
  *   train_step_undo      the step failed: it never was
  */
@@ -22,6 +23,8 @@ struct train_step {
     struct data_batch batch;
     struct train_outcome outcome; /* of this worker's share; once it was summed, of all workers */
     struct train_update update;
+    double ended;             /* before it was judged and told; 0: it is told at once */
+    struct train_clock after; /* the clock then */
 };
 
 /* The learning rate of the step after so many. */
@@ -33,6 +36,7 @@ bool train_loss_diverged(struct train_session *session, double loss);
 void train_step_advance(struct train_session *session, const struct train_step *step);
 void train_step_count(struct train_session *session, const struct train_outcome *outcome,
                       int64_t own_samples);
+void train_step_end(const struct train_session *session, struct train_step *step);
 void train_step_tell(struct train_session *session, const struct train_step *step);
 /* `st`: why it failed. */
 void train_step_undo(struct train_session *session, const struct train_step *step, base_status st);

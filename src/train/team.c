@@ -172,9 +172,10 @@ base_status train_team_pass(struct train_team *team, const struct train_message 
     base_status st = BASE_OK;
     struct comm_request *requests = base_calloc(count, sizeof *requests);
     struct comm_request **list = base_calloc(count, sizeof(void *));
+    struct comm_engine *engine = count > 0 ? comm_group_engine(team->group) : NULL;
 
-    if (count > 0 && comm_group_engine(team->group) != NULL) {
-        st = pass_by_engine(comm_group_engine(team->group), messages, count);
+    if (engine != NULL && !comm_engine_is_here(engine)) {
+        st = pass_by_engine(engine, messages, count);
         goto out;
     }
     for (size_t i = 0; i < count; i++) {

@@ -78,9 +78,13 @@ for model in vgg11 resnet18; do
 done
 pipe mlp 4 3 3 fold --transport tcp
 pipe bn 3 2 2 ring --optimiser adamw --validation 0.2
-train mlp fused --workers 3 --strategy ring:microbatches=4,split=off # a backward at once
-train mlp apart --workers 3 --strategy ring:microbatches=4
-same fused apart
+# A backward at once, no step before all have done the one before it, no copies: other schedules, the same bits.
+for option in split=off overlap=off overlap=off,laps=2 split=off,overlap=off replicate=off replicate=every:4 overlap=off,replicate=every:2 overlap=on; do
+    train mlp "$option" --workers 3 --strategy "ring:microbatches=4,$option"
+    same mlp-4 "$option"
+done
+grep -q 'ring: 4 micro-batches, 1 lap, steps overlap' runs/overlap=on/log-1.txt || fail "it does not say that steps overlap"
+grep -q 'steps overlap' runs/overlap=off/log-1.txt && fail "steps overlap where they may not"
 pipe mlp 3 9 1 ring # more workers than stages
 
 # Left to itself it chooses micro-batches, says so, and keeps them where two workers would choose others: when it
@@ -122,18 +126,38 @@ after = [e["step"] for e in read("lost", "step")][view["step"] - 9:] if view["st
 assert after == list(range(view["step"] + 1, 10)), after
 assert all(e["loss"] == whole[e["step"]] for e in read("lost", "step"))
 PY
+    cp runs/lost/events.jsonl lost-events
     rm -r runs/lost
 }
 
-# With replicas a lost worker costs the step; in the meeting and after it the others complete it.
-for phase in data forward backward-2 backward-6 replicate combine; do lose "" 2 $phase 7 6 6; done
-lose "" 1 update 7 6 7
-lose "" 3 meet 7 6 7
-lose "" 2 meet 5 4 5 # the statistics of all are those of step 4, of the neighbours perhaps of step 5
-for id in 1 3; do lose "" $id slice 7 6 7; done
-lose "" 1 forward 6 5 5
+# With replicas a lost worker costs the step; if one has heard of all others that they can make it, all do.
+off=,overlap=off
+for phase in data forward backward-2 backward-6 replicate combine; do lose $off 2 $phase 7 6 6; done
+lose $off 1 update 7 6 7
+lose $off 2 update 5 4 5 # the statistics of all are those of step 4, of the neighbours perhaps of step 5
+for id in 1 3; do lose $off $id slice 7 6 7; done
+lose $off 1 forward 6 5 5
+
+# Where steps overlap a worker can be one ahead of what all know to count. The leg under way has steps 6, 7 and 8.
+for phase in data forward backward-2 backward-6; do lose "" 2 $phase 7 5 6; done
+for phase in replicate combine; do for id in 1 2 3; do lose "" $id $phase 7 5 6; done; done
+for id in 1 2; do lose "" $id update 7 5 6; done
+for id in 1 3; do lose "" $id slice 7 5 7; done
+lose "" 3 combine 6 5 5
+lose "" 2 update 6 5 5
+lose "" 1 combine 8 6 7
 lose "" 3 evaluation 9 9 9
 lose ,place=fold 2 checkpoint 4 4 4
+
+# Replicas that are renewed after steps 3 and 6, and when workers meet: after 4, 5, 8 and 9.
+for phase in "data 6 5" "forward 8 6" "combine 7 6" "renew 6 5" "renewed 6 5" "renewed 8 6" "update 8 6" "data 9 8"; do
+    read -r phase step back <<<"$phase"
+    for also in "" $off; do lose ",replicate=every:3$also" 2 "$phase" "$step" "$back" "$back"; done
+done
+lose ,replicate=every:3 1 forward 8 6 6
+lose ,replicate=every:3 3 backward-6 8 6 6
+says 'all go back from step 7 to step 6, at which replicas were renewed last'
+grep -q '"event":"back","from":7,"step":6' lost-events || fail "no event tells of the return"
 
 # Without them, the checkpoint of step 4, or the beginning.
 for phase in forward replicate update; do
@@ -177,3 +201,6 @@ bad --sync-bn 'leave out --sync-bn'
 bad --record 0 '--record needs all layers on a worker'
 bad --model lda 'is computed in one step'
 bad --strategy ring:laps=9 'laps'
+for text in every every: every:0 every:2x sometimes; do
+    bad --strategy ring:replicate=$text "replicate=$text: give on, off, or every:K"
+done

@@ -5,15 +5,14 @@
  * activations forward and gradients back, from neighbour to neighbour (ring/mail.h), by a rule that
  * needs no scheduler (ring/rule.h). The bits are those of one worker with --accumulate.
  *
- * Every worker also has a replica of the stages of the worker before it. When the gradients of its
- * own stages are complete it sends them to the worker after it, and both make the same update: so
- * the loss of a worker costs a step. Where two neighbours are lost at once, or without replicas,
- * all go back to the newest checkpoint.
+ * A worker that has done its part of a batch begins the next one, while others are still at this
+ * one. Its stages have their new weights by then, so that it computes what it would compute if it
+ * had waited.
  *
- * Commit: after that the workers tell each other what they must know, loss, a stop, a newer view,
- * the gradients' norm; then, in a meeting, that they know it. None writes a weight before. One that
- * loses another in that meeting cannot know whether the others went on. It keeps its gradients and
- * so has both versions; the next view decides (ring_settle).
+ * Every worker also has a replica of the stages of the worker before it (ring/replicas.h). When the
+ * gradients of its own stages are complete it sends them to the worker after it, and both make the
+ * same update: so the loss of a worker costs a step or two (ring/commit.h). Where two neighbours
+ * are lost at once, or without replicas, all go back to the newest checkpoint.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -22,23 +21,14 @@
 #include "base/mem.h"
 #include "nn/simd/simd.h"
 #include "train/forecast.h"
-#include "train/step.h"
+#include "train/strategies/ring/commit.h"
 #include "train/strategies/ring/divide.h"
 #include "train/strategies/ring/holds.h"
+#include "train/strategies/ring/rare.h"
+#include "train/strategies/ring/replicas.h"
+#include "train/strategies/ring/spare.h"
 
 enum { USUAL_PIECES = 8 }; /* until they are chosen */
-
-struct ring {
-    struct ring_stages stages;
-    struct ring_profile profile; /* what this worker has measured */
-    struct ring_outlook outlook; /* what to expect of this view's steps … */
-    bool measured;               /* … in seconds; otherwise in flops */
-    struct train_step step;      /* that waits for ring_settle … */
-    bool waits;                  /* … if any does */
-    struct train_update lacked;  /* by replicas: by this one from this float on, and by the next */
-    int lacking;
-    size_t lacking_from;
-};
 
 static int64_t ring_pieces(const void *options)
 {
@@ -50,6 +40,8 @@ static int64_t ring_pieces(const void *options)
 static void ring_memory(const struct train_memory_question *q, struct train_memory *m)
 {
     const struct ring_options *options = q->options;
+    bool overlaps = ring_options_overlap(options, q->seat.workers, q->clips);
+    int64_t every = ring_options_every(options);
     struct ring_bytes bytes;
     struct ring_cut cut;
 
@@ -60,6 +52,13 @@ static void ring_memory(const struct train_memory_question *q, struct train_memo
     m->of[TRAIN_MEMORY_ACTIVATIONS].own = bytes.activations;
     m->of[TRAIN_MEMORY_GRADIENTS].own += bytes.gradients;
     m->of[TRAIN_MEMORY_COMMUNICATION].own += bytes.messages;
+    if (overlaps && every == 1)
+        m->of[TRAIN_MEMORY_GRADIENTS].own += bytes.weights;
+    if (overlaps || (every > 1 && q->seat.workers > 1))
+        m->of[TRAIN_MEMORY_SPARE].own +=
+            (1 + q->sizes->slots) * bytes.weights + 3 * q->sizes->statistics;
+    if (every > 1)
+        m->of[TRAIN_MEMORY_SPARE].own += q->sizes->slots * bytes.replicas;
 }
 
 /* Activations travel while other micro-batches are computed, what replicas need does not. The
@@ -69,7 +68,7 @@ static void ring_cost(const struct train_memory_question *q, struct train_cost *
     const struct ring_options *options = q->options;
     const struct nn_graph *graph = q->sizes->graph;
     double n = q->seat.workers, pieces = (double)ring_pieces(options), bytes = q->sizes->weights;
-    double copies = options->replicate && n > 1 ? 2 : 1, crossing = 0, laps, mail, replicas;
+    double every = (double)ring_options_every(options), crossing = 0, laps, mail, replicas = 0;
     struct ring_cut cut;
     struct ring_costs costs;
 
@@ -79,138 +78,21 @@ static void ring_cost(const struct train_memory_question *q, struct train_cost *
     for (int stage = 1; stage < cut.stages; stage++)
         crossing = fmax(crossing, (double)ring_cut_crossing(graph, cut.first[stage]));
     mail = pieces * q->sizes->samples * crossing * sizeof(float);
-    replicas = (copies - 1) * bytes / n;
+    if (every > 0 && n > 1) /* gradients at each step, or now and then weights and slots */
+        replicas = (every > 1 ? (1 + q->sizes->slots) / every : 1) * bytes / n;
     cost->work = ring_costs_unevenness(&costs, &cut) / n;
     ring_costs_fini(&costs);
     cost->bubble =
-        (n - 1) / ((ring_options_split(options, (int)n) ? 3 : 1) * laps * pieces + n - 1);
-    cost->updates = copies / n;
+        ring_options_overlap(options, (int)n, q->clips)
+            ? 0
+            : (n - 1) / ((ring_options_split(options, (int)n) ? 3 : 1) * laps * pieces + n - 1);
+    cost->updates = (every == 1 && n > 1 ? 2 : 1) / n;
     cost->sent = mail * laps + replicas;
     cost->hidden = cost->sent > 0 ? 1 - replicas / cost->sent : 0;
     cost->moved = 3 * (pieces - 1) * bytes + 4 * (cut.stages - 1) * mail + 2 * n * replicas;
 }
 
-/* ---- updates ---- */
-
-/* Floats [at, at + count) of a stage's weights. */
-static void ring_update_range(struct train_session *s, const struct train_update *u,
-                              const struct ring_stage *stage, size_t at, size_t count)
-{
-    size_t from = stage->weights.from + at;
-    float *weights = train_state_at(&s->state, TRAIN_WEIGHTS, 0, from, count);
-    struct nn_update part = {
-        .count = count, .gradient = stage->sum + at, .weight_in = weights, .weight_out = weights};
-
-    if (count == 0)
-        return;
-    for (int slot = 0; slot < u->optimiser->slots; slot++)
-        part.slot_in[slot] = part.slot_out[slot] =
-            train_state_at(&s->state, TRAIN_SLOTS, slot, from, count);
-    u->optimiser->update(&u->hyper, &part);
-}
-
-/* A part of what replicas lack of the last step; false: they lack nothing. */
-static bool ring_update_some(void *context)
-{
-    enum { SOME = 1 << 16 }; /* floats: a fraction of a millisecond */
-    struct train_session *s = context;
-    struct ring *ring = s->strategy_state;
-    const struct ring_stage *stage;
-    size_t left;
-
-    if (ring->lacking >= ring->stages.kept_count)
-        return false;
-    train_trace_enter(&s->trace, TRAIN_DOING_UPDATE);
-    stage = &ring->stages.kept[ring->lacking];
-    left = stage->weights.count - ring->lacking_from;
-    ring_update_range(s, &ring->lacked, stage, ring->lacking_from, left < SOME ? left : SOME);
-    ring->lacking_from += SOME;
-    if (left <= SOME) {
-        ring->lacking++;
-        ring->lacking_from = 0;
-    }
-    return true;
-}
-
-/* Replicas become as new as this worker's own stages. */
-static void ring_update_replicas(struct train_session *s)
-{
-    while (ring_update_some(s))
-        ;
-}
-
 /* ---- a step ---- */
-
-/* Adds the gradients and running statistics of some stages to a list of messages. */
-static size_t ring_list(struct train_session *s, struct ring_stage *stages, int count, int peer,
-                        bool sends, struct train_message *list)
-{
-    size_t messages = 0;
-
-    for (int i = 0; i < count; i++) {
-        const struct nn_range *statistics = &stages[i].statistics;
-
-        if (stages[i].weights.count > 0)
-            list[messages++] =
-                (struct train_message){peer, sends, stages[i].sum, stages[i].weights.count};
-        if (statistics->count > 0)
-            list[messages++] = (struct train_message){
-                peer, sends, s->state.statistics + statistics->from, statistics->count};
-    }
-    return messages;
-}
-
-/* To the worker after this one, and from the one before it. */
-static base_status ring_replicate(struct train_session *s)
-{
-    base_status st = BASE_OK;
-    struct ring *ring = s->strategy_state;
-    const struct ring_options *options = s->options;
-    const struct train_exchange *x = &s->team.exchange;
-    struct train_message list[4 * RING_MAX_LAPS];
-    enum train_category was = train_clock_enter(&s->clock, TRAIN_COMMUNICATE);
-    size_t count;
-
-    train_fault_at(&s->fault, "replicate", x->step);
-    if (!options->replicate || x->size == 1)
-        goto out;
-    count = ring_list(s, ring->stages.at, ring->stages.count, (x->rank + 1) % x->size, true, list);
-    count += ring_list(s, ring->stages.kept, ring->stages.kept_count,
-                       ring_cut_before(&ring->stages.cut, x->rank), false, list + count);
-    TRY(train_team_pass(&s->team, list, count));
-out:
-    train_clock_enter(&s->clock, was);
-    return st;
-}
-
-/* What a worker tells the others when its gradients are complete. */
-struct ring_word {
-    struct train_outcome outcome; /* of the worker with the last layer; zeros of the others */
-    int64_t stop, renew;
-};
-
-static base_status ring_agree(struct train_session *s, struct train_step *step)
-{
-    base_status st = BASE_OK;
-    struct train_exchange *x = &s->team.exchange;
-    enum train_category was = train_clock_enter(&s->clock, TRAIN_WAIT);
-    struct ring_word all[COMM_MAX_WORKERS], mine = {.outcome = step->outcome,
-                                                    .stop = train_team_stopping(&s->team),
-                                                    .renew = train_team_outdated(&s->team)};
-
-    train_fault_at(&s->fault, "combine", x->step);
-    TRY(train_team_gather(&s->team, &mine, sizeof mine, all));
-    s->verdict.stop = s->verdict.renew = false;
-    for (int i = 0; i < x->size; i++) {
-        s->verdict.stop |= all[i].stop;
-        s->verdict.renew |= all[i].renew;
-        if (all[i].outcome.seen > 0)
-            step->outcome = all[i].outcome;
-    }
-    train_clock_enter(&s->clock, was);
-out:
-    return st;
-}
 
 /* The squares are summed tensor by tensor, so that the norm does not depend on the cut. It may
  * differ in its last bits from that of the whole gradient at once; the scale that follows is
@@ -247,94 +129,94 @@ out:
     return st;
 }
 
-/* The step comes into the weights of this worker's stages, and counts. Its replicas follow where
- * the next step leaves time for that, at the latest before their gradients come anew. */
-static void ring_commit(struct train_session *s, const struct train_step *step)
-{
-    struct ring *ring = s->strategy_state;
-    const struct ring_stages *r = &ring->stages;
-
-    train_trace_enter(&s->trace, TRAIN_DOING_UPDATE);
-    for (int i = 0; i < r->count; i++)
-        ring_update_range(s, &step->update, &r->at[i], 0, r->at[i].weights.count);
-    ring->lacked = step->update;
-    ring->lacking = 0;
-    ring->lacking_from = 0;
-    train_step_advance(s, step);
-    /* A sample counts where its loss is computed. */
-    train_step_count(s, &step->outcome, ring_stages_judge(r) ? step->batch.count : 0);
-    train_step_tell(s, step);
-}
-
-/* All know that all know, or none writes a weight. */
-static base_status ring_meet(struct train_session *s, const struct train_step *step)
-{
-    base_status st = BASE_OK;
-    struct ring *ring = s->strategy_state;
-    enum train_category was = train_clock_enter(&s->clock, TRAIN_WAIT);
-    struct train_version now = train_state_version(&s->state);
-
-    train_fault_at(&s->fault, "meet", s->team.exchange.step);
-    if (s->team.exchange.coll != NULL)
-        st = coll_barrier(s->team.exchange.coll);
-    if (st == BASE_OK) {
-        train_clock_enter(&s->clock, was);
-        return st;
-    }
-    if (st != BASE_ERR_PEER_LOST) {
-        train_step_undo(s, step, st);
-        return st;
-    }
-    train_clock_lost(&s->clock, &step->before);
-    ring->step = *step;
-    ring->waits = true;
-    s->state.claims.count = 0;
-    ring_claim(&ring->stages, s, now);
-    ring_claim(&ring->stages, s, (struct train_version){now.step + 1, now.epoch});
-    return st;
-}
-
-static void ring_settle(struct train_session *s, struct train_version version)
-{
-    struct ring *ring = s->strategy_state;
-    struct train_version now = train_state_version(&s->state);
-
-    if (!ring->waits)
-        return;
-    ring->waits = false;
-    s->state.claims.count = 0;
-    if (version.step == now.step + 1 && version.epoch == now.epoch) {
-        ring_commit(s, &ring->step);
-        ring_update_replicas(s);
-    } else {
-        s->team.exchange.step = now.step + 1;
-        s->task->undo(s);
-    }
-    ring_claim(&ring->stages, s, train_state_version(&s->state));
-}
-
+/* A step that all have agreed on before any of them writes a weight. */
 static base_status ring_step(struct train_session *s)
 {
     base_status st = BASE_OK;
+    struct ring *ring = s->strategy_state;
     struct train_step step;
 
     TRY(train_step_compute(s, &step)); /* next batch, forward, backward */
     ring_update_replicas(s);           /* by the former gradients, whose place the next ones take */
-    TRY(ring_replicate(s));
-    TRY(ring_agree(s, &step));
-    if (step.update.clip > 0)
-        TRY(ring_clip(s, &step.update));
-    train_fault_at(&s->fault, "update", s->team.exchange.step);
-    TRY(train_step_judge(s, &step));
-out:
-    if (st != BASE_OK) {
-        train_step_undo(s, &step, st);
+    st = ring_agree(s, &step);
+    if (st == BASE_OK && step.update.clip > 0)
+        st = ring_clip(s, &step.update);
+    if (st == BASE_ERR_PEER_LOST && !ring->rare) { /* another worker may have agreed */
+        train_clock_lost(&s->clock, &step.before);
+        ring->step = step;
+        ring->doubtful = true;
         return st;
     }
-    if ((st = ring_meet(s, &step)) != BASE_OK)
-        return st;
+    TRY(st);
+    train_fault_at(&s->fault, "update", s->team.exchange.step);
+    TRY(train_step_judge(s, &step));
     ring_commit(s, &step);
     train_fault_at(&s->fault, "slice", s->team.exchange.step);
+out:
+    if (st != BASE_OK)
+        train_step_undo(s, &step, st);
+    return st;
+}
+
+/* A step that this worker makes as soon as the step before it counts; it counts when the others
+ * have made it, too, which this worker hears of during the next step. */
+static base_status ring_step_ahead(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    struct train_step step;
+
+    TRY(train_step_compute(s, &step));
+    TRY(ring_hear(s));
+    ring_update_replicas(s);
+    train_fault_at(&s->fault, "update", s->team.exchange.step);
+    if (!ring_of(s)->rare)
+        ring_spare_keep(s);
+    ring_update_own(s, &step.update);
+    train_step_advance(s, &step);
+    train_step_end(s, &step);
+    ring_report(s, &step);
+    train_fault_at(&s->fault, "slice", s->team.exchange.step);
+out:
+    if (st != BASE_OK)
+        train_step_undo(s, &step, st);
+    return st;
+}
+
+/* Steps up to the goal, all of which count at the end. */
+static base_status ring_steps(struct train_session *s, int64_t goal)
+{
+    base_status st = BASE_OK, heard;
+    bool overlaps = ring_overlaps(s), keeps = overlaps && !ring_of(s)->rare;
+
+    if (keeps)
+        ring_spare_begin(s);
+    while (st == BASE_OK && s->state.position.step < goal && !train_session_halts(s))
+        st = overlaps ? ring_step_ahead(s) : ring_step(s);
+    if (overlaps) {
+        heard = ring_hear(s);
+        st = st == BASE_OK || heard == BASE_ERR_DIVERGED ? heard : st;
+    }
+    ring_update_replicas(s);
+    if (keeps)
+        ring_spare_end(s);
+    return st;
+}
+
+/* The same, with replicas that are renewed after every k steps. */
+static base_status ring_steps_rare(struct train_session *s, int64_t goal)
+{
+    base_status st = BASE_OK;
+    int64_t every = ring_options_every(s->options);
+
+    ring_rare_begin(s);
+    while (s->state.position.step < goal && !train_session_halts(s)) {
+        int64_t next = (s->state.position.step / every + 1) * every;
+
+        TRY(ring_steps(s, next < goal ? next : goal));
+        TRY(ring_rare_renew(s));
+    }
+out:
+    ring_of(s)->doubtful = st == BASE_ERR_PEER_LOST;
     return st;
 }
 
@@ -343,14 +225,22 @@ static base_status ring_leg(struct train_session *s, int64_t goal)
     base_status st = BASE_OK;
     const struct ring *ring = s->strategy_state;
 
-    while (s->state.position.step < goal && !train_session_halts(s))
-        TRY(ring_step(s));
+    TRY(ring->rare ? ring_steps_rare(s, goal) : ring_steps(s, goal));
     TRY(train_session_unite(s)); /* the next view's stages may be others */
 out:
-    ring_update_replicas(s);
-    if (st != BASE_OK && s->state.claims.count == 0)
+    if (st != BASE_OK && !ring->doubtful)
         ring_claim(&ring->stages, s, train_state_version(&s->state));
     return st;
+}
+
+static base_status ring_check(const void *options)
+{
+    const struct ring_options *o = options;
+
+    if (ring_options_every(o) >= 0)
+        return BASE_OK;
+    return base_fail(BASE_ERR_USAGE, "replicate=%s: give on, off, or every:K with K from 1 to %d",
+                     o->replicate, RING_MAX_EVERY);
 }
 
 /* ---- for the task ---- */
@@ -383,15 +273,20 @@ static void ring_discard(struct train_session *s)
 {
     struct ring *ring = s->strategy_state;
 
+    ring_spare_close(ring);
     ring_stages_close(&ring->stages);
 }
 
 static base_status ring_fit(struct train_session *s, int piece)
 {
+    base_status st = BASE_OK;
     struct ring *ring = s->strategy_state;
 
     ring_discard(s);
-    return ring_stages_open(&ring->stages, s, piece);
+    TRY(ring_stages_open(&ring->stages, s, piece));
+    TRY(ring_spare_open(s));
+out:
+    return st;
 }
 
 static base_status ring_compute_batch(struct train_session *s, const struct data_batch *batch,
@@ -432,6 +327,8 @@ static void ring_announce(const struct train_session *s, const struct ring *ring
     base_str_add(&text, "ring: %" PRId64 " micro-batch%s, %d lap%s%s", pieces,
                  pieces == 1 ? "" : "es", laps, base_plural(laps),
                  laps > 1 && cut->order == RING_FOLD ? " folded" : "");
+    if (ring_overlaps(s))
+        base_str_add(&text, ", steps overlap");
     if (cut->workers > 1)
         base_str_add(&text, ", %.0f %% idle expected%s", 100 * o->idle,
                      ring->measured ? "" : " by estimate");
@@ -450,7 +347,9 @@ static base_status ring_open(struct train_session *s)
 
     ring_announce(s, ring);
     ring->lacking = ring->stages.kept_count; /* they lack nothing */
-    ring->stages.chore = (struct ring_chore){ring_update_some, s};
+    ring->stages.chore = (struct ring_chore){ring_hear_some, s};
+    ring->report.failed = BASE_OK;
+    ring->rare = ring_is_rare(s);
     if (s->team.exchange.size == 1)
         return BASE_OK;
     TRY(comm_engine_begin(s->team.group));
@@ -486,10 +385,15 @@ static const struct base_option table[] = {
      .names = (const char *const[]){[RING_AROUND] = "ring", [RING_FOLD] = "fold",
                                     [RING_ANY] = "auto", NULL},
      .help = "a lap begins at the first worker, or where the last one ended"},
+    {.name = "overlap", .argument = "WHEN", .kind = BASE_ENUM, .offset = AT(overlap),
+     .names = (const char *const[]){[RING_OVERLAP_OFF] = "off", [RING_OVERLAP_ON] = "on",
+                                    [RING_OVERLAP_AUTO] = "auto", NULL},
+     .help = "a worker begins a batch while others are at the one before; auto: if memory allows"},
     {.name = "split", .kind = BASE_FLAG, .offset = AT(split),
      .help = "gradients of weights wait for moments without other work: less waiting, more memory"},
-    {.name = "replicate", .kind = BASE_FLAG, .offset = AT(replicate),
-     .help = "each worker keeps a copy of its neighbour's stages: a lost worker costs a step"},
+    {.name = "replicate", .argument = "WHEN", .kind = BASE_TEXT, .offset = AT(replicate),
+     .help = "on, off, every:K: each worker keeps a copy of its neighbour's stages, of each step or "
+             "of one in K"},
     {0},
 };
 /* clang-format on */
@@ -497,16 +401,21 @@ static const struct base_option table[] = {
 const struct train_strategy train_strategy_ring = {
     .name = "ring",
     .help = "the layers are divided between the workers, and only neighbours talk",
-    .commit_unit = "step, with replicate=off a checkpoint",
+    .commit_unit = "step, two where steps overlap; K with replicate=every:K, off: a checkpoint",
     .least = 1,
     .options = table,
     .options_size = sizeof(struct ring_options),
-    .defaults = &(const struct ring_options){.order = RING_ANY, .replicate = true, .split = true},
-    .examples = (const char *const[]){"", "replicate=off,split=off",
-                                      "microbatches=3,laps=2,place=fold", NULL},
+    .defaults =
+        &(const struct ring_options){
+            .order = RING_ANY, .overlap = RING_OVERLAP_AUTO, .replicate = "on", .split = true},
+    .check = ring_check,
+    .examples =
+        (const char *const[]){"", "overlap=off", "replicate=off,split=off", "replicate=every:3",
+                              "microbatches=3,laps=2,place=fold", NULL},
     .state_size = sizeof(struct ring),
     .fini = ring_fini,
     .place = ring_place,
+    .reconcile = ring_reconcile,
     .settle = ring_settle,
     .stages =
         &(const struct train_stages){
@@ -521,7 +430,7 @@ const struct train_strategy train_strategy_ring = {
         },
     .memory = ring_memory,
     .cost = ring_cost,
-    .plans = (const char *const[]){"", "laps=2", "replicate=off", NULL},
+    .plans = (const char *const[]){"", "laps=2", "overlap=off", "replicate=off", NULL},
     .open = ring_open,
     .close = ring_close,
     .leg = ring_leg,

@@ -7,13 +7,15 @@ static const double WORTH_LAPS = 0.9, WORTH_PIECES = 1.02;
 
 enum { MOST_PIECES = 64 }; /* that are chosen; more can be asked for */
 
-void ring_expect(const struct ring_costs *costs, const struct ring_cut *cut, int64_t pieces,
-                 struct ring_outlook *outlook)
+void ring_expect(const struct ring_costs *costs, const struct ring_cut *cut,
+                 const struct ring_options *options, struct ring_outlook *outlook)
 {
     struct ring_times times;
+    struct ring_cut played = *cut;
 
+    played.overlap = options->overlapping;
     ring_costs_times(costs, cut, &times);
-    ring_foresee(cut, &times, (int)pieces, outlook);
+    ring_foresee(&played, &times, (int)options->microbatches, outlook);
 }
 
 void ring_choose_cut(struct ring_options *options, const struct ring_costs *costs, int workers,
@@ -33,7 +35,7 @@ void ring_choose_cut(struct ring_options *options, const struct ring_costs *cost
                 (!plainest && (laps == 1 || (laps - 1) * workers >= costs->units)))
                 continue;
             ring_costs_cut(costs, options, workers, laps, order, &now.chosen);
-            ring_expect(costs, &now.chosen, options->microbatches, &outlook);
+            ring_expect(costs, &now.chosen, options, &outlook);
             if (!plainest && (outlook.seconds > WORTH_LAPS * best ||
                               (fits.cut != NULL && !fits.cut(fits.context, &now))))
                 continue;
@@ -46,14 +48,17 @@ void ring_choose_cut(struct ring_options *options, const struct ring_costs *cost
 static double ring_try_pieces(const struct ring_options *options, const struct nn_graph *graph,
                               int workers, int64_t batch, int64_t pieces)
 {
+    struct ring_options flushed = *options; /* the number must not depend on memory */
     struct ring_costs costs;
     struct ring_outlook outlook;
     struct ring_cut cut;
 
+    flushed.microbatches = pieces;
+    flushed.overlapping = false;
     ring_costs_estimate(graph, (int)((batch + pieces - 1) / pieces), &costs);
     ring_costs_cut(&costs, options, workers, ring_options_laps(options),
                    ring_options_order(options), &cut);
-    ring_expect(&costs, &cut, pieces, &outlook);
+    ring_expect(&costs, &cut, &flushed, &outlook);
     ring_costs_fini(&costs);
     return outlook.seconds;
 }
@@ -83,6 +88,12 @@ bool ring_choose(struct ring_options *options, const struct nn_graph *graph, int
     struct ring_costs costs;
     bool open = options->microbatches == 0 || options->free_pieces;
 
+    if (least > 1 && options->overlap == RING_OVERLAP_AUTO && options->overlapping) {
+        options->overlapping = false; /* that saves memory, too */
+        return true;
+    }
+    if (least <= 1)
+        options->overlapping = options->overlap != RING_OVERLAP_OFF;
     if (least > 1 && (!open || least > batch || least > MOST_PIECES))
         return false;
     if (open) {

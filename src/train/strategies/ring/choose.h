@@ -9,8 +9,9 @@
 
 #include "train/strategies/ring/foresee.h"
 
-/* By estimate: `least` micro-batches or more, and the plainest cut. False: there are as many as
- * were asked for, or cannot be so many. */
+/* By estimate: `least` micro-batches or more, and the plainest cut; but where more than one are
+ * asked for, because of memory, and steps need not overlap, these do not any more, and that is all.
+ * False: there are as many as were asked for, or cannot be so many. */
 bool ring_choose(struct ring_options *options, const struct nn_graph *graph, int workers,
                  int64_t batch, int64_t least);
 
@@ -23,8 +24,8 @@ struct ring_fits {
 void ring_choose_cut(struct ring_options *options, const struct ring_costs *costs, int workers,
                      struct ring_fits fits);
 
-/* What to expect of a cut. */
-void ring_expect(const struct ring_costs *costs, const struct ring_cut *cut, int64_t pieces,
-                 struct ring_outlook *outlook_p);
+/* What to expect of a cut, with the micro-batches and the overlap of the options. */
+void ring_expect(const struct ring_costs *costs, const struct ring_cut *cut,
+                 const struct ring_options *options, struct ring_outlook *outlook_p);
 
 #endif

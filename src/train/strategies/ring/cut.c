@@ -7,6 +7,9 @@
 #include "train/strategies/ring/cut.h"
 
 #include <assert.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "train/strategies/ring/costs.h"
@@ -14,6 +17,21 @@
 enum { TRIES = 200000 };
 
 static const double LESS = 1 - 1e-9; /* a gain that rounding cannot feign */
+
+int64_t ring_options_every(const struct ring_options *options)
+{
+    static const char EVERY[] = "every:";
+    const char *text = options->replicate;
+    long long steps;
+    char *end;
+
+    if (strcmp(text, "off") == 0 || strcmp(text, "on") == 0)
+        return strcmp(text, "on") == 0;
+    if (strncmp(text, EVERY, sizeof EVERY - 1) != 0 || !isdigit(text[sizeof EVERY - 1]))
+        return -1;
+    steps = strtoll(text + sizeof EVERY - 1, &end, 10);
+    return *end == '\0' && steps >= 1 && steps <= RING_MAX_EVERY ? steps : -1;
+}
 
 int ring_cut_worker(const struct ring_cut *cut, int stage)
 {
@@ -187,12 +205,13 @@ void ring_cut_make(const struct nn_graph *graph, const struct ring_options *opti
 
     if (options->chosen.workers == workers) {
         *cut = options->chosen;
-        return;
+    } else {
+        ring_costs_estimate(graph, RING_USUAL_SAMPLES, &costs);
+        ring_costs_cut(&costs, options, workers, ring_options_laps(options),
+                       ring_options_order(options), cut);
+        ring_costs_fini(&costs);
     }
-    ring_costs_estimate(graph, RING_USUAL_SAMPLES, &costs);
-    ring_costs_cut(&costs, options, workers, ring_options_laps(options),
-                   ring_options_order(options), cut);
-    ring_costs_fini(&costs);
+    cut->overlap = options->overlapping;
 }
 
 size_t ring_cut_crossing(const struct nn_graph *graph, int layer)

@@ -13,6 +13,7 @@ enum {
     RING_MAX_LAPS = 4,
     RING_MAX_STAGES = RING_MAX_LAPS * COMM_MAX_WORKERS,
     RING_MAX_PIECES = 4096, /* micro-batches of a batch */
+    RING_MAX_EVERY = 1000000,
 };
 
 /* Where the stages of a lap lie: always from worker 0 to the last one, or every second lap back, so
@@ -25,22 +26,39 @@ struct ring_cut {
     int spare; /* micro-batches that a stage may hold beyond those that are on their way through the
                 * stages from it on: their gradients of weights wait for a moment without other work
                 */
+    bool overlap; /* a worker begins a batch while others are at the one before it */
     int first[RING_MAX_STAGES + 1]; /* stage i is layers first[i] … first[i + 1] - 1 */
 };
+
+/* Does a step begin while other workers are at the one before it? */
+enum ring_overlap { RING_OVERLAP_OFF, RING_OVERLAP_ON, RING_OVERLAP_AUTO };
 
 struct ring_options {
     int64_t microbatches, laps; /* 0: to be chosen (ring/choose.h) … */
     enum ring_order order;      /* … as is RING_ANY */
-    bool replicate, split;
+    enum ring_overlap overlap;  /* … and RING_OVERLAP_AUTO */
+    const char *replicate;      /* "off", "on", "every:K" */
+    bool split;
     bool free_pieces;       /* the micro-batches were chosen, not given */
+    bool overlapping;       /* chosen, or asked for */
     struct ring_cut chosen; /* for so many workers, with the laps and the order that were chosen; no
                              * workers: none is yet */
 };
+
+/* After how many steps replicas are renewed; 0: there are none, -1: what was given makes no sense.
+ */
+int64_t ring_options_every(const struct ring_options *options);
 
 /* Gradients of weights are apart where there is a neighbour that a worker may wait for. */
 static inline bool ring_options_split(const struct ring_options *options, int workers)
 {
     return options->split && workers > 1;
+}
+
+/* The norm of all gradients is known when all are complete: clipped steps do not overlap. */
+static inline bool ring_options_overlap(const struct ring_options *options, int workers, bool clips)
+{
+    return options->overlapping && workers > 1 && !clips;
 }
 
 static inline int ring_options_laps(const struct ring_options *options)

@@ -7,13 +7,14 @@
 
 /* ---- what one worker tells the others ---- */
 
-static json_t *ring_cut_to_json(const struct ring_cut *cut)
+static json_t *ring_cut_to_json(const struct ring_cut *cut, bool overlap)
 {
     json_t *first = json_array();
 
     for (int i = 0; i <= cut->stages; i++)
         json_array_append_new(first, json_integer(cut->first[i]));
-    return json_pack("{s:b, s:o}", "fold", cut->order == RING_FOLD, "first", first);
+    return json_pack("{s:b, s:b, s:o}", "fold", cut->order == RING_FOLD, "overlap", overlap,
+                     "first", first);
 }
 
 static base_status ring_cut_from_json(const json_t *object, const struct nn_graph *graph,
@@ -41,16 +42,20 @@ out:
     return st;
 }
 
-static base_status ring_share_cut(struct train_session *s, int source, const struct ring_cut *mine)
+static base_status ring_share_cut(struct train_session *s, int source,
+                                  const struct ring_options *best)
 {
     base_status st = BASE_OK;
     struct ring_options *options = s->options;
-    json_t *told = s->team.exchange.rank == source ? ring_cut_to_json(mine) : NULL;
+    const struct ring_cut *mine = &best->chosen;
+    json_t *told =
+        s->team.exchange.rank == source ? ring_cut_to_json(mine, best->overlapping) : NULL;
     struct ring_cut cut = {.workers = mine->workers, .spare = mine->spare};
 
     TRY(train_team_tell(&s->team, source, &told));
     TRY(ring_cut_from_json(told, s->state.graph, &cut));
     options->chosen = cut;
+    options->overlapping = json_is_true(json_object_get(told, "overlap"));
 out:
     json_decref(told);
     return st;
@@ -104,10 +109,18 @@ static void ring_prefer(const struct ring_costs *costs, const struct ring_cut *e
 
     if (estimated->stages != best->chosen.stages || estimated->order != best->chosen.order)
         return;
-    ring_expect(costs, &best->chosen, best->microbatches, &of_best);
-    ring_expect(costs, estimated, best->microbatches, &of_estimated);
+    ring_expect(costs, &best->chosen, best, &of_best);
+    ring_expect(costs, estimated, best, &of_estimated);
     if (of_best.seconds > WORTH * of_estimated.seconds)
         best->chosen = *estimated;
+}
+
+/* Steps overlap where they may and there is memory for it. */
+static void ring_choose_overlap(const struct train_session *s, struct ring_options *options)
+{
+    options->overlapping = options->overlap != RING_OVERLAP_OFF && s->job->clip == 0;
+    if (options->overlap == RING_OVERLAP_AUTO && options->overlapping)
+        options->overlapping = train_memory_suffices(s, options);
 }
 
 base_status ring_divide(struct train_session *s, int source, struct ring_profile *profile,
@@ -129,10 +142,12 @@ base_status ring_divide(struct train_session *s, int source, struct ring_profile
     if (workers > 1)
         TRY(ring_gather_costs(s, profile, &costs, measured_p));
     best = *options;
+    best.chosen = estimated;
+    ring_choose_overlap(s, &best);
     ring_choose_cut(&best, &costs, workers, (struct ring_fits){ring_memory_suffices, s});
     ring_prefer(&costs, &estimated, &best);
-    TRY(ring_share_cut(s, source, &best.chosen));
-    ring_expect(&costs, &options->chosen, options->microbatches, outlook);
+    TRY(ring_share_cut(s, source, &best));
+    ring_expect(&costs, &options->chosen, options, outlook);
     train_memory_estimate(s);
 out:
     ring_costs_fini(&costs);

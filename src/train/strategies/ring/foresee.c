@@ -6,9 +6,12 @@
 #include "base/mem.h"
 #include "train/strategies/ring/mail.h"
 
+enum { STEPS = 4 }; /* that are played where they overlap; the first one is not counted */
+
 struct ring_actor { /* a worker */
     double now;     /* when it looks around next; infinite: when a message comes, or never again */
     bool waits;
+    int step;
     int stages[RING_MAX_LAPS];
     struct ring_rule rule;
 };
@@ -16,19 +19,21 @@ struct ring_actor { /* a worker */
 struct ring_play {
     const struct ring_cut *cut;
     const struct ring_times *times;
-    int pieces;
+    int pieces, steps;
     struct ring_actor *actors;
-    double *came; /* when each message arrived: (stage, way, piece); infinite: it has not */
+    double *came; /* when each message arrived: (step, stage, way, piece); infinite: it has not */
+    double ends[STEPS]; /* when the last worker has done each step */
 };
 
-static double *ring_came(const struct ring_play *p, int stage, enum ring_way way, int piece)
+static double *ring_came(const struct ring_play *p, int step, int stage, enum ring_way way,
+                         int piece)
 {
-    return &p->came[(stage * RING_WAYS + (int)way) * p->pieces + piece];
+    return &p->came[((step * p->cut->stages + stage) * RING_WAYS + (int)way) * p->pieces + piece];
 }
 
 static void ring_play_begin(struct ring_play *p)
 {
-    size_t messages = (size_t)p->cut->stages * RING_WAYS * (size_t)p->pieces;
+    size_t messages = (size_t)(p->steps * p->cut->stages) * RING_WAYS * (size_t)p->pieces;
 
     p->actors = base_calloc((size_t)p->cut->workers, sizeof *p->actors);
     p->came = base_calloc(messages, sizeof *p->came);
@@ -58,8 +63,9 @@ static double ring_play_look(const struct ring_play *p, struct ring_actor *a)
     for (int i = 0; i < a->rule.count; i++)
         for (enum ring_way way = RING_FORWARD; way < RING_WAYS; way++) {
             struct ring_track *t = &a->rule.at[i];
-            double when = t->done[way] < p->pieces ? *ring_came(p, a->stages[i], way, t->done[way])
-                                                   : INFINITY;
+            double when = t->done[way] < p->pieces
+                              ? *ring_came(p, a->step, a->stages[i], way, t->done[way])
+                              : INFINITY;
 
             t->came[way] = when <= a->now;
             if (!t->came[way] && when < next)
@@ -92,7 +98,7 @@ static void ring_play_make(struct ring_play *p, struct ring_actor *a, struct rin
     if (move.verb == RING_LEARN || next < 0 || next >= p->cut->stages)
         return;
     to = &p->actors[ring_cut_worker(p->cut, next)];
-    *ring_came(p, next, move.way, move.piece) = a->now;
+    *ring_came(p, a->step, next, move.way, move.piece) = a->now;
     if (to->waits && to->now > a->now)
         to->now = a->now;
 }
@@ -108,10 +114,24 @@ static struct ring_actor *ring_play_next(const struct ring_play *p)
     return first;
 }
 
+/* The actor has done its part of a step, and begins the next one, if there is one. */
+static void ring_play_end(struct ring_play *p, struct ring_actor *a)
+{
+    p->ends[a->step] = fmax(p->ends[a->step], a->now);
+    if (++a->step == p->steps)
+        a->now = INFINITY;
+    for (int i = 0; i < a->rule.count; i++) {
+        struct ring_track *t = &a->rule.at[i];
+
+        t->done[RING_FORWARD] = t->done[RING_BACKWARD] = t->learned = t->job = 0;
+    }
+}
+
 void ring_foresee(const struct ring_cut *cut, const struct ring_times *times, int pieces,
                   struct ring_outlook *o)
 {
-    struct ring_play p = {.cut = cut, .times = times, .pieces = pieces};
+    struct ring_play p = {
+        .cut = cut, .times = times, .pieces = pieces, .steps = cut->overlap ? STEPS : 1};
     struct ring_actor *a;
     double busy = 0;
 
@@ -122,15 +142,18 @@ void ring_foresee(const struct ring_cut *cut, const struct ring_times *times, in
         struct ring_move move = ring_rule_next(&a->rule);
 
         a->waits = move.verb == RING_WAIT;
-        if (move.verb == RING_END || a->waits) {
-            o->seconds = move.verb == RING_END ? fmax(o->seconds, a->now) : o->seconds;
-            a->now = a->waits ? next : INFINITY;
-        } else {
+        if (move.verb == RING_END)
+            ring_play_end(&p, a);
+        else if (a->waits)
+            a->now = next;
+        else
             ring_play_make(&p, a, move, &o->busy[a - p.actors]);
-        }
     }
-    for (int w = 0; w < cut->workers; w++)
+    o->seconds = cut->overlap ? (p.ends[STEPS - 1] - p.ends[0]) / (STEPS - 1) : p.ends[0];
+    for (int w = 0; w < cut->workers; w++) {
+        o->busy[w] /= p.steps;
         busy += o->busy[w];
+    }
     o->idle = o->seconds > 0 ? 1 - busy / (o->seconds * cut->workers) : 0;
     base_free(p.actors);
     base_free(p.came);

@@ -8,12 +8,13 @@
 
 #include "train/strategies/ring/costs.h"
 
-struct ring_outlook {
+struct ring_outlook {              /* of a step */
     double seconds;                /* from the first forward to the last gradient */
     double idle;                   /* what all workers together wait, of their time */
     double busy[COMM_MAX_WORKERS]; /* what each computes, and does for messages */
 };
 
+/* Where steps overlap: one of many. */
 void ring_foresee(const struct ring_cut *cut, const struct ring_times *times, int pieces,
                   struct ring_outlook *outlook_p);
 

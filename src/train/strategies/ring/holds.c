@@ -26,7 +26,7 @@ void ring_place(const struct train_placing *p, int rank, struct train_holds *wan
         for (int i = 0; i < cut.stages && p->floats[g] > 0; i++) {
             struct nn_range range = nn_graph_weights_of(p->graph, cut.first[i], cut.first[i + 1]);
 
-            if (ring_cut_holds(&cut, options->replicate, rank, i))
+            if (ring_cut_holds(&cut, ring_options_every(options) > 0, rank, i))
                 ring_hold(wanted, g, &range, (struct train_version){0});
         }
 }
@@ -51,7 +51,7 @@ void ring_claim(const struct ring_stages *stages, struct train_session *s,
     for (int i = 0; i < cut->stages && !united; i++) {
         struct nn_range range = nn_graph_stats_of(s->state.graph, cut->first[i], cut->first[i + 1]);
 
-        if (ring_cut_holds(cut, options->replicate, stages->mail.rank, i))
+        if (ring_cut_holds(cut, ring_options_every(options) > 0, stages->mail.rank, i))
             ring_hold(&s->state.claims, TRAIN_STATISTICS, &range, version);
     }
     /* A worker without a stage or a replica says so: no claims at all would be all of its memory,

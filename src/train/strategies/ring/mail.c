@@ -32,6 +32,8 @@ int ring_mail_limit(const struct ring_cut *cut, int stage, int64_t pieces)
 {
     int most = cut->stages - stage + cut->spare;
 
+    if (cut->overlap && most < 2 * cut->spare)
+        most = 2 * cut->spare;
     return pieces < most ? (int)pieces : most;
 }
 

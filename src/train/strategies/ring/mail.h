@@ -73,7 +73,9 @@ base_status ring_mail_allocate(struct ring_mail *mail);
 void ring_mail_free(struct ring_mail *mail); /* accepts zeros */
 
 /* How many micro-batches a stage may have in flight: as many as pass through the stages from it on
- * at a time, and the spare ones. */
+ * at a time, and the spare ones. The last workers are the first to be done with a batch; where the
+ * next one follows at once, gradients of weights that wait fill the time until it comes. The worker
+ * with the first stage, which has the most in flight, needs no more memory for that. */
 int ring_mail_limit(const struct ring_cut *cut, int stage, int64_t pieces);
 
 /* A run of `pieces` begins: so many messages will come over each boundary. */

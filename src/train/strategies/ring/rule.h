@@ -15,6 +15,10 @@
  * whose backward waits for nothing. So its activation waits at the next stage, which has none in
  * flight, and could run its forward. With none in flight at all the first stage could.
  *
+ * Where steps overlap a worker begins a batch when nothing of the one before it is left for it to
+ * do, and takes the messages of a batch from then on. The oldest batch that is not done has all of
+ * its workers, so the above holds for it; when it is done the next one is the oldest.
+ *
  * Per stage, forwards, backwards and gradients of weights each happen in the order of the
  * micro-batches: so gradients are summed in one order, and the bits depend on no timing.
  */

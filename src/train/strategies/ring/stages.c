@@ -28,7 +28,7 @@ static int ring_stages_kept(struct ring_stage kept[RING_MAX_LAPS], const struct 
 {
     int stages[RING_MAX_LAPS], count = 0;
 
-    if (options->replicate && cut->workers > 1)
+    if (ring_options_every(options) > 0 && cut->workers > 1)
         count = ring_cut_stages(cut, ring_cut_before(cut, rank), stages);
     for (int i = 0; i < count; i++)
         ring_stage_describe(&kept[i], graph, cut, stages[i]);
@@ -63,11 +63,13 @@ base_status ring_stages_memory(const struct nn_graph *graph, const struct ring_o
             &memory));
         bytes_p->activations += (double)memory.activations + (double)memory.scratch;
         bytes_p->gradients += (double)memory.gradients;
+        bytes_p->weights += (double)stage.weights.count * sizeof(float);
         largest = (double)memory.gradients > largest ? (double)memory.gradients : largest;
     }
     bytes_p->gradients += pieces > 1 ? largest : 0;
     for (int i = ring_stages_kept(kept, graph, options, cut, rank); i-- > 0;)
-        bytes_p->gradients += (double)kept[i].weights.count * sizeof(float);
+        bytes_p->replicas += (double)kept[i].weights.count * sizeof(float);
+    bytes_p->gradients += bytes_p->replicas;
 out:
     base_free(mail);
     return st;

@@ -55,9 +55,10 @@ base_status ring_stages_learn(struct ring_stages *stages, struct train_session *
 base_status ring_stages_score(struct ring_stages *stages, struct train_session *session,
                               const struct data_batch *batch, struct train_tally *tally);
 
-/* What a worker's stages take: activations with working memory, gradients, messages. */
+/* What a worker's stages take: activations with working memory, gradients, messages; and their
+ * weights, and those of replicas. */
 struct ring_bytes {
-    double activations, gradients, messages;
+    double activations, gradients, messages, weights, replicas;
 };
 base_status ring_stages_memory(const struct nn_graph *graph, const struct ring_options *options,
                                const struct ring_cut *cut, int rank, int64_t pieces, int piece,

@@ -15,10 +15,12 @@
 #include "train/strategies/ring/choose.h"
 
 /* Even stages whose worker takes 1 for each part of a micro-batch. */
-static struct ring_outlook play(int workers, int laps, int pieces, bool split)
+static struct ring_outlook play(int workers, int laps, int pieces, bool split, bool overlap)
 {
-    struct ring_cut cut = {
-        .workers = workers, .stages = workers * laps, .spare = split ? workers : 0};
+    struct ring_cut cut = {.workers = workers,
+                           .stages = workers * laps,
+                           .spare = split ? workers : 0,
+                           .overlap = overlap};
     struct ring_times times;
     struct ring_outlook outlook;
 
@@ -35,13 +37,16 @@ static void test_formula(void **state)
     for (int workers = 1; workers <= 8; workers++)
         for (int laps = 1; laps <= 2; laps++) {
             double n = workers, m = 4 * workers;
-            struct ring_outlook ready = play(workers, laps, (int)m, true),
-                                fused = play(workers, 1, (int)m, false);
+            struct ring_outlook ready = play(workers, laps, (int)m, true, false),
+                                fused = play(workers, 1, (int)m, false, false),
+                                ahead = play(workers, laps, (int)m, true, true);
 
             /* 1F1B's bubble is exact; the ready rule's is a lower bound, and nearly kept. */
             assert_true(fabs(fused.idle - (n - 1) / (m + n - 1)) < 1e-9);
             assert_true(ready.idle >= (n - 1) / (3 * laps * m + n - 1) - 1e-9);
             assert_true(ready.idle <= 1.6 * (n - 1) / (3 * laps * m + n - 1) + 1e-9);
+            /* No worker waits where the next step follows at once. */
+            assert_true(fabs(ahead.idle) < 1e-9 && fabs(ahead.seconds - 3 * m) < 1e-9);
             for (int i = 0; i < workers; i++)
                 assert_true(fabs(ready.busy[i] - 3 * m) < 1e-9);
         }
@@ -62,7 +67,7 @@ static void test_uneven(void **state)
 
 static struct ring_options open_options(void)
 {
-    return (struct ring_options){.order = RING_ANY, .replicate = true, .split = true};
+    return (struct ring_options){.order = RING_ANY, .replicate = "on", .split = true};
 }
 
 static void test_choice(void **state)
