@@ -57,23 +57,39 @@ void report_curve_drop_after(struct report_curve *c, double x)
         c->count--;
 }
 
-void report_curve_divide(const struct report_curve *top, const struct report_curve *bottom,
-                         struct report_curve *q)
+static struct report_curve coarse_copy(const struct report_curve *c, size_t most)
 {
-    size_t count = top->count < bottom->count ? top->count : bottom->count;
+    struct report_curve copy = *c;
 
-    *q = (struct report_curve){.room = count, .per_bin = top->per_bin};
-    q->bins = base_calloc(count + 1, sizeof *q->bins);
-    for (size_t i = 0; i < count; i++) {
-        const struct report_bin *a = &top->bins[i], *b = &bottom->bins[i];
-        double value = a->y / b->y;
+    copy.bins = base_calloc(c->count + 1, sizeof *copy.bins);
+    copy.room = c->count + 1;
+    for (size_t i = 0; i < c->count; i++)
+        copy.bins[i] = c->bins[i];
+    while (copy.count > most)
+        halve(&copy);
+    return copy;
+}
 
-        if (a->count != b->count || a->first != b->first || !isfinite(value))
+void report_curve_divide(const struct report_curve *top, const struct report_curve *bottom,
+                         size_t most, struct report_curve *q)
+{
+    struct report_curve under = coarse_copy(bottom, most);
+    size_t kept = 0;
+
+    *q = coarse_copy(top, most);
+    for (size_t i = 0; i < q->count && i < under.count; i++) {
+        struct report_bin bin = q->bins[i];
+        double value = bin.y / under.bins[i].y;
+
+        if (bin.count != under.bins[i].count || bin.first != under.bins[i].first ||
+            !isfinite(value))
             continue;
-        q->bins[q->count] = *a;
-        q->bins[q->count].low = q->bins[q->count].high = value;
-        q->bins[q->count++].y = value * (double)a->count;
+        bin.low = bin.high = value;
+        bin.y = value * (double)bin.count;
+        q->bins[kept++] = bin;
     }
+    q->count = kept;
+    report_curve_fini(&under);
 }
 
 void report_curve_fini(struct report_curve *c)

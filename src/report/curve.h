@@ -28,9 +28,10 @@ struct report_curve { /* init by = {0} */
 void report_curve_add(struct report_curve *curve, double x, double time, double y);
 /* Points after x never were: bins that begin after it go. */
 void report_curve_drop_after(struct report_curve *curve, double x);
-/* top / bottom, bin by bin, where both have the same points: a rate is a mean over time. */
+/* top / bottom in at most `most` bins, where both have the same points: a rate is a mean over time.
+ */
 void report_curve_divide(const struct report_curve *top, const struct report_curve *bottom,
-                         struct report_curve *quotient_p);
+                         size_t most, struct report_curve *quotient_p);
 void report_curve_fini(struct report_curve *curve);
 
 #endif

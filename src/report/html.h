@@ -34,7 +34,8 @@ void html_note(struct base_str *html, const char *text);
 /* page_charts.c, page_results.c: the cards of a run, where it has what they show. */
 void page_curves(const struct report_story *story, struct base_str *html);
 void page_workers(const struct report_story *story, struct base_str *html);
-void page_results(const struct report_page_run *run, struct base_str *html);
+void page_results(const struct report_story *story, struct base_str *html);
+void page_kernels(const struct report_story *story, struct base_str *html);
 void page_details(const struct report_story *story, struct base_str *html);
 /* Of all runs in one chart. */
 void page_compared_curves(const struct report_page *page, struct base_str *html);

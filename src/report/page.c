@@ -35,7 +35,7 @@ static void put_comparison(const struct report_page *page, struct base_str *html
                  "<section>\n",
                  page->count);
     put_table(page->compared, html);
-    base_str_add(html, "<div class=\"grid\">\n");
+    base_str_add(html, "<div class=\"grid four\">\n");
     page_compared_curves(page, html);
     base_str_add(html, "</div>\n</section>\n<section><h2>Each run</h2>\n");
     for (size_t i = 0; i < page->count && i < REPORT_DETAILED_RUNS; i++) {

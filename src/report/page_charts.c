@@ -262,8 +262,8 @@ void page_workers(const struct report_story *s, struct base_str *html)
     if (json_array_size(html_at(s->json, "result", "ranks")) > 0)
         put_time(s, html);
     put_membership(s, html);
-    if (s->turn_count > 0)
-        put_turns(s, html);
     put_monitor(s, false, html);
     put_monitor(s, true, html);
+    if (s->turn_count > 0)
+        put_turns(s, html);
 }

@@ -118,25 +118,6 @@ static void put_classes(const json_t *test, struct base_str *html)
 
 /* ---- plan and figures ---- */
 
-static void put_kernels(const char *plan, struct base_str *html)
-{
-    char *words = base_strdup(plan), *rest = words, *word;
-
-    html_card(html, "kernels", "Kernel plan", "chosen for each convolution");
-    base_str_add(html, "<div class=\"table\"><table class=\"facts\"><tbody>\n");
-    while ((word = strsep(&rest, " ")) != NULL) {
-        char *kernel = strchr(word, '=');
-
-        if (kernel == NULL)
-            continue;
-        *kernel = '\0';
-        html_fact(html, word, kernel + 1);
-    }
-    base_str_add(html, "</tbody></table></div>\n");
-    html_card_end(html);
-    base_free(words);
-}
-
 static void put_object(const json_t *object, const char *key, const char *title, const char *hint,
                        struct base_str *html)
 {
@@ -156,15 +137,12 @@ static void put_object(const json_t *object, const char *key, const char *title,
     html_card_end(html);
 }
 
-void page_results(const struct report_page_run *run, struct base_str *html)
+void page_results(const struct report_story *s, struct base_str *html)
 {
-    const struct report_story *s = &run->story;
     const json_t *test = html_at(s->json, "result", "test");
     const json_t *figures = html_at(s->json, "result", "figures");
-    const char *plan = json_string_value(html_at(s->json, "about", "kernels"));
     size_t side = json_array_size(json_object_get(test, "confusion"));
 
-    plan = plan != NULL && plan[0] != '\0' ? plan : s->kernels;
     if (side > 0 && side <= HEAT_CLASSES)
         put_heat(test, html);
     else if (side > 0)
@@ -173,8 +151,30 @@ void page_results(const struct report_page_run *run, struct base_str *html)
         put_classes(test, html);
     if (json_object_size(figures) > 0)
         put_object(figures, "figures", "What the strategy counted", "all workers", html);
-    if (plan != NULL && plan[0] != '\0')
-        put_kernels(plan, html);
+}
+
+void page_kernels(const struct report_story *s, struct base_str *html)
+{
+    const char *plan = json_string_value(html_at(s->json, "about", "kernels"));
+    char *words, *rest, *word;
+
+    plan = plan != NULL && plan[0] != '\0' ? plan : s->kernels;
+    if (plan == NULL || plan[0] == '\0')
+        return;
+    words = rest = base_strdup(plan);
+    html_card(html, "kernels", "Kernel plan", "chosen for each convolution");
+    base_str_add(html, "<div class=\"table\"><table class=\"facts\"><tbody>\n");
+    while ((word = strsep(&rest, " ")) != NULL) {
+        char *kernel = strchr(word, '=');
+
+        if (kernel == NULL)
+            continue;
+        *kernel = '\0';
+        html_fact(html, word, kernel + 1);
+    }
+    base_str_add(html, "</tbody></table></div>\n");
+    html_card_end(html);
+    base_free(words);
 }
 
 /* ---- tables to open ---- */

@@ -283,8 +283,9 @@ void page_summary(const struct report_page_run *run, struct base_str *html)
     base_str_add(html, "</dl>\n<div class=\"grid\">\n");
     page_curves(&run->story, html);
     page_workers(&run->story, html);
-    page_results(run, html);
+    page_results(&run->story, html);
     put_facts(run, html);
+    page_kernels(&run->story, html);
     base_str_add(html, "</div>\n");
     page_details(&run->story, html);
 }

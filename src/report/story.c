@@ -8,6 +8,8 @@
 #include "base/event_reader.h"
 #include "base/mem.h"
 
+enum { MOST_RATES = 128 }; /* bins of what is noisy from step to step */
+
 static bool name_is(const char *name, const struct base_event_line *line,
                     const struct base_event_field *field)
 {
@@ -286,7 +288,7 @@ static void derive(struct report_story *s, const char *name, const char *top, co
     if (most <= 0 || b == NULL || s->curve_count == REPORT_MAX_CURVES)
         return;
     s->curves[s->curve_count].name = base_strdup(name);
-    report_curve_divide(a, b, &s->curves[s->curve_count++].curve);
+    report_curve_divide(a, b, MOST_RATES, &s->curves[s->curve_count++].curve);
 }
 
 void report_story_read(const char *path, struct report_story *s)

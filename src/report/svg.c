@@ -176,7 +176,7 @@ double svg_legend(struct base_str *svg, const struct report_chart *chart, double
     if (chart->series_count < 2)
         return 0;
     for (size_t i = 0; i < shown; i++) {
-        double width = legend_width(&chart->series[i]);
+        double width = legend_width(&chart->series[i]) + (chart->bare ? 6 : 0);
 
         if (x > left && x + width > svg_width(chart) - left) {
             x = left;

@@ -35,7 +35,7 @@ static double rows_left(const struct report_chart *chart)
 
     for (size_t i = 0; i < chart->row_count; i++)
         names = fmax(names, (double)svg_letters(chart->rows[i]));
-    return svg_margin(chart) + SVG_LETTER * fmin(names, SVG_NAME_LETTERS);
+    return svg_margin(chart) + (chart->bare ? 10 : 0) + SVG_LETTER * fmin(names, SVG_NAME_LETTERS);
 }
 
 void report_svg_bars(const struct report_chart *chart, struct base_str *svg)
@@ -162,6 +162,8 @@ void report_svg_stack(const struct report_chart *chart, struct base_str *svg)
     for (size_t row = 0; row < chart->row_count; row++)
         svg_widen(&x, sum_of_row(chart, row));
     svg_fit(x, false, &f.x);
+    if (x.high > f.x.low)
+        report_axis_end(&f.x, x.high);
     svg_begin(svg, chart, f.bottom + 38);
     svg_legend(svg, chart, top);
     svg_put_x_axis(svg, &f, chart->x_title);

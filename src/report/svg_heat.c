@@ -67,7 +67,7 @@ void report_svg_heat(const struct report_heat *heat, struct base_str *svg)
     longest = heat->side > NAMED_CELLS ? 2 : longest < MOST_LETTERS ? longest : MOST_LETTERS;
     left = 26 + 6.4 * (double)longest;
     top = 30 + 4.6 * (double)longest;
-    cell = fmin(44, (heat->width - left - 4.6 * (double)longest) / (double)heat->side);
+    cell = fmin(64, (heat->width - left - 4.6 * (double)longest) / (double)heat->side);
     svg_begin(svg, &(struct report_chart){.title = heat->title, .width = heat->width, .bare = true},
               top + cell * (double)heat->side + 8);
     svg_put_text(svg, left, 14, "pl-text pl-ink", "start", heat->column_title, SIZE_MAX);

@@ -7,7 +7,7 @@
 
 #include "report/svg_private.h"
 
-enum { MARKED_POINTS = 60, LABELS = 4, LABEL_LETTERS = 11 };
+enum { MARKED_POINTS = 60, LABELS = 4, LABEL_LETTERS = 11, LABEL_STEP = 15 };
 
 /* What lies between the lows and the highs: to the right along the highs, back along the lows. */
 static void put_band(struct base_str *svg, const struct svg_frame *f, const struct report_series *s,
@@ -172,30 +172,44 @@ static double last_of(const struct report_chart *chart, const struct report_seri
     return NAN;
 }
 
-/* Beside the ends of lines, from above, each at least a line below the one before it. */
+/* Which lines have labels, by the height of their ends, the highest first; their number. */
+static size_t order_ends(const double *ends, size_t count, size_t *order)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t at = found;
+
+        if (!isfinite(ends[i]))
+            continue;
+        for (; at > 0 && ends[order[at - 1]] > ends[i]; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+        found++;
+    }
+    return found;
+}
+
+/* Beside the ends of lines, each at least LABEL_STEP below the one before it and none below the
+ * axis. */
 static void put_labels(struct base_str *svg, const struct svg_frame *f,
                        const struct report_chart *chart)
 {
-    bool done[LABELS] = {false};
-    double above = f->top - SVG_LINE, ends[LABELS];
+    double ends[LABELS], above = -INFINITY, lowest = f->bottom;
+    size_t order[LABELS], count;
 
-    for (size_t i = 0; i < chart->series_count; i++) {
+    for (size_t i = 0; i < chart->series_count; i++)
         ends[i] = svg_y_of(f, last_of(chart, &chart->series[i]));
-        done[i] = !isfinite(ends[i]);
-    }
-    for (size_t n = 0; n < chart->series_count; n++) {
-        size_t next = SIZE_MAX;
+    count = order_ends(ends, chart->series_count, order);
+    for (size_t n = 0; n < count; n++)
+        above = ends[order[n]] = fmax(ends[order[n]], above + LABEL_STEP);
+    for (size_t n = count; n-- > 0; lowest -= LABEL_STEP) {
+        const size_t i = order[n];
         char class[32];
 
-        for (size_t i = 0; i < chart->series_count; i++)
-            if (!done[i] && (next == SIZE_MAX || ends[i] < ends[next]))
-                next = i;
-        if (next == SIZE_MAX)
-            return;
-        done[next] = true;
-        above = fmax(ends[next], above + 15);
-        snprintf(class, sizeof class, "pl-text pl-f%zu", next % SVG_COLOURS);
-        svg_put_text(svg, f->right + 6, above + 4, class, "start", chart->series[next].name,
+        lowest = fmin(lowest, ends[i]);
+        snprintf(class, sizeof class, "pl-text pl-f%zu", i % SVG_COLOURS);
+        svg_put_text(svg, f->right + 6, lowest + 4, class, "start", chart->series[i].name,
                      LABEL_LETTERS);
     }
 }
@@ -254,6 +268,8 @@ static void over_axes(const struct report_chart *chart, put_one *put, bool names
     svg_ranges(chart, &x, &y);
     svg_fit(x, chart->log_x, &f.x);
     svg_fit(y, chart->log_y, &f.y);
+    if (chart->bare && x.high > f.x.low)
+        report_axis_end(&f.x, x.high);
     svg_begin(svg, chart, f.bottom + (chart->bare ? 38 : 48));
     if (head > 0)
         svg_legend(svg, chart, top);
