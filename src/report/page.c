@@ -67,11 +67,11 @@ static void put_one(const struct report_page_run *run, struct base_str *html)
 
 void report_page(const struct report_page *page, struct base_str *html)
 {
-    base_str_add(html,
-                 "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-                 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                 "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-                 "style-src 'unsafe-inline'\">\n<link rel=\"icon\" href=\"data:,\">\n<title>");
+    base_str_add(html, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+                       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+                       "style-src 'unsafe-inline'; img-src data:\">\n<link rel=\"icon\" "
+                       "href=\"data:,\">\n<title>");
     if (page->count == 1)
         report_xml_text(html, page->runs[0].story.name);
     else

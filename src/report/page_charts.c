@@ -17,7 +17,7 @@ static const struct figure {
     const char *what, *title, *hint;
     bool band;
 } figures[] = {
-    {"loss", "Loss", "mean of neighbouring steps; shaded: lowest to highest", true},
+    {"loss", "Loss", "mean; shaded: lowest to highest", true},
     {"accuracy", "Accuracy", "share of samples", false},
     {"rmse", "RMSE", "after each tested sweep or epoch", false},
     {"mae", "MAE", "after each tested sweep or epoch", false},
@@ -101,9 +101,13 @@ void page_compared_curves(const struct report_page *page, struct base_str *html)
     for (size_t c = 0; c < sizeof charts / sizeof *charts; c++) {
         struct report_lines lines = {0};
 
-        for (size_t i = 0; i < page->count; i++)
-            report_lines_add(&lines, &page->runs[i].story, charts[c].what, charts[c].x,
-                             page->runs[i].story.name, false);
+        for (size_t i = 0; i < page->count; i++) {
+            const struct report_story *s = &page->runs[i].story;
+
+            report_lines_add(&lines, s, charts[c].what, charts[c].x, s->name, false);
+            if (lines.count == i) /* an empty line: a run has one colour in all charts */
+                report_lines_add_curve(&lines, &(struct report_curve){0}, s->name, 1);
+        }
         if (tells(&lines)) {
             html_card(html, charts[c].key, charts[c].title, "");
             put_chart(html, &lines, charts[c].title, charts[c].x_title, NULL, 0);

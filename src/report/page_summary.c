@@ -176,6 +176,7 @@ static void put_size(const struct report_story *s, struct base_str *html)
     const json_t *result = html_at(s->json, "result", NULL);
     double hosts = number_at(result, "hosts", NULL), epochs = number_at(result, "epochs", NULL);
     double total = number_at(result, "time", "total"), memory;
+    double threads = number_at(result, "threads", NULL);
     char text[HTML_NUMBER], below[2 * HTML_NUMBER];
 
     snprintf(below, sizeof below, "%.0f epoch%s", epochs, base_plural((int64_t)fmax(0, epochs)));
@@ -184,11 +185,10 @@ static void put_size(const struct report_story *s, struct base_str *html)
                 number_at(result, "samples_per_second", NULL), 0, "all workers together");
     html_duration(isfinite(total) ? total : s->seconds, text);
     html_tile(html, "time.total", "Time", text, isfinite(total) ? "of the loop" : "of all steps");
-    snprintf(below, sizeof below, "%.0f thread%s each, %.0f host%s",
-             number_at(result, "threads", NULL),
-             base_plural((int64_t)fmax(0, number_at(result, "threads", NULL))), hosts,
-             base_plural((int64_t)fmax(0, hosts)));
-    number_tile(html, "workers", "Workers", number_at(result, "workers", NULL), 0, below);
+    snprintf(below, sizeof below, "%.0f thread%s each, %.0f host%s", threads,
+             base_plural((int64_t)fmax(0, threads)), hosts, base_plural((int64_t)fmax(0, hosts)));
+    number_tile(html, "workers", "Workers", number_at(result, "workers", NULL), 0,
+                isfinite(threads + hosts) ? below : NULL);
     memory = number_at(result, "peak_memory_bytes", NULL);
     html_bytes(memory, text);
     if (isfinite(memory))

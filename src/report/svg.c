@@ -16,7 +16,7 @@ static const char style[] =
     ".pl-c0{stroke:#3b7dd8}.pl-c1{stroke:#d9722e}.pl-c2{stroke:#2f9e6e}.pl-c3{stroke:#c44e9d}\n"
     ".pl-c4{stroke:#8a63d2}.pl-c5{stroke:#b8901f}.pl-c6{stroke:#4aa5b5}.pl-c7{stroke:#d0504f}\n"
     ".pl-f0{fill:#3b7dd8}.pl-f1{fill:#d9722e}.pl-f2{fill:#2f9e6e}.pl-f3{fill:#c44e9d}\n"
-    ".pl-band{fill-opacity:0.18}.pl-mark{stroke:#8b949e;stroke-dasharray:3 3}\n"
+    ".pl-band{fill-opacity:0.18}.pl-mark{stroke:#8b949e}\n"
     ".pl-faint{fill-opacity:0.35}.pl-on{fill:#ffffff;font:10px system-ui,sans-serif}\n"
     ".pl-f4{fill:#8a63d2}.pl-f5{fill:#b8901f}.pl-f6{fill:#4aa5b5}.pl-f7{fill:#d0504f}\n"
     "@media (prefers-color-scheme:dark){.pl-paper{fill:#16191d}.pl-ink{fill:#e6e9ec}\n"
