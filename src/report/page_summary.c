@@ -166,7 +166,7 @@ static void put_quality(const struct report_story *s, struct base_str *html)
     number_tile(html, "test.r2", "Test R²", number_at(result, "test", "r2"), 4, NULL);
     number_tile(html, "test.loss", "Test loss", number_at(result, "test", "loss"), 4, NULL);
     if (isfinite(loss))
-        number_tile(html, "train.loss", "Training loss", loss, 4, "mean of the last epoch");
+        number_tile(html, "train.loss", "Training loss", loss, 4, "last epoch");
     else
         number_tile(html, "train.loss", "Training loss", newest(s, "step.loss"), 4, "newest steps");
 }

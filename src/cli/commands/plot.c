@@ -4,13 +4,13 @@
  * file, in the terminal.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/stories.h"
@@ -61,12 +61,11 @@ static void cmd_plot_print(const struct report_chart *chart)
 {
     struct winsize size = {0};
     struct base_str text = {0};
-    bool terminal = isatty(STDOUT_FILENO) == 1;
 
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
         size = (struct winsize){.ws_col = 80, .ws_row = 24};
     report_braille_lines(chart, size.ws_col, size.ws_row - 1,
-                         terminal && getenv("NO_COLOR") == NULL, &text);
+                         isatty(STDOUT_FILENO) == 1 && base_log_color(), &text);
     fputs(text.text, stdout);
     base_str_fini(&text);
 }
