@@ -171,8 +171,8 @@ void report_braille_lines(const struct report_chart *chart, int columns, int row
     rows = rows - 3 - keys > LEAST_ROWS ? rows - 3 - keys : LEAST_ROWS;
     c = (struct canvas){.columns = columns - LABEL,
                         .rows = rows,
-                        .dots = base_calloc((size_t)(columns * rows), 1),
-                        .colour = base_calloc((size_t)(columns * rows), 1)};
+                        .dots = base_calloc((size_t)columns * (size_t)rows, 1),
+                        .colour = base_calloc((size_t)columns * (size_t)rows, 1)};
     svg_ranges(chart, &x, &y);
     svg_fit(x, chart->log_x, &c.x);
     svg_fit(y, chart->log_y, &c.y);
