@@ -99,6 +99,13 @@ void report_axis_fit(double low, double high, enum report_scale scale, int wante
         fit_linear(wanted, scale == REPORT_WHOLE, axis_p);
 }
 
+void report_axis_end(struct report_axis *axis, double high)
+{
+    axis->high = high;
+    while (axis->count > 1 && axis->at[axis->count - 1] > high * (1 + 1e-12))
+        axis->count--;
+}
+
 double report_axis_place(const struct report_axis *axis, double value)
 {
     if (axis->log) /* what is not positive is below everything */

@@ -28,6 +28,9 @@ enum report_scale { REPORT_LINEAR, REPORT_WHOLE, REPORT_LOG };
 void report_axis_fit(double low, double high, enum report_scale scale, int wanted,
                      struct report_axis *axis_p);
 
+/* The axis ends at `high`, which is above its first tick, and ticks after it go. */
+void report_axis_end(struct report_axis *axis, double high);
+
 /* Where a value is on the axis, 0 … 1 between the limits. */
 double report_axis_place(const struct report_axis *axis, double value);
 

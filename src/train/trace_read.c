@@ -5,15 +5,14 @@
  * lines, and those that a process which was killed has left half-written, are passed over.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "base/event_reader.h"
 #include "base/mem.h"
 #include "train/run.h"
 #include "train/trace.h"
-
-enum { MOST_BYTES = 1 << 30 };
 
 static bool find_doing(const char *name, enum train_doing *doing_p)
 {
@@ -77,21 +76,19 @@ static void drop_after(struct train_traces *traces, int64_t step)
     traces->count = kept;
 }
 
-/* A line of events.jsonl; most of them are of no interest, and are not parsed. */
-static void read_line(const char *line, struct train_traces *traces, size_t *room)
+/* Most events are of no interest, and are not parsed. */
+static void read_line(const struct base_event_line *line, struct train_traces *traces, size_t *room)
 {
     static const char *const goes_on[] = {"view", "back", "resume"};
-    const char *kind = strncmp(line, "{\"event\":\"", 10) == 0 ? line + 10 : "";
-    bool is_trace = strncmp(kind, "trace\"", 6) == 0, taken = is_trace;
-    json_t *event;
+    bool is_trace = base_event_is(line, "trace");
+    json_t *event = is_trace ? base_event_json(line) : NULL;
+    double step = base_event_number(line, "step");
 
-    for (size_t i = 0; i < sizeof goes_on / sizeof goes_on[0]; i++)
-        taken |= strncmp(kind, goes_on[i], strlen(goes_on[i])) == 0;
-    event = taken ? json_loads(line, 0, NULL) : NULL;
-    if (event != NULL && is_trace)
+    if (event != NULL)
         read_event(event, traces, room);
-    else if (json_is_integer(json_object_get(event, "step")))
-        drop_after(traces, json_integer_value(json_object_get(event, "step")));
+    for (size_t i = 0; i < sizeof goes_on / sizeof goes_on[0]; i++)
+        if (base_event_is(line, goes_on[i]) && isfinite(step))
+            drop_after(traces, (int64_t)step);
     json_decref(event);
 }
 
@@ -119,13 +116,14 @@ base_status train_traces_read(const struct train_run *run, int64_t step,
                               struct train_traces *traces)
 {
     base_status st = BASE_OK;
-    char *text = NULL, *rest;
-    size_t count, room = 0;
+    struct base_event_reader *reader = NULL;
+    const struct base_event_line *line;
+    size_t room = 0;
 
     *traces = (struct train_traces){0};
-    TRY(base_file_read(run->events, MOST_BYTES, &text, &count));
-    for (rest = text; rest != NULL;)
-        read_line(strsep(&rest, "\n"), traces, &room);
+    TRY(base_event_reader_open(run->events, &reader));
+    while ((line = base_event_next(reader)) != NULL)
+        read_line(line, traces, &room);
     if (traces->count == 0)
         TRY(base_fail(
             BASE_ERR_USAGE,
@@ -141,7 +139,7 @@ base_status train_traces_read(const struct train_run *run, int64_t step,
                       run->name, step, TRAIN_TRACE_FIRST, TRAIN_TRACE_EVERY));
     qsort(traces->at, traces->count, sizeof *traces->at, by_worker_and_time);
 out:
-    base_free(text);
+    base_event_reader_close(reader);
     if (st != BASE_OK)
         train_traces_fini(traces);
     return st;

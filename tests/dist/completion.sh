@@ -33,6 +33,8 @@ completes 'train --batch-p' --batch-per-worker
 completes 'eval --part t' test train
 completes 'eval s' second
 completes 'compare first s' second
+completes 'report first s' second
+completes 'plot first --x t' time
 completes 'status ' --runs-dir --json --help first second
 completes 'set f' first
 completes 'runs r' rm

@@ -56,6 +56,9 @@ keep strategies 0 strategies --json
 keep pair 0 train --model mlp:8x1 --data synthetic:train=64,test=16 --workers 2 --steps 3 --run pair --json
 keep compare 0 compare one pair --json
 keep trace 0 trace pair -o pair.json --json
+keep report 0 report one pair -o two.html --json
+keep plot 0 plot one pair -o two.svg --json
+keep events 0 events pair --json
 keep plan 0 plan --model mlp:8x1 --data synthetic:train=64,test=16 --workers 2 --deepest --json
 # What strategies count: the table has it all, and nothing else.
 for strategy in local-sgd downpour ps; do
@@ -150,7 +153,7 @@ expect 0 "$paceline" serve --help
 for option in $(grep -oE -- '^  --[a-z-]+' out); do
     grep -qF -- "\`$option" "$docs/serving.md" || fail "docs/serving.md lacks $option"
 done
-for option in $(cat "$root/README.md" "$docs"/{json,files,model-files,export,serving,labs}.md |
+for option in $(cat "$root/README.md" "$docs"/{json,files,model-files,export,serving,labs,reports}.md |
     grep -v "did you mean\|torchserve --start" | sed 's/--mca //' | grep -oE -- '--[a-z][a-z0-9-]+' | sort -u); do
     grep -qxF -e "$option" -e "--${option#--no-}" options.txt || fail "there is no option $option"
 done

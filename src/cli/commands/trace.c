@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/cli.h"
+#include "cli/stories.h"
 #include "report/svg.h"
 #include "train/run.h"
 #include "train/trace.h"
@@ -161,13 +162,6 @@ static void cmd_trace_picture(const struct train_run *run, const struct train_tr
 
 /* ---- the command ---- */
 
-static bool cmd_trace_ends(const char *path, const char *ending)
-{
-    size_t length = strlen(path), own = strlen(ending);
-
-    return length > own && strcmp(path + length - own, ending) == 0;
-}
-
 static base_status cmd_trace_tell(const struct args *a, const struct train_traces *traces)
 {
     base_status st = BASE_OK;
@@ -196,10 +190,10 @@ static base_status cmd_trace(void *args, const struct cli_positional *positional
     struct base_str text = {0};
     bool picture;
 
-    if (a->out == NULL || (!cmd_trace_ends(a->out, ".json") && !cmd_trace_ends(a->out, ".svg")))
+    if (a->out == NULL || (!cli_ends(a->out, ".json") && !cli_ends(a->out, ".svg")))
         TRY(base_fail(BASE_ERR_USAGE, "-o names the file to write: trace.json for Perfetto or "
                                       "chrome://tracing, or a picture, trace.svg"));
-    picture = cmd_trace_ends(a->out, ".svg");
+    picture = cli_ends(a->out, ".svg");
     TRY(train_run_open(a->common.runs_dir, positional->at[0], &run));
     TRY(train_traces_read(&run, a->step > 0 ? a->step : picture ? 0 : -1, &traces));
     if (picture)

@@ -256,6 +256,79 @@ static void test_timeline(void **state)
     base_str_fini(&svg);
 }
 
+/* A page's charts: its own style, a band, marks on the picture alone, labels in place of a legend.
+ */
+static void test_bare(void **state)
+{
+    static const double low[] = {0, NAN, 1, 900}, high[] = {1, NAN, 3, 1100};
+    struct report_series series[] = {
+        {.name = "train", .x = x, .y = y, .count = 4, .low = low, .high = high},
+        {.name = "test", .x = x, .y = x, .count = 4}};
+    struct report_mark marks[] = {{2, "lost <2>"}, {99, "outside"}, {NAN, "nowhere"}};
+    struct report_chart chart = lines_of(series, 2);
+    struct base_str svg = {0};
+
+    (void)state;
+    chart.bare = true;
+    chart.width = 440;
+    chart.marks = marks;
+    chart.mark_count = 3;
+    report_svg_lines(&chart, &svg);
+    assert_xml(&svg);
+    assert_null(strstr(svg.text, "<style"));
+    assert_null(strstr(svg.text, "pl-paper"));
+    assert_non_null(strstr(svg.text, "width=\"440\""));
+    assert_int_equal(occurrences(svg.text, "pl-band"), 1);
+    assert_int_equal(occurrences(svg.text, "<g class=\"pl-mark\">"), 1);
+    assert_non_null(strstr(svg.text, "lost &lt;2&gt;"));
+    assert_non_null(strstr(svg.text, "class=\"pl-text pl-f1\" text-anchor=\"start\">test<"));
+    base_str_fini(&svg);
+}
+
+static void test_stack(void **state)
+{
+    static const double first[] = {1, -1, NAN}, second[] = {2, 3, INFINITY};
+    static const char *const rows[] = {"a&b", "b", "c"};
+    const struct report_series series[] = {{.name = "one", .y = first, .count = 3},
+                                           {.name = "two", .y = second, .count = 3}};
+    struct report_chart chart = {.title = "time",
+                                 .x_title = "seconds",
+                                 .series = series,
+                                 .series_count = 2,
+                                 .rows = rows,
+                                 .row_count = 3};
+    struct base_str svg = {0};
+
+    (void)state;
+    report_svg_stack(&chart, &svg);
+    assert_xml(&svg);
+    assert_int_equal(occurrences(svg.text, "</title></rect>"), 3);
+    assert_non_null(strstr(svg.text, "a&amp;b: two 2<"));
+    base_str_fini(&svg);
+}
+
+static void test_heat(void **state)
+{
+    static const char *const names[] = {"a name that is quite long", "<b>"};
+    static const double values[] = {90, 10, 0, 0};
+    struct base_str svg = {0};
+
+    (void)state;
+    report_svg_heat(&(struct report_heat){.title = "confusion",
+                                          .row_title = "truth",
+                                          .column_title = "prediction",
+                                          .names = names,
+                                          .values = values,
+                                          .side = 2,
+                                          .width = 440},
+                    &svg);
+    assert_xml(&svg);
+    assert_int_equal(occurrences(svg.text, "</title></rect>"), 4);
+    assert_non_null(strstr(svg.text, "→ &lt;b&gt;: 10<"));
+    assert_non_null(strstr(svg.text, "a name that…"));
+    base_str_fini(&svg);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -263,6 +336,8 @@ int main(void)
         cmocka_unit_test(test_scatter), cmocka_unit_test(test_nothing_to_draw),
         cmocka_unit_test(test_bars),    cmocka_unit_test(test_hostile_texts),
         cmocka_unit_test(test_many),    cmocka_unit_test(test_timeline),
+        cmocka_unit_test(test_bare),    cmocka_unit_test(test_stack),
+        cmocka_unit_test(test_heat),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

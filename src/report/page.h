@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Runs as one HTML page that stands alone: inline pictures, no script, nothing from elsewhere,
+ * dark or light as the reader's system is. Whatever comes from files is escaped.
+ */
+#ifndef REPORT_PAGE_H
+#define REPORT_PAGE_H
+
+#include "report/story.h"
+
+/* Texts in rows and columns; the first row has the titles. */
+struct report_table {
+    char **cells;
+    size_t rows, columns;
+};
+
+struct report_page_run {
+    struct report_story story;
+    char *trace; /* a link to what `paceline trace` has written; NULL: nothing */
+};
+
+struct report_page {
+    const struct report_page_run *runs;
+    size_t count;
+    const struct report_table *compared; /* runs side by side; NULL: there is one run only */
+    const char *made;                    /* when: a date for people */
+};
+
+enum { REPORT_DETAILED_RUNS = 12 }; /* of more runs, the page has the comparison alone */
+
+void report_page(const struct report_page *page, struct base_str *html);
+
+extern const char report_page_css[];
+
+#endif
