@@ -42,7 +42,13 @@ static base_status bench_init(struct bench *t, const struct cli_bench_ratings *b
     TRY(recsys_ratings_path(b->data, &path));
     TRY(recsys_ratings_open(path, &(struct recsys_options){.threads = t->threads}, &t->ratings));
     recsys_warn(t->ratings);
-    TRY(recsys_divide(t->ratings, b->split, 0, (uint64_t)b->seed, t->threads, &t->parts));
+    TRY(recsys_divide(t->ratings,
+                      &(struct recsys_divide){.split = b->split,
+                                              .seed = (uint64_t)b->seed,
+                                              .threads = t->threads,
+                                              .by_item = setup.model->by_item,
+                                              .times = setup.model->times},
+                      &t->parts));
     t->load_seconds = base_now() - began;
     began = base_now();
     TRY(base_team_new(t->threads, &t->team));

@@ -34,7 +34,7 @@ static void deal_items(struct recsys_cells *c, const struct recsys_fit *fit)
     const uint32_t groups = c->shape.groups;
 
     for (uint32_t i = 0; i < fit->items; i++)
-        order[i] = (struct popular){recsys_row_count(fit->by_item, i), i};
+        order[i] = (struct popular){fit->item_counts[i], i};
     qsort(order, fit->items, sizeof *order, by_popularity);
     for (uint32_t x = 0; x < fit->items; x++) {
         const uint32_t round = x / groups, turn = x % groups;
@@ -165,8 +165,10 @@ static void fill_segment(const void *context, int unit, int thread)
             if (count[g] > 0)
                 ((struct recsys_run *)c->runs)[run[g]++] =
                     (struct recsys_run){user - c->shape.from, count[g]};
-            for (uint64_t pad = count[g]; pad < rounded_up(count[g]); pad++)
+            for (uint64_t pad = count[g]; pad < rounded_up(count[g]); pad++) {
+                ((uint8_t *)c->codes)[at[g]] = 0;
                 ((uint16_t *)c->items)[at[g]++] = (uint16_t)c->group_rows;
+            }
         }
     }
 }
@@ -190,9 +192,11 @@ static base_status place_cells(struct layout *l)
         padded += ratings;
         runs += users;
     }
-    TRY(base_tensor(padded + SPARE, sizeof(uint16_t), "items of ratings", &c->items));
-    TRY(base_tensor(padded + SPARE, 1, "codes of ratings", &c->codes));
-    TRY(base_tensor(runs + 1, sizeof(struct recsys_run), "users of ratings", &c->runs));
+    TRY(base_tensor_unset(padded + SPARE, sizeof(uint16_t), "items of ratings", &c->items));
+    TRY(base_tensor_unset(padded + SPARE, 1, "codes of ratings", &c->codes));
+    TRY(base_tensor_unset(runs + 1, sizeof(struct recsys_run), "users of ratings", &c->runs));
+    memset((uint16_t *)c->items + padded, 0, SPARE * sizeof(uint16_t));
+    memset((uint8_t *)c->codes + padded, 0, SPARE);
     for (uint32_t i = 0; i < cells; i++) {
         c->cell[i].runs = (struct recsys_run *)c->runs + l->runs[i];
         c->cell[i].item = (uint16_t *)c->items + l->padded[i];

@@ -124,7 +124,6 @@ void fitted_open(struct fitted *f, const struct rated *rated, const char *model,
     char *text = base_format("%s:%s", model, options);
     struct recsys_setup setup = {.scale = &rated->scale,
                                  .by_user = &rated->by_user,
-                                 .by_item = &rated->by_item,
                                  .seed = seed};
 
     assert_int_equal(base_team_new(threads, &f->team), BASE_OK);
@@ -132,6 +131,7 @@ void fitted_open(struct fitted *f, const struct rated *rated, const char *model,
         fail_msg("%s: %s", text, base_message());
     setup.options = f->options;
     setup.team = f->team;
+    setup.by_item = setup.model->by_item ? &rated->by_item : NULL;
     if ((setup.model->batches ? open_network(&setup, &f->fit) : recsys_fit_new(&setup, &f->fit)) !=
         BASE_OK)
         fail_msg("%s: %s", text, base_message());
