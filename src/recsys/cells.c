@@ -78,12 +78,12 @@ static uint8_t code_of(const struct recsys_cells *c, const struct recsys_fit *fi
 struct layout {
     struct recsys_cells *cells;
     const struct recsys_fit *fit;
-    uint8_t *group;    /* (items) */
-    uint16_t *row;     /* (items) in the group */
+    uint8_t *group;                  /* (items) */
+    uint16_t *row;                   /* (items) in the group */
     uint8_t code[RECSYS_MAX_LEVELS]; /* of each level */
-    uint32_t *order;   /* (users of the shape) */
-    uint32_t *segment; /* (rotations * stripes + 1) where each begins in the order */
-    uint64_t *padded;  /* of each cell: ratings, and then where they begin */
+    uint32_t *order;                 /* (users of the shape) */
+    uint32_t *segment;               /* (rotations * stripes + 1) where each begins in the order */
+    uint64_t *padded;                /* of each cell: ratings, and then where they begin */
     uint64_t *runs;
 };
 
@@ -169,8 +169,8 @@ static void fill_user(const struct layout *l, uint32_t user, uint64_t *at)
         const uint64_t to = at[l->group[item]]++;
 
         items[to] = l->row[item];
-        codes[to] = rows->code != NULL ? l->code[rows->code[k]]
-                                       : code_of(l->cells, l->fit, rows->value[k]);
+        codes[to] =
+            rows->code != NULL ? l->code[rows->code[k]] : code_of(l->cells, l->fit, rows->value[k]);
     }
 }
 

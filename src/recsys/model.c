@@ -137,7 +137,7 @@ out:
 struct tally {
     const struct recsys_rows *rows;
     struct recsys_units units;
-    uint64_t *items;                                     /* (units, items) */
+    uint64_t *items;                                      /* (units, items) */
     uint64_t levels[RECSYS_MAX_UNITS][RECSYS_MAX_LEVELS]; /* where ratings have codes */
 };
 

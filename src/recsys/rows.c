@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ratings regrouped and dealt to parts. Every thread has rows of the result to itself, and finds their
- * ratings in the order of the source, so any number of threads gives the same bytes.
+ * Ratings regrouped and dealt to parts. Every thread has rows of the result to itself, and finds
+ * their ratings in the order of the source, so any number of threads gives the same bytes.
  */
 #include <string.h>
 

@@ -122,9 +122,7 @@ void fitted_open(struct fitted *f, const struct rated *rated, const char *model,
                  const char *options, int threads, uint64_t seed)
 {
     char *text = base_format("%s:%s", model, options);
-    struct recsys_setup setup = {.scale = &rated->scale,
-                                 .by_user = &rated->by_user,
-                                 .seed = seed};
+    struct recsys_setup setup = {.scale = &rated->scale, .by_user = &rated->by_user, .seed = seed};
 
     assert_int_equal(base_team_new(threads, &f->team), BASE_OK);
     if (recsys_model_find(text, &setup.model, &f->options) != BASE_OK)

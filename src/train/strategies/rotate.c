@@ -7,8 +7,9 @@
  * 1, which wants it two turns later: one bundle travels while one is trained. When the last
  * rotation is over the bundles are where they were at first.
  *
- * Training does not touch the state: rows are trained in a copy, items in their bundles. At the end
- * of a sweep every worker gets all bundles, and, with replicas=2, the rows of the worker before it,
+ * Training does not touch the state: rows are trained in a copy, items in their bundles; when the
+ * sweep is committed, the copy and the state's memory change places. At the end of a sweep every
+ * worker gets all bundles, and, with replicas=2, the rows of the worker before it,
  * which it keeps, too. So a lost worker costs the sweep under way; two neighbours that are lost at
  * once take their rows with them, and all go back to the newest checkpoint.
  *

@@ -443,8 +443,8 @@ static void test_rows(void **state)
         assert_memory_equal(back.column, r->by_user.column, r->count * sizeof *back.column);
         assert_memory_equal(back.code, r->by_user.code, r->count);
         assert_memory_equal(back.time, r->by_user.time, r->count * sizeof *back.time);
-        assert_int_equal(
-            recsys_deal(&r->by_user, deal_odd, &r->by_user, true, threads, 2, parts), BASE_OK);
+        assert_int_equal(recsys_deal(&r->by_user, deal_odd, &r->by_user, true, threads, 2, parts),
+                         BASE_OK);
         odd = parts[1];
         assert_int_equal(odd.count, r->count / 2);
         assert_int_equal(parts[0].count, r->count - odd.count);

@@ -249,7 +249,7 @@ static void test_bad(void **state)
 static void divide(const struct recsys_ratings *r, const char *split, double validation,
                    int threads, struct recsys_division *d)
 {
-    const struct recsys_divide how = {split, validation, .seed = 7, .threads = threads,
+    const struct recsys_divide how = {split,           validation,   .seed = 7, .threads = threads,
                                       .by_item = true, .times = true};
 
     if (recsys_divide(r, &how, d) != BASE_OK)
@@ -364,10 +364,10 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_share),      cmocka_unit_test(test_stays),
-        cmocka_unit_test(test_mixed),      cmocka_unit_test(test_folds),
-        cmocka_unit_test(test_times),      cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_parts),      cmocka_unit_test(test_validation),
+        cmocka_unit_test(test_share), cmocka_unit_test(test_stays),
+        cmocka_unit_test(test_mixed), cmocka_unit_test(test_folds),
+        cmocka_unit_test(test_times), cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_parts), cmocka_unit_test(test_validation),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
