@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Rating models: loading, epochs of mf on threads and on workers.
+"""Rating models: loading, epochs of mf on threads and on workers, sweeps of bmf and ials.
 
     recsys.py PATH-OF-PACELINE [--users N] [--items N] [--ratings N] [--epochs N] [--rounds N]
               [--k N …] [--peer PATH] [--json FILE] [--table FILE]
@@ -27,6 +27,7 @@ import results  # noqa: E402
 import trainings  # noqa: E402
 
 THREADS, WORKERS = (1, 2), (1, 2, 3)
+SOLVERS = ("bmf:k=64,side=none,sweeps=5", "ials:k=64,sweeps=5", "ials:k=64,cg=0,sweeps=5")
 
 
 def ask(*command):
@@ -61,8 +62,7 @@ def epochs(args, path, plain, k, threads):
     rounds = results.take_turns(sides, args.rounds)
     own = [r["own"] for r in rounds]
     rate = results.spread([r["updates_per_second"] for r in own])
-    peak = ask(args.program, "bench", "infer", "mnist-cnn", "--batch", 1, "--steps", 3, "--threads",
-               threads)["peak_flops"]
+    peak = statistics.median(r["peak_flops"] for r in own)
     return {"what": "epoch", "k": k, "threads": threads,
             "seconds": statistics.median(r["seconds"]["median"] for r in own), "rate": rate,
             "share_of_peak": 6 * k * rate["median"] / peak,
@@ -70,6 +70,18 @@ def epochs(args, path, plain, k, threads):
             "rmse": own[0]["test"]["rmse"],
             "peer_ratio": results.spread([r["peer"] / r["own"]["seconds"]["median"]
                                           for r in rounds]) if args.peer else None}
+
+
+def sweeps(args, path, model):
+    """A sweep of a model that solves rows, on all threads, and its kernel on one."""
+    found = [ask(args.program, "bench", "ratings", path, "--model", model, "--threads", THREADS[-1])
+             for _ in range(args.rounds)]
+    syrk = statistics.median(r["syrk_flops"] for r in found)
+    peak = statistics.median(r["peak_flops"] for r in found) / THREADS[-1]
+    return {"what": "sweep", "model": model, "threads": THREADS[-1],
+            "seconds": statistics.median(r["seconds"]["median"] for r in found),
+            "syrk_flops": syrk, "share_of_peak": syrk / peak,
+            "bytes_a_rating": found[0]["peak_memory_bytes"] / args.ratings}
 
 
 def divided(args, place, path, k, workers):
@@ -92,6 +104,8 @@ LOAD_HEAD = ("| ratings | text MB | text to cache s | M ratings/s | cache s |\n"
              "|---|---|---|---|---|")
 EPOCH_HEAD = ("| k | threads | epoch s | M updates/s | of FMA peak % | bytes a rating | RMSE | "
               "times the peer |\n|---|---|---|---|---|---|---|---|")
+SWEEP_HEAD = ("| model | threads | sweep s | syrk GF/s, 1 thread | of FMA peak % | bytes a rating |\n"
+              "|---|---|---|---|---|---|")
 WORKERS_HEAD = ("| k | workers | M updates/s | of processes apart | RMSE | RMSE of one |\n"
                 "|---|---|---|---|---|---|")
 
@@ -105,6 +119,11 @@ def epoch_row(r):
     peer = results.show(r["peer_ratio"]) if r["peer_ratio"] else "-"
     return (f"| {r['k']} | {r['threads']} | {r['seconds']:.3f} | {r['rate']['median'] / 1e6:.1f} | "
             f"{100 * r['share_of_peak']:.0f} | {r['bytes_a_rating']:.1f} | {r['rmse']:.4f} | {peer} |")
+
+
+def sweep_row(r):
+    return (f"| {r['model']} | {r['threads']} | {r['seconds']:.3f} | {r['syrk_flops'] / 1e9:.1f} | "
+            f"{100 * r['share_of_peak']:.0f} | {r['bytes_a_rating']:.1f} |")
 
 
 def workers_row(r):
@@ -137,7 +156,7 @@ def main():
     parser.add_argument("--peer")
     results.add_options(parser)
     args = parser.parse_args()
-    loads, found, shared = [], [], []
+    loads, found, solved, shared = [], [], [], []
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="recsys-")))
         place = trainings.Here(stack, args.program)
@@ -148,13 +167,17 @@ def main():
             for threads in THREADS:
                 found.append(epochs(args, path, plain, k, threads))
                 print(epoch_row(found[-1]), flush=True)
+        print("", SWEEP_HEAD, sep="\n", flush=True)
+        for model in SOLVERS:
+            solved.append(sweeps(args, path, model))
+            print(sweep_row(solved[-1]), flush=True)
         print("", WORKERS_HEAD, sep="\n", flush=True)
         for k in args.k:
             for workers in WORKERS:
                 shared.append(divided(args, place, path, k, workers))
                 print(workers_row(shared[-1]), flush=True)
     results.write(args, (LOAD_HEAD, load_row, loads), (EPOCH_HEAD, epoch_row, found),
-                  (WORKERS_HEAD, workers_row, shared))
+                  (SWEEP_HEAD, sweep_row, solved), (WORKERS_HEAD, workers_row, shared))
 
 
 if __name__ == "__main__":

@@ -53,25 +53,43 @@ char *base_format(const char *format, ...)
     return or_abort(length < 0 ? NULL : text);
 }
 
-base_status base_tensor(size_t count, size_t size, const char *what, void *memory_pp)
+static base_status allocate(size_t count, size_t size, const char *what, void *memory_pp,
+                            size_t *bytes_p)
 {
     base_status st = BASE_OK;
-    size_t bytes = 0;
     void *memory = NULL;
     bool huge;
 
     memcpy(memory_pp, &memory, sizeof memory);
-    TRY(base_mul(count, size, &bytes));
-    TRY(base_add(bytes, BASE_ALIGN, &bytes));
-    bytes -= bytes % BASE_ALIGN;
-    huge = bytes >= HUGE_PAGE;
-    if (posix_memalign(&memory, huge ? HUGE_PAGE : BASE_ALIGN, bytes) != 0)
-        TRY(base_fail(BASE_ERR_MEMORY, "no memory for %s (%.1f MB)", what, (double)bytes / 1e6));
+    TRY(base_mul(count, size, bytes_p));
+    TRY(base_add(*bytes_p, BASE_ALIGN, bytes_p));
+    *bytes_p -= *bytes_p % BASE_ALIGN;
+    huge = *bytes_p >= HUGE_PAGE;
+    if (posix_memalign(&memory, huge ? HUGE_PAGE : BASE_ALIGN, *bytes_p) != 0)
+        TRY(base_fail(BASE_ERR_MEMORY, "no memory for %s (%.1f MB)", what, (double)*bytes_p / 1e6));
     if (huge) /* kernels walk with large strides: 1.5 to 3 % of a step, measured */
-        (void)madvise(memory, bytes, MADV_HUGEPAGE);
-    memset(memory, 0, bytes);
+        (void)madvise(memory, *bytes_p, MADV_HUGEPAGE);
     memcpy(memory_pp, &memory, sizeof memory);
 out:
+    return st;
+}
+
+base_status base_tensor_unset(size_t count, size_t size, const char *what, void *memory_pp)
+{
+    size_t bytes = 0;
+
+    return allocate(count, size, what, memory_pp, &bytes);
+}
+
+base_status base_tensor(size_t count, size_t size, const char *what, void *memory_pp)
+{
+    size_t bytes = 0;
+    void *memory;
+    base_status st = allocate(count, size, what, memory_pp, &bytes);
+
+    memcpy(&memory, memory_pp, sizeof memory);
+    if (st == BASE_OK)
+        memset(memory, 0, bytes);
     return st;
 }
 

@@ -21,6 +21,9 @@ char *base_format(const char *format, ...) __attribute__((format(printf, 1, 2)))
 
 /* `count` zeroed elements of `size` bytes; `what` names them in the error. Free with base_free. */
 base_status base_tensor(size_t count, size_t size, const char *what, void *memory_pp);
+/* The same with any contents, for what is written before it is read. The threads that write it are
+ * the first to touch its pages, which the leader would do alone for zeros. */
+base_status base_tensor_unset(size_t count, size_t size, const char *what, void *memory_pp);
 void base_free(void *memory); /* of any function here; accepts NULL */
 
 /* a * b and a + b that fail instead of wrapping around. */

@@ -15,9 +15,11 @@
 #include "cli/ratings_info.h"
 #include "cli/ratings_pictures.h"
 #include "nn/threads.h"
+#include "recsys/kernels/kernels.h"
 #include "recsys/model.h"
 #include "recsys/rank.h"
 #include "recsys/split.h"
+#include "train/measure.h"
 #include "train/pace.h"
 
 struct bench {
@@ -42,7 +44,13 @@ static base_status bench_init(struct bench *t, const struct cli_bench_ratings *b
     TRY(recsys_ratings_path(b->data, &path));
     TRY(recsys_ratings_open(path, &(struct recsys_options){.threads = t->threads}, &t->ratings));
     recsys_warn(t->ratings);
-    TRY(recsys_divide(t->ratings, b->split, 0, (uint64_t)b->seed, t->threads, &t->parts));
+    TRY(recsys_divide(t->ratings,
+                      &(struct recsys_divide){.split = b->split,
+                                              .seed = (uint64_t)b->seed,
+                                              .threads = t->threads,
+                                              .by_item = setup.model->by_item,
+                                              .times = setup.model->times},
+                      &t->parts));
     t->load_seconds = base_now() - began;
     began = base_now();
     TRY(base_team_new(t->threads, &t->team));
@@ -100,12 +108,41 @@ out:
     return st;
 }
 
+enum { SYRK_ROUNDS = 200, SYRK_CALLS = 200 }; /* a round is shorter than a turn of the scheduler */
+
+/* Operations a second of one thread in the kernel that sums a row's equations, the best of some
+ * rounds; 0: the model has no factors. */
+static base_status measure_syrk(int k, double *rate_p)
+{
+    base_status st = BASE_OK;
+    const struct recsys_kernels *kernels = recsys_kernels();
+    const int n = recsys_panel(k);
+    float *panel = NULL, *triangle = NULL;
+
+    *rate_p = 0;
+    if (k == 0)
+        return BASE_OK;
+    TRY(base_tensor((size_t)n * (size_t)k, sizeof *panel, "a panel", &panel));
+    TRY(base_tensor(recsys_triangle_floats(k), sizeof *triangle, "a triangle", &triangle));
+    for (int round = 0; round < SYRK_ROUNDS; round++) {
+        const double began = base_now();
+
+        for (int i = 0; i < SYRK_CALLS; i++)
+            kernels->syrk(k, panel, n, triangle, NULL);
+        *rate_p = fmax(*rate_p, (double)k * (k + 1) * n * SYRK_CALLS / (base_now() - began));
+    }
+out:
+    base_free(panel);
+    base_free(triangle);
+    return st;
+}
+
 static base_status report(const struct bench *t, const struct cli_bench_ratings *b,
                           const struct train_pace_summary *p)
 {
     base_status st = BASE_OK;
     struct recsys_score score = {0};
-    double mae, rmse;
+    double mae, rmse, syrk;
     const double rate = (double)t->parts.by_user.count / p->median;
     json_t *json = NULL, *test = NULL;
     struct base_str lines = {0};
@@ -117,13 +154,15 @@ static base_status report(const struct bench *t, const struct cli_bench_ratings 
         TRY(base_fail(BASE_ERR_DIVERGED, "%s diverged: its guesses are not numbers", b->model));
     test = json_pack("{s:f, s:f}", "mae", mae, "rmse", rmse);
     TRY(judge(t, b, test, &lines));
-    json = json_pack("{s:i, s:s, s:i, s:I, s:I, s:I, s:f, s:f, s:{s:f, s:f}, s:f, s:O, s:I}",
-                     "schema", 1, "model", b->model, "threads", t->threads, "train",
-                     (json_int_t)t->parts.by_user.count, "tests", (json_int_t)t->parts.test.count,
-                     "sweeps", (json_int_t)t->fit->sweeps, "load_seconds", t->load_seconds,
-                     "setup_seconds", t->setup_seconds, "seconds", "median", p->median, "min",
-                     p->min, "updates_per_second", rate, "test", test, "peak_memory_bytes",
-                     (json_int_t)base_peak_memory());
+    TRY(measure_syrk((int)t->fit->traits.period, &syrk));
+    json = json_pack(
+        "{s:i, s:s, s:i, s:I, s:I, s:I, s:f, s:f, s:{s:f, s:f}, s:f, s:O, s:I, s:f, s:f}", "schema",
+        1, "model", b->model, "threads", t->threads, "train", (json_int_t)t->parts.by_user.count,
+        "tests", (json_int_t)t->parts.test.count, "sweeps", (json_int_t)t->fit->sweeps,
+        "load_seconds", t->load_seconds, "setup_seconds", t->setup_seconds, "seconds", "median",
+        p->median, "min", p->min, "updates_per_second", rate, "test", test, "peak_memory_bytes",
+        (json_int_t)base_peak_memory(), "peak_flops", train_measure_peak(t->threads), "syrk_flops",
+        syrk);
     if (b->json)
         TRY(base_json_print(json));
     else

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "recsys/model_private.h"
 
 /* clang-format off */
@@ -87,14 +88,68 @@ void recsys_bias_solve(const struct recsys_fit *fit, const struct recsys_rows *r
     recsys_each_range(fit->team, rows->start, row_from, row_to, solve_range, &s);
 }
 
-void recsys_bias_alternate(const struct recsys_fit *fit, double user_damping, double item_damping,
-                           int sweeps, float *users, float *items)
+struct alternating {
+    const struct recsys_fit *fit;
+    struct recsys_units units;
+    double user_damping;
+    const float *items; /* NULL: zeros, and so are the users' */
+    float *users;
+    double *sums; /* (units, items): what users leave of the ratings */
+};
+
+/* Solves for users, and sums what they leave to their items. */
+static void alternate_unit(const void *context, int unit, int thread)
 {
+    const struct alternating *a = context;
+    const struct recsys_rows *rows = a->fit->by_user;
+    double *sums = a->sums + (size_t)unit * a->fit->items;
+
+    (void)thread;
+    memset(sums, 0, a->fit->items * sizeof *sums);
+    for (uint32_t u = a->units.cut[unit]; u < a->units.cut[unit + 1]; u++) {
+        double known;
+
+        if (a->items != NULL)
+            solve_range(&(struct solving){a->fit, rows, a->items, a->user_damping, a->users}, u,
+                        u + 1, thread);
+        known = (double)a->fit->mean + (double)a->users[u];
+        for (uint64_t k = rows->start[u]; k < rows->start[u + 1]; k++)
+            sums[rows->column[k]] += (double)recsys_value(a->fit->scale, rows, k) - known;
+    }
+}
+
+static void solve_items(const struct alternating *a, double damping, float *items)
+{
+    for (uint32_t i = 0; i < a->fit->items; i++) {
+        const double weight = (double)a->fit->item_counts[i] + damping;
+        double sum = 0;
+
+        for (int u = 0; u < a->units.count; u++)
+            sum += a->sums[(size_t)u * a->fit->items + i];
+        items[i] = weight > 0 ? (float)(sum / weight) : 0;
+    }
+}
+
+base_status recsys_bias_alternate(const struct recsys_fit *fit, double user_damping,
+                                  double item_damping, int sweeps, float *users, float *items)
+{
+    base_status st = BASE_OK;
+    struct alternating a = {.fit = fit,
+                            .units = recsys_units_of(fit->by_user),
+                            .user_damping = user_damping,
+                            .users = users};
+
+    TRY(base_tensor((size_t)a.units.count * fit->items, sizeof *a.sums, "biases", &a.sums));
     memset(users, 0, fit->users * sizeof *users);
     for (int i = 0; i < sweeps; i++) {
-        recsys_bias_solve(fit, fit->by_item, users, item_damping, items, 0, fit->items);
-        recsys_bias_solve(fit, fit->by_user, items, user_damping, users, 0, fit->users);
+        base_team_run(fit->team, a.units.count, alternate_unit, &a);
+        solve_items(&a, item_damping, items);
+        a.items = items;
     }
+    recsys_bias_solve(fit, fit->by_user, items, user_damping, users, 0, fit->users);
+out:
+    base_free(a.sums);
+    return st;
 }
 
 base_status recsys_bias_start(struct recsys_fit *fit)

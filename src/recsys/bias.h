@@ -42,8 +42,9 @@ base_status recsys_bias_fold(const struct recsys_fit *fit, const struct recsys_r
 base_status recsys_bias_explain(const struct recsys_fit *fit, const struct recsys_rating *ratings,
                                 uint32_t count, uint32_t item, float *parts, float *rest_p);
 
-/* Exact alternating solves into (users) and (items), for models that begin with biases. */
-void recsys_bias_alternate(const struct recsys_fit *fit, double user_damping, double item_damping,
-                           int sweeps, float *users, float *items);
+/* Exact alternating solves into (users) and (items), for models that begin with biases. Reads the
+ * ratings by user alone. */
+base_status recsys_bias_alternate(const struct recsys_fit *fit, double user_damping,
+                                  double item_damping, int sweeps, float *users, float *items);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "recsys/cells.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static void deal_items(struct recsys_cells *c, const struct recsys_fit *fit)
     const uint32_t groups = c->shape.groups;
 
     for (uint32_t i = 0; i < fit->items; i++)
-        order[i] = (struct popular){recsys_row_count(fit->by_item, i), i};
+        order[i] = (struct popular){fit->item_counts[i], i};
     qsort(order, fit->items, sizeof *order, by_popularity);
     for (uint32_t x = 0; x < fit->items; x++) {
         const uint32_t round = x / groups, turn = x % groups;
@@ -65,9 +66,9 @@ void recsys_cells_scale(struct recsys_cells *c, const struct recsys_fit *fit)
     c->offset = (float)((lowest - step - (double)fit->mean) / (double)c->unit);
 }
 
-static uint8_t code_of(const struct recsys_cells *c, const struct recsys_fit *fit, uint64_t k)
+static uint8_t code_of(const struct recsys_cells *c, const struct recsys_fit *fit, float rating)
 {
-    const double value = (double)recsys_value(fit->scale, fit->by_user, k) - (double)fit->mean;
+    const double value = (double)rating - (double)fit->mean;
 
     return (uint8_t)lrint((value / (double)c->unit - (double)c->offset) / (double)c->scale);
 }
@@ -77,9 +78,12 @@ static uint8_t code_of(const struct recsys_cells *c, const struct recsys_fit *fi
 struct layout {
     struct recsys_cells *cells;
     const struct recsys_fit *fit;
-    uint32_t *order;   /* (users of the shape) */
-    uint32_t *segment; /* (rotations * stripes + 1) where each begins in the order */
-    uint64_t *padded;  /* of each cell: ratings, and then where they begin */
+    uint8_t *group;                  /* (items) */
+    uint16_t *row;                   /* (items) in the group */
+    uint8_t code[RECSYS_MAX_LEVELS]; /* of each level */
+    uint32_t *order;                 /* (users of the shape) */
+    uint32_t *segment;               /* (rotations * stripes + 1) where each begins in the order */
+    uint64_t *padded;                /* of each cell: ratings, and then where they begin */
     uint64_t *runs;
 };
 
@@ -107,17 +111,27 @@ static void deal_users(struct layout *l)
         l->segment[s] = users;
 }
 
-/* Ratings of a user in each group. */
-static void count_groups(const struct layout *l, uint32_t user, uint32_t *count)
+/* What is asked for each rating, found once. */
+static base_status prepare_tables(struct layout *l)
 {
-    const struct recsys_rows *rows = l->fit->by_user;
+    base_status st = BASE_OK;
+    const struct recsys_cells *c = l->cells;
+    const struct recsys_scale *scale = l->fit->scale;
 
-    memset(count, 0, l->cells->shape.groups * sizeof *count);
-    for (uint64_t k = rows->start[user]; k < rows->start[user + 1]; k++)
-        count[l->cells->place[rows->column[k]] / (l->cells->group_rows + 1)]++;
+    static_assert(RECSYS_MOST_GROUPS - 1 <= UINT8_MAX);
+    TRY(base_tensor(l->fit->items, sizeof *l->group, "groups of items", &l->group));
+    TRY(base_tensor(l->fit->items, sizeof *l->row, "rows of items", &l->row));
+    for (uint32_t i = 0; i < l->fit->items; i++) {
+        l->group[i] = (uint8_t)(c->place[i] / (c->group_rows + 1));
+        l->row[i] = (uint16_t)(c->place[i] % (c->group_rows + 1));
+    }
+    for (uint32_t level = 0; level < scale->levels; level++)
+        l->code[level] = code_of(c, l->fit, scale->level[level]);
+out:
+    return st;
 }
 
-static uint64_t rounded_up(uint32_t count)
+static uint64_t rounded_up(uint64_t count)
 {
     return (count + BATCH - 1) / BATCH * BATCH;
 }
@@ -126,15 +140,37 @@ static void measure_segment(const void *context, int unit, int thread)
 {
     const struct layout *l = context;
     const uint32_t groups = l->cells->shape.groups;
-    uint32_t count[RECSYS_MOST_GROUPS];
+    const struct recsys_rows *rows = l->fit->by_user;
 
     (void)thread;
     for (uint32_t x = l->segment[unit]; x < l->segment[unit + 1]; x++) {
-        count_groups(l, l->order[x], count);
+        const uint32_t user = l->order[x];
+        uint32_t count[RECSYS_MOST_GROUPS];
+
+        memset(count, 0, groups * sizeof *count);
+        for (uint64_t k = rows->start[user]; k < rows->start[user + 1]; k++)
+            count[l->group[rows->column[k]]]++;
         for (uint32_t g = 0; g < groups; g++) {
             l->runs[(uint32_t)unit * groups + g] += count[g] > 0;
             l->padded[(uint32_t)unit * groups + g] += rounded_up(count[g]);
         }
+    }
+}
+
+/* A user's ratings, each to the end of its group's cell. */
+static void fill_user(const struct layout *l, uint32_t user, uint64_t *at)
+{
+    const struct recsys_rows *rows = l->fit->by_user;
+    uint16_t *items = l->cells->items;
+    uint8_t *codes = l->cells->codes;
+
+    for (uint64_t k = rows->start[user]; k < rows->start[user + 1]; k++) {
+        const uint32_t item = rows->column[k];
+        const uint64_t to = at[l->group[item]]++;
+
+        items[to] = l->row[item];
+        codes[to] =
+            rows->code != NULL ? l->code[rows->code[k]] : code_of(l->cells, l->fit, rows->value[k]);
     }
 }
 
@@ -143,30 +179,25 @@ static void fill_segment(const void *context, int unit, int thread)
 {
     const struct layout *l = context;
     struct recsys_cells *c = l->cells;
-    const struct recsys_rows *rows = l->fit->by_user;
-    const uint32_t stride = c->group_rows + 1, groups = c->shape.groups;
-    uint64_t at[RECSYS_MOST_GROUPS], run[RECSYS_MOST_GROUPS];
-    uint32_t count[RECSYS_MOST_GROUPS];
+    const uint32_t groups = c->shape.groups;
+    uint64_t at[RECSYS_MOST_GROUPS], begin[RECSYS_MOST_GROUPS], run[RECSYS_MOST_GROUPS];
 
     (void)thread;
     memcpy(at, l->padded + (uint32_t)unit * groups, groups * sizeof *at);
     memcpy(run, l->runs + (uint32_t)unit * groups, groups * sizeof *run);
     for (uint32_t x = l->segment[unit]; x < l->segment[unit + 1]; x++) {
-        const uint32_t user = l->order[x];
-
-        count_groups(l, user, count);
-        for (uint64_t k = rows->start[user]; k < rows->start[user + 1]; k++) {
-            const uint32_t place = c->place[rows->column[k]], g = place / stride;
-
-            ((uint16_t *)c->items)[at[g]] = (uint16_t)(place % stride);
-            ((uint8_t *)c->codes)[at[g]++] = code_of(c, l->fit, k);
-        }
+        memcpy(begin, at, groups * sizeof *at);
+        fill_user(l, l->order[x], at);
         for (uint32_t g = 0; g < groups; g++) {
-            if (count[g] > 0)
+            const uint64_t count = at[g] - begin[g];
+
+            if (count > 0)
                 ((struct recsys_run *)c->runs)[run[g]++] =
-                    (struct recsys_run){user - c->shape.from, count[g]};
-            for (uint64_t pad = count[g]; pad < rounded_up(count[g]); pad++)
-                ((uint16_t *)c->items)[at[g]++] = (uint16_t)c->group_rows;
+                    (struct recsys_run){l->order[x] - c->shape.from, (uint32_t)count};
+            for (; at[g] < begin[g] + rounded_up(count); at[g]++) {
+                ((uint8_t *)c->codes)[at[g]] = 0;
+                ((uint16_t *)c->items)[at[g]] = (uint16_t)c->group_rows;
+            }
         }
     }
 }
@@ -190,9 +221,11 @@ static base_status place_cells(struct layout *l)
         padded += ratings;
         runs += users;
     }
-    TRY(base_tensor(padded + SPARE, sizeof(uint16_t), "items of ratings", &c->items));
-    TRY(base_tensor(padded + SPARE, 1, "codes of ratings", &c->codes));
-    TRY(base_tensor(runs + 1, sizeof(struct recsys_run), "users of ratings", &c->runs));
+    TRY(base_tensor_unset(padded + SPARE, sizeof(uint16_t), "items of ratings", &c->items));
+    TRY(base_tensor_unset(padded + SPARE, 1, "codes of ratings", &c->codes));
+    TRY(base_tensor_unset(runs + 1, sizeof(struct recsys_run), "users of ratings", &c->runs));
+    memset((uint16_t *)c->items + padded, 0, SPARE * sizeof(uint16_t));
+    memset((uint8_t *)c->codes + padded, 0, SPARE);
     for (uint32_t i = 0; i < cells; i++) {
         c->cell[i].runs = (struct recsys_run *)c->runs + l->runs[i];
         c->cell[i].item = (uint16_t *)c->items + l->padded[i];
@@ -246,12 +279,15 @@ base_status recsys_cells_init(struct recsys_cells *cells, const struct recsys_fi
     TRY(base_tensor(count, sizeof *l.runs, "cells", &l.runs));
     recsys_cells_scale(cells, fit);
     deal_items(cells, fit);
+    TRY(prepare_tables(&l));
     deal_users(&l);
     base_team_run(fit->team, (int)segments, measure_segment, &l);
     TRY(place_cells(&l));
     base_team_run(fit->team, (int)segments, fill_segment, &l);
     summarise(&l);
 out:
+    base_free(l.group);
+    base_free(l.row);
     base_free(l.order);
     base_free(l.segment);
     base_free(l.padded);

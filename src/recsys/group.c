@@ -323,13 +323,13 @@ static base_status set_up_desks(struct grouping *g)
     for (int i = 0; i < desks; i++) {
         struct desk *d = &g->desks[i];
 
-        TRY(base_tensor(room, sizeof *d->column, "ratings by user", &d->column));
-        TRY(base_tensor(room, g->size, "ratings by user", &d->rating));
+        TRY(base_tensor_unset(room, sizeof *d->column, "ratings by user", &d->column));
+        TRY(base_tensor_unset(room, g->size, "ratings by user", &d->rating));
         if (g->text->timed)
-            TRY(base_tensor(room, sizeof *d->time, "times of ratings", &d->time));
+            TRY(base_tensor_unset(room, sizeof *d->time, "times of ratings", &d->time));
         TRY(base_tensor(users, sizeof *d->next, "users", &d->next));
-        TRY(base_tensor(most, sizeof *d->keys, "keys for sorting", &d->keys));
-        TRY(base_tensor(most, sizeof *d->other, "keys for sorting", &d->other));
+        TRY(base_tensor_unset(most, sizeof *d->keys, "keys for sorting", &d->keys));
+        TRY(base_tensor_unset(most, sizeof *d->other, "keys for sorting", &d->other));
     }
 out:
     return st;

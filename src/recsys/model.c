@@ -134,22 +134,64 @@ out:
 
 /* ---- a fit ---- */
 
-static float mean_of(const struct recsys_scale *scale, const struct recsys_rows *rows)
+struct tally {
+    const struct recsys_rows *rows;
+    struct recsys_units units;
+    uint64_t *items;                                      /* (units, items) */
+    uint64_t levels[RECSYS_MAX_UNITS][RECSYS_MAX_LEVELS]; /* where ratings have codes */
+};
+
+static void tally_unit(const void *context, int unit, int thread)
+{
+    struct tally *t = (struct tally *)(uintptr_t)context;
+    const struct recsys_rows *rows = t->rows;
+    uint64_t *items = t->items + (size_t)unit * rows->columns;
+    const uint64_t to = rows->start[t->units.cut[unit + 1]];
+
+    (void)thread;
+    for (uint64_t k = rows->start[t->units.cut[unit]]; k < to; k++) {
+        items[rows->column[k]]++;
+        if (rows->code != NULL)
+            t->levels[unit][rows->code[k]]++;
+    }
+}
+
+static float mean_of(const struct recsys_scale *scale, const struct tally *t)
 {
     double sum = 0;
 
-    if (rows->code != NULL) {
-        uint64_t seen[RECSYS_MAX_LEVELS] = {0};
+    for (uint32_t l = 0; t->rows->code != NULL && l < scale->levels; l++) {
+        uint64_t count = 0;
 
-        for (uint64_t k = 0; k < rows->count; k++)
-            seen[rows->code[k]]++;
-        for (uint32_t l = 0; l < scale->levels; l++)
-            sum += (double)seen[l] * (double)scale->level[l];
-    } else {
-        for (uint64_t k = 0; k < rows->count; k++)
-            sum += (double)rows->value[k];
+        for (int u = 0; u < t->units.count; u++)
+            count += t->levels[u][l];
+        sum += (double)count * (double)scale->level[l];
     }
-    return (float)(sum / (double)rows->count);
+    for (uint64_t k = 0; t->rows->value != NULL && k < t->rows->count; k++)
+        sum += (double)t->rows->value[k];
+    return (float)(sum / (double)t->rows->count);
+}
+
+/* The mean, and the ratings of each item. */
+static base_status take_stock(struct recsys_fit *fit)
+{
+    base_status st = BASE_OK;
+    struct tally *t = base_calloc(1, sizeof *t);
+
+    t->rows = fit->by_user;
+    t->units = recsys_units_of(t->rows);
+    TRY(base_tensor((size_t)t->units.count * fit->items, sizeof *t->items, "counts of items",
+                    &t->items));
+    base_team_run(fit->team, t->units.count, tally_unit, t);
+    fit->mean = mean_of(fit->scale, t);
+    TRY(base_tensor(fit->items, sizeof *fit->item_counts, "counts of items", &fit->item_counts));
+    for (int u = 0; u < t->units.count; u++)
+        for (uint32_t i = 0; i < fit->items; i++)
+            fit->item_counts[i] += t->items[(size_t)u * fit->items + i];
+out:
+    base_free(t->items);
+    base_free(t);
+    return st;
 }
 
 base_status recsys_fit_open(const struct recsys_setup *setup, struct recsys_fit **fit_p)
@@ -169,7 +211,7 @@ base_status recsys_fit_open(const struct recsys_setup *setup, struct recsys_fit 
                                .items = setup->by_user->columns};
     if (setup->by_user->count == 0)
         TRY(base_fail(BASE_ERR_DATA, "there are no ratings to train on"));
-    fit->mean = mean_of(fit->scale, fit->by_user);
+    TRY(take_stock(fit));
     fit->own = base_calloc(1, fit->model->own_size + 1);
     TRY(fit->model->open(fit));
     if (fit->again.to == 0)
@@ -219,6 +261,7 @@ void recsys_fit_free(struct recsys_fit *fit)
         if (fit->buffers[i].passing)
             base_free(fit->buffers[i].at);
     base_free(fit->memory);
+    base_free(fit->item_counts);
     base_free(fit->own);
     base_free(fit);
 }

@@ -92,11 +92,12 @@ struct recsys_fit {
     const struct recsys_model *model;
     const void *options; /* in the model's own struct */
     const struct recsys_scale *scale;
-    const struct recsys_rows *by_user, *by_item;
+    const struct recsys_rows *by_user, *by_item; /* by_item: of a model that reads it */
     uint64_t seed;
     struct base_team *team;
     uint32_t users, items;
-    float mean; /* of all ratings */
+    float mean;            /* of all ratings */
+    uint64_t *item_counts; /* (items) ratings of each; NULL: of a saved model */
 
     struct recsys_buffer buffers[RECSYS_MAX_BUFFERS];
     int buffer_count;
@@ -125,6 +126,9 @@ struct recsys_model {
     /* It is trained by batches of ratings as a network, which src/train makes of it: there are
      * neither sweeps nor starting values here, nor anything of `start` … `rotation` below. */
     bool batches;
+    /* What its training reads besides the ratings by user: the same by item; and, as its guesses
+     * do, times. What is not read need not be there. */
+    bool by_item, times;
 
     /* What may follow the name, "bmf:k=64,sweeps=100": a table over a struct. */
     const struct base_option *options;

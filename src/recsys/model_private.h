@@ -37,6 +37,18 @@ typedef void recsys_range_task(const void *context, uint32_t from, uint32_t to, 
 void recsys_each_range(struct base_team *team, const uint64_t *work, uint32_t from, uint32_t to,
                        recsys_range_task *task, const void *context);
 
+/* Rows of about equally many ratings for each unit: cut (units+1). */
+void recsys_cut_rows(const uint64_t *start, uint32_t rows, int units, uint32_t *cut);
+
+/* Rows in units that each sum over all columns by themselves: their number follows from the ratings
+ * alone, so that sums that are added in the units' order are the same for any number of threads. */
+enum { RECSYS_MAX_UNITS = 16 };
+struct recsys_units {
+    int count;
+    uint32_t cut[RECSYS_MAX_UNITS + 1];
+};
+struct recsys_units recsys_units_of(const struct recsys_rows *rows);
+
 static inline uint64_t recsys_row_count(const struct recsys_rows *rows, uint32_t row)
 {
     return rows->start[row + 1] - rows->start[row];

@@ -62,6 +62,29 @@ void recsys_each_range(struct base_team *team, const uint64_t *work, uint32_t fr
     base_team_run(team, (int)r.count, run_range, &r);
 }
 
+void recsys_cut_rows(const uint64_t *start, uint32_t rows, int units, uint32_t *cut)
+{
+    uint32_t row = 0;
+
+    for (int u = 0; u < units; u++) {
+        cut[u] = row;
+        while (row < rows && start[row] < start[rows] * (uint64_t)(u + 1) / (uint64_t)units)
+            row++;
+    }
+    cut[units] = rows;
+}
+
+/* Sums over columns must not take more time and memory than the ratings that they are of. */
+struct recsys_units recsys_units_of(const struct recsys_rows *rows)
+{
+    const uint64_t useful = rows->count / (4 * ((uint64_t)rows->columns + 1)) + 1;
+    struct recsys_units units = {.count =
+                                     useful < RECSYS_MAX_UNITS ? (int)useful : RECSYS_MAX_UNITS};
+
+    recsys_cut_rows(rows->start, rows->rows, units.count, units.cut);
+    return units;
+}
+
 void recsys_values(const struct recsys_scale *scale, const struct recsys_rows *rows, uint64_t from,
                    int count, float minus, float *values)
 {

@@ -133,11 +133,13 @@ const char *recsys_id_text(const struct recsys_ids *ids, uint32_t number, struct
  * with recsys_rows_fini. */
 base_status recsys_transpose(const struct recsys_rows *rows, bool times, int threads,
                              struct recsys_rows *transposed_p);
-/* Those of the ratings that `keep` says, in the same order. It is called from several threads,
- * once or twice for each rating, and must always say the same. */
-typedef bool recsys_keep(const void *context, uint32_t row, uint64_t k);
-base_status recsys_select(const struct recsys_rows *rows, recsys_keep *keep, const void *context,
-                          int threads, struct recsys_rows *selected_p);
+/* Ratings dealt to parts (count), each of which has all rows, and in them its ratings in the same
+ * order. The dealer says for each rating of a row to which part it goes; it is called from several
+ * threads, twice for each row, and must always say the same. `times`: as above. */
+enum { RECSYS_MAX_PARTS = 3 };
+typedef void recsys_dealer(const void *context, uint32_t row, uint8_t *part_of);
+base_status recsys_deal(const struct recsys_rows *rows, recsys_dealer *dealer, const void *context,
+                        bool times, int threads, int count, struct recsys_rows *parts_p);
 void recsys_rows_fini(struct recsys_rows *rows); /* of these two alone; accepts zeros */
 
 #endif

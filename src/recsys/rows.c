@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ratings regrouped and selected. Every thread has rows of the result to itself, and finds their
- * ratings in the order of the source, so any number of threads gives the same bytes.
+ * Ratings regrouped and dealt to parts. Every thread has rows of the result to itself, and finds
+ * their ratings in the order of the source, so any number of threads gives the same bytes.
  */
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/team.h"
+#include "recsys/model_private.h"
 #include "recsys/recsys_private.h"
 
 /* Rows that are written to; `to` becomes the result. */
@@ -19,8 +20,6 @@ struct regrouping {
     float *value;
     uint64_t *next; /* (rows) where the next rating of a row goes */
     uint32_t *cut;  /* (units+1) rows of the units */
-    recsys_keep *keep;
-    const void *context;
 };
 
 static base_status alloc_ratings(struct regrouping *g, bool times)
@@ -28,13 +27,13 @@ static base_status alloc_ratings(struct regrouping *g, bool times)
     base_status st = BASE_OK;
     size_t count = (size_t)g->to.count;
 
-    TRY(base_tensor(count, sizeof *g->column, "ratings", &g->column));
+    TRY(base_tensor_unset(count, sizeof *g->column, "ratings", &g->column));
     if (g->from->code != NULL)
-        TRY(base_tensor(count, sizeof *g->code, "ratings", &g->code));
+        TRY(base_tensor_unset(count, sizeof *g->code, "ratings", &g->code));
     else
-        TRY(base_tensor(count, sizeof *g->value, "ratings", &g->value));
+        TRY(base_tensor_unset(count, sizeof *g->value, "ratings", &g->value));
     if (times && g->from->time != NULL)
-        TRY(base_tensor(count, sizeof *g->time, "times of ratings", &g->time));
+        TRY(base_tensor_unset(count, sizeof *g->time, "times of ratings", &g->time));
 out:
     return st;
 }
@@ -59,19 +58,6 @@ static inline void put(struct regrouping *g, uint64_t to, uint32_t column, uint6
         g->value[to] = g->from->value[k];
     if (g->time != NULL)
         g->time[to] = g->from->time[k];
-}
-
-/* Rows of about equally many ratings for each unit, by where the rows start. */
-static void cut_rows(const uint64_t *start, uint32_t rows, int units, uint32_t *cut)
-{
-    uint32_t row = 0;
-
-    for (int u = 0; u < units; u++) {
-        cut[u] = row;
-        while (row < rows && start[row] < start[rows] * (uint64_t)(u + 1) / (uint64_t)units)
-            row++;
-    }
-    cut[units] = rows;
 }
 
 /* ---- by the other side ---- */
@@ -111,7 +97,7 @@ base_status recsys_transpose(const struct recsys_rows *rows, bool times, int thr
     for (uint32_t r = 0; r < g.to.rows; r++)
         g.start[r + 1] += g.start[r];
     memcpy(g.next, g.start, g.to.rows * sizeof *g.next);
-    cut_rows(g.start, g.to.rows, threads, g.cut);
+    recsys_cut_rows(g.start, g.to.rows, threads, g.cut);
     base_team_run(team, threads, transpose_unit, &g);
 out:
     finish(&g);
@@ -123,61 +109,107 @@ out:
     return st;
 }
 
-/* ---- some of them ---- */
+/* ---- in parts ---- */
+
+struct dealing {
+    const struct recsys_rows *from;
+    recsys_dealer *dealer;
+    const void *context;
+    struct regrouping part[RECSYS_MAX_PARTS];
+    int count;
+    uint32_t *cut;    /* (units+1) */
+    uint8_t *part_of; /* (threads, columns) of the ratings of a row; a pair is there once */
+};
+
+static uint8_t *ask_dealer(const struct dealing *d, uint32_t row, int thread)
+{
+    uint8_t *part_of = d->part_of + (size_t)thread * d->from->columns;
+
+    d->dealer(d->context, row, part_of);
+    return part_of;
+}
 
 static void count_unit(const void *context, int unit, int thread)
 {
-    struct regrouping *g = (struct regrouping *)(uintptr_t)context;
+    const struct dealing *d = context;
 
-    (void)thread;
-    for (uint32_t r = g->cut[unit]; r < g->cut[unit + 1]; r++)
-        for (uint64_t k = g->from->start[r]; k < g->from->start[r + 1]; k++)
-            g->next[r] += g->keep(g->context, r, k);
-}
+    for (uint32_t r = d->cut[unit]; r < d->cut[unit + 1]; r++) {
+        const uint64_t count = d->from->start[r + 1] - d->from->start[r];
+        const uint8_t *part_of = ask_dealer(d, r, thread);
+        uint64_t of[RECSYS_MAX_PARTS] = {0};
 
-static void select_unit(const void *context, int unit, int thread)
-{
-    struct regrouping *g = (struct regrouping *)(uintptr_t)context;
-
-    (void)thread;
-    for (uint32_t r = g->cut[unit]; r < g->cut[unit + 1]; r++) {
-        uint64_t to = g->start[r];
-
-        for (uint64_t k = g->from->start[r]; k < g->from->start[r + 1]; k++)
-            if (g->keep(g->context, r, k))
-                put(g, to++, g->from->column[k], k);
+        for (uint64_t k = 0; k < count; k++)
+            of[part_of[k]]++;
+        for (int p = 0; p < d->count; p++)
+            d->part[p].start[r + 1] = of[p];
     }
 }
 
-base_status recsys_select(const struct recsys_rows *rows, recsys_keep *keep, const void *context,
-                          int threads, struct recsys_rows *selected_p)
+static void deal_unit(const void *context, int unit, int thread)
+{
+    struct dealing *d = (struct dealing *)(uintptr_t)context;
+
+    for (uint32_t r = d->cut[unit]; r < d->cut[unit + 1]; r++) {
+        const uint8_t *part_of = ask_dealer(d, r, thread);
+        uint64_t to[RECSYS_MAX_PARTS] = {0};
+
+        for (int p = 0; p < d->count; p++)
+            to[p] = d->part[p].start[r];
+        for (uint64_t k = d->from->start[r]; k < d->from->start[r + 1]; k++, part_of++)
+            put(&d->part[*part_of], to[*part_of]++, d->from->column[k], k);
+    }
+}
+
+/* Counts of rows become where they begin. */
+static base_status make_room(struct dealing *d, bool times)
 {
     base_status st = BASE_OK;
-    struct regrouping g = {.from = rows, .keep = keep, .context = context};
+
+    for (int p = 0; p < d->count; p++) {
+        struct regrouping *g = &d->part[p];
+
+        for (uint32_t r = 0; r < d->from->rows; r++)
+            g->start[r + 1] += g->start[r];
+        g->to.count = g->start[d->from->rows];
+        TRY(alloc_ratings(g, times));
+    }
+out:
+    return st;
+}
+
+base_status recsys_deal(const struct recsys_rows *rows, recsys_dealer *dealer, const void *context,
+                        bool times, int threads, int count, struct recsys_rows *parts_p)
+{
+    base_status st = BASE_OK;
+    struct dealing d = {.from = rows, .dealer = dealer, .context = context, .count = count};
     struct base_team *team = NULL;
     int units;
 
-    *selected_p = (struct recsys_rows){0};
     threads = recsys_threads(threads, rows->count);
     units = 4 * threads;
-    g.to = (struct recsys_rows){.rows = rows->rows, .columns = rows->columns};
+    for (int p = 0; p < count; p++) {
+        parts_p[p] = (struct recsys_rows){0};
+        d.part[p].from = rows;
+        d.part[p].to = (struct recsys_rows){.rows = rows->rows, .columns = rows->columns};
+        TRY(base_tensor((size_t)rows->rows + 1, sizeof(uint64_t), "rows", &d.part[p].start));
+    }
     TRY(base_team_new(threads, &team));
-    TRY(base_tensor((size_t)rows->rows + 1, sizeof *g.start, "rows", &g.start));
-    TRY(base_tensor(rows->rows, sizeof *g.next, "rows", &g.next));
-    TRY(base_tensor((size_t)units + 1, sizeof *g.cut, "units", &g.cut));
-    cut_rows(rows->start, rows->rows, units, g.cut);
-    base_team_run(team, units, count_unit, &g);
-    for (uint32_t r = 0; r < rows->rows; r++)
-        g.start[r + 1] = g.start[r] + g.next[r];
-    g.to.count = g.start[rows->rows];
-    TRY(alloc_ratings(&g, true));
-    base_team_run(team, units, select_unit, &g);
+    TRY(base_tensor((size_t)units + 1, sizeof *d.cut, "units", &d.cut));
+    TRY(base_tensor((size_t)threads * rows->columns, 1, "parts of a row", &d.part_of));
+    recsys_cut_rows(rows->start, rows->rows, units, d.cut);
+    base_team_run(team, units, count_unit, &d);
+    TRY(make_room(&d, times));
+    base_team_run(team, units, deal_unit, &d);
 out:
-    finish(&g);
-    if (st == BASE_OK)
-        *selected_p = g.to;
-    else
-        recsys_rows_fini(&g.to);
+    for (int p = 0; p < count; p++) {
+        finish(&d.part[p]);
+        if (st == BASE_OK)
+            parts_p[p] = d.part[p].to;
+        else
+            recsys_rows_fini(&d.part[p].to);
+    }
+    base_free(d.cut);
+    base_free(d.part_of);
     base_team_free(team);
     return st;
 }

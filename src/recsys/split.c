@@ -190,9 +190,27 @@ void recsys_parts_free(struct recsys_parts *p)
     base_free(p);
 }
 
-bool recsys_is_test(const void *parts, uint32_t user, uint64_t k)
+/* Marks those ratings of a user that are for tests. */
+static void mark_tests(const struct recsys_parts *p, uint32_t user, uint8_t mark, uint8_t *marks)
 {
-    const struct recsys_parts *p = parts;
+    const uint64_t from = p->rows->start[user], to = p->rows->start[user + 1];
+
+    if (p->split.kind == RECSYS_SPLIT_SHARE) { /* the usual one, without a question a rating */
+        const uint64_t user_key = p->user_key[user], below = p->below;
+        const uint64_t *item_key = p->item_key;
+        const uint32_t *item = p->rows->column;
+
+        for (uint64_t k = from; k < to; k++)
+            marks[k - from] =
+                base_rng_mix(user_key + item_key[item[k]]) < below ? mark : marks[k - from];
+        return;
+    }
+    for (uint64_t k = from; k < to; k++)
+        marks[k - from] = recsys_is_test(p, user, k) ? mark : marks[k - from];
+}
+
+bool recsys_is_test(const struct recsys_parts *p, uint32_t user, uint64_t k)
+{
     uint64_t mix;
 
     if (p->split.kind == RECSYS_SPLIT_DATE)
@@ -211,58 +229,54 @@ bool recsys_is_test(const void *parts, uint32_t user, uint64_t k)
     return (uint32_t)(((mix >> 32) * p->split.folds) >> 32) == p->split.fold;
 }
 
-bool recsys_is_train(const void *parts, uint32_t user, uint64_t k)
-{
-    return !recsys_is_test(parts, user, k);
-}
-
 /* ---- all parts ---- */
 
+enum { TRAIN, TEST, VALIDATION };
+
 struct division {
+    const struct recsys_rows *rows;
     struct recsys_parts *tests, *validation; /* NULL: there are none */
 };
 
-static bool is_for_tests(const void *division, uint32_t user, uint64_t k)
+/* The validation part is of what the tests leave. */
+static void deal_user(const void *division, uint32_t user, uint8_t *part_of)
 {
     const struct division *d = division;
 
-    return d->tests != NULL && recsys_is_test(d->tests, user, k);
+    memset(part_of, TRAIN, d->rows->start[user + 1] - d->rows->start[user]);
+    if (d->validation != NULL)
+        mark_tests(d->validation, user, VALIDATION, part_of);
+    if (d->tests != NULL)
+        mark_tests(d->tests, user, TEST, part_of);
 }
 
-static bool is_for_validation(const void *division, uint32_t user, uint64_t k)
-{
-    const struct division *d = division;
-
-    return d->validation != NULL && recsys_is_test(d->validation, user, k) &&
-           !is_for_tests(division, user, k);
-}
-
-static bool is_for_training(const void *division, uint32_t user, uint64_t k)
-{
-    return !is_for_tests(division, user, k) && !is_for_validation(division, user, k);
-}
-
-base_status recsys_divide(const struct recsys_ratings *ratings, const char *text, double validation,
-                          uint64_t seed, int threads, struct recsys_division *d)
+base_status recsys_divide(const struct recsys_ratings *ratings, const struct recsys_divide *how,
+                          struct recsys_division *d)
 {
     base_status st = BASE_OK;
-    const struct recsys_rows *rows = &ratings->by_user;
-    struct recsys_split split,
-        held = {RECSYS_SPLIT_SHARE, base_rng_mix(~seed), .share = validation};
-    struct division division = {0};
+    struct recsys_split split;
+    const struct recsys_split held = {RECSYS_SPLIT_SHARE, base_rng_mix(~how->seed),
+                                      .share = how->validation};
+    struct division division = {.rows = &ratings->by_user};
+    struct recsys_rows parts[RECSYS_MAX_PARTS] = {0};
+    int count = 1;
 
     *d = (struct recsys_division){0};
-    if (strcmp(text, "none") != 0) {
-        TRY(recsys_split_parse(text, seed, &split));
+    if (strcmp(how->split, "none") != 0) {
+        TRY(recsys_split_parse(how->split, how->seed, &split));
         TRY(recsys_parts_new(ratings, &split, &division.tests));
-        TRY(recsys_select(rows, is_for_tests, &division, threads, &d->test));
+        count = TEST + 1;
     }
-    if (validation > 0) {
+    if (how->validation > 0) {
         TRY(open_parts(ratings, &held, &division.validation));
-        TRY(recsys_select(rows, is_for_validation, &division, threads, &d->validation));
+        count = VALIDATION + 1;
     }
-    TRY(recsys_select(rows, is_for_training, &division, threads, &d->by_user));
-    TRY(recsys_transpose(&d->by_user, true, threads, &d->by_item));
+    TRY(recsys_deal(division.rows, deal_user, &division, how->times, how->threads, count, parts));
+    d->by_user = parts[TRAIN];
+    d->test = parts[TEST];
+    d->validation = parts[VALIDATION];
+    if (how->by_item)
+        TRY(recsys_transpose(&d->by_user, how->times, how->threads, &d->by_item));
 out:
     recsys_parts_free(division.tests);
     recsys_parts_free(division.validation);

@@ -35,20 +35,25 @@ base_status recsys_parts_new(const struct recsys_ratings *ratings, const struct 
                              struct recsys_parts **parts_p);
 void recsys_parts_free(struct recsys_parts *parts); /* accepts NULL */
 
-/* Ratings divided: the training part both ways, the test and the validation part by user. Release
- * with recsys_division_fini. */
+/* Ratings divided: the training part, the test and the validation part by user, and the training
+ * part by item where that is asked for. Release with recsys_division_fini. */
 struct recsys_division {
     struct recsys_rows by_user, by_item, test, validation;
 };
-/* `split`: as recsys_split_parse takes it, or "none": no tests. `validation`: the share of the
- * others that is for validation, chosen by the seed; 0: none. That part may be empty. */
-base_status recsys_divide(const struct recsys_ratings *ratings, const char *split,
-                          double validation, uint64_t seed, int threads,
+struct recsys_divide {
+    const char *split; /* as recsys_split_parse takes it, or "none": no tests */
+    /* The share of the others that is for validation, chosen by the seed; 0: none. That part may be
+     * empty. */
+    double validation;
+    uint64_t seed;
+    int threads;
+    bool by_item, times; /* what the reader of the parts needs (recsys_model) */
+};
+base_status recsys_divide(const struct recsys_ratings *ratings, const struct recsys_divide *how,
                           struct recsys_division *division_p);
 void recsys_division_fini(struct recsys_division *division); /* accepts zeros */
 
-/* Is rating k, of this user, for tests? Of two parts (recsys_parts): these are recsys_keep. */
-bool recsys_is_test(const void *parts, uint32_t user, uint64_t k);
-bool recsys_is_train(const void *parts, uint32_t user, uint64_t k);
+/* Is rating k, of this user, for tests? */
+bool recsys_is_test(const struct recsys_parts *parts, uint32_t user, uint64_t k);
 
 #endif

@@ -50,6 +50,11 @@ static base_status open_data(struct evaluation *e, const struct train_eval *eval
                                            .added = e->job.add.at,
                                            .added_count =
                                                eval->data == NULL ? e->job.add.count : 0};
+    const struct recsys_model *model = e->saved->fit->model;
+    struct recsys_divide how = {.split = "none",
+                                .seed = (uint64_t)e->job.seed,
+                                .threads = e->threads,
+                                .times = model->times};
     char *path = NULL;
 
     e->data = eval->data != NULL ? eval->data : model_about_place(&e->about);
@@ -60,12 +65,11 @@ static base_status open_data(struct evaluation *e, const struct train_eval *eval
     if (e->own && (e->set->users != e->saved->fit->users || e->set->items != e->saved->fit->items))
         TRY(base_fail(BASE_ERR_DATA, "the model has %u users and %u items, and %s has others",
                       e->saved->fit->users, e->saved->fit->items, e->data));
-    TRY(recsys_divide(e->set,
-                      !e->own                ? "none"
-                      : e->job.split != NULL ? e->job.split
-                                             : "0.2",
-                      e->own && !e->saved->fit->model->batches ? e->job.validation : 0,
-                      (uint64_t)e->job.seed, e->threads, &e->parts));
+    if (e->own) {
+        how.split = e->job.split != NULL ? e->job.split : "0.2";
+        how.validation = model->batches ? 0 : e->job.validation;
+    }
+    TRY(recsys_divide(e->set, &how, &e->parts));
 out:
     base_free(path);
     return st;

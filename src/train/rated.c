@@ -66,8 +66,15 @@ base_status train_rated_open(struct train_rated *r, const struct train_job *job,
                                            .strict = job->strict,
                                            .added = job->add.at,
                                            .added_count = job->add.count};
+    const struct recsys_model *model = train_rated_model(job->model);
     /* Of a network's samples the data set keeps some apart. */
-    const double validation = train_rated_model(job->model)->batches ? 0 : job->validation;
+    const double validation = model->batches ? 0 : job->validation;
+    const struct recsys_divide how = {.split = job->split != NULL ? job->split : "0.2",
+                                      .validation = validation,
+                                      .seed = (uint64_t)job->seed,
+                                      .threads = threads,
+                                      .by_item = model->by_item,
+                                      .times = model->times};
     char *path = NULL;
 
     TRY(recsys_ratings_path(job->data, &path));
@@ -75,8 +82,7 @@ base_status train_rated_open(struct train_rated *r, const struct train_job *job,
     if (job->added > 0)
         TRY(check_added(r, job, path, &options));
     r->path = realpath(path, NULL);
-    TRY(recsys_divide(r->set, job->split != NULL ? job->split : "0.2", validation,
-                      (uint64_t)job->seed, threads, &r->parts));
+    TRY(recsys_divide(r->set, &how, &r->parts));
     if (validation > 0 && (r->parts.validation.count == 0 || r->parts.by_user.count == 0))
         TRY(base_fail(BASE_ERR_DATA, "--validation %g of %s leaves no ratings to %s", validation,
                       job->data, r->parts.by_user.count == 0 ? "train on" : "validate"));

@@ -8,6 +8,7 @@ for model in bias-stat bias-als bias-gd mf:sweeps=8 bmf:k=16,sweeps=20 ials:k=16
     for threads in 1 2; do
         expect 0 "$paceline" bench ratings ratings.csv --model "$model" --threads $threads --json
         json "o['train'] + o['tests'] == 6000 and o['updates_per_second'] > 0"
+        json "(o['syrk_flops'] > 1e8) == (not o['model'].startswith('bias')) and o['peak_flops'] > 1e8"
         json "0 < o['test']['mae'] < o['test']['rmse'] < 2"
         /usr/bin/python3 -c "
 import json

@@ -122,16 +122,14 @@ void fitted_open(struct fitted *f, const struct rated *rated, const char *model,
                  const char *options, int threads, uint64_t seed)
 {
     char *text = base_format("%s:%s", model, options);
-    struct recsys_setup setup = {.scale = &rated->scale,
-                                 .by_user = &rated->by_user,
-                                 .by_item = &rated->by_item,
-                                 .seed = seed};
+    struct recsys_setup setup = {.scale = &rated->scale, .by_user = &rated->by_user, .seed = seed};
 
     assert_int_equal(base_team_new(threads, &f->team), BASE_OK);
     if (recsys_model_find(text, &setup.model, &f->options) != BASE_OK)
         fail_msg("%s: %s", text, base_message());
     setup.options = f->options;
     setup.team = f->team;
+    setup.by_item = setup.model->by_item ? &rated->by_item : NULL;
     if ((setup.model->batches ? open_network(&setup, &f->fit) : recsys_fit_new(&setup, &f->fit)) !=
         BASE_OK)
         fail_msg("%s: %s", text, base_message());

@@ -39,6 +39,7 @@ extern const struct recsys_model recsys_model_bias_als;
 const struct recsys_model recsys_model_bias_als = {
     .name = "bias-als",
     .help = "biases of users and items by alternating exact solves",
+    .by_item = true,
     .options = options,
     .options_size = sizeof(struct recsys_bias_options),
     .defaults = &(const struct recsys_bias_options){5, 3, 12, 0},

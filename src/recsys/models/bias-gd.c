@@ -91,6 +91,7 @@ extern const struct recsys_model recsys_model_bias_gd;
 const struct recsys_model recsys_model_bias_gd = {
     .name = "bias-gd",
     .help = "biases of users and items by full gradient steps",
+    .by_item = true,
     .options = options,
     .options_size = sizeof(struct recsys_bias_options),
     .defaults = &(const struct recsys_bias_options){5, 3, 60, 0.5},

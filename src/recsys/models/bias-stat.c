@@ -33,6 +33,7 @@ extern const struct recsys_model recsys_model_bias_stat;
 const struct recsys_model recsys_model_bias_stat = {
     .name = "bias-stat",
     .help = "damped means of items and users, in one pass",
+    .by_item = true,
     .options = options,
     .options_size = sizeof(struct recsys_bias_options),
     .defaults = &(const struct recsys_bias_options){5, 3, 1, 0},

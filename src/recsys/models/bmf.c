@@ -105,6 +105,8 @@ extern const struct recsys_model recsys_model_bmf;
 const struct recsys_model recsys_model_bmf = {
     .name = "bmf",
     .help = "Bayesian factorisation by Gibbs sampling: the most accurate, with uncertainties",
+    .by_item = true,
+    .times = true,
     .options = options,
     .options_size = sizeof(struct gibbs_options),
     .defaults = &(const struct gibbs_options){.side = GIBBS_IMPLICIT, .noise = true, .spread = 0.5},

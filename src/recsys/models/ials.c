@@ -448,6 +448,7 @@ const struct recsys_model recsys_model_ials = {
     .name = "ials",
     .help = "factors of clicks and plays: weighted implicit least squares",
     .implicit = true,
+    .by_item = true,
     .options = options,
     .options_size = sizeof(struct ials_options),
     .defaults =

@@ -209,7 +209,6 @@ enum { BIAS_SWEEPS = 4 };
 
 struct starting {
     struct recsys_fit *fit;
-    const struct recsys_rows *rows;
     const float *biases;
     int side;
 };
@@ -227,8 +226,10 @@ static void mf_start_range(const void *context, uint32_t from, uint32_t to, int 
         const struct base_rng rng =
             base_rng_of(s->fit->seed, BASE_STREAM_INIT, (uint32_t)s->side, 0, r);
         float *row = recsys_at(s->fit, s->side, r);
+        const bool rated = s->side == USERS ? recsys_row_count(s->fit->by_user, r) > 0
+                                            : s->fit->item_counts[r] > 0;
 
-        for (int f = 0; f < (recsys_row_count(s->rows, r) > 0 ? k : 0); f += 4) {
+        for (int f = 0; f < (rated ? k : 0); f += 4) {
             uint32_t words[4];
 
             base_rng_block(&rng, (uint32_t)f / 4, words);
@@ -247,10 +248,9 @@ static base_status mf_start(struct recsys_fit *fit)
 
     TRY(base_tensor(fit->users, sizeof *users, "biases", &users));
     TRY(base_tensor(fit->items, sizeof *items, "biases", &items));
-    recsys_bias_alternate(fit, USER_DAMPING, ITEM_DAMPING, BIAS_SWEEPS, users, items);
+    TRY(recsys_bias_alternate(fit, USER_DAMPING, ITEM_DAMPING, BIAS_SWEEPS, users, items));
     for (int side = USERS; side <= ITEMS; side++) {
-        const struct starting s = {fit, side == USERS ? fit->by_user : fit->by_item,
-                                   side == USERS ? users : items, side};
+        const struct starting s = {fit, side == USERS ? users : items, side};
 
         recsys_each_range(fit->team, NULL, fit->buffers[side].first,
                           fit->buffers[side].first + fit->buffers[side].held, mf_start_range, &s);

@@ -7,8 +7,9 @@
  * 1, which wants it two turns later: one bundle travels while one is trained. When the last
  * rotation is over the bundles are where they were at first.
  *
- * Training does not touch the state: rows are trained in a copy, items in their bundles. At the end
- * of a sweep every worker gets all bundles, and, with replicas=2, the rows of the worker before it,
+ * Training does not touch the state: rows are trained in a copy, items in their bundles; when the
+ * sweep is committed, the copy and the state's memory change places. At the end of a sweep every
+ * worker gets all bundles, and, with replicas=2, the rows of the worker before it,
  * which it keeps, too. So a lost worker costs the sweep under way; two neighbours that are lost at
  * once take their rows with them, and all go back to the newest checkpoint.
  *
@@ -33,7 +34,7 @@ struct options {
     int64_t replicas;
 };
 
-/* Rows of one worker, in the state and as the sweep under way has left them. */
+/* Rows of one worker, as the sweep under way has left them: in the spare memory. */
 struct rotate_rows {
     uint32_t from, to;
     float *trained;
@@ -42,6 +43,7 @@ struct rotate_rows {
 struct rotate {
     struct rotate_rows own, before; /* `before`: of the worker before this one; or none */
     size_t width;
+    struct train_state spare; /* memory as the state's, which a sweep writes to */
     uint32_t bundles, turns;
     struct comm_task *receives, *sends; /* of each turn; those of the two turns after the last … */
     uint32_t received, sent;            /* … bring the bundles home; so many were handed over */
@@ -99,7 +101,8 @@ static void rotate_memory(const struct train_memory_question *q, struct train_me
     const double all = (double)stays->rows * (double)stays->width * sizeof(float);
     const bool copies = options->replicas > 1 && q->seat.workers > 1;
 
-    m->of[TRAIN_MEMORY_SPARE].own += all / q->seat.workers * (copies ? 2 : 1);
+    m->of[TRAIN_MEMORY_SPARE].own +=
+        all / q->seat.workers * (copies ? 2 : 1) + q->sizes->weights - all;
 }
 
 /* ---- a sweep ---- */
@@ -219,10 +222,24 @@ static base_status rotate_gather(struct train_session *s)
     return st;
 }
 
-static void rotate_write(struct train_session *s, const struct rotate_rows *rows, size_t width)
+static float *rotate_spare(const struct rotate *r, const struct rotate_rows *rows)
 {
-    train_state_put(&s->state, TRAIN_WEIGHTS, 0, rows->from * width,
-                    (rows->to - rows->from) * width, rows->trained);
+    return train_state_at(&r->spare, TRAIN_WEIGHTS, 0, rows->from * r->width,
+                          (rows->to - rows->from) * r->width);
+}
+
+/* What the sweep has written becomes the state's memory, without a copy. */
+static void rotate_swap(struct train_session *s)
+{
+    struct rotate *r = s->strategy_state;
+    const struct train_state before = s->state;
+
+    s->state.weights = r->spare.weights;
+    s->state.parts[TRAIN_WEIGHTS] = r->spare.parts[TRAIN_WEIGHTS];
+    r->spare.weights = before.weights;
+    r->spare.parts[TRAIN_WEIGHTS] = before.parts[TRAIN_WEIGHTS];
+    r->own.trained = rotate_spare(r, &r->own);
+    r->before.trained = rotate_spare(r, &r->before);
 }
 
 /* All workers have what they need: from here on there is nothing that can fail. */
@@ -232,8 +249,7 @@ static base_status rotate_commit(struct train_session *s, const struct train_ste
     const struct train_stays stays = s->task->sweeps->rotation->stays(s);
     base_status st;
 
-    rotate_write(s, &r->own, r->width);
-    rotate_write(s, &r->before, r->width);
+    rotate_swap(s);
     st = s->task->sweeps->rotation->end(s);
     train_step_advance(s, step);
     train_step_count(s, &step->outcome, (int64_t)(stays.work[r->own.to] - stays.work[r->own.from]));
@@ -346,22 +362,33 @@ out:
     return st;
 }
 
-static base_status rotate_rows_of(const struct train_session *s, int rank, struct rotate_rows *rows)
+static void rotate_rows_of(const struct train_session *s, int rank, struct rotate_rows *rows)
 {
     const struct train_stays stays = s->task->sweeps->rotation->stays(s);
     const int size = s->team.exchange.size;
 
     rows->from = train_rows_begin(stays.work, stays.rows, rank, size);
     rows->to = train_rows_begin(stays.work, stays.rows, rank + 1, size);
-    return base_tensor((rows->to - rows->from) * stays.width, sizeof(float), "rows in training",
-                       &rows->trained);
+    rows->trained = rotate_spare(s->strategy_state, rows);
+}
+
+static base_status rotate_make_spare(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    struct train_state spare = s->state;
+    struct train_holds held;
+
+    train_state_holds(&s->state, &held);
+    TRY(train_state_make_room(&spare, TRAIN_WEIGHTS, &held));
+    ((struct rotate *)s->strategy_state)->spare = spare;
+out:
+    return st;
 }
 
 /* What a view has taken. */
 static void rotate_free(struct rotate *r)
 {
-    base_free(r->own.trained);
-    base_free(r->before.trained);
+    train_state_drop(&r->spare, TRAIN_WEIGHTS);
     base_free(r->receives);
     base_free(r->sends);
     *r = (struct rotate){0};
@@ -385,9 +412,10 @@ static base_status rotate_open(struct train_session *s)
     r->width = rotation->stays(s).width;
     r->bundles = x->size > 1 ? AHEAD * (uint32_t)x->size : 1;
     r->turns = r->bundles * rotation->count(s);
-    TRY(rotate_rows_of(s, x->rank, &r->own));
+    TRY(rotate_make_spare(s));
+    rotate_rows_of(s, x->rank, &r->own);
     if (x->size > 1 && options->replicas > 1)
-        TRY(rotate_rows_of(s, (x->rank + x->size - 1) % x->size, &r->before));
+        rotate_rows_of(s, (x->rank + x->size - 1) % x->size, &r->before);
     TRY(rotation->lay_out(s, r->own.from, r->own.to, r->bundles, threads));
     r->receives = base_calloc(r->turns + AHEAD, sizeof *r->receives);
     r->sends = base_calloc(r->turns, sizeof *r->sends);

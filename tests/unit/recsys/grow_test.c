@@ -139,9 +139,16 @@ static void grown_open(struct grown *g, const char *added, const char *model)
     struct recsys_setup s = {.by_user = &g->parts.by_user, .by_item = &g->parts.by_item, .seed = 5};
 
     assert_int_equal(open_all("some.csv", added, NULL, &g->set), BASE_OK);
-    assert_int_equal(recsys_divide(g->set, "none", 0, 5, 1, &g->parts), BASE_OK);
     assert_int_equal(base_team_new(2, &g->team), BASE_OK);
     assert_int_equal(recsys_model_find(model, &s.model, &g->options), BASE_OK);
+    assert_int_equal(recsys_divide(g->set,
+                                   &(struct recsys_divide){.split = "none",
+                                                           .seed = 5,
+                                                           .threads = 1,
+                                                           .by_item = s.model->by_item,
+                                                           .times = s.model->times},
+                                   &g->parts),
+                     BASE_OK);
     s.options = g->options;
     s.scale = &g->set->scale;
     s.team = g->team;

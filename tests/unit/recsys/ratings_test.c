@@ -419,18 +419,20 @@ static void test_long_lines(void **state)
 
 /* ---- regrouping ---- */
 
-static bool is_odd(const void *context, uint32_t row, uint64_t k)
+/* Every second of all ratings to part 1. */
+static void deal_odd(const void *context, uint32_t row, uint8_t *part_of)
 {
-    (void)context;
-    (void)row;
-    return k % 2 == 1;
+    const struct recsys_rows *rows = context;
+
+    for (uint64_t k = rows->start[row]; k < rows->start[row + 1]; k++)
+        *part_of++ = k % 2;
 }
 
 static void test_rows(void **state)
 {
     char *text = large_text(false, 60000);
     struct recsys_ratings *r = open_text(text);
-    struct recsys_rows by_item, back, odd;
+    struct recsys_rows by_item, back, parts[2], odd;
 
     (void)state;
     for (int threads = 1; threads <= 3; threads++) {
@@ -441,14 +443,18 @@ static void test_rows(void **state)
         assert_memory_equal(back.column, r->by_user.column, r->count * sizeof *back.column);
         assert_memory_equal(back.code, r->by_user.code, r->count);
         assert_memory_equal(back.time, r->by_user.time, r->count * sizeof *back.time);
-        assert_int_equal(recsys_select(&r->by_user, is_odd, NULL, threads, &odd), BASE_OK);
+        assert_int_equal(recsys_deal(&r->by_user, deal_odd, &r->by_user, true, threads, 2, parts),
+                         BASE_OK);
+        odd = parts[1];
         assert_int_equal(odd.count, r->count / 2);
+        assert_int_equal(parts[0].count, r->count - odd.count);
         for (uint64_t k = 0; k < odd.count; k++)
             assert_true(odd.column[k] == r->by_user.column[2 * k + 1] &&
                         odd.code[k] == r->by_user.code[2 * k + 1] &&
                         odd.time[k] == r->by_user.time[2 * k + 1]);
         assert_int_equal(odd.start[odd.rows], odd.count);
-        recsys_rows_fini(&odd);
+        recsys_rows_fini(&parts[0]);
+        recsys_rows_fini(&parts[1]);
         recsys_rows_fini(&by_item);
         recsys_rows_fini(&back);
     }
