@@ -46,7 +46,8 @@ base_status train_shares_begin(struct train_session *session);
 base_status train_shares_tell(struct train_session *session, struct train_effort effort, int least);
 /* Says which they are from the next step on, if they are by speed. */
 void train_shares_say(const struct train_session *session);
-/* Between two legs, when the verdict says so: the task gets ready for its new share. */
+/* Between two legs, when the verdict says so: the task gets ready for its new share, and a state
+ * that is divided by shares is divided anew. */
 base_status train_shares_take(struct train_session *session);
 
 #endif

@@ -85,6 +85,16 @@ static char *draw_strategy(void)
     return base_format("%s%s%s", s->name, options[0] != '\0' ? ":" : "", options);
 }
 
+static bool divides_by_speed(const char *text)
+{
+    const struct train_strategy *strategy = NULL;
+    void *options = NULL;
+    const bool found = train_strategy_find(text, &strategy, &options) == BASE_OK;
+
+    base_free(options);
+    return found && strategy->shares == TRAIN_SHARES_BATCHES;
+}
+
 static json_t *train_plan(int workers)
 {
     uint32_t batch = 8u << sim_random(3), batches = 1 + sim_random(workers > 12 ? 3 : 6);
@@ -112,8 +122,14 @@ static json_t *train_plan(int workers)
     plan.checkpoint_every = sim_random(2) == 0 ? 0 : 1 + sim_random(4);
     plan.seed = sim_random(1000);
     plan.threads = 1;
-    sim_trace("%s, %u samples in batches of %u, %" PRId64 " epochs", plan.strategy,
-              sim_counting.count[DATA_TRAIN], batch, plan.epochs);
+    if (sim_random(4) == 0 &&
+        divides_by_speed(plan.strategy)) { /* and long enough to be measured */
+        plan.shares = "speed";
+        plan.epochs += 5;
+        sim_counting.seconds = sim_spread(1e-2, 3e-2);
+    }
+    sim_trace("%s, shares %s, %u samples in batches of %u, %" PRId64 " epochs", plan.strategy,
+              plan.shares, sim_counting.count[DATA_TRAIN], batch, plan.epochs);
     return train_job_to_json(&plan);
 }
 
