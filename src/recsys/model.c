@@ -368,26 +368,50 @@ struct scoring {
     struct recsys_score *blocks;
 };
 
+static void score_row(const struct scoring *s, uint32_t u, struct recsys_score *sum)
+{
+    for (uint64_t k = s->rows->start[u]; k < s->rows->start[u + 1]; k++) {
+        const struct recsys_guess guess = recsys_predict(
+            s->fit, u, s->rows->column[k], s->rows->time != NULL ? s->rows->time[k] : 0);
+        const double truth =
+            s->fit->model->implicit ? 1 : (double)recsys_value(s->fit->scale, s->rows, k);
+        const double error = (double)guess.value - truth;
+
+        sum->count++;
+        sum->absolute += fabs(error);
+        sum->squared += error * error;
+    }
+}
+
+/* To a multiple of 2^-22 of the power of two that is at least `range`. Sums of up to 2^31 such
+ * numbers, each at most the range, are exact: the same in any order and division. */
+static double round_sum(double sum, double range)
+{
+    int exponent;
+
+    frexp(range, &exponent);
+    return ldexp(nearbyint(ldexp(sum, 22 - exponent)), exponent - 22);
+}
+
 static void score_block(const void *context, int unit, int thread)
 {
     const struct scoring *s = context;
     const uint32_t from = s->from + (uint32_t)unit * SCORE_ROWS;
     const uint32_t to = s->to - from < SCORE_ROWS ? s->to : from + SCORE_ROWS;
+    const struct recsys_scale *scale = s->fit->scale;
+    const double range =
+        s->fit->model->implicit ? 1 : (double)scale->highest - (double)scale->lowest;
     struct recsys_score *sum = &s->blocks[unit];
 
     (void)thread;
-    for (uint32_t u = from; u < to; u++)
-        for (uint64_t k = s->rows->start[u]; k < s->rows->start[u + 1]; k++) {
-            const struct recsys_guess guess = recsys_predict(
-                s->fit, u, s->rows->column[k], s->rows->time != NULL ? s->rows->time[k] : 0);
-            const double truth =
-                s->fit->model->implicit ? 1 : (double)recsys_value(s->fit->scale, s->rows, k);
-            const double error = (double)guess.value - truth;
+    for (uint32_t u = from; u < to; u++) {
+        struct recsys_score row = {0};
 
-            sum->count++;
-            sum->absolute += fabs(error);
-            sum->squared += error * error;
-        }
+        score_row(s, u, &row);
+        sum->count += row.count;
+        sum->absolute += round_sum(row.absolute, range);
+        sum->squared += round_sum(row.squared, range * range);
+    }
 }
 
 base_status recsys_score(const struct recsys_fit *fit, const struct recsys_rows *by_user,

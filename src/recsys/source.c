@@ -308,7 +308,10 @@ base_status recsys_source_open(const char *path, const struct recsys_options *op
     for (int i = 0; i < options->added_count; i++)
         TRY(add_path(options->added[i], options, s, &identity));
     base_sha256(identity.text, identity.length, s->identity);
-    TRY(find_place(path, options, s));
+    if (options->no_cache) /* a file that has no name any more will do, too */
+        s->place = base_strdup(path);
+    else
+        TRY(find_place(path, options, s));
 out:
     base_str_fini(&identity);
     return st;

@@ -201,11 +201,7 @@ static base_status fill(struct train_session *s, struct train_agreed *a, bool fi
                         struct refill *r)
 {
     base_status st = BASE_OK;
-    /* Gradients that are lent, of stages, or of no use have another place or none. */
-    bool none = train_strategy_lends(s->strategy, s->options).gradients ||
-                s->strategy->stages != NULL || s->task->sweeps != NULL;
 
-    TRY(train_team_begin(&s->team, none ? 0 : s->state.floats));
     train_agree_places(s, a);
     TRY(make_room(s, a, r));
     TRY(s->task->fit(s));
@@ -222,19 +218,34 @@ out:
     return st;
 }
 
+/* The values come, and take the place of the former ones once all workers have what they lack. */
+static base_status take_places(struct train_session *s, struct train_agreed *a, bool file,
+                               struct refill *r)
+{
+    base_status st = BASE_OK;
+
+    TRY(fill(s, a, file, r));
+    if (s->team.exchange.coll != NULL)
+        TRY(coll_barrier(s->team.exchange.coll));
+    accept(s, r);
+out:
+    return st;
+}
+
 static base_status share_state(struct train_session *s, struct train_agreed *a)
 {
     base_status st = BASE_OK;
     bool file = false;
     struct refill r = {.before = s->state, .kept = s->whole};
+    /* Gradients that are lent, of stages, or of no use have another place or none. */
+    bool none = train_strategy_lends(s->strategy, s->options).gradients ||
+                s->strategy->stages != NULL || s->task->sweeps != NULL;
 
     TRY(share_description(s, a, &file));
     if (s->strategy->stages != NULL)
         TRY(s->strategy->stages->divide(s, a->source));
-    TRY(fill(s, a, file, &r));
-    if (s->team.exchange.coll != NULL) /* none drops what it had before all have what they lack */
-        TRY(coll_barrier(s->team.exchange.coll));
-    accept(s, &r);
+    TRY(train_team_begin(&s->team, none ? 0 : s->state.floats));
+    TRY(take_places(s, a, file, &r));
 out:
     if (st != BASE_OK)
         go_without(s, &r);
@@ -252,6 +263,26 @@ static base_status open_strategy(struct train_session *s)
     if (s->team.worker != NULL)
         cluster_worker_roles(s->team.worker, train_strategy_roles(s, x->rank));
     return s->strategy->open != NULL ? s->strategy->open(s) : BASE_OK;
+}
+
+base_status train_session_move(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    struct train_agreed a = {0};
+    struct refill r = {.before = s->state, .kept = true};
+
+    TRY(train_agree(s, &a));
+    st = take_places(s, &a, false, &r);
+    if (st != BASE_OK)
+        go_without(s, &r);
+    base_free(r.statistics);
+    TRY(st);
+    if (s->strategy->close != NULL)
+        s->strategy->close(s);
+    TRY(open_strategy(s));
+out:
+    train_agreed_fini(&a);
+    return st;
 }
 
 /* ---- the run ---- */

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "train/shares.h"
+
 /* What a process takes besides anything that is counted: stacks of its threads, arenas of the
  * allocator, buffers of files. Measured: a few hundred kB. */
 static const double PROCESS = 1e6;
@@ -56,15 +58,18 @@ static double held(const struct train_strategy *strategy, const struct train_mem
                    enum train_group group)
 {
     uint64_t floats = (uint64_t)(q->sizes->weights / sizeof(float));
+    struct train_shares shares;
     const struct train_placing placing = {
         .options = q->options,
         .size = q->seat.workers,
+        .shares = &shares,
         .floats = {[TRAIN_WEIGHTS] = floats, [TRAIN_SLOTS] = floats},
         .stays = q->sizes->stays,
         .graph = q->sizes->graph};
     struct train_holds holds;
     double sum = 0;
 
+    train_shares_even(&shares, q->seat.workers);
     train_strategy_place(strategy, &placing, q->seat.rank, &holds);
     for (uint32_t i = 0; i < holds.count; i++)
         sum += holds.at[i].group == group ? (double)holds.at[i].count * sizeof(float) : 0;

@@ -162,6 +162,9 @@ base_status train_session_go_back(struct train_session *session, uint32_t leader
 
 /* Takes the next view: agrees on the state with its members, gives it or gets it. */
 base_status train_session_enter(struct train_session *session);
+/* Between two legs of a view, on all of its workers: the strategy's places have changed, and the
+ * state follows. */
+base_status train_session_move(struct train_session *session);
 /* Ends what the view began. Accepts a session without a view. */
 void train_session_leave(struct train_session *session);
 

@@ -153,7 +153,8 @@ struct train_holds *train_session_places(const struct train_session *s)
 {
     int size = s->team.exchange.size;
     struct train_holds *places = base_calloc((size_t)size, sizeof *places);
-    struct train_placing placing = {.options = s->options, .size = size, .graph = s->state.graph};
+    struct train_placing placing = {
+        .options = s->options, .size = size, .shares = &s->team.shares, .graph = s->state.graph};
 
     train_state_sizes(&s->state, placing.floats);
     if (s->task->sweeps != NULL && s->task->sweeps->rotation != NULL)

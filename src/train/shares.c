@@ -195,5 +195,5 @@ base_status train_shares_take(struct train_session *s)
 {
     train_shares_say(s);
     s->verdict.shares = false;
-    return s->task->fit(s);
+    return s->strategy->place != NULL ? train_session_move(s) : s->task->fit(s);
 }

@@ -213,14 +213,20 @@ out:
 /* Pieces of a batch take the place of --accumulate. */
 base_status train_strategy_shares(const struct train_strategy *strategy, const char *shares)
 {
+    base_status st = BASE_OK;
+    struct base_str names = {0};
+
     if (!train_shares_follow_speed(shares) || strategy->shares != TRAIN_SHARES_NOTHING ||
         strategy->alone)
         return BASE_OK;
-    return base_fail(
-        BASE_ERR_USAGE,
-        "--shares speed is for gather-scatter, allreduce, ddp, local-sgd and rows, not "
-        "for %s",
-        strategy->name);
+    for (size_t i = 0; i < train_strategy_count; i++)
+        if (train_strategy_registry[i]->shares != TRAIN_SHARES_NOTHING)
+            base_str_add(&names, "%s%s", names.length > 0 ? ", " : "",
+                         train_strategy_registry[i]->name);
+    st = base_fail(BASE_ERR_USAGE, "strategy %s does not follow --shares speed; these do: %s",
+                   strategy->name, names.text);
+    base_str_fini(&names);
+    return st;
 }
 
 base_status train_strategy_suits(const struct train_strategy *strategy, const void *options,

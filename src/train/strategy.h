@@ -39,6 +39,7 @@ struct train_memory;
 struct train_memory_question;
 struct train_outcome;
 struct train_session;
+struct train_shares;
 struct train_tally;
 struct train_touched;
 struct train_update;
@@ -122,8 +123,9 @@ struct train_placing {
     const void *options;           /* of the strategy */
     int size;                      /* workers of the view */
     uint64_t floats[TRAIN_GROUPS]; /* of a buffer of each group */
-    struct train_stays stays;      /* of the model */
-    const struct nn_graph *graph;  /* the model */
+    const struct train_shares *shares;
+    struct train_stays stays;     /* of the model */
+    const struct nn_graph *graph; /* the model */
 };
 
 struct train_strategy {

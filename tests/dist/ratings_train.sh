@@ -142,8 +142,6 @@ train 2 no --model mf --strategy ddp
 says 'strategy ddp does not serve rating models; these do: rotate, rows'
 train 2 no --model mlp --strategy rows
 says 'strategy rows does not serve'
-train 2 no --model mf --workers 2 --shares speed
-says -- '--shares speed is for .* rows, not for rotate'
 train 2 no --model mf --strategy rows --workers 2
 says 'strategy rows cannot divide'
 train 2 no --model bmf:k=7
@@ -159,3 +157,10 @@ says 'is a rating model, which answers `paceline recommend`'
 expect 2 "$paceline" train --resume fold
 says 'run fold is done: bias-als has made its'
 [ ! -e runs/no ] || fail "a folder of a run that was refused"
+
+# The figures of a test are sums over users; they are the same to the last bit however users are divided.
+for workers in 1 2 3 4; do
+    train 0 sums-$workers --model bias-als --workers $workers
+    /usr/bin/python3 -c "import json; t = json.load(open('out'))['test']; print(repr(t['rmse']), repr(t['mae']))" >>sums
+done
+[ "$(sort -u sums | wc -l)" = 1 ] || fail "other figures with other numbers of workers: $(cat sums)"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # --shares speed: of two hosts, one with a quarter of the other's CPU, the fast one computes more of every
-# batch; the losses are still those of one worker. Other strategies refuse it.
+# batch; the losses are still those of one worker. Under rotate users move to the fast one while it trains. Other strategies refuse it.
 source "$(dirname "$0")/../support/dist.bash"
 source "$root/tests/support/cluster.bash"
 
 expect 2 "$paceline" train --model mlp:8x1 --data synthetic --strategy ps --workers 2 --shares speed
-says '^paceline: --shares speed is for .*ddp.*, not for ps$'
+says '^paceline: strategy ps does not follow --shares speed; these do: .*ddp.*rotate.*$'
 expect 2 "$paceline" train --model mlp:8x1 --data synthetic --shares fast
 says "^paceline: unknown shares 'fast'; known: even, speed"
 needs_root
@@ -51,3 +51,22 @@ else:
     assert all(abs(a - b) < 1e-4 for a, b in zip(*losses)), losses
 PY
 done
+
+# Users and their rows move between sweeps, and every later test and checkpoint goes by the new dealing; dealt
+# evenly the same sweeps come to the same error.
+expect 0 "$paceline" data make ratings --users 8000 --items 1000 --ratings 1500000 -o ratings.csv
+expect 0 "$paceline" data info ratings.csv
+model=(--model mf:k=128,sweeps=120 --data ratings.csv --threads 1)
+timeout 300 "$root/tools/cluster" train --loopback --cpu 0.4,0.1 --period 10 -- "$paceline" train "${model[@]}" \
+    --workers=2 --strategy rotate --shares speed --run by-rotate >out 2>err || fail "rotate: $(cat err)"
+expect 0 "$paceline" eval by-rotate --json
+rmse=$(/usr/bin/python3 -c "import json; print(json.load(open('out'))['test']['rmse'])")
+/usr/bin/python3 - "$rmse" <<'PY' || fail "rotate: $(cat err)"
+import json, sys
+run = [json.loads(line) for line in open("runs/by-rotate/events.jsonl")]
+shares = [e["samples"] for e in run if e["event"] == "shares"]
+assert shares and all(sum(s) == sum(shares[0]) and min(s) > 0 for s in shares), shares
+assert shares[-1][0] > 1.2 * shares[-1][1], shares
+PY
+expect 0 "$paceline" train "${model[@]}" --workers 2 --strategy rotate --json --quiet
+json "abs(o['test']['rmse'] - $rmse) < 0.002"

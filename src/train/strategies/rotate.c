@@ -27,8 +27,9 @@
 #include "train/step.h"
 
 enum {
-    AHEAD = 2
-}; /* turns from the end of a bundle's training to its next one: bundles a worker */
+    AHEAD = 2, /* turns from the end of a bundle's training to its next one: bundles a worker */
+    LEAST = 3, /* sweeps to know before shares change, again */
+};
 
 struct options {
     int64_t replicas;
@@ -47,6 +48,7 @@ struct rotate {
     uint32_t bundles, turns;
     struct comm_task *receives, *sends; /* of each turn; those of the two turns after the last … */
     uint32_t received, sent;            /* … bring the bundles home; so many were handed over */
+    double seconds;                     /* of this worker's training in the sweep under way */
     bool waits;                         /* a sweep waits for rotate_settle … */
     struct train_step step;             /* … which is this one */
 };
@@ -66,6 +68,16 @@ static void rotate_want(struct train_holds *wanted, enum train_group group, size
             (struct train_hold){.group = group, .from = from, .count = end - from};
 }
 
+/* Where the rows of the worker of that rank begin; of rank `size`: where all end. */
+static uint32_t rotate_begin(const struct train_stays *stays, const struct train_shares *shares,
+                             int rank)
+{
+    const bool beyond = rank == shares->size;
+    const struct data_share share = train_shares_of(shares, beyond ? rank - 1 : rank);
+
+    return train_rows_begin(stays->work, stays->rows, beyond ? share.to : share.from, share.total);
+}
+
 static void rotate_place(const struct train_placing *p, int rank, struct train_holds *wanted)
 {
     const struct options *options = p->options;
@@ -79,11 +91,10 @@ static void rotate_place(const struct train_placing *p, int rank, struct train_h
         for (int i = 0; i < 3; i++) {
             const int of = i == 0 ? first : i == 1 ? rank + 1 : first + p->size;
 
-            begin[i] = stays->width * train_rows_begin(stays->work, stays->rows,
-                                                       of < 0         ? 0
-                                                       : of > p->size ? p->size
-                                                                      : of,
-                                                       p->size);
+            begin[i] = stays->width * rotate_begin(stays, p->shares,
+                                                   of < 0         ? 0
+                                                   : of > p->size ? p->size
+                                                                  : of);
         }
         if (p->floats[g] == 0)
             continue;
@@ -168,14 +179,18 @@ static base_status rotate_turns(struct train_session *s)
     base_status st = BASE_OK;
     struct rotate *r = s->strategy_state;
     const bool travels = s->team.exchange.size > 1;
+    double began;
 
+    r->seconds = 0;
     for (uint32_t turn = 0; turn < r->turns; turn++) {
         if (travels)
             rotate_receive(s, turn + AHEAD);
         if (travels && turn >= AHEAD)
             TRY(rotate_wait(s, &r->receives[turn]));
+        began = base_now();
         s->task->sweeps->rotation->train(s, r->own.trained, turn / r->bundles,
                                          rotate_bundle_of(s, turn));
+        r->seconds += base_now() - began;
         train_fault_nth(&s->fault, "turn", (int)turn + 1, s->team.exchange.step);
         if (travels)
             rotate_send(s, turn);
@@ -242,17 +257,25 @@ static void rotate_swap(struct train_session *s)
     r->before.trained = rotate_spare(r, &r->before);
 }
 
+/* Of this worker's users. */
+static int64_t rotate_ratings(const struct train_session *s)
+{
+    const struct rotate *r = s->strategy_state;
+    const struct train_stays stays = s->task->sweeps->rotation->stays(s);
+
+    return (int64_t)(stays.work[r->own.to] - stays.work[r->own.from]);
+}
+
 /* All workers have what they need: from here on there is nothing that can fail. */
 static base_status rotate_commit(struct train_session *s, const struct train_step *step)
 {
     const struct rotate *r = s->strategy_state;
-    const struct train_stays stays = s->task->sweeps->rotation->stays(s);
     base_status st;
 
     rotate_swap(s);
     st = s->task->sweeps->rotation->end(s);
     train_step_advance(s, step);
-    train_step_count(s, &step->outcome, (int64_t)(stays.work[r->own.to] - stays.work[r->own.from]));
+    train_step_count(s, &step->outcome, rotate_ratings(s));
     train_step_tell(s, step);
     return st;
 }
@@ -336,12 +359,22 @@ out:
     return st;
 }
 
+/* Of this worker in the last sweep. */
+static struct train_effort rotate_effort(const struct train_session *s)
+{
+    const struct rotate *r = s->strategy_state;
+
+    return (struct train_effort){.samples = (double)rotate_ratings(s), .seconds = r->seconds};
+}
+
 static base_status rotate_leg(struct train_session *s, int64_t goal)
 {
     base_status st = BASE_OK;
 
-    while (s->state.position.step < goal && !train_session_halts(s))
+    while (s->state.position.step < goal && !train_session_halts(s)) {
         TRY(rotate_sweep(s));
+        TRY(train_shares_tell(s, rotate_effort(s), LEAST));
+    }
 out:
     return st;
 }
@@ -365,10 +398,9 @@ out:
 static void rotate_rows_of(const struct train_session *s, int rank, struct rotate_rows *rows)
 {
     const struct train_stays stays = s->task->sweeps->rotation->stays(s);
-    const int size = s->team.exchange.size;
 
-    rows->from = train_rows_begin(stays.work, stays.rows, rank, size);
-    rows->to = train_rows_begin(stays.work, stays.rows, rank + 1, size);
+    rows->from = rotate_begin(&stays, &s->team.shares, rank);
+    rows->to = rotate_begin(&stays, &s->team.shares, rank + 1);
     rows->trained = rotate_spare(s->strategy_state, rows);
 }
 
@@ -451,6 +483,7 @@ const struct train_strategy train_strategy_rotate = {
     .help = "of rating model mf: each worker has users and their ratings, items go round",
     .commit_unit = "sweep; with replicas=1 a checkpoint",
     .sweeps = true,
+    .shares = TRAIN_SHARES_BATCHES,
     .least = 1,
     .options = table,
     .options_size = sizeof(struct options),

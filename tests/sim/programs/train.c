@@ -111,6 +111,16 @@ static void draw_layers(int workers, uint32_t batches)
               fault->step);
 }
 
+static bool divides_by_speed(const char *text)
+{
+    const struct train_strategy *strategy = NULL;
+    void *options = NULL;
+    const bool found = train_strategy_find(text, &strategy, &options) == BASE_OK;
+
+    base_free(options);
+    return found && strategy->shares == TRAIN_SHARES_BATCHES;
+}
+
 static json_t *train_plan(int workers)
 {
     uint32_t batch = 8u << sim_random(3), batches = 1 + sim_random(workers > 12 ? 3 : 6);
@@ -141,8 +151,14 @@ static json_t *train_plan(int workers)
     plan.threads = 1;
     if (strcmp(plan.model, "layers") == 0)
         draw_layers(workers, batches);
-    sim_trace("%s, %u samples in batches of %u, %" PRId64 " epochs", plan.strategy,
-              sim_counting.count[DATA_TRAIN], batch, plan.epochs);
+    if (sim_random(4) == 0 &&
+        divides_by_speed(plan.strategy)) { /* and long enough to be measured */
+        plan.shares = "speed";
+        plan.epochs += 5;
+        sim_counting.seconds = sim_spread(1e-2, 3e-2);
+    }
+    sim_trace("%s, shares %s, %u samples in batches of %u, %" PRId64 " epochs", plan.strategy,
+              plan.shares, sim_counting.count[DATA_TRAIN], batch, plan.epochs);
     return train_job_to_json(&plan);
 }
 

@@ -14,6 +14,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -600,6 +601,25 @@ static int tear_down(void **state)
     return 0;
 }
 
+/* The fuzz targets open such a file, whose path leads nowhere. */
+static void test_no_name(void **state)
+{
+    static const char text[] = "user,item,rating\n1,1,5\n1,2,4\n2,1,3\n";
+    const int fd = memfd_create("text", 0);
+    char *path = base_format("/proc/self/fd/%d", fd);
+    struct recsys_ratings *r = NULL;
+
+    (void)state;
+    assert_true(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+    assert_int_equal(
+        recsys_ratings_open(path, &(struct recsys_options){.threads = 1, .no_cache = true}, &r),
+        BASE_OK);
+    assert_int_equal(r->count, 3);
+    recsys_ratings_close(r);
+    base_free(path);
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -611,7 +631,8 @@ int main(void)
         cmocka_unit_test(test_long_lines), cmocka_unit_test(test_rows),
         cmocka_unit_test(test_cache),      cmocka_unit_test(test_damage),
         cmocka_unit_test(test_processes),  cmocka_unit_test(test_no_place),
-        cmocka_unit_test(test_far_apart),  cmocka_unit_test(test_item_zero),
+        cmocka_unit_test(test_no_name),    cmocka_unit_test(test_far_apart),
+        cmocka_unit_test(test_item_zero),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
