@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Between the files of the strategy `ps`: what a worker of it keeps across views, the leg
- * (strategies/ps.c) and what happens after a leg that ended half-way (recover.c).
+ * (strategies/ps.c), who has what (seats.c) and what happens after a leg that ended half-way
+ * (recover.c).
  */
 #ifndef TRAIN_STRATEGIES_PS_PS_H
 #define TRAIN_STRATEGIES_PS_PS_H
@@ -48,6 +49,15 @@ struct ps {
 
 /* A server's process tells its journal of every step whose samples are all in the weights. */
 void ps_tell(struct train_session *session);
+
+/* ---- seats.c; all but the first are hooks of the strategy (train/strategy.h) ---- */
+
+struct ps_seats ps_seats(const struct ps_options *options, int size);
+int ps_first_worker(const void *options, int size);
+unsigned ps_roles(const struct train_session *session, int rank);
+void ps_place(const struct train_placing *placing, int rank, struct train_holds *wanted);
+void ps_memory(const struct train_memory_question *question, struct train_memory *memory);
+void ps_cost(const struct train_memory_question *question, struct train_cost *cost);
 
 /* ---- recover.c ---- */
 
