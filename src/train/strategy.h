@@ -10,7 +10,6 @@
  * the gradients of its share of each batch, and all make the same update by their sum. Such a
  * strategy provides a `sum`. In the order of a step:
  *
- *   ready    for every layer, last to first: this range of my gradients is complete
  *   combine  all of my gradients are complete: give me the sum over the workers
  *   apply    update the weights by the sum
  *
@@ -73,7 +72,6 @@ struct train_exchange {
 
 /* How gradients become one sum and the sum an update; for train_parallel_leg. */
 struct train_sum {
-    void (*ready)(struct train_exchange *x, size_t offset, size_t count); /* or NULL */
     /* No weight is written before this returned BASE_OK: a failed step is one that never was. */
     base_status (*combine)(struct train_exchange *x);
     /* NULL: every worker updates all of its weights by the ranges. */
@@ -215,6 +213,9 @@ struct train_strategy {
      * it was at the last commit. */
     base_status (*leg)(struct train_session *session, int64_t goal);
     const struct train_sum *sum; /* of train_parallel_leg */
+    /* For every layer of a backward, last to first: this range of x->mine is complete, and so are
+     * all gradients after it. It is not told where a share is computed in pieces. Or NULL. */
+    void (*ready)(struct train_exchange *x, size_t offset, size_t count);
     /* Makes the running statistics the same everywhere, in place of the task's `unite`; or NULL. */
     base_status (*unite)(struct train_session *session);
 

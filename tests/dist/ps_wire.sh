@@ -13,7 +13,7 @@ pushed() { /usr/bin/python3 -c "import json; print(json.load(open('runs/$1/run.j
 # The bits of floats, with replicas and without, in shared memory and over tcp.
 for workers in 2 3; do
     train plain-$workers $workers servers=0
-    for case in fp32:shm sparse:tcp; do
+    for case in fp32:shm sparse:tcp fp32,overlap=on:tcp; do
         wire=${case%:*}
         train exact $workers wire=$wire --transport ${case#*:}
         [ "$(fingerprint runs/exact)" = "$(fingerprint runs/plain-$workers)" ] || fail "wire=$wire on $workers workers has other bits than none"
@@ -35,7 +35,7 @@ for case in bf16:1.99 int8:3.9 int4:7 topk/share=0.1:20; do
 done
 
 # Lost while pushes are under way: replicas stay the same (the program compares them in every view), every sample counts.
-for case in 1:push-1:servers=2 2:update:servers=3 3:push-0:consistency=asp 3:update:apart,servers=1; do
+for case in 1:push-1:servers=2 2:update:servers=3 3:push-0:consistency=asp 3:update:apart,servers=1 2:backward-1:servers=3,overlap=on; do
     IFS=: read -r id phase options <<<"$case"
     PACELINE_FAULT=$id:$phase:6 train lost 3 $options,wire=int4
     json "o['steps'] == 20 and o['lost_steps'] == 0 and o['train']['loss'] < 1.3"

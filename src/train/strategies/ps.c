@@ -56,6 +56,30 @@ static base_status ps_prepare(struct train_session *s)
     return change ? s->task->take(s, NULL) : BASE_OK;
 }
 
+/* A push begins, with backward. For tests: what a worker that is wrong would push, with its n-th
+ * push of the view. */
+static void ps_begin_push(struct train_session *s)
+{
+    struct ps *p = s->strategy_state;
+    const struct train_ps_body *a = &p->client.answer;
+
+    p->computing = true;
+    p->pushed = false;
+    p->client.spoils = train_fault_hits(&s->fault, "rubbish-size", p->clock + 1);
+    p->client.spoils_nan = train_fault_hits(&s->fault, "rubbish-nan", p->clock + 1);
+    ps_client_begin_push(&p->client,
+                         a->shared ? 1 : (double)a->block.count / (double)s->plan.batch);
+}
+
+static void ps_ready(struct train_exchange *x, size_t offset, size_t count)
+{
+    struct ps *p = x->state;
+
+    (void)count;
+    if (p->client.overlaps)
+        ps_client_ready(&p->client, offset - TRAIN_HEAD);
+}
+
 static base_status ps_compute(struct train_session *s)
 {
     base_status st = BASE_OK;
@@ -64,8 +88,7 @@ static base_status ps_compute(struct train_session *s)
     struct train_step *step = &p->step;
 
     TRY(ps_prepare(s));
-    p->computing = true;
-    p->pushed = false;
+    ps_begin_push(s);
     TRY(train_step_compute(s, step));
     p->step_number = s->team.exchange.step;
     train_fault_stall(&s->fault, (uint64_t)p->clock);
@@ -84,6 +107,8 @@ static base_status ps_compute(struct train_session *s)
                                         .stop = train_team_stopping(&s->team),
                                         .renew = train_team_outdated(&s->team),
                                         .news = train_settings_are_news(s)};
+    if (train_fault_hits(&s->fault, "rubbish-block", p->clock))
+        p->outline.block.from++;
 out:
     return st;
 }
@@ -113,18 +138,6 @@ void ps_tell(struct train_session *s)
     if (!p->serves && s->team.worker != NULL)
         cluster_worker_step(s->team.worker, p->client.answer.step);
     base_free(told);
-}
-
-/* For tests: what a worker that is wrong would push, with its n-th push of the view. */
-static void ps_spoil(struct train_session *s)
-{
-    struct ps *p = s->strategy_state;
-
-    if (train_fault_hits(&s->fault, "rubbish-nan", p->clock))
-        s->team.exchange.mine[TRAIN_HEAD + s->state.floats / 2] = NAN;
-    if (train_fault_hits(&s->fault, "rubbish-block", p->clock))
-        p->outline.block.from++;
-    p->client.spoils = train_fault_hits(&s->fault, "rubbish-size", p->clock);
 }
 
 /* Is the push that was answered in the weights? If not, it leaves no trace. */
@@ -163,7 +176,6 @@ static base_status ps_work(struct train_session *s)
             break;
         TRY(ps_compute(s));
         train_fault_at(&s->fault, "combine", s->team.exchange.step);
-        ps_spoil(s);
         p->pushed = true;
         ps_client_push(&p->client, &p->outline);
         train_fault_at(&s->fault, "update", s->team.exchange.step);
@@ -228,6 +240,7 @@ static base_status ps_begin(struct train_session *s, int64_t goal)
     const struct train_position *at = &s->state.position;
     struct train_rules rules = options->rules;
     struct ps_seats seats = ps_seats(options, x->size);
+    size_t bucket = (size_t)options->bucket / sizeof(float);
     int64_t end = at->cursor + (goal - at->step) * s->plan.batch;
 
     if (end > s->count[DATA_TRAIN])
@@ -244,9 +257,10 @@ static base_status ps_begin(struct train_session *s, int64_t goal)
     p->dirty = true; /* from here on what servers keep is what counts */
     p->view = s->team.view.number;
     p->rank = x->rank;
-    ps_client_open(&p->client, s, seats.servers, x->rank < seats.servers ? &p->server : NULL,
-                   &p->parcel);
+    ps_client_open(&p->client, s, seats, x->rank < seats.servers ? &p->server : NULL, &p->parcel,
+                   bucket);
     p->client.exact = options->correct;
+    p->client.overlaps = ps_overlaps(options, x->one_host, s->job->clip != 0);
     p->works = x->rank >= seats.first_worker;
     if (x->rank >= seats.servers)
         goto out;
@@ -255,6 +269,7 @@ static base_status ps_begin(struct train_session *s, int64_t goal)
     if (options->correct)
         TRY(ps_server_correct(&p->server, options->lambda));
     p->server.told_of = p->told_of;
+    p->server.bucket = bucket;
     p->server.wiring = ps_parcel_packs(&p->parcel) ? &p->parcel.wiring : NULL;
     p->server.region = p->client.shelf.of[x->rank];
     ps_progress_begin(&p->server.progress, &p->unfinished, &p->server.told);
@@ -382,6 +397,7 @@ static void ps_fini(void *state)
     struct ps *p = state;
 
     ps_close_server(p);
+    ps_client_fini(&p->client);
     ps_parcel_fini(&p->parcel);
 }
 
@@ -451,6 +467,11 @@ static const struct base_option table[] = {
      .help = "bsp: a step does not wait for the slowest B workers"},
     {.name = "wire", .argument = "NAME[/O=V]", .kind = BASE_TEXT, .offset = AT(wire),
      .registry = train_wire_registry, .help = "format in which gradients travel to the servers"},
+    {.name = "bucket", .argument = "BYTES", .kind = BASE_SIZE, .offset = AT(bucket), .min = 1024, .max = 1e12,
+     .help = "of gradients that are sent together; with a wire a server's slice is"},
+    {.name = "overlap", .argument = "WHEN", .kind = BASE_ENUM, .offset = AT(overlap),
+     .names = (const char *const[]){[PS_OVERLAP_AUTO] = "auto", [PS_OVERLAP_ON] = "on", [PS_OVERLAP_OFF] = "off", NULL},
+     .help = "push while backward goes on (auto: only between hosts)"},
     {.name = "correct", .kind = BASE_FLAG, .offset = AT(correct), .live = true,
      .help = "ssp, asp: a stale gradient is corrected for what became of the weights since they were read"},
     {.name = "lambda", .argument = "L", .kind = BASE_REAL, .offset = AT(lambda), .max = 1e6, .live = true,
@@ -467,12 +488,15 @@ const struct train_strategy train_strategy_ps = {
     .options = table,
     .options_size = sizeof(struct ps_options),
     .defaults = &(const struct ps_options){.rules = {.consistency = TRAIN_BSP, .staleness = 3},
+                                           .bucket = 2 << 20,
                                            .lambda = 8},
     .check = ps_check,
-    .examples = (const char *const[]){"", "servers=1", "servers=3", "consistency=asp",
-                                      "consistency=ssp,staleness=1,servers=2", "backup=1",
-                                      "consistency=asp,correct=on", "apart=on,consistency=ssp",
-                                      "wire=sparse", "apart=on,backup=1,wire=int8", NULL},
+    .examples =
+        (const char *const[]){"", "servers=1", "servers=3", "consistency=asp",
+                              "consistency=ssp,staleness=1,servers=2", "backup=1",
+                              "consistency=asp,correct=on", "apart=on,consistency=ssp",
+                              "wire=sparse", "apart=on,backup=1,wire=int8", "overlap=on,bucket=1K",
+                              "overlap=on,bucket=4K,consistency=asp,servers=3", NULL},
     .place = ps_place,
     .reconcile = ps_reconcile,
     .settle = ps_settle,
@@ -489,4 +513,5 @@ const struct train_strategy train_strategy_ps = {
     .open = ps_open,
     .close = ps_close,
     .leg = ps_leg,
+    .ready = ps_ready,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the workers and servers of `ps` say to each other, as bytes: a *body*, which most calls
- * have; the *outline* of a push, which is followed by a message with values for each slice that the
+ * have; the *outline* of a push, which follows messages with the values of the slices that the
  * receiver keeps; and an *entry* of the log. The kind of a call is the message's tag. Decoding
  * believes nothing, and sees to it that ranks and counts can be used as such; whether a call makes
  * sense now is for the server to say.
@@ -14,12 +14,12 @@
 
 enum train_ps_call {
     TRAIN_PS_ASK = 16,
-    TRAIN_PS_PUSH, /* values of the receiver's slices follow */
+    TRAIN_PS_PUSH, /* values of the receiver's slices have gone before */
     TRAIN_PS_GOT,
     TRAIN_PS_ENTRY,
     TRAIN_PS_HAVE,
     TRAIN_PS_PULL,
-    TRAIN_PS_BYE,
+    TRAIN_PS_BYE, /* without a body: no more pushes */
     TRAIN_PS_ANSWER,
     TRAIN_PS_WEIGHTS, /* values of the sender's own slice follow, unless they are shared */
     TRAIN_PS_VALUES,

@@ -70,25 +70,24 @@ double ps_parcel_ratio(const char *wire, double floats)
 
 /* ---- a push ---- */
 
-void ps_parcel_pack(struct ps_parcel *p, const float *gradients, double unit)
+void ps_parcel_pack(struct ps_parcel *p, int owner, const float *gradients, double unit)
 {
     struct train_slice slices[2];
+    size_t from, count;
+    float *next = NULL;
 
+    ps_server_slices(p->floats, owner, p->seats.servers, slices);
+    from = slices[0].from;
+    count = slices[0].count;
     if (p->residual != NULL) {
-        memcpy(p->next, p->residual, p->floats * sizeof *p->next);
+        next = p->next + from;
+        memcpy(next, p->residual + from, count * sizeof *next);
         if (unit != p->unit)
-            coll_scale(p->floats, (float)(p->unit / unit), p->next);
+            coll_scale(count, (float)(p->unit / unit), next);
         p->next_unit = unit;
     }
-    for (int i = 0; i < p->seats.servers; i++) {
-        size_t from;
-
-        ps_server_slices(p->floats, i, p->seats.servers, slices);
-        from = slices[0].from;
-        p->length[i] =
-            train_wire_encode(&p->wiring, gradients + from, p->next != NULL ? p->next + from : NULL,
-                              slices[0].count, p->bytes + p->from[i]);
-    }
+    p->length[owner] =
+        train_wire_encode(&p->wiring, gradients + from, next, count, p->bytes + p->from[owner]);
 }
 
 void ps_parcel_settle(struct ps_parcel *p, bool counts)

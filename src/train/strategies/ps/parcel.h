@@ -49,8 +49,9 @@ bool ps_parcel_packs(const struct ps_parcel *parcel);
 /* Bytes of a push for one byte of gradients, at most. */
 double ps_parcel_ratio(const char *wire, double floats);
 
-/* Packs all gradients. */
-void ps_parcel_pack(struct ps_parcel *parcel, const float *gradients, double unit);
+/* Packs the slice of server `owner`, of all gradients. A push is every slice once, with the same
+ * unit. */
+void ps_parcel_pack(struct ps_parcel *parcel, int owner, const float *gradients, double unit);
 /* Whether the newest push counts is known. */
 void ps_parcel_settle(struct ps_parcel *parcel, bool counts);
 

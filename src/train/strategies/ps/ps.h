@@ -12,8 +12,10 @@
 
 struct ps_options {
     int64_t servers; /* 0: by the number of processes */
-    char *wire;      /* format of pushes; NULL: floats as they are */
-    bool apart;      /* servers do not work */
+    char *wire;      /* format of pushes; NULL: floats as they are … */
+    int64_t bucket;  /* … so many bytes at a time */
+    enum ps_overlap { PS_OVERLAP_AUTO, PS_OVERLAP_ON, PS_OVERLAP_OFF } overlap;
+    bool apart; /* servers do not work */
     struct train_rules rules;
     bool correct; /* stale gradients */
     double lambda;
@@ -50,9 +52,11 @@ struct ps {
 /* A server's process tells its journal of every step whose samples are all in the weights. */
 void ps_tell(struct train_session *session);
 
-/* ---- seats.c; all but the first are hooks of the strategy (train/strategy.h) ---- */
+/* ---- seats.c; all but the first two are hooks of the strategy (train/strategy.h) ---- */
 
 struct ps_seats ps_seats(const struct ps_options *options, int size);
+/* Are gradients pushed while backward goes on? The norm that --clip needs is known after it. */
+bool ps_overlaps(const struct ps_options *options, bool one_host, bool clips);
 int ps_first_worker(const void *options, int size);
 unsigned ps_roles(const struct train_session *session, int rank);
 void ps_place(const struct train_placing *placing, int rank, struct train_holds *wanted);

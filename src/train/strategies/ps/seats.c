@@ -19,6 +19,12 @@ struct ps_seats ps_seats(const struct ps_options *options, int size)
     return (struct ps_seats){.servers = servers, .first_worker = apart ? servers : 0};
 }
 
+bool ps_overlaps(const struct ps_options *options, bool one_host, bool clips)
+{
+    return !clips && options->overlap != PS_OVERLAP_OFF &&
+           (options->overlap == PS_OVERLAP_ON || !one_host);
+}
+
 int ps_first_worker(const void *options, int size)
 {
     return ps_seats(options, size).first_worker;
@@ -80,7 +86,8 @@ void ps_memory(const struct train_memory_question *q, struct train_memory *m)
 
 /* A server sends its slice to the other workers and gets their gradients for the slices that it
  * keeps; its own worker does the same with the other servers. Where servers are apart, a worker's
- * own link may be the busiest. */
+ * own link may be the busiest. Pushes may be hidden by backward, and then what is pulled is left.
+ */
 void ps_cost(const struct train_memory_question *q, struct train_cost *cost)
 {
     const struct ps_options *options = q->options;
@@ -88,11 +95,14 @@ void ps_cost(const struct train_memory_question *q, struct train_cost *cost)
     double n = q->seat.workers - seats.first_worker, servers = seats.servers;
     double copies = servers > 1 ? 2 : 1, bytes = q->sizes->weights;
     double push = copies * ps_parcel_ratio(options->wire, bytes / sizeof(float));
+    double pulled = seats.first_worker > 0 ? fmax(n / servers, 1) : (n - 1) / servers;
 
     cost->sent =
         seats.first_worker > 0
             ? fmax(n / servers, 1) * fmax(push, 1) * bytes
             : fmax((n - 1) * push + servers - 1, (servers - 1) * push + n - 1) * bytes / servers;
+    if (cost->sent > 0 && ps_overlaps(options, q->seat.shares, q->clips))
+        cost->hidden = 1 - pulled * bytes / cost->sent;
     /* Weights are published once and read by each. */
     cost->moved = q->seat.workers > 1 ? 2 * (n * push + 1 + n) * bytes : 0;
     cost->updates = copies / servers;
