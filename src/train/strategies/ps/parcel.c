@@ -163,6 +163,7 @@ static base_status divide(struct ps_parcel *p, struct train_session *s)
                    slices[0].count * sizeof(float));
         TRY(train_team_broadcast(&s->team, i, p->residual + slices[0].from,
                                  slices[0].count * sizeof(float)));
+        train_fault_nth(&s->fault, "divide", i, s->state.position.step + 1);
     }
     coll_scale(p->floats,
                x->rank < p->seats.first_worker ? 0 : 1 / (float)(x->size - p->seats.first_worker),
@@ -196,6 +197,17 @@ base_status ps_parcel_begin(struct ps_parcel *p, struct train_session *s)
     p->begun = p->shared = true;
 out:
     return st;
+}
+
+/* Where this worker holds the residual depends on the view that was lost: all that it holds. */
+void ps_parcel_miss(struct ps_parcel *p, struct train_session *s)
+{
+    float **extra = train_state_extra(&s->state, PS_PARCEL_RESIDUAL);
+
+    if (extra == NULL || p->next == NULL || p->begun)
+        return;
+    memset(p->next, 0, p->floats * sizeof *p->next);
+    train_state_put(&s->state, TRAIN_SLOTS, (int)(extra - s->state.slots), 0, p->floats, p->next);
 }
 
 /* Adds what worker `source` lacks to what this server has of it in the state. */

@@ -58,6 +58,8 @@ void ps_parcel_settle(struct ps_parcel *parcel, bool counts);
 /* Collective, in a view's first leg: workers that have read a checkpoint together divide its
  * residual; one that has joined others begins with zeros. */
 base_status ps_parcel_begin(struct ps_parcel *parcel, struct train_session *session);
+/* Others have divided it, and this worker did not come so far: it goes without. */
+void ps_parcel_miss(struct ps_parcel *parcel, struct train_session *session);
 /* Collective, before a checkpoint: servers have the sum of all residuals in the state. */
 base_status ps_parcel_saving(struct ps_parcel *parcel, struct train_session *session);
 void ps_parcel_saved(const struct ps_parcel *parcel, struct train_session *session);
