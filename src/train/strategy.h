@@ -142,6 +142,9 @@ struct train_strategy {
     /* Options that make no sense, by themselves or together; NULL: all do. Rows of the table that
      * are `live` may change while the job runs, and then it is asked again. */
     base_status (*check)(const void *options);
+    /* The same for options that do not go with other settings of the job. `first`: the options that
+     * the job began with; at its start the same. NULL: all go. */
+    base_status (*suits)(const void *options, const void *first, const struct train_job *job);
     const char *const *examples; /* texts of options that tests run; NULL-ended; NULL: "" alone */
 
     /* What worker `rank` of a view is to hold of weights and slots, ranges in ascending order that
@@ -259,9 +262,10 @@ struct train_choice train_strategy_auto(const struct train_task *task, const cha
 
 /* An error where the strategy is for one worker and there are more. */
 base_status train_strategy_serves(const struct train_strategy *strategy, int workers);
-/* An error where settings of the job do not go with a strategy that has stages. */
+/* An error where settings of the job do not go with the strategy. `first`: the options that the job
+ * began with. */
 base_status train_strategy_suits(const struct train_strategy *strategy, const void *options,
-                                 const struct train_job *job);
+                                 const void *first, const struct train_job *job);
 /* Does it train this task? */
 bool train_strategy_fits(const struct train_strategy *strategy, const struct train_task *task);
 /* An error where it does not serve the task, with those that do. */

@@ -367,10 +367,6 @@ static base_status ps_open(struct train_session *s)
     p->clock = 0;
     p->blocks = false;
     p->told_of = 0;
-    if (s->job->sync_bn &&
-        (options->rules.consistency != TRAIN_BSP || options->rules.backup > 0 || options->apart))
-        TRY(base_fail(BASE_ERR_USAGE, "--sync-bn needs processes that compute at the same time: "
-                                      "ps:consistency=bsp without backup and apart"));
     if (options->apart && options->servers >= s->team.exchange.size && s->team.view.number <= 1)
         TRY(base_fail(BASE_ERR_USAGE,
                       "ps:apart,servers=%lld needs more than %lld processes (--workers), one of "
@@ -449,6 +445,23 @@ static json_t *ps_figures(const struct train_session *s)
                      (json_int_t)p->client.pulled);
 }
 
+/* What corrections need is counted at the start (ps_memory). */
+static base_status ps_suits(const void *struct_of, const void *first_struct,
+                            const struct train_job *job)
+{
+    const struct ps_options *options = struct_of, *first = first_struct;
+
+    if (job->sync_bn &&
+        (options->rules.consistency != TRAIN_BSP || options->rules.backup > 0 || options->apart))
+        return base_fail(BASE_ERR_USAGE, "--sync-bn needs processes that compute at the same time: "
+                                         "ps:consistency=bsp without backup and apart");
+    if (options->correct && !first->correct)
+        return base_fail(BASE_ERR_USAGE,
+                         "correct=on needs memory that this job has not counted; it can be set to "
+                         "off, and on again, in a job that was started with it");
+    return BASE_OK;
+}
+
 #define AT(field) offsetof(struct ps_options, field)
 
 /* clang-format off */
@@ -491,6 +504,7 @@ const struct train_strategy train_strategy_ps = {
                                            .bucket = 2 << 20,
                                            .lambda = 8},
     .check = ps_check,
+    .suits = ps_suits,
     .examples =
         (const char *const[]){"", "servers=1", "servers=3", "consistency=asp",
                               "consistency=ssp,staleness=1,servers=2", "backup=1",

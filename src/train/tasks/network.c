@@ -152,7 +152,7 @@ base_status network_describe(struct train_session *s, const char *text)
     char *zoo = NULL;
     int layer = -1, groups;
 
-    TRY(train_strategy_suits(s->strategy, s->options, s->job));
+    TRY(train_strategy_suits(s->strategy, s->options, s->options, s->job));
     n->stages = s->strategy->stages;
     if (text == NULL)
         TRY(nn_model_text(s->job->model, &zoo));
