@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Between the files of the strategy `ps`: what a worker of it keeps across views, the leg
- * (strategies/ps.c), who has what (seats.c) and what happens after a leg that ended half-way
- * (recover.c).
+ * (strategies/ps.c), a block of it (block.c), who has what (seats.c) and what happens after a leg
+ * that ended half-way (recover.c).
  */
 #ifndef TRAIN_STRATEGIES_PS_PS_H
 #define TRAIN_STRATEGIES_PS_PS_H
@@ -62,6 +62,13 @@ unsigned ps_roles(const struct train_session *session, int rank);
 void ps_place(const struct train_placing *placing, int rank, struct train_holds *wanted);
 void ps_memory(const struct train_memory_question *question, struct train_memory *memory);
 void ps_cost(const struct train_memory_question *question, struct train_cost *cost);
+
+/* ---- block.c ---- */
+
+/* The block of the newest answer: its gradients are in the exchange, and what there is to say of
+ * them in ps->outline. */
+base_status ps_compute(struct train_session *session);
+void ps_ready(struct train_exchange *x, size_t offset, size_t count); /* a hook */
 
 /* ---- recover.c ---- */
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A parameter server's messages: its thread, which takes what workers and other servers send, and
- * what it sends to them.
+ * A parameter server's thread, which takes what workers and other servers send.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +8,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "train/strategies/ps/server_private.h"
-#include "train/strategies/ps/shelf.h"
 #include "train/wire.h"
 
 /* Seconds without any message after which a server gives up: a worker may compute for long. */
@@ -25,94 +23,6 @@ struct train_inbox {
     size_t left;     /* floats of the push that are still to come; 0: its outline is */
     bool calls_over, pushes_over;
 };
-
-struct train_outbox {
-    struct train_outbox *next;
-    struct comm_task head, floats;
-    uint8_t bytes[PS_ENTRY_MAX_BYTES];
-    float *copy; /* of the slice, where one is sent */
-    bool used, sends_floats;
-};
-
-/* ---- what goes out ---- */
-
-static bool is_free(const struct train_outbox *o)
-{
-    return !o->used ||
-           (atomic_load(&o->head.ended) && (!o->sends_floats || atomic_load(&o->floats.ended)));
-}
-
-static struct train_outbox *find_outbox(struct ps_server *v)
-{
-    struct train_outbox *o = v->outboxes;
-
-    while (o != NULL && !is_free(o))
-        o = o->next;
-    if (o == NULL) {
-        o = base_calloc(1, sizeof *o);
-        o->next = v->outboxes;
-        v->outboxes = o;
-    }
-    o->used = true;
-    o->sends_floats = false;
-    return o;
-}
-
-/* Answers go to the worker of a process; one that has none hears them through its server. */
-void ps_server_send(struct ps_server *v, int to, enum train_ps_call call,
-                    const struct train_ps_body *body)
-{
-    struct train_outbox *o = find_outbox(v);
-    bool to_worker =
-        call == TRAIN_PS_WEIGHTS || (call == TRAIN_PS_ANSWER && to >= v->sequencer.first_worker);
-
-    ps_body_encode(body, o->bytes);
-    comm_engine_send(v->engine, to, to_worker ? COMM_BACKWARD : COMM_CALLS, (uint32_t)call,
-                     o->bytes, PS_BODY_BYTES, &o->head);
-}
-
-void ps_server_send_entry(struct ps_server *v, int to, const struct train_log_entry *entry)
-{
-    struct train_outbox *o = find_outbox(v);
-
-    comm_engine_send(v->engine, to, COMM_CALLS, TRAIN_PS_ENTRY, o->bytes,
-                     ps_entry_encode(entry, o->bytes), &o->head);
-}
-
-/* A worker that finds another entry than it needs says so. */
-static void share_weights(struct ps_server *v, int to)
-{
-    const struct train_ps_body head = {.rank = v->rank, .shared = true, .number = v->applied};
-
-    base_ignore(ps_shelf_publish(v->region, v->applied, v->slices[0].weights));
-    ps_server_send(v, to, TRAIN_PS_WEIGHTS, &head);
-}
-
-/* A copy: the slice may change before it has left. */
-void ps_server_send_weights(struct ps_server *v, int to, uint64_t number)
-{
-    const struct train_slice *slice = &v->slices[0];
-    struct train_outbox *o;
-    uint64_t sent;
-    const float *weights = ps_server_weights_for(v, to, number, &sent);
-
-    if ((v->shared_pulls >> to & 1) != 0) {
-        share_weights(v, to);
-        return;
-    }
-    o = find_outbox(v);
-    if (o->copy == NULL)
-        o->copy = base_calloc(slice->count > 0 ? slice->count : 1, sizeof *o->copy);
-    memcpy(o->copy, weights, slice->count * sizeof *o->copy);
-    ps_body_encode(&(struct train_ps_body){.rank = v->rank, .number = sent}, o->bytes);
-    o->sends_floats = true;
-    comm_engine_send(v->engine, to, COMM_BACKWARD, TRAIN_PS_WEIGHTS, o->bytes, PS_BODY_BYTES,
-                     &o->head);
-    comm_engine_send(v->engine, to, COMM_BACKWARD, TRAIN_PS_VALUES, o->copy,
-                     slice->count * sizeof *o->copy, &o->floats);
-}
-
-/* ---- what comes in ---- */
 
 static void expect_call(struct ps_server *v, int rank)
 {
@@ -363,11 +273,7 @@ base_status ps_server_finish(struct ps_server *v)
     join(v);
     if (v->failure != BASE_OK)
         TRY(base_fail(v->failure, "%s", v->message));
-    for (struct train_outbox *o = v->outboxes; o != NULL; o = o->next) {
-        TRY(comm_engine_wait(v->engine, &o->head, base_now() + PATIENCE));
-        if (o->sends_floats)
-            TRY(comm_engine_wait(v->engine, &o->floats, base_now() + PATIENCE));
-    }
+    TRY(ps_server_wait_sent(v, base_now() + PATIENCE));
 out:
     return st;
 }
@@ -431,13 +337,7 @@ void ps_server_close(struct ps_server *v)
         if (v->inboxes != NULL)
             base_free(v->inboxes[i].packed);
     }
-    while (v->outboxes != NULL) {
-        struct train_outbox *o = v->outboxes;
-
-        v->outboxes = o->next;
-        base_free(o->copy);
-        base_free(o);
-    }
+    ps_server_forget_sent(v);
     ps_server_forget_copies(v);
     if (v->reads != NULL)
         fclose(v->reads);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Between the parts of a parameter server: what every server does (server.c), what server 0 decides
- * (server_lead.c), how stale gradients are corrected (correct.c) and how that travels
- * (server_post.c). All of these are called with the server's
- * lock held.
+ * (server_lead.c), how stale gradients are corrected (correct.c), what is sent (server_send.c) and
+ * the thread that takes messages (server_post.c). All of these are called with the server's lock
+ * held, or when its thread has ended.
  */
 #ifndef TRAIN_STRATEGIES_PS_SERVER_PRIVATE_H
 #define TRAIN_STRATEGIES_PS_SERVER_PRIVATE_H
@@ -55,12 +55,15 @@ void ps_server_take_ask(struct ps_server *server, int rank);
 void ps_server_take_got(struct ps_server *server, int rank, enum ps_refusal refusal);
 void ps_server_take_have(struct ps_server *server, uint64_t number);
 
-/* ---- server_post.c ---- */
+/* ---- server_send.c ---- */
 
 void ps_server_send(struct ps_server *server, int to, enum train_ps_call call,
                     const struct train_ps_body *body);
 void ps_server_send_entry(struct ps_server *server, int to, const struct train_log_entry *entry);
 /* Its own slice, in which entry `number` is. */
 void ps_server_send_weights(struct ps_server *server, int to, uint64_t number);
+/* All has left. */
+base_status ps_server_wait_sent(struct ps_server *server, double deadline);
+void ps_server_forget_sent(struct ps_server *server);
 
 #endif
