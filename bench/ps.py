@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What parameter servers gain where workers are not alike, and by pushes during backward: samples a second, against bsp.
 
-    ps.py PATH-OF-PACELINE [--rounds N] [--steps N] [--batch N] [--model M] [--hosts N] [--only CASE]
+    ps.py PATH-OF-PACELINE [--rounds N] [--steps N] [--batch N] [--model M] [--hosts N] [--rate R] [--only CASE]
           [--json FILE] [--table FILE]
 
 Needs root, and a machine with two cores that does nothing else: a worker on each of four test hosts
@@ -15,8 +15,7 @@ Needs root, and a machine with two cores that does nothing else: a worker on eac
     stalls  four hosts of 0.4 core, each block is followed with probability 0.1 by a stall of two times
             a block. Of four workers one at least stalls in 0.34 of the steps of bsp: asp can be
             (1 + 2*0.34) / (1 + 2*0.1) = 1.41 times as fast.
-    overlap links of 1 Gbit/s and no quotas: bsp with overlap=on, against overlap=off. At most all of backward
-            hides pushes.
+    overlap no quotas, and links of --rate: bsp with overlap=on, against overlap=off. Backward can hide pushes.
 
 Rates are of all steps, from the events; sides take turns, and the ratio is the median of those of the
 rounds."""
@@ -35,7 +34,7 @@ import trainings  # noqa: E402
 CASES = {
     "quotas": (("--cpu", "0.45,0.45,0.45,0.15"), {"asp": "ps:consistency=asp", "backup": "ps:backup=1"}),
     "stalls": (("--cpu", "0.4"), {"ssp": "ps:consistency=ssp,staleness=3", "asp": "ps:consistency=asp"}),
-    "overlap": (("--rate", "1gbit"), {"on": "ps:overlap=on"}),
+    "overlap": ((), {"on": "ps:overlap=on"}),
 }
 LIMITS = {("quotas", "asp"): 2.5, ("quotas", "backup"): 2.25, ("stalls", "asp"): 1.41, ("stalls", "ssp"): 1.41}
 
@@ -82,6 +81,7 @@ def main():
     parser.add_argument("--batch", type=int, default=1024)
     parser.add_argument("--model", default="mnist-cnn")
     parser.add_argument("--hosts", type=int, default=4)
+    parser.add_argument("--rate", default="1gbit", help="of links, where they matter")
     parser.add_argument("--data", default="synthetic:shape=1x28x28,classes=10,train=60000,test=10")
     parser.add_argument("--only", action="append", choices=CASES)
     results.add_options(parser)
@@ -90,7 +90,8 @@ def main():
     print(HEAD, flush=True)
     for case in args.only or CASES:
         with contextlib.ExitStack() as stack:
-            stack.enter_context(trainings.cluster(args.hosts, "--loopback", *CASES[case][0]))
+            limits = CASES[case][0] or ("--rate", args.rate)
+            stack.enter_context(trainings.cluster(args.hosts, "--loopback", *limits))
             place = trainings.Hosts(stack, args.program)
             for entry in measure(args, place, case):
                 found.append(entry)
