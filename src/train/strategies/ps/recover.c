@@ -208,7 +208,7 @@ base_status ps_reconcile(struct train_session *s)
     base_status st = BASE_OK;
     struct ps *p = s->strategy_state;
     int size = s->team.exchange.size, source = -1;
-    struct ps_note mine = {.has_residual = p->parcel.begun}, notes[COMM_MAX_WORKERS];
+    struct ps_note mine = {.has_residual = p->parcel.begun}, notes[COMM_MAX_WORKERS] = {0};
     uint8_t *known = NULL;
     size_t count = 0;
     uint32_t view = 0;
