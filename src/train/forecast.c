@@ -143,7 +143,7 @@ static bool serves(const struct train_session *s, const struct train_setting *se
 {
     return train_strategy_serves(strategy, setting->workers) == BASE_OK &&
            train_strategy_trains(strategy, s->task) == BASE_OK &&
-           train_strategy_suits(strategy, options, s->job) == BASE_OK;
+           train_strategy_suits(strategy, options, options, s->job) == BASE_OK;
 }
 
 static base_status foresee(struct train_session *s, const struct train_setting *setting,

@@ -230,8 +230,8 @@ static bool try_strategy(const struct train_session *s, const char *text, struct
     bool serves = train_strategy_find(text, &strategy, &options) == BASE_OK &&
                   train_strategy_serves(strategy, v.seat.workers) == BASE_OK &&
                   train_strategy_trains(strategy, s->task) == BASE_OK &&
-                  train_strategy_suits(strategy, options, s->job) == BASE_OK && !strategy->alone &&
-                  !(s->closed && strategy->stages != NULL);
+                  train_strategy_suits(strategy, options, options, s->job) == BASE_OK &&
+                  !strategy->alone && !(s->closed && strategy->stages != NULL);
 
     v.strategy = strategy;
     v.options = options;

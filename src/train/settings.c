@@ -41,12 +41,15 @@ base_status train_settings_check(const json_t *description, const json_t *settin
     base_status st = BASE_OK;
     const struct train_strategy *strategy = NULL;
     struct train_job job;
-    void *options = NULL;
+    void *first = NULL, *options = NULL;
 
     TRY(train_job_from_json(description, &job));
+    TRY(train_strategy_find(train_job_strategy(&job, true), &strategy, &first));
     TRY(train_strategy_find(train_job_strategy(&job, true), &strategy, &options));
     TRY(settle_options(strategy, settings, options));
+    TRY(train_strategy_suits(strategy, options, first, &job));
 out:
+    base_free(first);
     base_free(options);
     return st;
 }

@@ -230,13 +230,13 @@ base_status train_strategy_shares(const struct train_strategy *strategy, const c
 }
 
 base_status train_strategy_suits(const struct train_strategy *strategy, const void *options,
-                                 const struct train_job *job)
+                                 const void *first, const struct train_job *job)
 {
     const struct train_stages *stages = strategy->stages;
     const char *name = strategy->name;
 
     if (stages == NULL)
-        return BASE_OK;
+        return strategy->suits != NULL ? strategy->suits(options, first, job) : BASE_OK;
     if (job->accumulate > 1)
         return base_fail(BASE_ERR_USAGE,
                          "strategy %s cuts every batch itself; in place of --accumulate %" PRId64

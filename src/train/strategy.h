@@ -10,7 +10,6 @@
  * the gradients of its share of each batch, and all make the same update by their sum. Such a
  * strategy provides a `sum`. In the order of a step:
  *
- *   ready    for every layer, last to first: this range of my gradients is complete
  *   combine  all of my gradients are complete: give me the sum over the workers
  *   apply    update the weights by the sum
  *
@@ -74,7 +73,6 @@ struct train_exchange {
 
 /* How gradients become one sum and the sum an update; for train_parallel_leg. */
 struct train_sum {
-    void (*ready)(struct train_exchange *x, size_t offset, size_t count); /* or NULL */
     /* No weight is written before this returned BASE_OK: a failed step is one that never was. */
     base_status (*combine)(struct train_exchange *x);
     /* NULL: every worker updates all of its weights by the ranges. */
@@ -146,6 +144,9 @@ struct train_strategy {
     /* Options that make no sense, by themselves or together; NULL: all do. Rows of the table that
      * are `live` may change while the job runs, and then it is asked again. */
     base_status (*check)(const void *options);
+    /* The same for options that do not go with other settings of the job. `first`: the options that
+     * the job began with; at its start the same. NULL: all go. */
+    base_status (*suits)(const void *options, const void *first, const struct train_job *job);
     const char *const *examples; /* texts of options that tests run; NULL-ended; NULL: "" alone */
 
     /* What worker `rank` of a view is to hold of weights and slots, ranges in ascending order that
@@ -217,6 +218,9 @@ struct train_strategy {
      * it was at the last commit. */
     base_status (*leg)(struct train_session *session, int64_t goal);
     const struct train_sum *sum; /* of train_parallel_leg */
+    /* For every layer of a backward, last to first: this range of x->mine is complete, and so are
+     * all gradients after it. It is not told where a share is computed in pieces. Or NULL. */
+    void (*ready)(struct train_exchange *x, size_t offset, size_t count);
     /* Makes the running statistics the same everywhere, in place of the task's `unite`; or NULL. */
     base_status (*unite)(struct train_session *session);
 
@@ -260,9 +264,10 @@ struct train_choice train_strategy_auto(const struct train_task *task, const cha
 
 /* An error where the strategy is for one worker and there are more. */
 base_status train_strategy_serves(const struct train_strategy *strategy, int workers);
-/* An error where settings of the job do not go with a strategy that has stages. */
+/* An error where settings of the job do not go with the strategy. `first`: the options that the job
+ * began with. */
 base_status train_strategy_suits(const struct train_strategy *strategy, const void *options,
-                                 const struct train_job *job);
+                                 const void *first, const struct train_job *job);
 /* Does it train this task? */
 bool train_strategy_fits(const struct train_strategy *strategy, const struct train_task *task);
 /* An error where it does not serve the task, with those that do. */

@@ -20,7 +20,7 @@ job=(--model bn.model --data synthetic:classes=10,shape=1x12x12,train=120,test=2
 
 for workers in 1 3; do
     expect 0 "$paceline" train "${job[@]}" --sync-bn --workers $workers --strategy allreduce --run sum-$workers
-    for options in servers=0 servers=1 servers=3; do
+    for options in servers=0 servers=1 servers=3 servers=3,overlap=on,bucket=1K; do
         expect 0 "$paceline" train "${job[@]}" --sync-bn --workers $workers --strategy ps:$options --run ps-$workers-$options
         [ "$(fingerprint runs/ps-$workers-$options)" = "$(fingerprint runs/sum-$workers)" ] ||
             fail "ps:$options on $workers workers has other bits than allreduce"
@@ -74,6 +74,8 @@ lose() { # OPTIONS ID PHASE BACK
 for phase in forward combine push-0 push-1 update answer pull; do lose servers=2 1 $phase 0; done
 for phase in push-0 update answer; do lose servers=2 2 $phase 0; done
 for phase in push-0 update; do lose servers=2 3 $phase 0; done
+# A worker that pushes while backward goes on, and of whose push some servers have some values.
+for phase in backward-1 backward-4 push-0; do lose servers=2,overlap=on,bucket=1K 2 $phase 0; done
 lose servers=1 2 push-0 0
 for phase in push-0 update; do lose servers=1 1 $phase 1; done
 
@@ -100,7 +102,7 @@ lose_at_pace() { # OPTIONS ID PHASE; a worker at its own pace need not have a bl
     [ "$2" = 1 ] || whole lost # rank 0 takes its last events with it
     rm -r runs/lost
 }
-for options in consistency=asp consistency=ssp,staleness=1 backup=1 consistency=asp,servers=3,correct=on; do
+for options in consistency=asp consistency=ssp,staleness=1 backup=1,overlap=on,bucket=1K consistency=asp,servers=3,correct=on; do
     expect 0 "$paceline" train "${job[@]}" --workers 3 --strategy ps:$options --run pace --json
     json "o['steps'] == 10 and sum(r['samples'] for r in o['ranks']) == 240 and o['ranks'][0]['roles'] == ['worker', 'server']"
     json "sum(o['figures']['staleness']) >= 10 and 0 < o['train']['loss'] < 3"
@@ -139,7 +141,8 @@ PY
 
 # A push that is rubbish does not count: another worker computes the block, and every sample counts once. All
 # workers sleep in every block, so that each gets some of them, and has a second push that can be rubbish.
-for case in servers=2:1:nan servers=2:3:size servers=1:2:block backup=1:3:nan consistency=asp:3:nan consistency=ssp:2:size; do
+for case in servers=2:1:nan servers=2:3:size servers=1:2:block backup=1:3:nan consistency=asp:3:nan consistency=ssp:2:size \
+    overlap=on,bucket=1K:2:nan overlap=on,bucket=1K:3:size; do
     IFS=: read -r options id kind <<<"$case"
     PACELINE_FAULT=$id:rubbish-$kind:2 PACELINE_STALL=1:0.02 expect 0 "$paceline" train "${job[@]}" --workers 3 --strategy ps:$options --run wrong --json
     json "o['steps'] == 10 and o['workers'] == 3 and sum(r['samples'] for r in o['ranks']) == 240"

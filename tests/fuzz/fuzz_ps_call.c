@@ -22,7 +22,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     static uint8_t said[PS_ENTRY_MAX_BYTES];
     struct train_ps_body body;
     struct train_outline outline;
+    struct ps_note note;
 
+    if (ps_note_decode(bytes, count, &note) == BASE_OK) {
+        ps_note_encode(&note, said);
+        if (count != PS_NOTE_BYTES || memcmp(said, bytes, count) != 0)
+            abort();
+    }
     if (ps_body_decode(bytes, count, &body) == BASE_OK) {
         if (body.rank < 0 || body.rank >= COMM_MAX_WORKERS || body.block.count < 0)
             abort();

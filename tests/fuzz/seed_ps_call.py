@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes bodies, outlines and entries of `ps` into the folder argv[1]."""
+"""Writes bodies, outlines, entries and notes of `ps` into the folder argv[1]."""
 import os
 import struct
 import sys
@@ -37,6 +37,8 @@ seeds = {
     "entry-full": entry([outline(rank=i) for i in range(64)]),
     "entry-many": entry([outline()], 65),
     "entry-short": entry([outline()], 2),
+    "note": struct.pack("<2I2Q", 2, 3, 7, 100),
+    "note-flags": struct.pack("<2I2Q", 2, 4, 7, 100),
     "empty": b"",
 }
 for name, content in seeds.items():

@@ -221,10 +221,8 @@ void sim_counting_compute(double samples)
 /* The range [from, to) of the gradients is complete. */
 static void tell_strategy(struct train_session *s, size_t from, size_t to)
 {
-    const struct train_sum *sum = s->strategy->sum;
-
-    if (sum != NULL && sum->ready != NULL)
-        sum->ready(&s->team.exchange, TRAIN_HEAD + from, to - from);
+    if (s->strategy->ready != NULL)
+        s->strategy->ready(&s->team.exchange, TRAIN_HEAD + from, to - from);
 }
 
 /* A pass over a model that is lent: it is one group. What is gathered are the weights of all. */

@@ -250,6 +250,6 @@ const struct train_strategy train_strategy_ddp = {
     .open = ddp_open,
     .close = ddp_close,
     .leg = train_parallel_leg,
-    .sum =
-        &(const struct train_sum){.ready = ddp_ready, .combine = ddp_combine, .apply = ddp_apply},
+    .ready = ddp_ready,
+    .sum = &(const struct train_sum){.combine = ddp_combine, .apply = ddp_apply},
 };

@@ -12,176 +12,10 @@
  * which entries of the log were made, and each completes what it lacks (ps_reconcile). With one
  * server its loss costs all that came after the newest checkpoint.
  */
-#include <math.h>
-#include <string.h>
-
+#include "train/strategies/ps/ps.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "nn/simd/simd.h"
-#include "train/forecast.h"
-#include "train/memory.h"
-#include "train/settings.h"
 #include "train/step.h"
-#include "train/strategies/ps/ps.h"
-
-/* ---- who has what ---- */
-
-/* A process that is alone does both also where servers are apart. */
-static struct ps_seats ps_seats(const struct ps_options *options, int size)
-{
-    bool apart = options->apart && size > 1;
-    int64_t wanted = options->servers > 0 ? options->servers : size > 2 ? 2 : 1;
-    int most = apart ? size - 1 : size, servers = (int)(wanted < most ? wanted : most);
-
-    return (struct ps_seats){.servers = servers, .first_worker = apart ? servers : 0};
-}
-
-static int ps_first_worker(const void *options, int size)
-{
-    return ps_seats(options, size).first_worker;
-}
-
-static void ps_place(const struct train_placing *p, int rank, struct train_holds *wanted)
-{
-    int servers = ps_seats(p->options, p->size).servers, count;
-    struct train_slice slices[2];
-
-    wanted->at[wanted->count++] =
-        (struct train_hold){.group = TRAIN_WEIGHTS, .count = p->floats[TRAIN_WEIGHTS]};
-    if (rank >= servers)
-        return;
-    count = ps_server_slices(p->floats[TRAIN_SLOTS], rank, servers, slices);
-    if (count == 2 && slices[1].from < slices[0].from) { /* ascending */
-        struct train_slice own = slices[0];
-
-        slices[0] = slices[1];
-        slices[1] = own;
-    }
-    if (count == 2 && slices[0].from + slices[0].count == slices[1].from) {
-        slices[0].count += slices[1].count;
-        count = 1;
-    }
-    for (int i = 0; i < count; i++)
-        if (slices[i].count > 0)
-            wanted->at[wanted->count++] = (struct train_hold){
-                .group = TRAIN_SLOTS, .from = slices[i].from, .count = slices[i].count};
-}
-
-/* A server has its slices a second time, a push of every worker, and slices on their way; to
- * correct stale gradients also its slices as every worker has read them, and mean squares. With a
- * lossy wire it has one slot more, for checkpoints. */
-static void ps_memory(const struct train_memory_question *q, struct train_memory *m)
-{
-    const struct ps_options *options = q->options;
-    struct ps_seats seats = ps_seats(options, q->seat.workers);
-    int workers = q->seat.workers - seats.first_worker;
-    double slice = q->sizes->weights / seats.servers, kept = seats.servers > 1 ? 2 * slice : slice;
-    double ratio = ps_parcel_ratio(options->wire, q->sizes->weights / sizeof(float));
-    bool packs = options->wire != NULL && q->seat.workers > 1;
-
-    if (q->seat.shares && q->seat.locals > 1) /* two copies of what servers of this host serve */
-        m->of[TRAIN_MEMORY_COMMUNICATION].shared += 2 * slice * fmin(seats.servers, q->seat.locals);
-    if (packs)
-        m->of[TRAIN_MEMORY_COMMUNICATION].own += ratio * q->sizes->weights;
-    if (train_wire_is_lossy(options->wire)) /* what it left out, and will have left out next */
-        m->of[TRAIN_MEMORY_SPARE].own += 2 * q->sizes->weights;
-    if (q->seat.rank >= seats.servers)
-        return;
-    m->of[TRAIN_MEMORY_SPARE].own += kept * (options->correct ? 2 + workers : 1);
-    m->of[TRAIN_MEMORY_COMMUNICATION].own += workers * kept + (q->seat.workers - 1) * slice;
-    if (packs)
-        m->of[TRAIN_MEMORY_COMMUNICATION].own += workers * ratio * slice;
-    if (train_wire_is_lossy(options->wire))
-        m->of[TRAIN_MEMORY_SLOTS].own += kept;
-}
-
-/* A server sends its slice to the other workers and gets their gradients for the slices that it
- * keeps; its own worker does the same with the other servers. Where servers are apart, a worker's
- * own link may be the busiest. */
-static void ps_cost(const struct train_memory_question *q, struct train_cost *cost)
-{
-    const struct ps_options *options = q->options;
-    struct ps_seats seats = ps_seats(options, q->seat.workers);
-    double n = q->seat.workers - seats.first_worker, servers = seats.servers;
-    double copies = servers > 1 ? 2 : 1, bytes = q->sizes->weights;
-    double push = copies * ps_parcel_ratio(options->wire, bytes / sizeof(float));
-
-    cost->sent =
-        seats.first_worker > 0
-            ? fmax(n / servers, 1) * fmax(push, 1) * bytes
-            : fmax((n - 1) * push + servers - 1, (servers - 1) * push + n - 1) * bytes / servers;
-    /* Weights are published once and read by each. */
-    cost->moved = q->seat.workers > 1 ? 2 * (n * push + 1 + n) * bytes : 0;
-    cost->updates = copies / servers;
-    cost->exact = options->rules.consistency == TRAIN_BSP && options->rules.backup == 0 &&
-                  !train_wire_is_lossy(options->wire);
-}
-
-/* ---- a block ---- */
-
-/* What a worker pushes is clipped, not the sum: a server sees slices alone. Bounds of shares add up
- * to the bound of the batch. */
-static void ps_clip(struct train_session *s, const struct data_batch *batch)
-{
-    float *gradients = s->team.exchange.mine + TRAIN_HEAD;
-    double bound = s->job->clip * batch->count / fmax(1, batch->whole), norm;
-
-    if (s->job->clip == 0)
-        return;
-    norm = sqrt(nn_simd()->square_sum(s->state.floats, gradients));
-    for (size_t i = 0; norm > bound && i < s->state.floats; i++)
-        gradients[i] = (float)(gradients[i] * (bound / norm));
-}
-
-static base_status ps_prepare(struct train_session *s)
-{
-    struct ps *p = s->strategy_state;
-    const struct train_ps_body *a = &p->client.answer;
-    const struct train_block block = {.epoch = s->state.position.epoch,
-                                      .from = (size_t)a->block.from,
-                                      .count = (size_t)a->block.count,
-                                      .batch = (uint32_t)a->block.count};
-    bool blocks = !a->shared, change = blocks != p->blocks;
-
-    s->state.position.step = a->step;
-    p->blocks = blocks;
-    if (blocks)
-        return s->task->take(s, &block);
-    s->state.position.cursor = a->whole.from;
-    return change ? s->task->take(s, NULL) : BASE_OK;
-}
-
-static base_status ps_compute(struct train_session *s)
-{
-    base_status st = BASE_OK;
-    struct ps *p = s->strategy_state;
-    const struct train_ps_body *a = &p->client.answer;
-    struct train_step *step = &p->step;
-
-    TRY(ps_prepare(s));
-    p->computing = true;
-    p->pushed = false;
-    TRY(train_step_compute(s, step));
-    p->step_number = s->team.exchange.step;
-    train_fault_stall(&s->fault, (uint64_t)p->clock);
-    if (step->batch.count != a->block.count)
-        TRY(base_fail(BASE_ERR_INTERNAL, "%u samples of a block of %lld", step->batch.count,
-                      (long long)a->block.count));
-    ps_clip(s, &step->batch);
-    p->outline = (struct train_outline){.rank = s->team.exchange.rank,
-                                        .shared = a->shared,
-                                        .clock = p->clock++,
-                                        .read = p->client.read,
-                                        .block = a->block,
-                                        .loss_sum = step->outcome.loss_sum,
-                                        .correct = step->outcome.correct,
-                                        .seen = step->outcome.seen,
-                                        .stop = train_team_stopping(&s->team),
-                                        .renew = train_team_outdated(&s->team),
-                                        .news = train_settings_are_news(s)};
-out:
-    return st;
-}
 
 /* ---- a leg ---- */
 
@@ -208,18 +42,6 @@ void ps_tell(struct train_session *s)
     if (!p->serves && s->team.worker != NULL)
         cluster_worker_step(s->team.worker, p->client.answer.step);
     base_free(told);
-}
-
-/* For tests: what a worker that is wrong would push, with its n-th push of the view. */
-static void ps_spoil(struct train_session *s)
-{
-    struct ps *p = s->strategy_state;
-
-    if (train_fault_hits(&s->fault, "rubbish-nan", p->clock))
-        s->team.exchange.mine[TRAIN_HEAD + s->state.floats / 2] = NAN;
-    if (train_fault_hits(&s->fault, "rubbish-block", p->clock))
-        p->outline.block.from++;
-    p->client.spoils = train_fault_hits(&s->fault, "rubbish-size", p->clock);
 }
 
 /* Is the push that was answered in the weights? If not, it leaves no trace. */
@@ -258,7 +80,6 @@ static base_status ps_work(struct train_session *s)
             break;
         TRY(ps_compute(s));
         train_fault_at(&s->fault, "combine", s->team.exchange.step);
-        ps_spoil(s);
         p->pushed = true;
         ps_client_push(&p->client, &p->outline);
         train_fault_at(&s->fault, "update", s->team.exchange.step);
@@ -323,6 +144,7 @@ static base_status ps_begin(struct train_session *s, int64_t goal)
     const struct train_position *at = &s->state.position;
     struct train_rules rules = options->rules;
     struct ps_seats seats = ps_seats(options, x->size);
+    size_t bucket = (size_t)options->bucket / sizeof(float);
     int64_t end = at->cursor + (goal - at->step) * s->plan.batch;
 
     if (end > s->count[DATA_TRAIN])
@@ -339,9 +161,10 @@ static base_status ps_begin(struct train_session *s, int64_t goal)
     p->dirty = true; /* from here on what servers keep is what counts */
     p->view = s->team.view.number;
     p->rank = x->rank;
-    ps_client_open(&p->client, s, seats.servers, x->rank < seats.servers ? &p->server : NULL,
-                   &p->parcel);
+    ps_client_open(&p->client, s, seats, x->rank < seats.servers ? &p->server : NULL, &p->parcel,
+                   bucket);
     p->client.exact = options->correct;
+    p->client.overlaps = ps_overlaps(options, x->one_host, s->job->clip != 0);
     p->works = x->rank >= seats.first_worker;
     if (x->rank >= seats.servers)
         goto out;
@@ -350,6 +173,7 @@ static base_status ps_begin(struct train_session *s, int64_t goal)
     if (options->correct)
         TRY(ps_server_correct(&p->server, options->lambda));
     p->server.told_of = p->told_of;
+    p->server.bucket = bucket;
     p->server.wiring = ps_parcel_packs(&p->parcel) ? &p->parcel.wiring : NULL;
     p->server.region = p->client.shelf.of[x->rank];
     ps_progress_begin(&p->server.progress, &p->unfinished, &p->server.told);
@@ -447,10 +271,6 @@ static base_status ps_open(struct train_session *s)
     p->clock = 0;
     p->blocks = false;
     p->told_of = 0;
-    if (s->job->sync_bn &&
-        (options->rules.consistency != TRAIN_BSP || options->rules.backup > 0 || options->apart))
-        TRY(base_fail(BASE_ERR_USAGE, "--sync-bn needs processes that compute at the same time: "
-                                      "ps:consistency=bsp without backup and apart"));
     if (options->apart && options->servers >= s->team.exchange.size && s->team.view.number <= 1)
         TRY(base_fail(BASE_ERR_USAGE,
                       "ps:apart,servers=%lld needs more than %lld processes (--workers), one of "
@@ -477,6 +297,7 @@ static void ps_fini(void *state)
     struct ps *p = state;
 
     ps_close_server(p);
+    ps_client_fini(&p->client);
     ps_parcel_fini(&p->parcel);
 }
 
@@ -512,14 +333,6 @@ static base_status ps_check(const void *struct_of)
     return train_wire_check(options->wire);
 }
 
-static unsigned ps_roles(const struct train_session *s, int rank)
-{
-    struct ps_seats seats = ps_seats(s->options, s->team.exchange.size);
-
-    return (rank >= seats.first_worker ? CLUSTER_ROLE_WORKER : 0) |
-           (rank < seats.servers ? CLUSTER_ROLE_SERVER : 0);
-}
-
 static json_t *ps_figures(const struct train_session *s)
 {
     const struct ps *p = s->strategy_state;
@@ -534,6 +347,23 @@ static json_t *ps_figures(const struct train_session *s)
                      (json_int_t)p->staleness.reissued, "refused", (json_int_t)p->staleness.refused,
                      "bytes_pushed", (json_int_t)p->client.pushed, "bytes_pulled",
                      (json_int_t)p->client.pulled);
+}
+
+/* What corrections need is counted at the start (ps_memory). */
+static base_status ps_suits(const void *struct_of, const void *first_struct,
+                            const struct train_job *job)
+{
+    const struct ps_options *options = struct_of, *first = first_struct;
+
+    if (job->sync_bn &&
+        (options->rules.consistency != TRAIN_BSP || options->rules.backup > 0 || options->apart))
+        return base_fail(BASE_ERR_USAGE, "--sync-bn needs processes that compute at the same time: "
+                                         "ps:consistency=bsp without backup and apart");
+    if (options->correct && !first->correct)
+        return base_fail(BASE_ERR_USAGE,
+                         "correct=on needs memory that this job has not counted; it can be set to "
+                         "off, and on again, in a job that was started with it");
+    return BASE_OK;
 }
 
 #define AT(field) offsetof(struct ps_options, field)
@@ -554,6 +384,11 @@ static const struct base_option table[] = {
      .help = "bsp: a step does not wait for the slowest B workers"},
     {.name = "wire", .argument = "NAME[/O=V]", .kind = BASE_TEXT, .offset = AT(wire),
      .registry = train_wire_registry, .help = "format in which gradients travel to the servers"},
+    {.name = "bucket", .argument = "BYTES", .kind = BASE_SIZE, .offset = AT(bucket), .min = 1024, .max = 1e12,
+     .help = "of gradients that are sent together; with a wire a server's slice is"},
+    {.name = "overlap", .argument = "WHEN", .kind = BASE_ENUM, .offset = AT(overlap),
+     .names = (const char *const[]){[PS_OVERLAP_AUTO] = "auto", [PS_OVERLAP_ON] = "on", [PS_OVERLAP_OFF] = "off", NULL},
+     .help = "push while backward goes on (auto: only between hosts)"},
     {.name = "correct", .kind = BASE_FLAG, .offset = AT(correct), .live = true,
      .help = "ssp, asp: a stale gradient is corrected for what became of the weights since they were read"},
     {.name = "lambda", .argument = "L", .kind = BASE_REAL, .offset = AT(lambda), .max = 1e6, .live = true,
@@ -570,12 +405,15 @@ const struct train_strategy train_strategy_ps = {
     .options = table,
     .options_size = sizeof(struct ps_options),
     .defaults = &(const struct ps_options){.rules = {.consistency = TRAIN_BSP, .staleness = 3},
+                                           .bucket = 2 << 20,
                                            .lambda = 8},
     .check = ps_check,
+    .suits = ps_suits,
     .examples = (const char *const[]){"", "servers=1", "servers=3", "consistency=asp",
-                                      "consistency=ssp,staleness=1,servers=2", "backup=1",
-                                      "consistency=asp,correct=on", "apart=on,consistency=ssp",
-                                      "wire=sparse", "apart=on,backup=1,wire=int8", NULL},
+                                      "consistency=ssp,staleness=1,servers=2,overlap=on,bucket=4K",
+                                      "backup=1", "consistency=asp,correct=on",
+                                      "apart=on,consistency=ssp", "wire=sparse",
+                                      "apart=on,backup=1,wire=int8", "overlap=on,bucket=1K", NULL},
     .place = ps_place,
     .reconcile = ps_reconcile,
     .settle = ps_settle,
@@ -592,4 +430,5 @@ const struct train_strategy train_strategy_ps = {
     .open = ps_open,
     .close = ps_close,
     .leg = ps_leg,
+    .ready = ps_ready,
 };

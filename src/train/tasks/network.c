@@ -152,7 +152,7 @@ base_status network_describe(struct train_session *s, const char *text)
     char *zoo = NULL;
     int layer = -1, groups;
 
-    TRY(train_strategy_suits(s->strategy, s->options, s->job));
+    TRY(train_strategy_suits(s->strategy, s->options, s->options, s->job));
     n->stages = s->strategy->stages;
     if (text == NULL)
         TRY(nn_model_text(s->job->model, &zoo));
@@ -310,10 +310,9 @@ static void network_tell_strategy(void *context, size_t offset, size_t count)
 {
     struct train_session *s = context;
     struct network *n = s->work;
-    const struct train_sum *sum = s->strategy->sum;
 
-    if (sum != NULL && sum->ready != NULL)
-        sum->ready(&s->team.exchange, TRAIN_HEAD + offset, count);
+    if (s->strategy->ready != NULL)
+        s->strategy->ready(&s->team.exchange, TRAIN_HEAD + offset, count);
     train_fault_nth(&s->fault, "backward", ++n->ranges_ready, s->team.exchange.step);
 }
 

@@ -101,7 +101,7 @@ static base_status ratings_describe(struct train_session *s, const char *text)
         TRY(recsys_saved_text(s->origin.manifest, &r->text));
     else
         r->text = base_strdup(text != NULL ? text : s->job->model);
-    TRY(train_strategy_suits(s->strategy, s->options, s->job));
+    TRY(train_strategy_suits(s->strategy, s->options, s->options, s->job));
     TRY(train_rated_fit(&r->data, s->job, r->text, &r->options, &r->fit));
     if (s->job->patience > 0 && r->fit->sweeps == 1)
         TRY(base_fail(BASE_ERR_USAGE,

@@ -20,14 +20,12 @@ static json_t *parse(const char *text)
     return value;
 }
 
-static void expect_answer(const char *strategy, const char *settings, const char *words)
+static void expect_answer_of(struct train_job job, const char *settings, const char *words)
 {
-    struct train_job job = train_job_defaults;
     json_t *description, *values = parse(settings);
 
     job.model = "mlp:8x1";
     job.data = "synthetic";
-    job.strategy = strategy;
     description = train_job_to_json(&job);
     assert_int_equal(train_settings_check(description, values),
                      words == NULL ? BASE_OK : BASE_ERR_USAGE);
@@ -35,6 +33,14 @@ static void expect_answer(const char *strategy, const char *settings, const char
         fail_msg("'%s' does not say '%s'", base_message(), words);
     json_decref(description);
     json_decref(values);
+}
+
+static void expect_answer(const char *strategy, const char *settings, const char *words)
+{
+    struct train_job job = train_job_defaults;
+
+    job.strategy = strategy;
+    expect_answer_of(job, settings, words);
 }
 
 static void test_settings(void **state)
@@ -48,9 +54,27 @@ static void test_settings(void **state)
     expect_answer("auto", "{\"k\": \"8\"}", "strategy ddp has no option 'k'");
 }
 
+/* What the rest of the job does not allow, or has not counted the memory of. */
+static void test_settings_and_job(void **state)
+{
+    struct train_job job = train_job_defaults;
+
+    (void)state;
+    job.strategy = "ps";
+    expect_answer_of(job, "{\"consistency\": \"asp\"}", NULL);
+    job.sync_bn = true;
+    expect_answer_of(job, "{\"consistency\": \"asp\"}", "--sync-bn needs processes");
+    expect_answer_of(job, "{\"backup\": \"1\"}", "--sync-bn needs processes");
+    expect_answer_of(job, "{\"consistency\": \"bsp\"}", NULL);
+    expect_answer("ps:consistency=asp", "{\"correct\": \"on\"}", "memory");
+    expect_answer("ps:consistency=asp,correct=on", "{\"correct\": \"off\"}", NULL);
+    expect_answer("ps:consistency=asp,correct=on", "{\"correct\": \"on\"}", NULL);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_settings)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_settings),
+                                       cmocka_unit_test(test_settings_and_job)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the workers and servers of `ps` say to each other, as bytes: a *body*, which most calls
- * have; the *outline* of a push, which is followed by a message with values for each slice that the
- * receiver keeps; and an *entry* of the log. The kind of a call is the message's tag. Decoding
- * believes nothing, and sees to it that ranks and counts can be used as such; whether a call makes
- * sense now is for the server to say.
+ * have; the *outline* of a push, which follows messages with the values of the slices that the
+ * receiver keeps; an *entry* of the log; and after a loss *notes*. The kind of a call is the
+ * message's tag. Decoding believes nothing, and sees to it that ranks and counts can be used as
+ * such; whether a call makes sense now is for the server to say.
  */
 #ifndef TRAIN_STRATEGIES_PS_CALL_H
 #define TRAIN_STRATEGIES_PS_CALL_H
@@ -14,12 +14,12 @@
 
 enum train_ps_call {
     TRAIN_PS_ASK = 16,
-    TRAIN_PS_PUSH, /* values of the receiver's slices follow */
+    TRAIN_PS_PUSH, /* values of the receiver's slices have gone before */
     TRAIN_PS_GOT,
     TRAIN_PS_ENTRY,
     TRAIN_PS_HAVE,
     TRAIN_PS_PULL,
-    TRAIN_PS_BYE,
+    TRAIN_PS_BYE, /* without a body: no more pushes */
     TRAIN_PS_ANSWER,
     TRAIN_PS_WEIGHTS, /* values of the sender's own slice follow, unless they are shared */
     TRAIN_PS_VALUES,
@@ -70,22 +70,34 @@ struct train_ps_body { /* ask, got, have, pull, bye, answer; the head of weights
     int64_t correct, seen;
 };
 
+/* What a worker knows of a leg that ended half-way, told after the loss (recover.c). */
+struct ps_note {
+    uint32_t view; /* of the leg; 0: this worker is in none */
+    bool serves;
+    bool has_residual; /* what gradients left out is divided, and it has its part (parcel.h) */
+    uint64_t applied;
+    uint64_t log_bytes; /* of entries that another server may lack */
+};
+
 enum {
     PS_BODY_BYTES = 92,
     PS_OUTLINE_BYTES = 64,
     PS_ENTRY_HEAD_BYTES = 36,
-    PS_ENTRY_MAX_BYTES = PS_ENTRY_HEAD_BYTES + COMM_MAX_WORKERS * PS_OUTLINE_BYTES
+    PS_ENTRY_MAX_BYTES = PS_ENTRY_HEAD_BYTES + COMM_MAX_WORKERS * PS_OUTLINE_BYTES,
+    PS_NOTE_BYTES = 24
 };
 
 void ps_body_encode(const struct train_ps_body *body, uint8_t bytes[PS_BODY_BYTES]);
 void ps_outline_encode(const struct train_outline *outline, uint8_t bytes[PS_OUTLINE_BYTES]);
 /* Returns how many bytes it has. */
 size_t ps_entry_encode(const struct train_log_entry *entry, uint8_t bytes[PS_ENTRY_MAX_BYTES]);
+void ps_note_encode(const struct ps_note *note, uint8_t bytes[PS_NOTE_BYTES]);
 
 /* A whole message each: bytes that are left over are an error, too. */
 base_status ps_body_decode(const void *bytes, size_t count, struct train_ps_body *body_p);
 base_status ps_outline_decode(const void *bytes, size_t count, struct train_outline *outline_p);
 base_status ps_entry_decode(const void *bytes, size_t count, struct train_log_entry *entry_p);
+base_status ps_note_decode(const void *bytes, size_t count, struct ps_note *note_p);
 /* One of several entries in a row. */
 base_status ps_entry_read(struct base_cursor *cursor, struct train_log_entry *entry_p);
 

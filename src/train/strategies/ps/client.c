@@ -1,22 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/strategies/ps/client.h"
 
+#include <math.h>
+
 #include "base/clock.h"
+#include "base/mem.h"
 
 /* Seconds that a worker waits for a server: others may compute or be stalled meanwhile. */
 static const double PATIENCE = 600;
 
-void ps_client_open(struct ps_client *c, struct train_session *s, int servers,
-                    struct ps_server *server, struct ps_parcel *parcel)
+/* Messages of a push with its answer, or of a pull: to two servers a bucket, to all of them three.
+ */
+static size_t most_tasks(const struct ps_client *c, size_t bucket)
+{
+    size_t buckets = 0;
+
+    for (int i = 0; i < c->servers; i++)
+        buckets += c->slices[i][0].count / bucket + 1;
+    return 2 * buckets + 3 * (size_t)c->servers + 1;
+}
+
+void ps_client_open(struct ps_client *c, struct train_session *s, struct ps_seats seats,
+                    struct ps_server *server, struct ps_parcel *parcel, size_t bucket)
 {
     c->session = s;
-    c->servers = servers;
+    c->servers = seats.servers;
+    c->works = s->team.exchange.rank >= seats.first_worker;
     c->server = server;
     c->parcel = parcel;
+    c->bucket = bucket;
     c->task_count = 0;
     c->answer = (struct train_ps_body){0};
-    for (int i = 0; i < servers; i++)
-        ps_server_slices(s->state.floats, i, servers, c->slices[i]);
+    for (int i = 0; i < c->servers; i++)
+        ps_server_slices(s->state.floats, i, c->servers, c->slices[i]);
+    base_free(c->tasks);
+    c->tasks = base_calloc(most_tasks(c, bucket), sizeof *c->tasks);
+}
+
+void ps_client_fini(struct ps_client *c)
+{
+    base_free(c->tasks);
+    c->tasks = NULL;
 }
 
 static int rank_of(const struct ps_client *c)
@@ -29,10 +53,10 @@ static struct comm_engine *engine_of(const struct ps_client *c)
     return comm_group_engine(c->session->team.group);
 }
 
-static void send(struct ps_client *c, int to, enum train_ps_call call, const void *bytes,
-                 size_t count)
+static void send(struct ps_client *c, int to, enum comm_channel channel, enum train_ps_call call,
+                 const void *bytes, size_t count)
 {
-    comm_engine_send(engine_of(c), to, COMM_CALLS, (uint32_t)call, bytes, count,
+    comm_engine_send(engine_of(c), to, channel, (uint32_t)call, bytes, count,
                      &c->tasks[c->task_count++]);
 }
 
@@ -62,7 +86,7 @@ base_status ps_client_ask(struct ps_client *c)
         ps_server_ask(c->server);
         return BASE_OK;
     }
-    send(c, 0, TRAIN_PS_ASK, c->call, sizeof c->call);
+    send(c, 0, COMM_CALLS, TRAIN_PS_ASK, c->call, sizeof c->call);
     return wait_all(c);
 }
 
@@ -103,7 +127,7 @@ static void request(struct ps_client *c, int server, uint64_t number)
     ps_body_encode(
         &(struct train_ps_body){.rank = rank_of(c), .shared = region != NULL, .number = number},
         c->calls[server]);
-    send(c, server, TRAIN_PS_PULL, c->calls[server], sizeof c->calls[server]);
+    send(c, server, COMM_CALLS, TRAIN_PS_PULL, c->calls[server], sizeof c->calls[server]);
     receive(c, server, TRAIN_PS_WEIGHTS, c->heads[server], sizeof c->heads[server]);
     if (region != NULL)
         return;
@@ -159,68 +183,89 @@ out:
     return st;
 }
 
-/* The bytes of a slice that server `owner` serves. */
-static const void *slice_bytes(const struct ps_client *c, int owner, const float *gradients,
-                               size_t *count_p)
+void ps_client_begin_push(struct ps_client *c, double unit)
 {
-    const struct ps_parcel *parcel = c->parcel;
-    const struct train_slice *slice = &c->slices[owner][0];
-
-    if (ps_parcel_packs(parcel)) {
-        *count_p = parcel->length[owner];
-        return parcel->bytes + parcel->from[owner];
-    }
-    *count_p = slice->count * sizeof *gradients;
-    return gradients + slice->from;
+    c->unit = unit;
+    c->owner = c->servers - 1;
+    c->end = c->session->state.floats;
 }
 
-/* The server of this process sends on the same channel, from another thread: the outline and its
- * values must not be torn apart. */
-static void push_to(struct ps_client *c, int server, const float *gradients)
+/* For tests: what a worker that is wrong would push. */
+static void spoil(const struct ps_client *c, size_t from, float *gradients)
 {
-    int copies = c->servers > 1 ? 2 : 1;
+    size_t middle = c->session->state.floats / 2;
 
-    if (c->server != NULL)
-        base_mutex_lock(&c->server->lock);
-    send(c, server, TRAIN_PS_PUSH, c->outline, sizeof c->outline);
-    for (int i = 0; i < copies; i++) {
-        int owner = (server + c->servers - i) % c->servers;
-        size_t count;
-        const void *bytes = slice_bytes(c, owner, gradients, &count);
+    if (c->spoils_nan && from <= middle && middle < c->end)
+        gradients[middle] = NAN;
+}
 
-        if (c->slices[owner][0].count == 0)
+/* Gradients [from, c->end), of one slice, go to the servers that keep it. The one of this process
+ * takes them with the push. */
+static void hand_over(struct ps_client *c, size_t from)
+{
+    struct train_clock *clock = &c->session->clock;
+    float *gradients = c->session->team.exchange.mine + TRAIN_HEAD;
+    const void *bytes = gradients + from;
+    size_t count = (c->end - from) * sizeof *gradients;
+
+    spoil(c, from, gradients);
+    if (ps_parcel_packs(c->parcel)) {
+        enum train_category was = train_clock_enter(clock, TRAIN_COMMUNICATE);
+
+        ps_parcel_pack(c->parcel, c->owner, gradients, c->unit);
+        bytes = c->parcel->bytes + c->parcel->from[c->owner];
+        count = c->parcel->length[c->owner];
+        train_clock_enter(clock, was);
+    }
+    for (int i = 0; i < (c->servers > 1 ? 2 : 1); i++) {
+        int server = (c->owner + i) % c->servers;
+
+        if (server == rank_of(c))
             continue;
-        send(c, server, TRAIN_PS_VALUES, bytes, count / (c->spoils ? 2 : 1));
+        send(c, server, COMM_FORWARD, TRAIN_PS_VALUES, bytes, count / (c->spoils ? 2 : 1));
         c->pushed += (int64_t)count;
     }
-    if (c->server != NULL)
-        base_mutex_unlock(&c->server->lock);
+    c->end = from;
+}
+
+void ps_client_ready(struct ps_client *c, size_t from)
+{
+    size_t most = ps_parcel_packs(c->parcel) ? SIZE_MAX : c->bucket;
+
+    for (; c->owner >= 0; c->owner--) {
+        const struct train_slice *slice = &c->slices[c->owner][0];
+
+        while (slice->count > 0 && c->end > slice->from) {
+            size_t first = ps_server_bucket(slice, c->end, most);
+
+            if (first < from)
+                return;
+            hand_over(c, first);
+        }
+    }
 }
 
 void ps_client_push(struct ps_client *c, const struct train_outline *outline)
 {
     const struct train_exchange *x = &c->session->team.exchange;
-    const float *gradients = x->mine + TRAIN_HEAD;
-    double unit = (double)outline->block.count / (double)c->session->plan.batch;
-    enum train_category was = train_clock_enter(&c->session->clock, TRAIN_COMMUNICATE);
 
-    if (ps_parcel_packs(c->parcel))
-        ps_parcel_pack(c->parcel, gradients, outline->shared ? 1 : unit);
-    train_clock_enter(&c->session->clock, was);
+    ps_client_ready(c, 0);
     ps_outline_encode(outline, c->outline);
     for (int i = 0; i < c->servers; i++) {
         if (i != x->rank)
-            push_to(c, i, gradients);
+            send(c, i, COMM_FORWARD, TRAIN_PS_PUSH, c->outline, sizeof c->outline);
         train_fault_nth(x->fault, "push", i, x->step);
     }
     if (c->server != NULL)
-        ps_server_push(c->server, outline, gradients, c->parcel);
+        ps_server_push(c->server, outline, x->mine + TRAIN_HEAD, c->parcel);
 }
 
 static void say_goodbye(struct ps_client *c, int server)
 {
     ps_body_encode(&(struct train_ps_body){.rank = rank_of(c)}, c->call);
-    send(c, server, TRAIN_PS_BYE, c->call, sizeof c->call);
+    send(c, server, COMM_CALLS, TRAIN_PS_BYE, c->call, sizeof c->call);
+    if (c->works)
+        send(c, server, COMM_FORWARD, TRAIN_PS_BYE, c->call, 0);
 }
 
 /* A process that serves has more to tell server 0 for as long as others push to it. */

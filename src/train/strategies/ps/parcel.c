@@ -70,25 +70,24 @@ double ps_parcel_ratio(const char *wire, double floats)
 
 /* ---- a push ---- */
 
-void ps_parcel_pack(struct ps_parcel *p, const float *gradients, double unit)
+void ps_parcel_pack(struct ps_parcel *p, int owner, const float *gradients, double unit)
 {
     struct train_slice slices[2];
+    size_t from, count;
+    float *next = NULL;
 
+    ps_server_slices(p->floats, owner, p->seats.servers, slices);
+    from = slices[0].from;
+    count = slices[0].count;
     if (p->residual != NULL) {
-        memcpy(p->next, p->residual, p->floats * sizeof *p->next);
+        next = p->next + from;
+        memcpy(next, p->residual + from, count * sizeof *next);
         if (unit != p->unit)
-            coll_scale(p->floats, (float)(p->unit / unit), p->next);
+            coll_scale(count, (float)(p->unit / unit), next);
         p->next_unit = unit;
     }
-    for (int i = 0; i < p->seats.servers; i++) {
-        size_t from;
-
-        ps_server_slices(p->floats, i, p->seats.servers, slices);
-        from = slices[0].from;
-        p->length[i] =
-            train_wire_encode(&p->wiring, gradients + from, p->next != NULL ? p->next + from : NULL,
-                              slices[0].count, p->bytes + p->from[i]);
-    }
+    p->length[owner] =
+        train_wire_encode(&p->wiring, gradients + from, next, count, p->bytes + p->from[owner]);
 }
 
 void ps_parcel_settle(struct ps_parcel *p, bool counts)
@@ -164,6 +163,7 @@ static base_status divide(struct ps_parcel *p, struct train_session *s)
                    slices[0].count * sizeof(float));
         TRY(train_team_broadcast(&s->team, i, p->residual + slices[0].from,
                                  slices[0].count * sizeof(float)));
+        train_fault_nth(&s->fault, "divide", i, s->state.position.step + 1);
     }
     coll_scale(p->floats,
                x->rank < p->seats.first_worker ? 0 : 1 / (float)(x->size - p->seats.first_worker),
@@ -197,6 +197,17 @@ base_status ps_parcel_begin(struct ps_parcel *p, struct train_session *s)
     p->begun = p->shared = true;
 out:
     return st;
+}
+
+/* Where this worker holds the residual depends on the view that was lost: all that it holds. */
+void ps_parcel_miss(struct ps_parcel *p, struct train_session *s)
+{
+    float **extra = train_state_extra(&s->state, PS_PARCEL_RESIDUAL);
+
+    if (extra == NULL || p->next == NULL || p->begun)
+        return;
+    memset(p->next, 0, p->floats * sizeof *p->next);
+    train_state_put(&s->state, TRAIN_SLOTS, (int)(extra - s->state.slots), 0, p->floats, p->next);
 }
 
 /* Adds what worker `source` lacks to what this server has of it in the state. */

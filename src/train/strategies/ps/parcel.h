@@ -49,14 +49,17 @@ bool ps_parcel_packs(const struct ps_parcel *parcel);
 /* Bytes of a push for one byte of gradients, at most. */
 double ps_parcel_ratio(const char *wire, double floats);
 
-/* Packs all gradients. */
-void ps_parcel_pack(struct ps_parcel *parcel, const float *gradients, double unit);
+/* Packs the slice of server `owner`, of all gradients. A push is every slice once, with the same
+ * unit. */
+void ps_parcel_pack(struct ps_parcel *parcel, int owner, const float *gradients, double unit);
 /* Whether the newest push counts is known. */
 void ps_parcel_settle(struct ps_parcel *parcel, bool counts);
 
 /* Collective, in a view's first leg: workers that have read a checkpoint together divide its
  * residual; one that has joined others begins with zeros. */
 base_status ps_parcel_begin(struct ps_parcel *parcel, struct train_session *session);
+/* Others have divided it, and this worker did not come so far: it goes without. */
+void ps_parcel_miss(struct ps_parcel *parcel, struct train_session *session);
 /* Collective, before a checkpoint: servers have the sum of all residuals in the state. */
 base_status ps_parcel_saving(struct ps_parcel *parcel, struct train_session *session);
 void ps_parcel_saved(const struct ps_parcel *parcel, struct train_session *session);

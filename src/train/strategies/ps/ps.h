@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Between the files of the strategy `ps`: what a worker of it keeps across views, the leg
- * (strategies/ps.c) and what happens after a leg that ended half-way (recover.c).
+ * (strategies/ps.c), a block of it (block.c), who has what (seats.c) and what happens after a leg
+ * that ended half-way (recover.c).
  */
 #ifndef TRAIN_STRATEGIES_PS_PS_H
 #define TRAIN_STRATEGIES_PS_PS_H
@@ -11,8 +12,10 @@
 
 struct ps_options {
     int64_t servers; /* 0: by the number of processes */
-    char *wire;      /* format of pushes; NULL: floats as they are */
-    bool apart;      /* servers do not work */
+    char *wire;      /* format of pushes; NULL: floats as they are … */
+    int64_t bucket;  /* … so many bytes at a time */
+    enum ps_overlap { PS_OVERLAP_AUTO, PS_OVERLAP_ON, PS_OVERLAP_OFF } overlap;
+    bool apart; /* servers do not work */
     struct train_rules rules;
     bool correct; /* stale gradients */
     double lambda;
@@ -48,6 +51,24 @@ struct ps {
 
 /* A server's process tells its journal of every step whose samples are all in the weights. */
 void ps_tell(struct train_session *session);
+
+/* ---- seats.c; all but the first two are hooks of the strategy (train/strategy.h) ---- */
+
+struct ps_seats ps_seats(const struct ps_options *options, int size);
+/* Are gradients pushed while backward goes on? The norm that --clip needs is known after it. */
+bool ps_overlaps(const struct ps_options *options, bool one_host, bool clips);
+int ps_first_worker(const void *options, int size);
+unsigned ps_roles(const struct train_session *session, int rank);
+void ps_place(const struct train_placing *placing, int rank, struct train_holds *wanted);
+void ps_memory(const struct train_memory_question *question, struct train_memory *memory);
+void ps_cost(const struct train_memory_question *question, struct train_cost *cost);
+
+/* ---- block.c ---- */
+
+/* The block of the newest answer: its gradients are in the exchange, and what there is to say of
+ * them in ps->outline. */
+base_status ps_compute(struct train_session *session);
+void ps_ready(struct train_exchange *x, size_t offset, size_t count); /* a hook */
 
 /* ---- recover.c ---- */
 

@@ -87,12 +87,6 @@ void ps_fail(struct train_session *s, base_status st)
     ps_close_server(p);
 }
 
-struct ps_note {
-    uint32_t view, serves; /* view 0: this worker is in no leg */
-    uint64_t applied;
-    uint64_t log_bytes; /* of entries that another server may lack */
-};
-
 /* What this server knows of the log, entry after entry: base_free. */
 static uint8_t *ps_encode_log(const struct ps *p, size_t *count_p)
 {
@@ -181,30 +175,59 @@ out:
     return st;
 }
 
+/* Every worker's note, by rank. */
+static base_status ps_gather_notes(struct train_session *s, const struct ps_note *mine,
+                                   struct ps_note notes[COMM_MAX_WORKERS])
+{
+    base_status st = BASE_OK;
+    uint8_t bytes[PS_NOTE_BYTES], all[COMM_MAX_WORKERS][PS_NOTE_BYTES];
+
+    ps_note_encode(mine, bytes);
+    TRY(train_team_gather(&s->team, bytes, sizeof bytes, all));
+    for (int i = 0; i < s->team.exchange.size; i++)
+        TRY(base_prefix(ps_note_decode(all[i], sizeof all[i], &notes[i]), "a note of worker %u",
+                        s->team.view.members[i].id));
+out:
+    return st;
+}
+
+/* A loss cut the division of a checkpoint's residual short: the workers that have their part keep
+ * it, this one has none, and as on the others nothing is left to divide. */
+static void ps_end_division(struct train_session *s, const struct ps_note *notes)
+{
+    bool divided = false;
+
+    for (int i = 0; i < s->team.exchange.size; i++)
+        divided |= notes[i].has_residual;
+    if (divided)
+        ps_parcel_miss(&((struct ps *)s->strategy_state)->parcel, s);
+}
+
 base_status ps_reconcile(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct ps *p = s->strategy_state;
     int size = s->team.exchange.size, source = -1;
-    struct ps_note mine = {0}, *notes = base_calloc((size_t)size, sizeof *notes);
+    struct ps_note mine = {.has_residual = p->parcel.begun}, notes[COMM_MAX_WORKERS] = {0};
     uint8_t *known = NULL;
     size_t count = 0;
     uint32_t view = 0;
     uint64_t applied = 0;
 
-    if (p->dirty)
-        mine = (struct ps_note){.view = p->view, .serves = p->serves};
-    if (p->dirty && p->serves)
+    mine.view = p->dirty ? p->view : 0;
+    mine.serves = p->dirty && p->serves;
+    if (mine.serves)
         known = ps_encode_log(p, &count);
     mine.log_bytes = count;
-    TRY(train_team_gather(&s->team, &mine, sizeof mine, notes));
+    TRY(ps_gather_notes(s, &mine, notes));
+    ps_end_division(s, notes);
     for (int i = 0; i < size; i++)
         view = notes[i].view > view ? notes[i].view : view;
     if (view == 0)
         goto out;
     TRY(ps_share_logs(s, notes, view, known));
     mine.applied = p->dirty && p->serves && p->view == view ? p->server.applied : 0;
-    TRY(train_team_gather(&s->team, &mine, sizeof mine, notes));
+    TRY(ps_gather_notes(s, &mine, notes));
     for (int i = 0; i < size; i++)
         if (notes[i].view == view && notes[i].serves &&
             (source < 0 || notes[i].applied > applied)) {
@@ -220,7 +243,6 @@ base_status ps_reconcile(struct train_session *s)
     ps_claim(s, p->view == view && mine.applied == applied);
 out:
     base_free(known);
-    base_free(notes);
     return st;
 }
 

@@ -319,6 +319,17 @@ static bool issue(struct ps_sequencer *q, int worker)
     return true;
 }
 
+/* A worker that was barred held the one that goes on now not back. Nothing of it is under way that
+ * others would have to wait for: it counts what it missed as done, and will be in the bound. */
+static void move_barred_along(struct ps_sequencer *q, int worker)
+{
+    int64_t least = q->of[worker].clock - q->rules.staleness;
+
+    for (int i = q->first_worker; i < end_rank(q); i++)
+        if (q->rules.consistency == TRAIN_SSP && q->of[i].clock < least)
+            q->of[i].clock = least;
+}
+
 enum train_grant ps_sequencer_grant(struct ps_sequencer *q, int *worker_p)
 {
     for (int i = q->first_worker; i < end_rank(q); i++) {
@@ -328,6 +339,7 @@ enum train_grant ps_sequencer_grant(struct ps_sequencer *q, int *worker_p)
         if (issue(q, i)) {
             q->of[i].work = TRAIN_WORKS;
             q->of[i].round = q->round;
+            move_barred_along(q, i);
             return TRAIN_GRANT_BLOCK;
         }
         if (ps_ledger_complete(&q->ledger)) {

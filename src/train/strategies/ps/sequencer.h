@@ -13,9 +13,10 @@
  * A worker's life: it asks, is granted a block (or told that the leg is over), pushes, and its push
  * becomes part of an entry, upon which it asks again. A push may be refused as rubbish: its block
  * then goes to a worker from which that block was not refused before. While that
- * is the lowest free block, the worker that failed at it waits, and under ssp it holds no other one
- * back. There is no hope left when all workers were refused the same block, or the newest push of
- * every worker was refused.
+ * is the lowest free block, the worker that failed at it waits. Under ssp it holds no other one
+ * back meanwhile, and goes on within the bound: its clock counts blocks that it could not make.
+ * There is no hope left when all workers were refused the same block, or the newest push of every
+ * worker was refused.
  */
 #ifndef TRAIN_STRATEGIES_PS_SEQUENCER_H
 #define TRAIN_STRATEGIES_PS_SEQUENCER_H
@@ -55,7 +56,7 @@ struct ps_sequencer {
     struct ps_ledger ledger;
     struct {
         enum train_work work;
-        int64_t clock;  /* pushes that are in the log */
+        int64_t clock;  /* pushes that are in the log, or that others need not wait for */
         uint64_t entry; /* the one with its newest push */
         int64_t round;
         struct train_span block;

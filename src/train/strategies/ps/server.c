@@ -26,6 +26,11 @@ int ps_server_slices(size_t floats, int rank, int servers, struct train_slice sl
     return copies;
 }
 
+size_t ps_server_bucket(const struct train_slice *slice, size_t end, size_t most)
+{
+    return end - slice->from > most ? end - most : slice->from;
+}
+
 size_t ps_server_floats(const struct ps_server *v)
 {
     size_t floats = 0;
@@ -179,42 +184,52 @@ int ps_server_known(const struct ps_server *v, struct train_log_entry **entries_
 
 /* ---- every server ---- */
 
+float *ps_server_values(const struct ps_server *v, int rank, const struct ps_bucket *b)
+{
+    float *values = v->pushes[rank];
+
+    for (int i = 0; i < b->slice; i++)
+        values += v->slices[i].count;
+    return values + (b->from - v->slices[b->slice].from);
+}
+
+void ps_server_take_values(struct ps_server *v, int rank, const struct ps_bucket *b,
+                           const uint8_t *packed, size_t bytes)
+{
+    float *values = ps_server_values(v, rank, b);
+
+    if (packed != NULL) {
+        if (bytes > train_wire_bound(v->wiring, b->count) ||
+            train_wire_decode(v->wiring, packed, bytes, values, b->count) != BASE_OK)
+            v->refusals[rank] = PS_UNREADABLE;
+    } else if (bytes != b->count * sizeof *values)
+        v->refusals[rank] = PS_WRONG_SIZE;
+    else if (!isfinite(nn_simd()->square_sum(b->count, values)))
+        v->refusals[rank] = PS_NOT_FINITE;
+}
+
 /* Server 0 knows which block the worker was given. */
-void ps_server_begin_push(struct ps_server *v, int rank, const struct train_outline *o)
+static void check_outline(struct ps_server *v, int rank, const struct train_outline *o)
 {
     const struct train_span *given = &v->sequencer.of[rank].block;
 
-    v->outlines[rank] = *o;
-    v->refusals[rank] = isfinite(o->loss_sum) ? PS_ACCEPTED : PS_NOT_FINITE;
+    if (!isfinite(o->loss_sum))
+        v->refusals[rank] = PS_NOT_FINITE;
     if (o->rank != rank || o->correct > o->seen ||
         (v->rank == 0 && (o->block.from != given->from || o->block.count != given->count)))
         v->refusals[rank] = PS_WRONG_BLOCK;
 }
 
-void ps_server_take_slice(struct ps_server *v, int rank, int slice, const uint8_t *packed,
-                          size_t bytes)
+void ps_server_take_push(struct ps_server *v, int rank, const struct train_outline *outline)
 {
-    size_t count = v->slices[slice].count;
-    float *values = v->pushes[rank];
+    struct train_ps_body got = {.rank = rank};
 
-    for (int i = 0; i < slice; i++)
-        values += v->slices[i].count;
-    if (packed != NULL) {
-        if (bytes > train_wire_bound(v->wiring, count) ||
-            train_wire_decode(v->wiring, packed, bytes, values, count) != BASE_OK)
-            v->refusals[rank] = PS_UNREADABLE;
-    } else if (bytes != count * sizeof *values)
-        v->refusals[rank] = PS_WRONG_SIZE;
-    else if (!isfinite(nn_simd()->square_sum(count, values)))
-        v->refusals[rank] = PS_NOT_FINITE;
-}
-
-void ps_server_take_push(struct ps_server *v, int rank)
-{
-    const struct train_ps_body got = {.rank = rank, .refusal = v->refusals[rank]};
-
+    v->outlines[rank] = *outline;
+    check_outline(v, rank, outline);
+    got.refusal = v->refusals[rank];
+    v->refusals[rank] = PS_ACCEPTED; /* of the next push nothing is known */
     if (v->rank == 0)
-        ps_server_take_got(v, rank, v->refusals[rank]);
+        ps_server_take_got(v, rank, got.refusal);
     else
         ps_server_send(v, 0, TRAIN_PS_GOT, &got);
 }
@@ -263,24 +278,22 @@ void ps_server_ask(struct ps_server *v)
 void ps_server_push(struct ps_server *v, const struct train_outline *outline,
                     const float *gradients, const struct ps_parcel *parcel)
 {
-    float *to = v->pushes[v->rank];
-
     base_mutex_lock(&v->lock);
-    ps_server_begin_push(v, v->rank, outline);
     for (int i = 0; i < v->slice_count; i++) {
+        const struct train_slice *slice = &v->slices[i];
+        const struct ps_bucket all = {i, slice->from, slice->count};
         int owner = (v->rank + v->servers - i) % v->servers;
-        size_t bytes = v->slices[i].count * sizeof *to;
+        size_t bytes = slice->count * sizeof *gradients;
 
         if (v->wiring != NULL) {
-            ps_server_take_slice(v, v->rank, i, parcel->bytes + parcel->from[owner],
-                                 parcel->length[owner]);
+            ps_server_take_values(v, v->rank, &all, parcel->bytes + parcel->from[owner],
+                                  parcel->length[owner]);
             continue;
         }
-        memcpy(to, gradients + v->slices[i].from, bytes);
-        ps_server_take_slice(v, v->rank, i, NULL, bytes);
-        to += v->slices[i].count;
+        memcpy(ps_server_values(v, v->rank, &all), gradients + slice->from, bytes);
+        ps_server_take_values(v, v->rank, &all, NULL, bytes);
     }
-    ps_server_take_push(v, v->rank);
+    ps_server_take_push(v, v->rank, outline);
     base_mutex_unlock(&v->lock);
 }
 

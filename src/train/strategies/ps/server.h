@@ -9,8 +9,10 @@
  * every survivor can go on to its end by itself.
  *
  *   worker        server 0            server 1
- *     push ─────────▶ keeps its part
- *     push ──────────────────────────▶ keeps its part
+ *     values ───────▶ keeps its part                      once or more, while backward goes on
+ *     values ────────────────────────▶ keeps its part
+ *     push ─────────▶ knows that the values are all
+ *     push ──────────────────────────▶ the same
  *                     ◀─────── got ───
  *                     makes entry n ─▶ keeps it, applies it
  *                     applies it ◀ have n
@@ -104,7 +106,8 @@ struct ps_server {
     struct train_outcome entered[COMM_MAX_WORKERS]; /* of the entry with the worker's last push */
 
     /* Messages. */
-    const struct train_wiring *wiring; /* the format of pushes; NULL: floats as they are */
+    const struct train_wiring *wiring; /* the format of pushes; NULL: floats as they are … */
+    size_t bucket;                     /* … so many at a time */
     struct comm_engine *engine;        /* NULL: alone */
     struct base_thread thread;
     bool runs;                   /* the thread does */
@@ -123,6 +126,10 @@ struct ps_server {
 
 /* The slices that server `rank` keeps: its own, and the one of the server before it. */
 int ps_server_slices(size_t floats, int rank, int servers, struct train_slice slices[2]);
+
+/* Floats of a slice travel in buckets of at most `most`, cut from its end. The first float of the
+ * one that ends before `end`. */
+size_t ps_server_bucket(const struct train_slice *slice, size_t end, size_t most);
 
 /* A leg begins, from the session's state; `done`: samples above the cursor that are in it. */
 base_status ps_server_open(struct ps_server *server, struct train_session *session,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A parameter server's messages: its thread, which takes what workers and other servers send, and
- * what it sends to them.
+ * A parameter server's thread, which takes what workers and other servers send.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,134 +8,57 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "train/strategies/ps/server_private.h"
-#include "train/strategies/ps/shelf.h"
 #include "train/wire.h"
 
 /* Seconds without any message after which a server gives up: a worker may compute for long. */
 static const double PATIENCE = 600;
 
-/* What comes from one rank: a message, and of a push then its values, slice by slice. */
+/* What comes from one rank: calls, and beside them on a channel of their own its pushes, each of
+ * them values in buckets, then an outline. */
 struct train_inbox {
-    struct comm_task task;
-    uint8_t bytes[PS_ENTRY_MAX_BYTES]; /* of the message: an entry is the longest */
-    uint8_t *packed;                   /* room for a slice in the format of pushes; NULL: none */
-    int slice;                         /* whose values come now; -1: a message does */
-    bool bye;
+    struct comm_task call, push;
+    uint8_t bytes[PS_ENTRY_MAX_BYTES]; /* of a call: an entry is the longest */
+    uint8_t outline[PS_OUTLINE_BYTES];
+    uint8_t *packed; /* room for a slice in the format of pushes; NULL: none */
+    size_t left;     /* floats of the push that are still to come; 0: its outline is */
+    bool calls_over, pushes_over;
 };
 
-struct train_outbox {
-    struct train_outbox *next;
-    struct comm_task head, floats;
-    uint8_t bytes[PS_ENTRY_MAX_BYTES];
-    float *copy; /* of the slice, where one is sent */
-    bool used, sends_floats;
-};
-
-/* ---- what goes out ---- */
-
-static bool is_free(const struct train_outbox *o)
-{
-    return !o->used ||
-           (atomic_load(&o->head.ended) && (!o->sends_floats || atomic_load(&o->floats.ended)));
-}
-
-static struct train_outbox *find_outbox(struct ps_server *v)
-{
-    struct train_outbox *o = v->outboxes;
-
-    while (o != NULL && !is_free(o))
-        o = o->next;
-    if (o == NULL) {
-        o = base_calloc(1, sizeof *o);
-        o->next = v->outboxes;
-        v->outboxes = o;
-    }
-    o->used = true;
-    o->sends_floats = false;
-    return o;
-}
-
-/* Answers go to the worker of a process; one that has none hears them through its server. */
-void ps_server_send(struct ps_server *v, int to, enum train_ps_call call,
-                    const struct train_ps_body *body)
-{
-    struct train_outbox *o = find_outbox(v);
-    bool to_worker =
-        call == TRAIN_PS_WEIGHTS || (call == TRAIN_PS_ANSWER && to >= v->sequencer.first_worker);
-
-    ps_body_encode(body, o->bytes);
-    comm_engine_send(v->engine, to, to_worker ? COMM_BACKWARD : COMM_CALLS, (uint32_t)call,
-                     o->bytes, PS_BODY_BYTES, &o->head);
-}
-
-void ps_server_send_entry(struct ps_server *v, int to, const struct train_log_entry *entry)
-{
-    struct train_outbox *o = find_outbox(v);
-
-    comm_engine_send(v->engine, to, COMM_CALLS, TRAIN_PS_ENTRY, o->bytes,
-                     ps_entry_encode(entry, o->bytes), &o->head);
-}
-
-/* A worker that finds another entry than it needs says so. */
-static void share_weights(struct ps_server *v, int to)
-{
-    const struct train_ps_body head = {.rank = v->rank, .shared = true, .number = v->applied};
-
-    base_ignore(ps_shelf_publish(v->region, v->applied, v->slices[0].weights));
-    ps_server_send(v, to, TRAIN_PS_WEIGHTS, &head);
-}
-
-/* A copy: the slice may change before it has left. */
-void ps_server_send_weights(struct ps_server *v, int to, uint64_t number)
-{
-    const struct train_slice *slice = &v->slices[0];
-    struct train_outbox *o;
-    uint64_t sent;
-    const float *weights = ps_server_weights_for(v, to, number, &sent);
-
-    if ((v->shared_pulls >> to & 1) != 0) {
-        share_weights(v, to);
-        return;
-    }
-    o = find_outbox(v);
-    if (o->copy == NULL)
-        o->copy = base_calloc(slice->count > 0 ? slice->count : 1, sizeof *o->copy);
-    memcpy(o->copy, weights, slice->count * sizeof *o->copy);
-    ps_body_encode(&(struct train_ps_body){.rank = v->rank, .number = sent}, o->bytes);
-    o->sends_floats = true;
-    comm_engine_send(v->engine, to, COMM_BACKWARD, TRAIN_PS_WEIGHTS, o->bytes, PS_BODY_BYTES,
-                     &o->head);
-    comm_engine_send(v->engine, to, COMM_BACKWARD, TRAIN_PS_VALUES, o->copy,
-                     slice->count * sizeof *o->copy, &o->floats);
-}
-
-/* ---- what comes in ---- */
-
-static void expect(struct ps_server *v, int rank)
+static void expect_call(struct ps_server *v, int rank)
 {
     struct train_inbox *in = &v->inboxes[rank];
-    float *to = v->pushes[rank];
 
-    while (in->slice >= 0 && in->slice < v->slice_count && v->slices[in->slice].count == 0)
-        in->slice++;
-    if (in->slice >= v->slice_count) {
-        in->slice = -1;
-        ps_server_take_push(v, rank);
+    comm_engine_receive_any(v->engine, rank, COMM_CALLS, in->bytes, sizeof in->bytes, &in->call);
+}
+
+/* The next values of a push of which `left` floats are to come. Backward completes the weights from
+ * their end to their beginning, so the higher slice comes first. */
+static struct ps_bucket next_bucket(const struct ps_server *v, size_t left)
+{
+    int first = v->slice_count > 1 && v->slices[1].from > v->slices[0].from, last = 1 - first;
+    size_t after = v->slice_count > 1 ? v->slices[last].count : 0;
+    struct ps_bucket b = {.slice = left > after ? first : last};
+    const struct train_slice *slice = &v->slices[b.slice];
+    size_t end = slice->from + (left > after ? left - after : left);
+
+    b.from = v->wiring != NULL ? slice->from : ps_server_bucket(slice, end, v->bucket);
+    b.count = end - b.from;
+    return b;
+}
+
+static void expect_push(struct ps_server *v, int rank)
+{
+    struct train_inbox *in = &v->inboxes[rank];
+    void *to = in->outline;
+    size_t room = sizeof in->outline;
+
+    if (in->left > 0) {
+        struct ps_bucket b = next_bucket(v, in->left);
+
+        to = in->packed != NULL ? in->packed : (void *)ps_server_values(v, rank, &b);
+        room = in->packed != NULL ? train_wire_bound(v->wiring, b.count) : b.count * sizeof(float);
     }
-    if (in->slice < 0) {
-        comm_engine_receive_any(v->engine, rank, COMM_CALLS, in->bytes, sizeof in->bytes,
-                                &in->task);
-        return;
-    }
-    if (in->packed != NULL) {
-        comm_engine_receive_any(v->engine, rank, COMM_CALLS, in->packed,
-                                train_wire_bound(v->wiring, v->slices[in->slice].count), &in->task);
-        return;
-    }
-    for (int i = 0; i < in->slice; i++)
-        to += v->slices[i].count;
-    comm_engine_receive_any(v->engine, rank, COMM_CALLS, to,
-                            v->slices[in->slice].count * sizeof *to, &in->task);
+    comm_engine_receive_any(v->engine, rank, COMM_FORWARD, to, room, &in->push);
 }
 
 static base_status take_body(struct ps_server *v, int rank, enum train_ps_call call,
@@ -146,7 +68,7 @@ static base_status take_body(struct ps_server *v, int rank, enum train_ps_call c
     int first_worker = v->sequencer.first_worker;
 
     if (call == TRAIN_PS_BYE && body->rank == rank)
-        v->inboxes[rank].bye = true;
+        v->inboxes[rank].calls_over = true;
     else if (call == TRAIN_PS_PULL && body->rank == rank && (!body->shared || v->region != NULL))
         ps_server_take_pull(v, rank, body->number, body->shared);
     else if (call == TRAIN_PS_ASK && body->rank == rank && leads && rank >= first_worker &&
@@ -166,21 +88,6 @@ static base_status take_body(struct ps_server *v, int rank, enum train_ps_call c
     return BASE_OK;
 }
 
-static base_status take_push(struct ps_server *v, int rank, const void *bytes, size_t count)
-{
-    base_status st = BASE_OK;
-    struct train_outline outline;
-
-    TRY(ps_outline_decode(bytes, count, &outline));
-    if (rank < v->sequencer.first_worker ||
-        (v->rank == 0 && v->sequencer.of[rank].work != TRAIN_WORKS))
-        TRY(base_fail(BASE_ERR_DATA, "a push of a worker that has no block"));
-    ps_server_begin_push(v, rank, &outline);
-    v->inboxes[rank].slice = 0;
-out:
-    return st;
-}
-
 static base_status take_entry(struct ps_server *v, int rank, const void *bytes, size_t count)
 {
     base_status st = BASE_OK;
@@ -194,61 +101,94 @@ out:
     return st;
 }
 
-/* A message, or the values of a slice, are here. */
-static base_status take(struct ps_server *v, int rank)
+static base_status take_call(struct ps_server *v, int rank)
 {
     base_status st = BASE_OK;
-    struct train_inbox *in = &v->inboxes[rank];
-    const struct comm_request *r = &in->task.request;
+    const struct train_inbox *in = &v->inboxes[rank];
+    const struct comm_request *r = &in->call.request;
     struct train_ps_body body;
 
-    if (in->slice >= 0 && r->tag != TRAIN_PS_VALUES)
-        TRY(base_fail(BASE_ERR_DATA, "a call in the middle of a push"));
-    else if (in->slice >= 0)
-        ps_server_take_slice(v, rank, in->slice++, in->packed, r->count);
-    else if (r->count > sizeof in->bytes)
+    if (r->count > sizeof in->bytes)
         TRY(base_fail(BASE_ERR_DATA, "a call of %zu bytes", r->count));
-    else if (r->tag == TRAIN_PS_PUSH)
-        TRY(take_push(v, rank, in->bytes, r->count));
-    else if (r->tag == TRAIN_PS_ENTRY)
+    if (r->tag == TRAIN_PS_ENTRY) {
         TRY(take_entry(v, rank, in->bytes, r->count));
-    else {
+    } else {
         TRY(ps_body_decode(in->bytes, r->count, &body));
         TRY(take_body(v, rank, (enum train_ps_call)r->tag, &body));
     }
-    if (!in->bye)
-        expect(v, rank);
+    if (!in->calls_over)
+        expect_call(v, rank);
 out:
-    return base_prefix(st, "server %d, of worker %u", v->rank,
-                       v->session->team.view.members[rank].id);
+    return st;
+}
+
+/* A bucket is here, or the outline that ends a push. Only between two pushes may a worker leave. */
+static base_status take_push(struct ps_server *v, int rank)
+{
+    base_status st = BASE_OK;
+    struct train_inbox *in = &v->inboxes[rank];
+    const struct comm_request *r = &in->push.request;
+    struct train_outline outline;
+
+    if (r->tag == TRAIN_PS_BYE && in->left == ps_server_floats(v)) {
+        in->pushes_over = true;
+        goto out;
+    }
+    if (r->tag != (in->left > 0 ? TRAIN_PS_VALUES : TRAIN_PS_PUSH))
+        TRY(base_fail(BASE_ERR_DATA, "values or a push out of turn"));
+    if (v->rank == 0 && v->sequencer.of[rank].work != TRAIN_WORKS)
+        TRY(base_fail(BASE_ERR_DATA, "a push of a worker that has no block"));
+    if (in->left > 0) {
+        struct ps_bucket b = next_bucket(v, in->left);
+
+        ps_server_take_values(v, rank, &b, in->packed, r->count);
+        in->left -= b.count;
+    } else {
+        TRY(ps_outline_decode(in->outline, r->count, &outline));
+        ps_server_take_push(v, rank, &outline);
+        in->left = ps_server_floats(v);
+    }
+    expect_push(v, rank);
+out:
+    return st;
 }
 
 static bool all_gone(const struct ps_server *v)
 {
     for (int i = 0; i < v->size; i++)
-        if (i != v->rank && !v->inboxes[i].bye)
+        if (i != v->rank && !(v->inboxes[i].calls_over && v->inboxes[i].pushes_over))
             return false;
     return true;
+}
+
+static base_status take(struct ps_server *v, int rank, bool call)
+{
+    return base_prefix(call ? take_call(v, rank) : take_push(v, rank), "server %d, of worker %u",
+                       v->rank, v->session->team.view.members[rank].id);
 }
 
 static base_status serve(struct ps_server *v)
 {
     base_status st = BASE_OK;
-    struct comm_task *tasks[COMM_MAX_WORKERS + 1];
+    struct comm_task *tasks[2 * COMM_MAX_WORKERS + 1];
     int index;
 
     while (!all_gone(v)) {
-        for (int i = 0; i < v->size; i++)
-            tasks[i] = i == v->rank || v->inboxes[i].bye ? NULL : &v->inboxes[i].task;
-        tasks[v->size] = &v->bell;
-        TRY(comm_engine_poll(v->engine, tasks, v->size + 1, base_now() + PATIENCE, UINT32_MAX,
+        for (int i = 0; i < v->size; i++) {
+            struct train_inbox *in = &v->inboxes[i];
+
+            tasks[i] = i == v->rank || in->calls_over ? NULL : &in->call;
+            tasks[v->size + i] = i == v->rank || in->pushes_over ? NULL : &in->push;
+        }
+        tasks[2 * v->size] = &v->bell;
+        TRY(comm_engine_poll(v->engine, tasks, 2 * v->size + 1, base_now() + PATIENCE, UINT32_MAX,
                              &index));
-        if (index == v->size)
+        if (index == 2 * v->size)
             break;
         if (index < 0)
             TRY(base_fail(BASE_ERR_TIMEOUT, "server %d heard nothing for %g s", v->rank, PATIENCE));
         base_mutex_lock(&v->lock);
-        st = take(v, index);
+        st = take(v, index % v->size, index < v->size);
         base_mutex_unlock(&v->lock);
         TRY(st);
     }
@@ -302,13 +242,17 @@ base_status ps_server_start(struct ps_server *v)
         return BASE_OK;
     v->inboxes = base_calloc((size_t)v->size, sizeof *v->inboxes);
     for (int i = 0; i < v->size; i++) {
-        v->inboxes[i].slice = -1;
-        if (i != v->rank && i >= v->sequencer.first_worker)
+        v->inboxes[i].left = ps_server_floats(v);
+        v->inboxes[i].pushes_over = i < v->sequencer.first_worker;
+        if (i != v->rank && !v->inboxes[i].pushes_over)
             TRY(make_room(v, &v->inboxes[i]));
     }
-    for (int i = 0; i < v->size; i++)
+    for (int i = 0; i < v->size; i++) {
         if (i != v->rank)
-            expect(v, i);
+            expect_call(v, i);
+        if (i != v->rank && !v->inboxes[i].pushes_over)
+            expect_push(v, i);
+    }
     TRY(base_thread_start(&v->thread, "server", run, v));
     v->runs = true;
 out:
@@ -329,11 +273,7 @@ base_status ps_server_finish(struct ps_server *v)
     join(v);
     if (v->failure != BASE_OK)
         TRY(base_fail(v->failure, "%s", v->message));
-    for (struct train_outbox *o = v->outboxes; o != NULL; o = o->next) {
-        TRY(comm_engine_wait(v->engine, &o->head, base_now() + PATIENCE));
-        if (o->sends_floats)
-            TRY(comm_engine_wait(v->engine, &o->floats, base_now() + PATIENCE));
-    }
+    TRY(ps_server_wait_sent(v, base_now() + PATIENCE));
 out:
     return st;
 }
@@ -397,13 +337,7 @@ void ps_server_close(struct ps_server *v)
         if (v->inboxes != NULL)
             base_free(v->inboxes[i].packed);
     }
-    while (v->outboxes != NULL) {
-        struct train_outbox *o = v->outboxes;
-
-        v->outboxes = o->next;
-        base_free(o->copy);
-        base_free(o);
-    }
+    ps_server_forget_sent(v);
     ps_server_forget_copies(v);
     if (v->reads != NULL)
         fclose(v->reads);

@@ -38,8 +38,8 @@ static void push(struct room *r, double unit)
 {
     struct train_slice slices[2];
 
-    ps_parcel_pack(&r->parcel, r->gradients, unit);
-    for (int i = 0; i < SERVERS; i++) {
+    for (int i = SERVERS - 1; i >= 0; i--) {
+        ps_parcel_pack(&r->parcel, i, r->gradients, unit);
         ps_server_slices(FLOATS, i, SERVERS, slices);
         assert_int_equal(train_wire_decode(&r->parcel.wiring, r->parcel.bytes + r->parcel.from[i],
                                            r->parcel.length[i], r->got + slices[0].from,
