@@ -430,7 +430,7 @@ const struct train_strategy train_strategy_ring = {
         },
     .memory = ring_memory,
     .cost = ring_cost,
-    .plans = (const char *const[]){"", "laps=2", "overlap=off", "replicate=off", NULL},
+    .plans = (const char *const[]){"", "laps=2", "replicate=off", NULL},
     .open = ring_open,
     .close = ring_close,
     .leg = ring_leg,
