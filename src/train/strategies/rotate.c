@@ -269,7 +269,6 @@ static int64_t rotate_ratings(const struct train_session *s)
 /* All workers have what they need: from here on there is nothing that can fail. */
 static base_status rotate_commit(struct train_session *s, const struct train_step *step)
 {
-    const struct rotate *r = s->strategy_state;
     base_status st;
 
     rotate_swap(s);

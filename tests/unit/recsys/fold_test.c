@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "recsys/model.h"
@@ -154,11 +155,12 @@ static void test_made_up(void **state)
 static void test_file(void **state)
 {
     struct recsys_ratings *ratings = NULL;
+    const struct recsys_divide how = {.split = "0.2", .threads = 2, .by_item = true, .times = true};
     struct recsys_division parts;
     int bad = 0;
 
     if (recsys_ratings_open(*state, &(struct recsys_options){.threads = 2}, &ratings) != BASE_OK ||
-        recsys_divide(ratings, "0.2", 0, 0, 2, &parts) != BASE_OK)
+        recsys_divide(ratings, &how, &parts) != BASE_OK)
         fail_msg("%s", base_message());
     rated = (struct rated){ratings->scale, parts.by_user, parts.by_item, parts.test};
     for (size_t i = 0; i < sizeof models / sizeof *models; i++)
