@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "support/nets.h"
+#include "train/shares.h"
 #include "train/update.h"
 
 static void test_every_strategy_is_complete(void **state)
@@ -44,11 +45,16 @@ static void check_place(const struct train_strategy *strategy, const void *optio
                         const struct nn_graph *graph)
 {
     uint64_t floats = nn_graph_weight_floats(graph);
-    struct train_placing placing = {
-        .options = options, .size = size, .floats = {floats, floats, 8}, .graph = graph};
+    struct train_shares shares;
+    struct train_placing placing = {.options = options,
+                                    .size = size,
+                                    .shares = &shares,
+                                    .floats = {floats, floats, 8},
+                                    .graph = graph};
     struct train_holds *held = base_calloc((size_t)size, sizeof *held);
     struct train_version version;
 
+    train_shares_even(&shares, size);
     for (int rank = 0; rank < size; rank++) {
         train_strategy_place(strategy, &placing, rank, &held[rank]);
         assert_true(train_holds_valid(&held[rank], placing.floats));
@@ -101,14 +107,16 @@ static void test_replicas(void **state)
     for (int t = 0; t < 4; t++)
         for (int size = 2; size <= 6; size++) {
             const struct train_strategy *found = NULL;
+            struct train_shares shares;
             struct train_placing placing = {
-                .size = size, .floats = {floats, floats, 8}, .graph = graph};
+                .size = size, .shares = &shares, .floats = {floats, floats, 8}, .graph = graph};
             struct train_holds *held = base_calloc((size_t)size, sizeof *held);
             struct train_version version;
             void *options = NULL;
 
             assert_int_equal(train_strategy_find(texts[t], &found, &options), BASE_OK);
             placing.options = options;
+            train_shares_even(&shares, size);
             for (int lost = 0; lost < size; lost++) {
                 for (int rank = 0; rank < size; rank++)
                     train_strategy_place(found, &placing, rank, &held[rank]);
@@ -134,14 +142,18 @@ static void test_places_of_rotate(void **state)
     for (int t = 0; t < 2; t++)
         for (int size = 2; size <= 9; size++) {
             const struct train_strategy *rotate = NULL;
-            struct train_placing placing = {
-                .size = size, .floats = {ROWS * WIDTH + REST, 0, 0}, .stays = {ROWS, WIDTH, work}};
+            struct train_shares shares;
+            struct train_placing placing = {.size = size,
+                                            .shares = &shares,
+                                            .floats = {ROWS * WIDTH + REST, 0, 0},
+                                            .stays = {ROWS, WIDTH, work}};
             struct train_holds *held = base_calloc((size_t)size, sizeof *held);
             struct train_version version;
             void *options = NULL;
 
             assert_int_equal(train_strategy_find(texts[t], &rotate, &options), BASE_OK);
             placing.options = options;
+            train_shares_even(&shares, size);
             for (int lost = -1; lost < size; lost++) {
                 uint64_t floats = 0, own = 0;
 
