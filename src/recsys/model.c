@@ -383,14 +383,16 @@ static void score_row(const struct scoring *s, uint32_t u, struct recsys_score *
     }
 }
 
-/* To a multiple of 2^-22 of the power of two that is at least `range`. Sums of up to 2^31 such
- * numbers, each at most the range, are exact: the same in any order and division. */
-static double round_sum(double sum, double range)
+/* A sum of errors, each at most `range`, as a multiple of a power of two that is so large that sums
+ * over all `count` ratings are exact: the same in any order and division. */
+static double round_sum(double sum, double range, uint64_t count)
 {
-    int exponent;
+    int exponent, bits;
 
-    frexp(range, &exponent);
-    return ldexp(nearbyint(ldexp(sum, 22 - exponent)), exponent - 22);
+    frexp(range, &exponent); /* 2^exponent is above the range */
+    frexp((double)(count + 1), &bits);
+    bits = 52 - bits;
+    return ldexp(nearbyint(ldexp(sum, bits - exponent)), exponent - bits);
 }
 
 static void score_block(const void *context, int unit, int thread)
@@ -401,6 +403,7 @@ static void score_block(const void *context, int unit, int thread)
     const struct recsys_scale *scale = s->fit->scale;
     const double range =
         s->fit->model->implicit ? 1 : (double)scale->highest - (double)scale->lowest;
+    const uint64_t count = s->rows->start[s->rows->rows]; /* of all workers' rows */
     struct recsys_score *sum = &s->blocks[unit];
 
     (void)thread;
@@ -409,8 +412,8 @@ static void score_block(const void *context, int unit, int thread)
 
         score_row(s, u, &row);
         sum->count += row.count;
-        sum->absolute += round_sum(row.absolute, range);
-        sum->squared += round_sum(row.squared, range * range);
+        sum->absolute += round_sum(row.absolute, range, count);
+        sum->squared += round_sum(row.squared, range * range, count);
     }
 }
 

@@ -223,9 +223,9 @@ base_status recsys_fold(const struct recsys_fit *fit, const struct recsys_rating
 base_status recsys_explain(const struct recsys_fit *fit, const struct recsys_rating *ratings,
                            uint32_t count, uint32_t item, float *parts, float *rest_p);
 
-/* Adds the errors on ratings of the same users and items, rows from … to-1. A row's are rounded to
- * a millionth of the scale or less, so that the sums have the same bits in whatever parts rows are
- * scored. */
+/* Adds the errors on ratings of the same users and items, rows from … to-1. A row's are
+ * rounded, by no more than sums of so many doubles are anyway, so that the sums have the same bits
+ * in whatever parts rows are scored. */
 base_status recsys_score(const struct recsys_fit *fit, const struct recsys_rows *by_user,
                          uint32_t from, uint32_t to, struct recsys_score *score);
 

@@ -53,8 +53,9 @@ struct train_aggregator {
     /* y[i] of the values [i] of all rows. The weights sum to 1. NULL: the weighted sum. */
     void (*combine)(const void *options, const struct train_updates *updates, const float *weights,
                     size_t floats, float *y);
-    /* How many b of n updates may be anything while the result stays near the others: within
-     * 2(n-b)/(n-2b) times the largest distance of one of these from their mean. NULL: none. */
+    /* How many b of n updates of the same samples may be anything while the result stays near the
+     * others: within 2(n-b)/(n-2b) times the largest distance of one of these from their mean. A
+     * rule that counts updates by samples stands less than half of the samples. NULL: none. */
     int (*tolerates)(const void *options, int count);
 };
 

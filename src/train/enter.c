@@ -272,13 +272,13 @@ base_status train_session_move(struct train_session *s)
     struct refill r = {.before = s->state, .kept = true};
 
     TRY(train_agree(s, &a));
+    if (s->strategy->close != NULL) /* what it has besides the state is of the old places */
+        s->strategy->close(s);
     st = take_places(s, &a, false, &r);
     if (st != BASE_OK)
         go_without(s, &r);
     base_free(r.statistics);
     TRY(st);
-    if (s->strategy->close != NULL)
-        s->strategy->close(s);
     TRY(open_strategy(s));
 out:
     train_agreed_fini(&a);

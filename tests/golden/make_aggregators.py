@@ -23,7 +23,8 @@ CASES = [  # text, updates, of which bad ones
     ("krum", 10, 3), ("krum:f=1", 10, 0), ("krum", 4, 0), ("multi-krum", 10, 3), ("multi-krum:f=2,keep=5", 11, 2),
     ("bulyan", 11, 2), ("bulyan:f=1", 12, 1), ("geometric-median", 10, 0), ("geometric-median", 9, 4),
     ("centered-clipping", 10, 0), ("centered-clipping", 9, 4), ("mixed", 10, 2), ("mixed:rule=median", 9, 3),
-    ("mixed:rule=geometric-median,f=3", 10, 3), ("mixed:rule=krum,f=2", 10, 2), ("mixed:rule=average", 6, 0),
+    ("mixed:rule=geometric-median,f=3", 10, 3), ("mixed:rule=krum,f=2", 10, 2), ("mixed:rule=multi-krum", 10, 3), ("mixed:rule=bulyan", 11, 2),
+    ("mixed:rule=average", 6, 0),
 ]
 
 
@@ -96,7 +97,8 @@ def trimmed_mean(x, a):
 RULES = {"krum": krum, "multi-krum": multi_krum, "bulyan": bulyan, "geometric-median": geometric_median,
          "centered-clipping": centered_clipping, "median": lambda x, a: np.median(x, axis=0),
          "trimmed-mean": trimmed_mean, "average": lambda x, a: np.average(x, axis=0, weights=a)}
-TOLERATES = {"krum": lambda n: krum_f(n, 0), "average": lambda n: 0,
+TOLERATES = {"krum": lambda n: krum_f(n, 0), "multi-krum": lambda n: krum_f(n, 0), "bulyan": lambda n: krum_f(n, 0, 4),
+             "average": lambda n: 0,
              "trimmed-mean": lambda n: min(int(np.ceil(0.2 * n)), (n - 1) // 2)}
 
 

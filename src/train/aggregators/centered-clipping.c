@@ -19,7 +19,7 @@ static int centered_clipping_tolerates(const void *options, int count)
     return (count - 1) / 2;
 }
 
-static int ascending(const void *a, const void *b)
+static int centered_clipping_ascending(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
 
@@ -38,7 +38,7 @@ static void centered_clipping_move(const struct train_updates *updates, const bo
         sorted[i] = from[i];
         samples += train_row_weight(&updates->rows[i]);
     }
-    qsort(sorted, (size_t)count, sizeof *sorted, ascending);
+    qsort(sorted, (size_t)count, sizeof *sorted, centered_clipping_ascending);
     radius = sorted[count / 2];
     for (int i = 0; i < count; i++) {
         double share = train_row_weight(&updates->rows[i]) / samples;

@@ -122,9 +122,9 @@ static void mixed_weigh(const void *options, const struct train_updates *updates
         goto out;
     shares = mixed_shares(options, &rule, updates);
     distances = mixed_distances(updates->distances, shares, count);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count && rule.aggregator->weigh == NULL; i++)
         of_mixed[i] = train_row_weight(&updates->rows[i]);
-    if (rule.aggregator->weigh != NULL)
+    if (rule.aggregator->weigh != NULL) /* which finds zeros, as in train_aggregate */
         rule.aggregator->weigh(rule.options,
                                &(struct train_updates){updates->rows, count, distances}, of_mixed);
     for (int i = 0; i < count; i++)
@@ -212,7 +212,7 @@ const struct train_aggregator train_aggregator_mixed = {
     .options_size = sizeof(struct options),
     .defaults = &(const struct options){.rule = "trimmed-mean"},
     .examples = (const char *const[]){"", "rule=centered-clipping,f=3", "rule=krum/f=2",
-                                      "rule=trimmed-mean/share=0.4,f=2", NULL},
+                                      "rule=bulyan", "rule=trimmed-mean/share=0.4,f=2", NULL},
     .check = mixed_check,
     .weigh = mixed_weigh,
     .combine = mixed_combine,

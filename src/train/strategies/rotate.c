@@ -28,7 +28,7 @@
 
 enum {
     AHEAD = 2, /* turns from the end of a bundle's training to its next one: bundles a worker */
-    LEAST = 3, /* sweeps to know before shares change, again */
+    LEAST = 3, /* A worker's speed is known after so many sweeps with the same shares. */
 };
 
 struct options {

@@ -285,6 +285,8 @@ void ps_server_push(struct ps_server *v, const struct train_outline *outline,
         int owner = (v->rank + v->servers - i) % v->servers;
         size_t bytes = slice->count * sizeof *gradients;
 
+        if (slice->count == 0) /* more servers than values: nothing was packed for it */
+            continue;
         if (v->wiring != NULL) {
             ps_server_take_values(v, v->rank, &all, parcel->bytes + parcel->from[owner],
                                   parcel->length[owner]);
