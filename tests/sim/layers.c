@@ -13,6 +13,7 @@
 #include "data/format.h"
 #include "sim/counting.h"
 #include "sim/hosts.h"
+#include "train/strategies/ring/cut.h"
 #include "train/tasks/network/network.h"
 
 enum { CLASSES = 2 };
@@ -28,7 +29,7 @@ struct met {
 struct layers {
     struct network network; /* comes first: to tasks/network.c it is the work */
     struct met met;
-    int64_t step; /* of the last batch */
+    int64_t step, lost_steps; /* as they were at the last batch */
 };
 
 static bool layers_takes(const char *model)
@@ -156,13 +157,27 @@ static void layers_meet(struct train_session *s)
         met->first = met->count;
 }
 
-/* A worker that has been at a later step has gone back to a checkpoint, or to the beginning. With
- * replicas that takes the loss of two neighbours. Between two views their ranks say who that is;
- * where more views have passed, any two may have been neighbours in one of them. */
-static void layers_check_return(struct train_session *s)
+/* What one lost worker may cost. With replicas of each step none that counts; where steps overlap
+ * the newest one in the weights does not count yet. */
+static bool layers_may_lose(const struct train_session *s, int64_t steps, int64_t told)
 {
-    struct layers *l = s->work;
+    const struct ring_options *options = s->options;
+    int64_t every = ring_options_every(options);
+
+    if (every != 1)
+        return every == 0 || steps <= every;
+    return told == 0 && steps <= (options->overlap != RING_OVERLAP_OFF);
+}
+
+/* A worker that has been at a later step has gone back. With replicas it takes the loss of two
+ * neighbours to go back farther than one lost worker makes all go. Between two views their ranks
+ * say who that is; where more views have passed, any two may have been neighbours in one of them.
+ */
+static void layers_check_return(const struct train_session *s)
+{
+    const struct layers *l = s->work;
     const struct comm_view *view = &s->team.view;
+    int64_t told = s->lost_steps - l->lost_steps;
     int gone = 0, pairs = 0;
 
     for (int i = 0; i < l->met.count; i++) {
@@ -172,12 +187,20 @@ static void layers_check_return(struct train_session *s)
         pairs += is_gone && i < l->met.first &&
                  !layers_is_member(view, l->met.ids[(i + 1) % l->met.first]);
     }
-    if (s->state.position.step < l->step && strstr(s->job->strategy, "replicate=") == NULL)
-        sim_check(gone > 1 && (pairs > 0 || l->met.views > 2),
-                  "all go back from step %" PRId64 " to step %" PRId64
-                  " though of %d workers %d are lost, %d with the next one",
-                  l->step, s->state.position.step, l->met.count, gone, pairs);
+    sim_check(layers_may_lose(s, l->step - s->state.position.step, told) ||
+                  (gone > 1 && (pairs > 0 || l->met.views > 2)),
+              "all go back from step %" PRId64 " to step %" PRId64 ", by %" PRId64
+              " that count, though of %d workers %d are lost, %d with the next one",
+              l->step, s->state.position.step, told, l->met.count, gone, pairs);
+}
+
+/* What the next check compares with. */
+static void layers_note(struct train_session *s)
+{
+    struct layers *l = s->work;
+
     l->step = s->state.position.step;
+    l->lost_steps = s->lost_steps;
     l->met = (struct met){0};
     layers_meet(s);
 }
@@ -206,11 +229,14 @@ static base_status layers_fit(struct train_session *s)
 static base_status layers_next(struct train_session *s, struct data_batch *batch_p)
 {
     const struct layers *l = s->work;
+    struct sim_worker *self = sim_worker_self();
 
-    sim_worker_self()->knows = true;
+    if (self->knows) /* not of the time before it came */
+        layers_check_return(s);
+    self->knows = true;
     if (l->met.views > 1 || s->state.position.cursor == 0) /* within a leg replicas are late */
         sim_counting_check_state(s, "the next batch");
-    layers_check_return(s);
+    layers_note(s);
     return network_next(s, batch_p);
 }
 

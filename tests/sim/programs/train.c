@@ -91,8 +91,8 @@ static char *draw_strategy(void)
 static void draw_layers(int workers, uint32_t batches)
 {
     static const char *const phases[] = {
-        "profile", "data", "forward", "backward-1", "backward-3", "replicate", "combine",
-        "update",  "meet", "slice",   "evaluation", "checkpoint", "saved"};
+        "profile", "data",  "forward", "backward-1", "backward-3", "replicate",  "combine",
+        "update",  "slice", "renew",   "renewed",    "evaluation", "checkpoint", "saved"};
     struct train_fault *fault = &sim_counting.fault;
     const char *phase = phases[sim_random(sizeof phases / sizeof phases[0])];
 
