@@ -41,6 +41,8 @@ done
 for aggregate in weighted:bound=3 trust-weighted median trimmed-mean:share=0.4 mixed:rule=multi-krum/keep=2; do
     expect 0 "$paceline" train "${job[@]}" --strategy downpour --aggregate $aggregate --validation 0.1 --run form
     rounds form "[e['samples'] for e in r] == [864] * 3"
+    [ $aggregate != median ] || says '--aggregate median: 1 of 3 updates may be anything'
+    [[ $aggregate != mixed* ]] || says '--aggregate mixed stands no wrong update of 3'
     rm -r runs/form
 done
 expect 0 "$paceline" train "${job[@]}" --workers 2 --transport tcp --strategy downpour:push-every=5 --run tcp

@@ -3,7 +3,8 @@
  * Centered clipping (Karimireddy et al., ICML 2021): from a first guess the mean moves, a few
  * times, by the mean of all differences to it, each cut to a radius. The radius is the median
  * distance, so that it needs no setting: what is farther away than half of the updates pulls no
- * more than they do. Every update counts by its samples, and none is thrown out.
+ * more than they do. Every update counts by its samples, and none is thrown out but those that are
+ * a million times as far away.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -15,6 +15,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "coll/kernels.h"
 #include "comm/engine.h"
@@ -120,6 +121,19 @@ out:
     return st;
 }
 
+/* A rule that stands so many wrong updates may stand none of as few as this view has. */
+static void downpour_say_tolerance(const struct downpour *d, int updates)
+{
+    const struct train_aggregator *a = d->aggregator;
+    int wrong = a->tolerates != NULL ? a->tolerates(d->aggregator_options, updates) : 0;
+
+    if (wrong > 0)
+        base_info("--aggregate %s: %d of %d updates may be anything", a->name, wrong, updates);
+    else if (a->tolerates != NULL)
+        base_warn("--aggregate %s stands no wrong update of %d; with more workers it would",
+                  a->name, updates);
+}
+
 static base_status downpour_open(struct train_session *s)
 {
     base_status st = BASE_OK;
@@ -143,6 +157,8 @@ static base_status downpour_open(struct train_session *s)
                              residual != NULL ? *residual : NULL, s->state.floats, statistics));
     if (downpour_parcel_packs(&d->parcel))
         rules.wiring = &d->parcel.wiring;
+    if (x->rank == 0)
+        downpour_say_tolerance(d, x->size - (options->apart && x->size > 1));
     if (x->rank == 0)
         TRY(downpour_manager_open(&s->team, &d->ledger, &rules, downpour_solo_floats(s), statistics,
                                   &d->manager));
