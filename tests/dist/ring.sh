@@ -189,7 +189,7 @@ for _ in $(seq 1500); do grep -qs 'view 3: workers 1,3,4' err && break; sleep 0.
 kill -INT $agent
 wait $agent
 [ $? = 130 ] || fail "it does not stop as asked: $(tail -n 3 err)"
-says 'view 2: workers 1,3 go on after step 6'
+says 'view 2: workers 1,3 go on after step [56]' # where steps overlap the last one may be lost, too
 says 'view 3: workers 1,3,4 go on'
 
 # What does not go together.
