@@ -12,11 +12,13 @@ train pair --epochs 2 --workers 2 --strategy local-sgd --lr 0.02
 PACELINE_FAULT=2:data:6 train lossy --epochs 2 --workers 3 --strategy allreduce
 expect 0 "$paceline" data make ratings --users 60 --items 30 --ratings 900 -o ratings.csv
 expect 0 "$paceline" train --model mf:k=8,sweeps=6 --data ratings.csv --run films --quiet
-{ echo 'size,"<b onload=x>",price' && for i in {1..60}; do echo "$i,<i>$((i % 3)),$((i * i))"; done; } >'<shop>.csv'
-expect 0 "$paceline" train --model mlp:0x0 --data '<shop>.csv' --epochs 2 --run 'number' --quiet --no-checkpoint
+{ echo size,colour,price && for i in {1..60}; do echo "$i,red$((i % 3)),$((i * i))"; done; } >'<shop>.csv'
+expect 0 "$paceline" train --model mlp:0x0 --data '<shop>.csv' --epochs 2 --run number --quiet --no-checkpoint
+{ echo size,kind && for i in {1..30}; do printf '%s\n' "$i,<b onload=x>" "-$i,\"\"\"&\""; done; } >kinds.csv
+expect 0 "$paceline" train --model mlp:0x0 --data kinds.csv --epochs 2 --run kinds --quiet --no-checkpoint
 
 # ---- pages ----
-for run in one pair lossy films number; do
+for run in one pair lossy films number kinds; do
     expect 0 "$paceline" report $run --json
     json "o['file'] == 'runs/$run/report.html' and o['runs'] == 1 and o['bytes'] == $(stat -c %s runs/$run/report.html)"
 done
@@ -28,7 +30,10 @@ expect 0 "$paceline" report one -o elsewhere.html
 grep -qF "href=\"$(realpath runs/one/trace.json)\"" elsewhere.html || fail "the trace is not found from elsewhere"
 grep -q 'lost worker 2' runs/lossy/report.html || fail "no word of the lost worker"
 grep -q '1 worker was lost on the way' runs/lossy/report.html || fail "the summary has no word of the lost worker"
-grep -q '<b onload' runs/*/report.html && fail "a name is not escaped"
+grep -qF '&lt;shop&gt;' runs/number/report.html || fail "the page does not name its data"
+grep -qF '&lt;b onload=x&gt;' runs/kinds/report.html || fail "the page does not name its classes"
+grep -qF '&quot;&amp;' runs/kinds/report.html || fail "the page does not name its second class"
+grep -q -e '<shop' -e '<b onload' -e '"&<' runs/*/report.html && fail "a name is not escaped"
 expect 0 "$paceline" report one pair lossy films
 [ -s report.html ] || fail "several runs have no page"
 grep -q '<th>lr</th>' report.html || fail "the comparison lacks a setting that differs"
@@ -60,7 +65,7 @@ expect 0 "$paceline" report one begun failed -o mixed.html
 
 if command -v chromedriver >/dev/null; then
     timeout 500 /usr/bin/python3 "$root/tests/support/report.py" $(printf ' runs/%s/report.html=runs/%s/run.json' \
-        one one pair pair lossy lossy films films number number) report.html mixed.html runs/damaged/report.html \
+        one one pair pair lossy lossy films films number number kinds kinds) report.html mixed.html runs/damaged/report.html \
         runs/begun/report.html || fail "a page in the browser"
 fi
 
@@ -108,3 +113,4 @@ says "unknown series 'stp'; did you mean 'step'"
 expect 2 "$paceline" events one step
 says 'with --csv'
 expect 1 "$paceline" events bare
+says 'events.jsonl'

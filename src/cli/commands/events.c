@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/event_reader.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -43,28 +44,33 @@ struct look {
 
 typedef void see_line(struct look *look, const struct base_event_line *line);
 
-/* Both files of the run, the second where there is one. */
+static base_status cmd_events_read(struct look *look, const char *path, see_line *see)
+{
+    base_status st = BASE_OK;
+    struct base_event_reader *reader = NULL;
+    const struct base_event_line *line;
+
+    TRY(base_event_reader_open(path, &reader));
+    while ((line = base_event_next(reader)) != NULL)
+        see(look, line);
+    look->damaged += base_event_reader_damaged(reader);
+out:
+    base_event_reader_close(reader);
+    return st;
+}
+
+/* The events of the run, then those of its coordinator where there was one. */
 static base_status cmd_events_each(struct look *look, see_line *see)
 {
     base_status st = BASE_OK;
-    char *paths[] = {base_strdup(look->run->events),
-                     base_format("%s/cluster.jsonl", look->run->path)};
+    char *cluster = base_format("%s/cluster.jsonl", look->run->path);
 
     look->damaged = 0;
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        struct base_event_reader *reader = NULL;
-        const struct base_event_line *line;
-
-        if (base_event_reader_open(paths[i], &reader) == BASE_OK) {
-            while ((line = base_event_next(reader)) != NULL)
-                see(look, line);
-            look->damaged += base_event_reader_damaged(reader);
-        } else if (i == 0) {
-            st = BASE_ERR_IO; /* said by open */
-        }
-        base_event_reader_close(reader);
-        base_free(paths[i]);
-    }
+    TRY(cmd_events_read(look, look->run->events, see));
+    if (base_exists(cluster))
+        TRY(cmd_events_read(look, cluster, see));
+out:
+    base_free(cluster);
     return st;
 }
 
