@@ -67,7 +67,7 @@ static void put_lead(const struct report_story *s, struct base_str *html)
     }
     html_duration(number_at(html_at(result, "time", NULL), "total", NULL), text);
     if (result != NULL)
-        base_str_add(html, ", in %s", text);
+        base_str_add(html, ", in %s%s", text, s->resumed ? " since it was resumed" : "");
     base_str_add(html, ".");
     if (lost > 0)
         base_str_add(html, " %zu worker%s lost on the way.", lost, lost == 1 ? " was" : "s were");
@@ -184,7 +184,10 @@ static void put_size(const struct report_story *s, struct base_str *html)
     number_tile(html, "samples_per_second", "Samples a second",
                 number_at(result, "samples_per_second", NULL), 0, "all workers together");
     html_duration(isfinite(total) ? total : s->seconds, text);
-    html_tile(html, "time.total", "Time", text, isfinite(total) ? "of the loop" : "of all steps");
+    html_tile(html, "time.total", "Time", text,
+              !isfinite(total) ? "of all steps"
+              : s->resumed     ? "of the loop, since it was resumed"
+                               : "of the loop");
     snprintf(below, sizeof below, "%.0f thread%s each, %.0f host%s", threads,
              base_plural((int64_t)fmax(0, threads)), hosts, base_plural((int64_t)fmax(0, hosts)));
     number_tile(html, "workers", "Workers", number_at(result, "workers", NULL), 0,

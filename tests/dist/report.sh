@@ -10,6 +10,8 @@ train() { # RUN OPTION…
 train one --epochs 3 --validation 0.2
 train pair --epochs 2 --workers 2 --strategy local-sgd --lr 0.02
 PACELINE_FAULT=2:data:6 train lossy --epochs 2 --workers 3 --strategy allreduce
+train again --epochs 1 --workers 2 --checkpoint
+expect 0 "$paceline" train --resume again --epochs 2 --quiet
 expect 0 "$paceline" data make ratings --users 60 --items 30 --ratings 900 -o ratings.csv
 expect 0 "$paceline" train --model mf:k=8,sweeps=6 --data ratings.csv --run films --quiet
 { echo size,colour,price && for i in {1..60}; do echo "$i,red$((i % 3)),$((i * i))"; done; } >'<shop>.csv'
@@ -18,7 +20,7 @@ expect 0 "$paceline" train --model mlp:0x0 --data '<shop>.csv' --epochs 2 --run 
 expect 0 "$paceline" train --model mlp:0x0 --data kinds.csv --epochs 2 --run kinds --quiet --no-checkpoint
 
 # ---- pages ----
-for run in one pair lossy films number kinds; do
+for run in one pair lossy films number kinds again; do
     expect 0 "$paceline" report $run --json
     json "o['file'] == 'runs/$run/report.html' and o['runs'] == 1 and o['bytes'] == $(stat -c %s runs/$run/report.html)"
 done
@@ -30,6 +32,8 @@ expect 0 "$paceline" report one -o elsewhere.html
 grep -qF "href=\"$(realpath runs/one/trace.json)\"" elsewhere.html || fail "the trace is not found from elsewhere"
 grep -q 'lost worker 2' runs/lossy/report.html || fail "no word of the lost worker"
 grep -q '1 worker was lost on the way' runs/lossy/report.html || fail "the summary has no word of the lost worker"
+grep -q 'worker 2, session 2' runs/again/report.html || fail "workers of a resumed run are not told apart"
+grep -q ' since it was resumed' runs/again/report.html || fail "the time is taken for that of the whole run"
 grep -qF '&lt;shop&gt;' runs/number/report.html || fail "the page does not name its data"
 grep -qF '&lt;b onload=x&gt;' runs/kinds/report.html || fail "the page does not name its classes"
 grep -qF '&quot;&amp;' runs/kinds/report.html || fail "the page does not name its second class"
