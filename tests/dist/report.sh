@@ -118,3 +118,18 @@ expect 2 "$paceline" events one step
 says 'with --csv'
 expect 1 "$paceline" events bare
 says 'events.jsonl'
+mkdir runs/odd && cp runs/one/run.json runs/odd
+/usr/bin/python3 - <<'PY'
+with open("runs/odd/events.jsonl", "wb") as f:
+    f.write(b'{"event":"a,b","x":1}\n{"event":"\xff","x":2}\n')
+    for kind in "cde":
+        f.write(b'{"event":"%s",%s}\n' % (kind.encode(), b",".join(b'"%s%d":1' % (kind.encode(), i) for i in range(30))))
+    f.write(b"".join(b'{"event":"k%d","x":1}\n' % i for i in range(40)))
+PY
+expect 0 "$paceline" events odd --csv a,b k1
+grep -qx '"a,b",1' out || fail "a kind is not quoted: $(cat out)"
+says 'more than 32 kinds of events'
+expect 0 "$paceline" events odd --json
+json "[e['event'] for e in o['events']][:3] == ['a,b', '?', 'c'] and len(o['events']) == 32"
+expect 2 "$paceline" events odd --csv c d e
+says 'more than 64 columns'
