@@ -40,7 +40,13 @@ grep -qF '&quot;&amp;' runs/kinds/report.html || fail "the page does not name it
 grep -q -e '<shop' -e '<b onload' -e '"&<' runs/*/report.html && fail "a name is not escaped"
 expect 0 "$paceline" report one pair lossy films
 [ -s report.html ] || fail "several runs have no page"
+expect 0 "$paceline" report one pair lossy films
+mkdir other && echo '<p>my own</p>' >other/report.html
+(cd other && expect 2 "$paceline" report one pair --runs-dir ../runs && says 'name the page with -o') || exit 1
+grep -q 'my own' other/report.html || fail "a page of other origin was replaced"
 grep -q '<th>lr</th>' report.html || fail "the comparison lacks a setting that differs"
+expect 0 "$paceline" compare one pair films --json
+json "[r['settings']['epochs'] for r in o['runs']] == [3, 2, None]"
 
 # ---- runs that are not as they should be ----
 cp -r runs/one runs/damaged
@@ -83,8 +89,14 @@ json "o['file'] == 'accuracy.svg' and o['series'] == 5"
 /usr/bin/python3 -c 'import xml.etree.ElementTree as e; e.parse("accuracy.svg")' || fail "the picture is not XML"
 expect 0 "$paceline" plot films --y rmse --x epoch
 grep -q '⠒⠒ test' out || fail "no RMSE of a rating model"
+expect 0 "$paceline" plot films
+grep -q 'films: rmse, over step' out || fail "a rating run's own figure is not drawn: $(cat out)"
+expect 0 "$paceline" plot one films
+says 'run films has no loss and is left out'
 expect 2 "$paceline" plot one --y los
-says 'run one has no los to draw; it has: .*step.loss'
+says 'run one has no los to draw; it has: loss, accuracy, lr, rate, .*step.loss'
+expect 2 "$paceline" plot one --y ''
+says '[-]-y names what to draw'
 expect 2 "$paceline" plot one -o picture.png
 expect 2 "$paceline" plot missing
 expect 2 "$paceline" report one -o page.txt
