@@ -58,6 +58,13 @@ static void read_numbers(struct report_story *s, const struct base_event_line *l
     }
 }
 
+int64_t report_whole(double value)
+{
+    const double most = 9007199254740992;
+
+    return isnan(value) ? 0 : (int64_t)fmax(-most, fmin(value, most));
+}
+
 /* ---- what happened on the way ---- */
 
 static void add_turn(struct report_story *s, double step, char *text)
@@ -85,8 +92,8 @@ static void add_ids(struct base_str *text, const char *word, const int64_t *of, 
 
     for (size_t i = 0; i < of_count; i++)
         if (!is_among(of[i], not_in, not_in_count)) {
-            base_str_add(text, "%s%s %" PRId64, text->length > 0 ? ", " : "",
-                         found == 0 ? word : "", of[i]);
+            base_str_add(text, "%s%s%" PRId64, text->length > 0 ? ", " : "", found == 0 ? word : "",
+                         of[i]);
             found++;
         }
 }
@@ -105,8 +112,8 @@ static void read_view(struct report_story *s, const struct base_event_line *line
             members[count++] = json_integer_value(member);
     }
     if (s->member_count > 0) {
-        add_ids(&text, "lost worker", s->members, s->member_count, members, count);
-        add_ids(&text, "new worker", members, count, s->members, s->member_count);
+        add_ids(&text, "lost worker ", s->members, s->member_count, members, count);
+        add_ids(&text, "new worker ", members, count, s->members, s->member_count);
         if (text.length > 0)
             add_turn(s, step, base_str_take(&text));
     }
@@ -148,7 +155,7 @@ static void read_event(struct report_story *s, const struct base_event_line *lin
                isfinite(step)) {
         read_numbers(s, line, step, after);
     } else if (base_event_is(line, "dropped")) {
-        s->dropped += (size_t)fmax(0, base_event_number(line, "count"));
+        s->dropped += (size_t)report_whole(fmax(0, base_event_number(line, "count")));
     } else if (base_event_is(line, "start")) {
         read_start(s, line);
     } else if (isfinite(step) && base_event_is(line, "view")) {
@@ -207,7 +214,7 @@ static void read_heartbeat(struct report_story *s, const struct base_event_line 
 {
     double id = base_event_number(line, "id"), host = base_event_number(line, "host");
     struct report_node *node =
-        isfinite(id) && isfinite(host) ? node_of(s, (int64_t)id, (int64_t)host) : NULL;
+        isfinite(id) && isfinite(host) ? node_of(s, report_whole(id), report_whole(host)) : NULL;
 
     if (node == NULL)
         return;
@@ -233,7 +240,7 @@ static void read_members(struct report_story *s, const struct base_event_line *l
 static void read_end(struct report_story *s, const struct base_event_line *line, double time)
 {
     double id = base_event_number(line, "id");
-    struct report_node *node = id > 0 ? node_of(s, (int64_t)id, -1) : NULL;
+    struct report_node *node = id > 0 ? node_of(s, report_whole(id), -1) : NULL;
     json_t *event;
 
     if (node == NULL)

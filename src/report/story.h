@@ -70,6 +70,9 @@ void report_story_fini(struct report_story *story); /* accepts zeros */
 
 const struct report_curve *report_story_curve(const struct report_story *story, const char *name);
 
+/* A number of a file as a whole one, within ±2^53; 0: it is not a number. */
+int64_t report_whole(double value);
+
 /* ---- series.c: curves for charts ---- */
 
 enum report_x { REPORT_STEP, REPORT_EPOCH, REPORT_TIME };

@@ -67,6 +67,7 @@ os.mkdir("runs/failed")
 json.dump(run, open("runs/failed/run.json", "w"))
 PY
 for pair in 'damaged:3 lines of the events' 'bare:no events.jsonl' 'begun:made no step yet' 'begun:ended without a result' \
+    'begun:trained by 1 worker (strategy <b>auto</b>): 0 steps; planned: 3 epochs.' \
     'failed:The run failed: the loss is &lt;not&gt; a number'; do
     expect 0 "$paceline" report "${pair%%:*}"
     grep -qF "${pair#*:}" "runs/${pair%%:*}/report.html" || fail "the page of ${pair%%:*} does not say: ${pair#*:}"

@@ -79,7 +79,7 @@ static const char events[] =
     "{\"event\":\"step\",\"step\":2,\"loss\":3,\"correct\":2,\"samples\":4,\"seconds\":0.5}\n"
     "rubbish\n"
     "{\"event\":\"step\",\"step\":3,\"loss\":9,\"correct\":0,\"samples\":4,\"seconds\":0.5}\n"
-    "{\"event\":\"view\",\"view\":2,\"members\":[1,3],\"step\":2}\n"
+    "{\"event\":\"view\",\"view\":2,\"members\":[1,3,4],\"step\":2}\n"
     "{\"event\":\"step\",\"step\":3,\"loss\":2,\"correct\":3,\"samples\":4,\"seconds\":0.5}\n"
     "{\"event\":\"epoch\",\"epoch\":1,\"step\":3,\"loss\":3,\"test_accuracy\":0.5}\n"
     "{\"event\":\"dropped\",\"count\":7}\n{\"event\":\"ste";
@@ -110,7 +110,7 @@ static void test_story(void **state)
     assert_true(c != NULL && c->count == 3 && c->bins[2].y == 0.75);
     assert_int_equal(s->turn_count, 1);
     assert_true(s->turns[0].step == 2);
-    assert_string_equal(s->turns[0].text, "lost worker 2, new worker 3");
+    assert_string_equal(s->turns[0].text, "lost worker 2, new worker 3, 4");
     assert_true(fabs(report_story_epoch_of(s, 1.5) - 0.5) < 1e-12);
     assert_true(fabs(report_story_epoch_of(s, 6) - 2) < 1e-12);
     assert_int_equal(s->node_count, 3);
@@ -130,6 +130,7 @@ static void test_resumed(void **state)
         folder_with("{\"event\":\"start\",\"step\":0}\n"
                     "{\"event\":\"step\",\"step\":1,\"loss\":4,\"samples\":4,\"seconds\":0.5}\n"
                     "{\"event\":\"step\",\"step\":2,\"loss\":0,\"samples\":0,\"seconds\":0.5}\n"
+                    "{\"event\":\"dropped\",\"count\":1e300}\n"
                     "{\"event\":\"resume\",\"step\":2}\n",
                     "{\"event\":\"view\",\"view\":1,\"members\":[1,2],\"time\":1}\n"
                     "{\"event\":\"lost\",\"id\":2,\"host\":0,\"reason\":\"died\",\"time\":9}\n"
@@ -140,6 +141,7 @@ static void test_resumed(void **state)
 
     (void)state;
     report_story_read(folder, s);
+    assert_true(s->dropped == (size_t)1 << 53);
     assert_true(s->resumed && s->steps == 2 && s->seconds == 1);
     assert_int_equal(report_story_curve(s, "step.loss")->count, 1);
     assert_int_equal(s->node_count, 4);
@@ -182,11 +184,12 @@ static void test_hostile_names(void **state)
     run->story.name = evil;
     run->story.status = evil;
     run->story.json = json;
-    run->trace = base_strdup(evil);
+    run->trace = base_strdup("</title><script>x()#?%\"<b onx='");
     report_story_read(folder, &run->story);
     put_page(run, &html);
     assert_non_null(strstr(html.text, "The run failed: &lt;/title&gt;"));
     assert_non_null(strstr(html.text, "1 line of the events cannot be read"));
+    assert_non_null(strstr(html.text, "<a href=\"&lt;/title&gt;&lt;script&gt;x()%23%3F%25"));
     base_str_fini(&html);
     report_story_fini(&run->story);
     base_free(run->trace);
@@ -202,12 +205,14 @@ static void test_little(void **state)
         "{}", "{\"about\":3,\"result\":[],\"epochs\":{}}",
         "{\"epochs\":[1,{}],\"result\":{\"ranks\":[1,2],\"test\":{\"confusion\":[1,[]],\"per_"
         "class\":7}}}",
+        "{\"launch\":{\"workers\":1e300,\"hosts\":1e300},\"result\":{\"workers\":1e300,\"epochs\":"
+        "1e300,\"threads\":-1e300,\"hosts\":1}}",
         "{\"about\":{\"input\":[],\"kernels\":\"  =  x\",\"settings\":{\"lr\":[{}]}}}"};
     static const char *const event_texts[] = {NULL, "", "x\n",
                                               "{\"event\":\"step\"}\n{\"event\":\"view\"}\n"};
 
     (void)state;
-    for (size_t i = 0; i < 16; i++) {
+    for (size_t i = 0; i < 20; i++) {
         char *folder = folder_with(event_texts[i % 4], event_texts[i % 4]);
         struct report_page_run *run = base_calloc(1, sizeof *run);
         struct base_str html = {0};
