@@ -229,7 +229,7 @@ static void put_monitor(const struct report_story *s, bool memory, struct base_s
 {
     struct report_lines lines = {0};
     const char *title = memory ? "Memory of workers" : "CPU of workers";
-    size_t workers = 0;
+    size_t workers = 0, most = 0;
     char hint[80];
 
     for (size_t i = 0; i < s->node_count; i++) {
@@ -237,6 +237,7 @@ static void put_monitor(const struct report_story *s, bool memory, struct base_s
         char *name = worker_name(n);
 
         workers += n->id > 0 && n->memory.count > 0;
+        most = n->id > 0 && n->memory.count > most ? n->memory.count : most;
         if (is_shown(s, i))
             report_lines_add_curve(&lines, memory ? &n->memory : &n->cpu, name,
                                    memory ? 1e-6 : 100);
@@ -244,7 +245,7 @@ static void put_monitor(const struct report_story *s, bool memory, struct base_s
     }
     snprintf(hint, sizeof hint, workers > SHOWN_NODES ? "%s; the %d of %zu with most memory" : "%s",
              memory ? "MB" : "% of a core", SHOWN_NODES, workers);
-    if (lines.count > 0) {
+    if (most > 1) { /* single heartbeats are no curve */
         html_card(html, memory ? "memory" : "cpu", title, hint);
         put_chart(html, &lines, title, "seconds", NULL, 0);
         html_card_end(html);

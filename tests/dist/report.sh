@@ -83,7 +83,7 @@ fi
 # ---- one chart ----
 expect 0 "$paceline" plot one
 grep -q 'one: loss, over step' out || fail "no title: $(cat out)"
-grep -q '⠒⠒ validation' out || fail "no legend"
+grep -q '⠒b validation' out || fail "no legend"
 [ "$(wc -l <out)" -le 24 ] || fail "higher than a terminal"
 expect 0 "$paceline" plot one pair --y accuracy --x time -o accuracy.svg --json
 json "o['file'] == 'accuracy.svg' and o['series'] == 5"
