@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "train/job.h"
+#include "train/task.h"
 
 static double number(const json_t *object, const char *a, const char *b)
 {
@@ -123,20 +124,33 @@ static const json_t *settings_of(const struct train_run *run)
     return json_object_get(json_object_get(run->json, "about"), "settings");
 }
 
-/* True if the setting differs between these runs. Settings that every table shows do not count. */
+/* A run's value of a setting; NULL: the run's task has no use for it, whatever its default is. */
+static json_t *setting_of(const struct train_run *run, const char *key)
+{
+    const char *model = json_string_value(json_object_get(settings_of(run), "model"));
+    enum train_use use = train_job_use(key);
+
+    if (use != TRAIN_USE_ANY && (train_task_of(model)->uses & use) == 0)
+        return NULL;
+    return json_object_get(settings_of(run), key);
+}
+
+/* True if the setting differs between those of these runs that use it. Settings that every table
+ * shows do not count. */
 static bool differs(const struct train_run *runs, int count, const char *key)
 {
     static const char *const shown[] = {"strategy", "batch", "batch-per-worker"};
-    const json_t *first = json_object_get(settings_of(&runs[0]), key);
+    const json_t *first = NULL;
 
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
         if (strcmp(key, shown[i]) == 0)
             return false;
-    for (int i = 1; i < count; i++) {
-        const json_t *other = json_object_get(settings_of(&runs[i]), key);
+    for (int i = 0; i < count; i++) {
+        const json_t *other = setting_of(&runs[i], key);
 
-        if (other != first && !json_equal(other, first))
+        if (first != NULL && other != NULL && !json_equal(other, first))
             return true;
+        first = first != NULL ? first : other;
     }
     return false;
 }
@@ -163,7 +177,7 @@ static json_t *chosen(const struct train_run *run, const json_t *keys)
     json_array_foreach(keys, index, key)
     {
         const char *name = json_string_value(key);
-        json_t *value = json_object_get(settings_of(run), name);
+        json_t *value = setting_of(run, name);
 
         json_object_set_new(object, name, value != NULL ? json_incref(value) : json_null());
     }

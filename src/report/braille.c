@@ -16,6 +16,7 @@ struct canvas {
     int columns, rows; /* in places */
     uint8_t *dots;     /* (rows, columns): the dots of each place */
     uint8_t *colour;   /* likewise: 1 + the series that was drawn there last */
+    char *letters;     /* likewise: of the series that ends there; 0: none */
     struct report_axis x, y;
 };
 
@@ -71,6 +72,34 @@ static void draw_series(struct canvas *c, const struct report_chart *chart, size
     }
 }
 
+/* Without colours a letter tells lines apart, where each of them ends; of lines that end in one
+ * place, the later ones have it further left. */
+static char letter_of(size_t series)
+{
+    return (char)('a' + series);
+}
+
+static void put_letter(struct canvas *c, const struct report_chart *chart, size_t series)
+{
+    const struct report_series *s = &chart->series[series];
+    size_t last = s->count;
+    int row, column;
+
+    while (last > 0 && !svg_drawn(chart, s, last - 1))
+        last--;
+    if (last == 0)
+        return;
+    column =
+        (int)lround((ACROSS * c->columns - 1) * report_axis_place(&c->x, s->x[last - 1])) / ACROSS;
+    row = (int)lround((DOWN * c->rows - 1) * (1 - report_axis_place(&c->y, s->y[last - 1]))) / DOWN;
+    if (row < 0 || row >= c->rows || column >= c->columns)
+        return;
+    while (column >= 0 && c->letters[row * c->columns + column] != 0)
+        column--;
+    if (column >= 0)
+        c->letters[row * c->columns + column] = letter_of(series);
+}
+
 /* The text of a tick in this row, or blanks. */
 static void put_label(const struct canvas *c, int row, struct base_str *text)
 {
@@ -97,7 +126,9 @@ static void put_row(const struct canvas *c, int row, bool colours, struct base_s
         if (colour != now)
             base_str_add(text, "\x1b[%sm", colour > 0 ? colours_of[colour - 1] : "0");
         now = colour;
-        if (c->dots[at] == 0)
+        if (c->letters[at] != 0)
+            base_str_add(text, "%c", c->letters[at]);
+        else if (c->dots[at] == 0)
             base_str_add(text, " ");
         else
             base_str_add(text, "%c%c%c", 0xe0 | code >> 12, 0x80 | (code >> 6 & 0x3f),
@@ -141,20 +172,30 @@ static void put_x_axis(const struct canvas *c, struct base_str *text)
     base_free(labels);
 }
 
-static void put_legend(const struct report_chart *chart, bool colours, struct base_str *text)
+/* Text after the labels' column, cut where the terminal ends. */
+static void put_cut(struct base_str *text, const char *what, int most)
+{
+    base_str_column(text, what, -most);
+    while (text->length > 0 && text->text[text->length - 1] == ' ')
+        text->text[--text->length] = '\0';
+    base_str_add(text, "\n");
+}
+
+static void put_legend(const struct report_chart *chart, int columns, bool colours,
+                       struct base_str *text)
 {
     const size_t known = sizeof colours_of / sizeof *colours_of;
+    const int room = columns - 3 < SVG_NAME_LETTERS ? columns - 3 : SVG_NAME_LETTERS;
 
     for (size_t i = 0; i < chart->series_count && i < SVG_KEYS; i++) {
         base_str_add(text, "%*s", LABEL, "");
         if (colours)
             base_str_add(text, "\x1b[%sm⠒⠒\x1b[0m ", colours_of[i % known]);
+        else if (chart->series_count > 1)
+            base_str_add(text, "⠒%c ", letter_of(i));
         else
             base_str_add(text, "⠒⠒ ");
-        base_str_column(text, chart->series[i].name, -SVG_NAME_LETTERS);
-        while (text->length > 0 && text->text[text->length - 1] == ' ')
-            text->text[--text->length] = '\0';
-        base_str_add(text, "\n");
+        put_cut(text, chart->series[i].name, room);
     }
     if (chart->series_count > SVG_KEYS)
         base_str_add(text, "%*s… and %zu more\n", LABEL, "", chart->series_count - SVG_KEYS);
@@ -166,13 +207,16 @@ void report_braille_lines(const struct report_chart *chart, int columns, int row
     struct svg_range x = {INFINITY, -INFINITY, false}, y = {INFINITY, -INFINITY, false};
     int keys = (int)(chart->series_count < SVG_KEYS ? chart->series_count : SVG_KEYS + 1);
     struct canvas c;
+    char *title;
 
     columns = columns > LEAST_COLUMNS ? columns : LEAST_COLUMNS;
     rows = rows - 3 - keys > LEAST_ROWS ? rows - 3 - keys : LEAST_ROWS;
     c = (struct canvas){.columns = columns - LABEL,
                         .rows = rows,
                         .dots = base_calloc((size_t)columns * (size_t)rows, 1),
-                        .colour = base_calloc((size_t)columns * (size_t)rows, 1)};
+                        .colour = base_calloc((size_t)columns * (size_t)rows, 1),
+                        .letters = base_calloc((size_t)columns * (size_t)rows, 1)};
+    title = base_format("%s, over %s", chart->title, chart->x_title);
     svg_ranges(chart, &x, &y);
     svg_fit(x, chart->log_x, &c.x);
     svg_fit(y, chart->log_y, &c.y);
@@ -180,11 +224,17 @@ void report_braille_lines(const struct report_chart *chart, int columns, int row
         report_axis_end(&c.x, x.high);
     for (size_t i = 0; i < chart->series_count; i++)
         draw_series(&c, chart, i);
-    base_str_add(text, "%*s%s, over %s\n", LABEL, "", chart->title, chart->x_title);
+    for (size_t i = 0; i < chart->series_count && i < SVG_KEYS; i++)
+        if (!colours && chart->series_count > 1)
+            put_letter(&c, chart, i);
+    base_str_add(text, "%*s", LABEL, "");
+    put_cut(text, title, c.columns);
     for (int row = 0; row < c.rows; row++)
         put_row(&c, row, colours, text);
     put_x_axis(&c, text);
-    put_legend(chart, colours, text);
+    put_legend(chart, c.columns, colours, text);
+    base_free(title);
+    base_free(c.letters);
     base_free(c.dots);
     base_free(c.colour);
 }

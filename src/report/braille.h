@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A chart of lines as text for a terminal: dots of braille, two across and four down in each place,
- * axes with ticks, and a legend. Lines differ by colour where the terminal has colours, and in the
- * order of the legend.
+ * axes with ticks, and a legend. Several lines differ by colour or, without colours, by a letter
+ * where each ends.
  */
 #ifndef REPORT_BRAILLE_H
 #define REPORT_BRAILLE_H

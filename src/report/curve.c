@@ -12,6 +12,7 @@ static void merge(struct report_bin *into, const struct report_bin *from)
     into->y += from->y;
     into->low = fmin(into->low, from->low);
     into->high = fmax(into->high, from->high);
+    into->last = from->last;
     into->count += from->count;
 }
 
@@ -30,7 +31,7 @@ static void halve(struct report_curve *c)
 void report_curve_add(struct report_curve *c, double x, double time, double y)
 {
     const struct report_bin point = {
-        .x = x, .time = time, .y = y, .first = x, .low = y, .high = y, .count = 1};
+        .x = x, .time = time, .y = y, .first = x, .last = x, .low = y, .high = y, .count = 1};
 
     if (!isfinite(x) || !isfinite(time) || !isfinite(y))
         return;
@@ -53,7 +54,7 @@ void report_curve_add(struct report_curve *c, double x, double time, double y)
 
 void report_curve_drop_after(struct report_curve *c, double x)
 {
-    while (c->count > 0 && c->bins[c->count - 1].first > x)
+    while (c->count > 0 && c->bins[c->count - 1].last > x)
         c->count--;
 }
 

@@ -12,9 +12,9 @@
 enum { REPORT_CURVE_BINS = 512 };
 
 struct report_bin {
-    double x, time, y; /* sums */
-    double first;      /* x of its first point */
-    double low, high;  /* of y */
+    double x, time, y;  /* sums */
+    double first, last; /* x of its first and of its newest point */
+    double low, high;   /* of y */
     size_t count;
 };
 
@@ -26,7 +26,8 @@ struct report_curve { /* init by = {0} */
 
 /* Values that are not finite are left out. */
 void report_curve_add(struct report_curve *curve, double x, double time, double y);
-/* Points after x never were: bins that begin after it go. */
+/* Points after x never were: bins that end after it go, and with them points up to x that share a
+ * bin with one after it. The gap is smaller than a bin. */
 void report_curve_drop_after(struct report_curve *curve, double x);
 /* top / bottom in at most `most` bins, where both have the same points: a rate is a mean over time.
  */

@@ -156,6 +156,13 @@ static void put_time(const struct report_story *s, struct base_str *html)
 
 /* ---- who was there ---- */
 
+/* A resumed run numbers its workers from 1 again; base_free. */
+static char *worker_name(const struct report_node *n)
+{
+    return n->session == 0 ? base_format("worker %" PRId64, n->id)
+                           : base_format("worker %" PRId64 ", session %zu", n->id, n->session + 1);
+}
+
 static void put_membership(const struct report_story *s, struct base_str *html)
 {
     static const struct report_series fates[] = {{.name = "in the view"}, {.name = "then lost"}};
@@ -174,7 +181,7 @@ static void put_membership(const struct report_story *s, struct base_str *html)
                                 .from = n->from,
                                 .to = isnan(n->to) ? s->cluster_seconds : fmax(n->from, n->to)};
         snprintf(boxes[count].text, sizeof boxes->text, "%.11s", n->fate != NULL ? n->fate : "");
-        rows[count++] = base_format("worker %" PRId64, n->id);
+        rows[count++] = worker_name(n);
     }
     if (count > 0) {
         html_card(html, "membership", "Workers over time", "seconds since the job began");
@@ -222,22 +229,23 @@ static void put_monitor(const struct report_story *s, bool memory, struct base_s
 {
     struct report_lines lines = {0};
     const char *title = memory ? "Memory of workers" : "CPU of workers";
-    size_t workers = 0;
+    size_t workers = 0, most = 0;
     char hint[80];
 
     for (size_t i = 0; i < s->node_count; i++) {
         const struct report_node *n = &s->nodes[i];
-        char name[32];
+        char *name = worker_name(n);
 
         workers += n->id > 0 && n->memory.count > 0;
-        snprintf(name, sizeof name, "worker %" PRId64, n->id);
+        most = n->id > 0 && n->memory.count > most ? n->memory.count : most;
         if (is_shown(s, i))
             report_lines_add_curve(&lines, memory ? &n->memory : &n->cpu, name,
                                    memory ? 1e-6 : 100);
+        base_free(name);
     }
     snprintf(hint, sizeof hint, workers > SHOWN_NODES ? "%s; the %d of %zu with most memory" : "%s",
              memory ? "MB" : "% of a core", SHOWN_NODES, workers);
-    if (lines.count > 0) {
+    if (most > 1) { /* single heartbeats are no curve */
         html_card(html, memory ? "memory" : "cpu", title, hint);
         put_chart(html, &lines, title, "seconds", NULL, 0);
         html_card_end(html);

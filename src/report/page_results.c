@@ -52,18 +52,25 @@ static void put_heat(const json_t *test, struct base_str *html)
 }
 
 /* Of many classes, the pairs that were confused most often: the largest below the last one found,
- * or as large and further on. */
+ * or as large and further on. Rows may be of any length, and only cells that exist are visited: a
+ * list of many numbers in place of rows is no square. */
 static bool next_confusion(const json_t *confusion, size_t side, double *value, size_t *at)
 {
     double best = 0, last = *value;
     size_t found = 0, last_at = *at;
 
-    for (size_t i = 0; i < side * side; i++) {
-        double here = i / side == i % side ? 0 : cell(confusion, i / side, i % side);
+    for (size_t r = 0; r < side; r++) {
+        const json_t *row = json_array_get(confusion, r);
+        size_t columns = json_array_size(row);
 
-        if (here > best && (here < last || (here == last && i > last_at))) {
-            best = here;
-            found = i;
+        for (size_t c = 0; c < columns && c < side; c++) {
+            double here = r == c ? 0 : json_number_value(json_array_get(row, c));
+            size_t i = r * side + c;
+
+            if (here > best && (here < last || (here == last && i > last_at))) {
+                best = here;
+                found = i;
+            }
         }
     }
     *value = best;

@@ -41,11 +41,46 @@ static size_t lost_workers(const struct report_story *s)
     return lost;
 }
 
+/* Of the result or, while there is none, of the start. NAN: hosts have different numbers. */
+static double workers_of(const struct report_story *s)
+{
+    double workers = number_at(s->json, "result", "workers");
+    double each = number_at(s->json, "launch", "workers");
+
+    if (isfinite(workers))
+        return workers;
+    return each > 0 ? each * number_at(s->json, "launch", "hosts") : NAN;
+}
+
+static const json_t *strategy_of(const struct report_story *s)
+{
+    const json_t *used = html_at(s->json, "result", "strategy");
+
+    return used != NULL ? used : html_at(html_at(s->json, "about", "settings"), "strategy", NULL);
+}
+
+/* Of a network that has no result yet: how long it is to be trained. */
+static void put_planned(const struct report_story *s, struct base_str *html)
+{
+    const json_t *about = html_at(s->json, "about", NULL);
+    double steps = number_at(about, "settings", "steps");
+    double count = steps >= 0 ? steps : number_at(about, "settings", "epochs");
+    char text[HTML_NUMBER];
+
+    if (html_at(s->json, "result", NULL) != NULL || html_at(about, "ratings", NULL) != NULL ||
+        !isfinite(count))
+        return;
+    html_number(count, 0, text);
+    base_str_add(html, "; planned: %s %s%s", text, steps >= 0 ? "step" : "epoch",
+                 base_plural(report_whole(count)));
+}
+
 static void put_lead(const struct report_story *s, struct base_str *html)
 {
     const json_t *settings = html_at(s->json, "about", "settings");
     const json_t *result = html_at(s->json, "result", NULL);
-    double workers = number_at(result, "workers", NULL), epochs = number_at(result, "epochs", NULL);
+    double workers = workers_of(s), epochs = number_at(result, "epochs", NULL);
+    const char *strategy = json_string_value(strategy_of(s));
     char text[HTML_NUMBER];
     size_t lost = lost_workers(s);
 
@@ -54,20 +89,22 @@ static void put_lead(const struct report_story *s, struct base_str *html)
     base_str_add(html, " on ");
     bold(html, text_at(settings, "data", NULL));
     if (isfinite(workers)) {
-        base_str_add(html, ", trained by %.0f worker%s ", workers, base_plural((int64_t)workers));
+        base_str_add(html, ", trained by %.0f worker%s ", workers,
+                     base_plural(report_whole(workers)));
         base_str_add(html, "(strategy ");
-        bold(html, text_at(result, "strategy", NULL));
+        bold(html, strategy != NULL ? strategy : "–");
         base_str_add(html, ")");
     }
     html_number(s->steps, 0, text);
-    base_str_add(html, ": %s step%s", text, base_plural((int64_t)s->steps));
+    base_str_add(html, ": %s step%s", text, base_plural(report_whole(s->steps)));
     if (epochs > 0) {
         html_number(epochs, 0, text);
-        base_str_add(html, ", %s epoch%s", text, base_plural((int64_t)epochs));
+        base_str_add(html, ", %s epoch%s", text, base_plural(report_whole(epochs)));
     }
     html_duration(number_at(html_at(result, "time", NULL), "total", NULL), text);
     if (result != NULL)
-        base_str_add(html, ", in %s", text);
+        base_str_add(html, ", in %s%s", text, s->resumed ? " since it was resumed" : "");
+    put_planned(s, html);
     base_str_add(html, ".");
     if (lost > 0)
         base_str_add(html, " %zu worker%s lost on the way.", lost, lost == 1 ? " was" : "s were");
@@ -179,15 +216,18 @@ static void put_size(const struct report_story *s, struct base_str *html)
     double threads = number_at(result, "threads", NULL);
     char text[HTML_NUMBER], below[2 * HTML_NUMBER];
 
-    snprintf(below, sizeof below, "%.0f epoch%s", epochs, base_plural((int64_t)fmax(0, epochs)));
+    snprintf(below, sizeof below, "%.0f epoch%s", epochs, base_plural(report_whole(epochs)));
     number_tile(html, "steps", "Steps", s->steps, 0, isfinite(epochs) ? below : NULL);
     number_tile(html, "samples_per_second", "Samples a second",
                 number_at(result, "samples_per_second", NULL), 0, "all workers together");
     html_duration(isfinite(total) ? total : s->seconds, text);
-    html_tile(html, "time.total", "Time", text, isfinite(total) ? "of the loop" : "of all steps");
+    html_tile(html, "time.total", "Time", text,
+              !isfinite(total) ? "of all steps"
+              : s->resumed     ? "of the loop, since it was resumed"
+                               : "of the loop");
     snprintf(below, sizeof below, "%.0f thread%s each, %.0f host%s", threads,
-             base_plural((int64_t)fmax(0, threads)), hosts, base_plural((int64_t)fmax(0, hosts)));
-    number_tile(html, "workers", "Workers", number_at(result, "workers", NULL), 0,
+             base_plural(report_whole(threads)), hosts, base_plural(report_whole(hosts)));
+    number_tile(html, "workers", "Workers", workers_of(s), 0,
                 isfinite(threads + hosts) ? below : NULL);
     memory = number_at(result, "peak_memory_bytes", NULL);
     html_bytes(memory, text);
@@ -231,13 +271,24 @@ static void put_network_facts(const json_t *about, struct base_str *html)
     setting_fact(html, settings, "schedule", "schedule");
 }
 
+/* A path as a link: what ends a path there, and the sign that begins a code, become codes. */
+static void put_href(const char *path, struct base_str *html)
+{
+    struct base_str link = {0};
+
+    for (; *path != '\0'; path++)
+        base_str_add(&link, strchr("#?%", *path) != NULL ? "%%%02X" : "%c", (unsigned char)*path);
+    base_str_add(html, "<a href=\"");
+    report_xml_text(html, link.text);
+    base_str_add(html, "\">");
+    base_str_fini(&link);
+}
+
 static void put_trace(const struct report_page_run *run, struct base_str *html)
 {
     base_str_add(html, "<tr><th>trace</th><td>");
     if (run->trace != NULL) {
-        base_str_add(html, "<a href=\"");
-        report_xml_text(html, run->trace);
-        base_str_add(html, "\">");
+        put_href(run->trace, html);
         report_xml_text(html, run->trace);
         base_str_add(html, "</a>");
     } else {
@@ -253,6 +304,7 @@ static void put_facts(const struct report_page_run *run, struct base_str *html)
     const json_t *json = run->story.json, *about = html_at(json, "about", NULL);
     const json_t *settings = html_at(about, "settings", NULL);
     const json_t *result = html_at(json, "result", NULL);
+    char *text;
 
     html_card(html, "facts", "Run", "");
     base_str_add(html, "<div class=\"table\"><table class=\"facts\"><tbody>\n");
@@ -263,7 +315,9 @@ static void put_facts(const struct report_page_run *run, struct base_str *html)
         put_ratings_facts(about, html);
     else
         put_network_facts(about, html);
-    setting_fact(html, result, "strategy", "strategy");
+    text = html_value(strategy_of(&run->story));
+    html_fact(html, "strategy", text);
+    base_free(text);
     setting_fact(html, result, "batch", "batch");
     setting_fact(html, settings, "seed", "seed");
     setting_fact(html, json, "created", "created");

@@ -58,6 +58,13 @@ static void read_numbers(struct report_story *s, const struct base_event_line *l
     }
 }
 
+int64_t report_whole(double value)
+{
+    const double most = 9007199254740992;
+
+    return isnan(value) ? 0 : (int64_t)fmax(-most, fmin(value, most));
+}
+
 /* ---- what happened on the way ---- */
 
 static void add_turn(struct report_story *s, double step, char *text)
@@ -85,8 +92,8 @@ static void add_ids(struct base_str *text, const char *word, const int64_t *of, 
 
     for (size_t i = 0; i < of_count; i++)
         if (!is_among(of[i], not_in, not_in_count)) {
-            base_str_add(text, "%s%s %" PRId64, text->length > 0 ? ", " : "",
-                         found == 0 ? word : "", of[i]);
+            base_str_add(text, "%s%s%" PRId64, text->length > 0 ? ", " : "", found == 0 ? word : "",
+                         of[i]);
             found++;
         }
 }
@@ -105,8 +112,8 @@ static void read_view(struct report_story *s, const struct base_event_line *line
             members[count++] = json_integer_value(member);
     }
     if (s->member_count > 0) {
-        add_ids(&text, "lost worker", s->members, s->member_count, members, count);
-        add_ids(&text, "new worker", members, count, s->members, s->member_count);
+        add_ids(&text, "lost worker ", s->members, s->member_count, members, count);
+        add_ids(&text, "new worker ", members, count, s->members, s->member_count);
         if (text.length > 0)
             add_turn(s, step, base_str_take(&text));
     }
@@ -141,13 +148,14 @@ static void read_event(struct report_story *s, const struct base_event_line *lin
     if (base_event_is(line, "step") && isfinite(step)) {
         s->seconds += fmax(0, base_event_number(line, "seconds")); /* fmax of NAN and 0 is 0 */
         s->steps = step;
-        read_numbers(s, line, step, after);
+        if (base_event_number(line, "samples") != 0) /* else its figures are of nothing */
+            read_numbers(s, line, step, after);
     } else if ((base_event_is(line, "epoch") || base_event_is(line, "round") ||
                 base_event_is(line, "checkpoint")) &&
                isfinite(step)) {
         read_numbers(s, line, step, after);
     } else if (base_event_is(line, "dropped")) {
-        s->dropped += (size_t)fmax(0, base_event_number(line, "count"));
+        s->dropped += (size_t)report_whole(fmax(0, base_event_number(line, "count")));
     } else if (base_event_is(line, "start")) {
         read_start(s, line);
     } else if (isfinite(step) && base_event_is(line, "view")) {
@@ -161,6 +169,7 @@ static void read_event(struct report_story *s, const struct base_event_line *lin
         read_start(s, line);
         add_turn(s, step, base_strdup("resumed"));
         s->member_count = 0;
+        s->resumed = true;
     }
 }
 
@@ -188,14 +197,16 @@ static struct report_node *node_of(struct report_story *s, int64_t id, int64_t h
     struct report_node *made;
 
     for (size_t i = 0; i < s->node_count; i++)
-        if (s->nodes[i].id == id && (id != 0 || s->nodes[i].host == host))
+        if (s->nodes[i].session == s->session && s->nodes[i].id == id &&
+            (id != 0 || s->nodes[i].host == host))
             return &s->nodes[i];
     if (s->node_count == REPORT_MAX_NODES) {
         s->left_out++;
         return NULL;
     }
     made = &s->nodes[s->node_count++];
-    *made = (struct report_node){.id = id, .host = host, .from = NAN, .to = NAN};
+    *made =
+        (struct report_node){.id = id, .host = host, .session = s->session, .from = NAN, .to = NAN};
     return made;
 }
 
@@ -203,7 +214,7 @@ static void read_heartbeat(struct report_story *s, const struct base_event_line 
 {
     double id = base_event_number(line, "id"), host = base_event_number(line, "host");
     struct report_node *node =
-        isfinite(id) && isfinite(host) ? node_of(s, (int64_t)id, (int64_t)host) : NULL;
+        isfinite(id) && isfinite(host) ? node_of(s, report_whole(id), report_whole(host)) : NULL;
 
     if (node == NULL)
         return;
@@ -229,7 +240,7 @@ static void read_members(struct report_story *s, const struct base_event_line *l
 static void read_end(struct report_story *s, const struct base_event_line *line, double time)
 {
     double id = base_event_number(line, "id");
-    struct report_node *node = id > 0 ? node_of(s, (int64_t)id, -1) : NULL;
+    struct report_node *node = id > 0 ? node_of(s, report_whole(id), -1) : NULL;
     json_t *event;
 
     if (node == NULL)
@@ -244,24 +255,46 @@ static void read_end(struct report_story *s, const struct base_event_line *line,
     json_decref(event);
 }
 
+/* The coordinator of a resumed run has begun: workers of the session before it are gone. */
+static void begin_session(struct report_story *s)
+{
+    for (size_t i = 0; i < s->node_count; i++)
+        if (isnan(s->nodes[i].to))
+            s->nodes[i].to = s->cluster_seconds;
+    s->session++;
+}
+
+/* The time of an event since the job began. A coordinator's clock begins at 0, and its first words
+ * are that host 0 has joined or, of a successor, which keeps the workers, that it is one. */
+static double cluster_time(struct report_story *s, const struct base_event_line *line)
+{
+    double time = s->begun + base_event_number(line, "time");
+    bool first = base_event_is(line, "succession") ||
+                 (base_event_is(line, "join") && base_event_number(line, "host") == 0);
+
+    if (time < s->cluster_seconds - (first ? 0 : 0.5)) {
+        if (!base_event_is(line, "succession"))
+            begin_session(s);
+        time += s->cluster_seconds - s->begun;
+        s->begun = s->cluster_seconds;
+    }
+    s->cluster_seconds = fmax(s->cluster_seconds, time);
+    return time;
+}
+
 static void read_cluster(struct report_story *s, const char *path)
 {
     char *file = base_format("%s/cluster.jsonl", path);
     struct base_event_reader *reader = NULL;
     const struct base_event_line *line;
-    double begun = 0;
 
     if (base_event_reader_open(file, &reader) == BASE_OK) {
         while ((line = base_event_next(reader)) != NULL) {
-            double told = base_event_number(line, "time"), time = begun + told;
+            double time;
 
-            if (isnan(told))
+            if (isnan(base_event_number(line, "time")))
                 continue;
-            if (time < s->cluster_seconds - 0.5) { /* another coordinator's clock */
-                begun = s->cluster_seconds;
-                time = begun + told;
-            }
-            s->cluster_seconds = fmax(s->cluster_seconds, time);
+            time = cluster_time(s, line);
             if (base_event_is(line, "heartbeat"))
                 read_heartbeat(s, line, time);
             else if (base_event_is(line, "view"))

@@ -29,6 +29,7 @@ struct report_named_curve {
 /* A worker, or a host. Times are the coordinator's. */
 struct report_node {
     int64_t id, host; /* id 0: the host */
+    size_t session;   /* resumes before it came: each numbers its workers from 1 on */
     struct report_curve cpu, memory;
     double from, to; /* in a view; NAN: never was */
     char *fate;      /* why it was lost; NULL: it was not */
@@ -52,10 +53,13 @@ struct report_story {
     size_t turn_count;
     double steps, seconds; /* the newest step; of all steps together */
     double cluster_seconds;
+    size_t session; /* how often another session has gone on in cluster.jsonl */
+    bool resumed;
     char *kernels;
     size_t damaged, dropped, left_out; /* lines, events, and turns and nodes without room */
     bool has_events;
     /* While reading. */
+    double begun; /* the coordinator's: cluster_seconds when it began */
     int64_t members[REPORT_MAX_NODES];
     size_t member_count;
 };
@@ -65,6 +69,9 @@ void report_story_read(const char *path, struct report_story *story);
 void report_story_fini(struct report_story *story); /* accepts zeros */
 
 const struct report_curve *report_story_curve(const struct report_story *story, const char *name);
+
+/* A number of a file as a whole one, within ±2^53; 0: it is not a number. */
+int64_t report_whole(double value);
 
 /* ---- series.c: curves for charts ---- */
 

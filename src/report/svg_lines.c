@@ -7,7 +7,7 @@
 
 #include "report/svg_private.h"
 
-enum { MARKED_POINTS = 60, LABELS = 4, LABEL_LETTERS = 11, LABEL_STEP = 15 };
+enum { MARKED_POINTS = 60, LABELS = 4, LABEL_LETTERS = 11, LABEL_STEP = 15, LABEL_GAP = 6 };
 
 /* What lies between the lows and the highs: to the right along the highs, back along the lows. */
 static void put_band(struct base_str *svg, const struct svg_frame *f, const struct report_series *s,
@@ -209,7 +209,7 @@ static void put_labels(struct base_str *svg, const struct svg_frame *f,
 
         lowest = fmin(lowest, ends[i]);
         snprintf(class, sizeof class, "pl-text pl-f%zu", i % SVG_COLOURS);
-        svg_put_text(svg, f->right + 6, lowest + 4, class, "start", chart->series[i].name,
+        svg_put_text(svg, f->right + LABEL_GAP, lowest + 4, class, "start", chart->series[i].name,
                      LABEL_LETTERS);
     }
 }
@@ -223,7 +223,7 @@ static double labels_width(const struct report_chart *chart)
 
         most = count > most ? count : most;
     }
-    return 4 + SVG_LETTER * (double)most;
+    return LABEL_GAP + SVG_LETTER * (double)most + LABEL_GAP;
 }
 
 /* Upright lines at moments of x that are on the picture. */

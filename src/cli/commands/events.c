@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/event_reader.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -36,6 +37,7 @@ struct look {
     const struct train_run *run;
     struct kind kinds[MOST_KINDS];
     size_t kind_count, damaged;
+    bool left_out;       /* there was no room for a kind, or for a field of one */
     const char **series; /* as given */
     const char *columns[MOST_COLUMNS];
     size_t series_count, column_count, wanted_kinds;
@@ -43,28 +45,33 @@ struct look {
 
 typedef void see_line(struct look *look, const struct base_event_line *line);
 
-/* Both files of the run, the second where there is one. */
+static base_status cmd_events_read(struct look *look, const char *path, see_line *see)
+{
+    base_status st = BASE_OK;
+    struct base_event_reader *reader = NULL;
+    const struct base_event_line *line;
+
+    TRY(base_event_reader_open(path, &reader));
+    while ((line = base_event_next(reader)) != NULL)
+        see(look, line);
+    look->damaged += base_event_reader_damaged(reader);
+out:
+    base_event_reader_close(reader);
+    return st;
+}
+
+/* The events of the run, then those of its coordinator where there was one. */
 static base_status cmd_events_each(struct look *look, see_line *see)
 {
     base_status st = BASE_OK;
-    char *paths[] = {base_strdup(look->run->events),
-                     base_format("%s/cluster.jsonl", look->run->path)};
+    char *cluster = base_format("%s/cluster.jsonl", look->run->path);
 
     look->damaged = 0;
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        struct base_event_reader *reader = NULL;
-        const struct base_event_line *line;
-
-        if (base_event_reader_open(paths[i], &reader) == BASE_OK) {
-            while ((line = base_event_next(reader)) != NULL)
-                see(look, line);
-            look->damaged += base_event_reader_damaged(reader);
-        } else if (i == 0) {
-            st = BASE_ERR_IO; /* said by open */
-        }
-        base_event_reader_close(reader);
-        base_free(paths[i]);
-    }
+    TRY(cmd_events_read(look, look->run->events, see));
+    if (base_exists(cluster))
+        TRY(cmd_events_read(look, cluster, see));
+out:
+    base_free(cluster);
     return st;
 }
 
@@ -76,12 +83,15 @@ static struct kind *cmd_events_kind(struct look *look, const struct base_event_l
     return NULL;
 }
 
-static void cmd_events_learn_field(struct kind *kind, const struct base_event_field *field)
+static void cmd_events_learn_field(struct look *look, struct kind *kind,
+                                   const struct base_event_field *field)
 {
     for (size_t i = 0; i < kind->field_count; i++)
         if (base_event_key_is(field, kind->fields[i]))
             return;
-    if (kind->field_count < BASE_EVENT_FIELDS)
+    if (kind->field_count == BASE_EVENT_FIELDS)
+        look->left_out = true;
+    else
         kind->fields[kind->field_count++] = base_strndup(field->key, field->key_length);
 }
 
@@ -93,11 +103,13 @@ static void cmd_events_learn(struct look *look, const struct base_event_line *li
         kind = &look->kinds[look->kind_count++];
         kind->name = base_strndup(line->fields[0].value + 1, line->fields[0].value_length - 2);
     }
-    if (kind == NULL)
+    if (kind == NULL) {
+        look->left_out = true;
         return;
+    }
     kind->count++;
     for (size_t i = 1; i < line->field_count; i++)
-        cmd_events_learn_field(kind, &line->fields[i]);
+        cmd_events_learn_field(look, kind, &line->fields[i]);
 }
 
 /* ---- CSV ---- */
@@ -113,13 +125,16 @@ static bool cmd_events_is_wanted(const char *series, const char *kind, const cha
            (series[length] == '.' && strcmp(series + length + 1, field) == 0);
 }
 
-static void cmd_events_add_column(struct look *look, const char *name)
+static base_status cmd_events_add_column(struct look *look, const char *name)
 {
     for (size_t i = 0; i < look->column_count; i++)
         if (strcmp(look->columns[i], name) == 0)
-            return;
-    if (look->column_count < MOST_COLUMNS)
-        look->columns[look->column_count++] = name;
+            return BASE_OK;
+    if (look->column_count == MOST_COLUMNS)
+        return base_fail(BASE_ERR_USAGE, "these series have more than %d columns; name fewer",
+                         MOST_COLUMNS);
+    look->columns[look->column_count++] = name;
+    return BASE_OK;
 }
 
 static base_status cmd_events_unknown(const struct look *look, const char *series)
@@ -155,7 +170,7 @@ static base_status cmd_events_choose(struct look *look)
 
             for (size_t f = 0; f < kind->field_count; f++)
                 if (cmd_events_is_wanted(look->series[s], kind->name, kind->fields[f])) {
-                    cmd_events_add_column(look, kind->fields[f]);
+                    TRY(cmd_events_add_column(look, kind->fields[f]));
                     look->wanted_kinds += !kind->wanted;
                     found = kind->wanted = true;
                 }
@@ -191,8 +206,10 @@ static void cmd_events_print_line(struct look *look, const struct base_event_lin
 
     if (kind == NULL || !kind->wanted)
         return;
-    if (look->wanted_kinds > 1)
-        printf("%s,", kind->name);
+    if (look->wanted_kinds > 1) {
+        cli_csv_field(kind->name, stdout);
+        putchar(',');
+    }
     for (size_t c = 0; c < look->column_count; c++) {
         const struct base_event_field *field = base_event_field(line, look->columns[c]);
         bool wanted = false;
@@ -241,14 +258,15 @@ static base_status cmd_events_list(const struct look *look)
         if (!look->args->common.json)
             printf("%-12s %9zu ", kind->name, kind->count);
         for (size_t f = 0; f < kind->field_count; f++) {
-            json_array_append_new(fields, json_string(kind->fields[f]));
+            json_array_append_new(fields, base_json_text(kind->fields[f]));
             if (!look->args->common.json)
                 printf(" %s", kind->fields[f]);
         }
         if (!look->args->common.json)
             printf("\n");
-        json_array_append_new(list, json_pack("{s:s, s:I, s:o}", "event", kind->name, "count",
-                                              (json_int_t)kind->count, "fields", fields));
+        json_array_append_new(list,
+                              json_pack("{s:o, s:I, s:o}", "event", base_json_text(kind->name),
+                                        "count", (json_int_t)kind->count, "fields", fields));
     }
     object = json_pack("{s:i, s:o}", "schema", 1, "events", list);
     if (look->args->common.json)
@@ -289,6 +307,10 @@ static base_status cmd_events(void *args, const struct cli_positional *positiona
     TRY(train_run_open(a->common.runs_dir, positional->at[0], &run));
     TRY(cmd_events_each(look, cmd_events_learn));
     TRY(a->csv ? cmd_events_csv(look) : cmd_events_list(look));
+    if (look->left_out)
+        base_warn("there are more than %d kinds of events, or more than %d fields of a kind: the "
+                  "first ones are here",
+                  MOST_KINDS, BASE_EVENT_FIELDS);
     if (look->damaged > 0)
         base_warn("%zu line%s of the events cannot be read and %s left out", look->damaged,
                   base_plural((int64_t)look->damaged), look->damaged == 1 ? "is" : "are");

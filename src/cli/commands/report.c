@@ -29,6 +29,19 @@ static char *cmd_report_path(const struct args *a, const struct cli_stories *sto
                                : base_strdup("report.html");
 }
 
+/* Does a file begin as our pages do? Their title tells. */
+static bool cmd_report_is_page(const char *path)
+{
+    static const char title[] = " · paceline</title>";
+    FILE *file = fopen(path, "rb");
+    char text[2048];
+    size_t count = file != NULL ? fread(text, 1, sizeof text, file) : 0;
+
+    if (file != NULL)
+        fclose(file);
+    return memmem(text, count, title, sizeof title - 1) != NULL;
+}
+
 static bool cmd_report_is_in(const char *path, const char *folder)
 {
     char *copy = base_strdup(path), *slash = strrchr(copy, '/'), *a, *b;
@@ -117,6 +130,10 @@ static base_status cmd_report(void *args, const struct cli_positional *positiona
         TRY(base_fail(BASE_ERR_USAGE, "-o names the page to write, FILE.html; not %s", a->out));
     TRY(cli_stories_read(a->common.runs_dir, positional, &stories));
     path = cmd_report_path(a, &stories);
+    if (a->out == NULL && base_exists(path) && !cmd_report_is_page(path))
+        TRY(base_fail(BASE_ERR_USAGE,
+                      "%s is there and no page of paceline report; name the page with -o FILE.html",
+                      path));
     for (int i = 0; i < stories.count; i++)
         stories.pages[i].trace = cmd_report_trace(&stories.runs[i], path);
     cmd_report_html(&stories, &html);

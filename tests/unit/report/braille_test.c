@@ -55,7 +55,7 @@ static void test_size(void **state)
                                    .x = up_x,
                                    .y = up_y,
                                    .count = 4};
-    for (int columns = 60; columns < 200; columns += 7)
+    for (int columns = 30; columns < 200; columns += 7)
         for (size_t count = 1; count <= 40; count += 13) {
             struct report_chart chart = chart_of(series, count);
             struct base_str text = {0};
@@ -110,11 +110,36 @@ static void test_colours_and_nothing(void **state)
     base_str_fini(&text);
 }
 
+/* Without colours each line has its letter, also where lines end in one place. */
+static void test_letters(void **state)
+{
+    static const double down_y[] = {30, 20, 10, 0};
+    const struct report_series series[] = {{.name = "up", .x = up_x, .y = up_y, .count = 4},
+                                           {.name = "down", .x = up_x, .y = down_y, .count = 4},
+                                           {.name = "also", .x = up_x, .y = up_y, .count = 4}};
+    struct report_chart chart = chart_of(series, 3);
+    struct base_str text = {0};
+    const char *first;
+
+    (void)state;
+    report_braille_lines(&chart, 50, 20, false, &text);
+    first = strchr(text.text, '\n');
+    assert_true(strncmp(strchr(first + 1, '\n') - 2, "ca", 2) == 0);
+    assert_non_null(strstr(text.text, "b\n"));
+    assert_non_null(strstr(text.text, "⠒a up\n"));
+    assert_non_null(strstr(text.text, "⠒c also\n"));
+    base_str_fini(&text);
+    report_braille_lines(&chart, 50, 20, true, &text);
+    assert_null(strstr(text.text, "⠒a up"));
+    base_str_fini(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_size),
         cmocka_unit_test(test_place),
+        cmocka_unit_test(test_letters),
         cmocka_unit_test(test_colours_and_nothing),
     };
 

@@ -85,6 +85,27 @@ static void test_drop(void **state)
     report_curve_fini(&c);
 }
 
+/* Where points share bins, none after x is left, and fewer than a bin of those before it go. */
+static void test_drop_in_bins(void **state)
+{
+    struct report_curve c = {0};
+    size_t points = 0;
+
+    (void)state;
+    add_many(&c, 5000);
+    assert_true(c.per_bin > 1);
+    report_curve_drop_after(&c, 2501);
+    for (size_t i = 0; i < c.count; i++)
+        points += c.bins[i].count;
+    assert_true(points <= 2502 && points + c.per_bin > 2502);
+    assert_true(c.bins[c.count - 1].last == (double)points - 1);
+    for (size_t i = points; i < 5000; i++) /* done again: the bins are as if never taken back */
+        report_curve_add(&c, (double)i, 0, 0);
+    assert_true(c.bins[c.count - 1].last == 4999);
+    assert_true(c.bins[c.count - 2].count == c.per_bin);
+    report_curve_fini(&c);
+}
+
 static void test_divide(void **state)
 {
     struct report_curve top = {0}, bottom = {0}, q;
@@ -112,9 +133,8 @@ static void test_divide(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bins),
-        cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_drop),
+        cmocka_unit_test(test_bins),   cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_drop),   cmocka_unit_test(test_drop_in_bins),
         cmocka_unit_test(test_divide),
     };
 

@@ -79,7 +79,7 @@ static const char events[] =
     "{\"event\":\"step\",\"step\":2,\"loss\":3,\"correct\":2,\"samples\":4,\"seconds\":0.5}\n"
     "rubbish\n"
     "{\"event\":\"step\",\"step\":3,\"loss\":9,\"correct\":0,\"samples\":4,\"seconds\":0.5}\n"
-    "{\"event\":\"view\",\"view\":2,\"members\":[1,3],\"step\":2}\n"
+    "{\"event\":\"view\",\"view\":2,\"members\":[1,3,4],\"step\":2}\n"
     "{\"event\":\"step\",\"step\":3,\"loss\":2,\"correct\":3,\"samples\":4,\"seconds\":0.5}\n"
     "{\"event\":\"epoch\",\"epoch\":1,\"step\":3,\"loss\":3,\"test_accuracy\":0.5}\n"
     "{\"event\":\"dropped\",\"count\":7}\n{\"event\":\"ste";
@@ -87,6 +87,7 @@ static const char cluster[] =
     "{\"event\":\"view\",\"view\":1,\"members\":[1,2],\"time\":1}\n"
     "{\"event\":\"heartbeat\",\"id\":1,\"host\":0,\"cpu\":0.5,\"memory\":1e6,\"time\":2}\n"
     "{\"event\":\"lost\",\"id\":2,\"host\":0,\"view\":1,\"reason\":\"<died>\",\"time\":9}\n"
+    "{\"event\":\"succession\",\"host\":1,\"time\":0.125}\n"
     "{\"event\":\"view\",\"view\":2,\"members\":[1,3],\"time\":0.25}\n";
 
 static void test_story(void **state)
@@ -109,13 +110,46 @@ static void test_story(void **state)
     assert_true(c != NULL && c->count == 3 && c->bins[2].y == 0.75);
     assert_int_equal(s->turn_count, 1);
     assert_true(s->turns[0].step == 2);
-    assert_string_equal(s->turns[0].text, "lost worker 2, new worker 3");
+    assert_string_equal(s->turns[0].text, "lost worker 2, new worker 3, 4");
     assert_true(fabs(report_story_epoch_of(s, 1.5) - 0.5) < 1e-12);
     assert_true(fabs(report_story_epoch_of(s, 6) - 2) < 1e-12);
     assert_int_equal(s->node_count, 3);
     assert_string_equal(s->nodes[1].fate, "<died>");
     assert_true(s->nodes[1].from == 1 && s->nodes[1].to == 9);
     assert_true(s->nodes[2].from == 9.25); /* another coordinator's clock */
+    report_story_fini(s);
+    base_free(s);
+    remove_folder(folder);
+}
+
+/* A resumed run numbers its workers from 1 again; they are others. A step of no samples has no
+ * figures. */
+static void test_resumed(void **state)
+{
+    char *folder =
+        folder_with("{\"event\":\"start\",\"step\":0}\n"
+                    "{\"event\":\"step\",\"step\":1,\"loss\":4,\"samples\":4,\"seconds\":0.5}\n"
+                    "{\"event\":\"step\",\"step\":2,\"loss\":0,\"samples\":0,\"seconds\":0.5}\n"
+                    "{\"event\":\"dropped\",\"count\":1e300}\n"
+                    "{\"event\":\"resume\",\"step\":2}\n",
+                    "{\"event\":\"view\",\"view\":1,\"members\":[1,2],\"time\":1}\n"
+                    "{\"event\":\"lost\",\"id\":2,\"host\":0,\"reason\":\"died\",\"time\":9}\n"
+                    "{\"event\":\"join\",\"host\":0,\"time\":0.25}\n"
+                    "{\"event\":\"view\",\"view\":1,\"members\":[1,2],\"time\":1}\n"
+                    "{\"event\":\"exit\",\"id\":2,\"host\":0,\"time\":3}\n");
+    struct report_story *s = base_calloc(1, sizeof *s);
+
+    (void)state;
+    report_story_read(folder, s);
+    assert_true(s->dropped == (size_t)1 << 53);
+    assert_true(s->resumed && s->steps == 2 && s->seconds == 1);
+    assert_int_equal(report_story_curve(s, "step.loss")->count, 1);
+    assert_int_equal(s->node_count, 4);
+    assert_true(s->nodes[0].session == 0 && s->nodes[0].from == 1 && s->nodes[0].to == 9);
+    assert_string_equal(s->nodes[1].fate, "died");
+    assert_true(s->nodes[2].session == 1 && s->nodes[2].id == 1 && s->nodes[2].from == 10);
+    assert_true(isnan(s->nodes[2].to));
+    assert_true(s->nodes[3].to == 12 && s->nodes[3].fate == NULL);
     report_story_fini(s);
     base_free(s);
     remove_folder(folder);
@@ -150,11 +184,13 @@ static void test_hostile_names(void **state)
     run->story.name = evil;
     run->story.status = evil;
     run->story.json = json;
-    run->trace = base_strdup(evil);
+    run->trace = base_strdup("</title><script>x()#?%\"<b onx='");
     report_story_read(folder, &run->story);
     put_page(run, &html);
     assert_non_null(strstr(html.text, "The run failed: &lt;/title&gt;"));
     assert_non_null(strstr(html.text, "1 line of the events cannot be read"));
+    assert_null(strstr(html.text, "data-card=\"cpu\"")); /* one heartbeat is no curve */
+    assert_non_null(strstr(html.text, "<a href=\"&lt;/title&gt;&lt;script&gt;x()%23%3F%25"));
     base_str_fini(&html);
     report_story_fini(&run->story);
     base_free(run->trace);
@@ -170,12 +206,14 @@ static void test_little(void **state)
         "{}", "{\"about\":3,\"result\":[],\"epochs\":{}}",
         "{\"epochs\":[1,{}],\"result\":{\"ranks\":[1,2],\"test\":{\"confusion\":[1,[]],\"per_"
         "class\":7}}}",
+        "{\"launch\":{\"workers\":1e300,\"hosts\":1e300},\"result\":{\"workers\":1e300,\"epochs\":"
+        "1e300,\"threads\":-1e300,\"hosts\":1}}",
         "{\"about\":{\"input\":[],\"kernels\":\"  =  x\",\"settings\":{\"lr\":[{}]}}}"};
     static const char *const event_texts[] = {NULL, "", "x\n",
                                               "{\"event\":\"step\"}\n{\"event\":\"view\"}\n"};
 
     (void)state;
-    for (size_t i = 0; i < 16; i++) {
+    for (size_t i = 0; i < 20; i++) {
         char *folder = folder_with(event_texts[i % 4], event_texts[i % 4]);
         struct report_page_run *run = base_calloc(1, sizeof *run);
         struct base_str html = {0};
@@ -196,13 +234,36 @@ static void test_little(void **state)
     }
 }
 
+/* A list of zeros in place of a matrix: what is visited is what the file has. A square of this side
+ * would take minutes, longer than the tests may. */
+static void test_flat_confusion(void **state)
+{
+    struct report_page_run *run = base_calloc(1, sizeof *run);
+    json_t *confusion = json_array(), *json;
+    struct base_str html = {0};
+
+    (void)state;
+    for (int i = 0; i < 500000; i++)
+        json_array_append_new(confusion, json_integer(0));
+    /* One row in it has cells: 7 of class 41 were taken for class 2. */
+    json_array_set_new(confusion, 41, json_pack("[i, i, i]", 0, 0, 7));
+    json = json_pack("{s:{s:{s:o}}}", "result", "test", "confusion", confusion);
+    run->story.name = "flat";
+    run->story.status = "done";
+    run->story.json = json;
+    put_page(run, &html);
+    assert_non_null(strstr(html.text, "<tr><td>?</td><td>?</td><td>7</td></tr>"));
+    base_str_fini(&html);
+    base_free(run);
+    json_decref(json);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_story),
-        cmocka_unit_test(test_hostile_names),
-        cmocka_unit_test(test_little),
+        cmocka_unit_test(test_numbers), cmocka_unit_test(test_story),
+        cmocka_unit_test(test_resumed), cmocka_unit_test(test_hostile_names),
+        cmocka_unit_test(test_little),  cmocka_unit_test(test_flat_confusion),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -267,6 +267,7 @@ static void test_bare(void **state)
     struct report_mark marks[] = {{2, "lost <2>"}, {99, "outside"}, {NAN, "nowhere"}};
     struct report_chart chart = lines_of(series, 2);
     struct base_str svg = {0};
+    const char *label;
 
     (void)state;
     chart.bare = true;
@@ -282,6 +283,14 @@ static void test_bare(void **state)
     assert_int_equal(occurrences(svg.text, "<g class=\"pl-mark\">"), 1);
     assert_non_null(strstr(svg.text, "lost &lt;2&gt;"));
     assert_non_null(strstr(svg.text, "class=\"pl-text pl-f1\" text-anchor=\"start\">test<"));
+    base_str_fini(&svg);
+    series[0].name = series[1].name = "m"; /* a wide letter, 11 pixels, fits beside the lines */
+    report_svg_lines(&chart, &svg);
+    label = strstr(svg.text, "\" class=\"pl-text pl-f1\"");
+    assert_non_null(label);
+    while (strncmp(label, "<text x=\"", 9) != 0)
+        label--;
+    assert_true(strtod(label + 9, NULL) + 11 <= 440);
     base_str_fini(&svg);
 }
 
