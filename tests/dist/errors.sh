@@ -67,6 +67,8 @@ done <<TABLE
 2|train $ok --workers 2 --strategy single|strategy single is for one worker, but there are 2
 2|train $ok --workers 2 --strategy ddp:wire=fp16|strategy ddp: unknown wire 'fp16'.*fp32.*bf16
 2|train $ok --workers 2 --strategy ddp:overlap=yes|strategy ddp: unknown overlap 'yes'.*auto, on, off
+2|train $ok --workers 2 --strategy ring:overlap=on --clip 1|ring:overlap=on does not go with --clip
+2|train $ok --workers 2 --strategy ps:overlap=on --clip 1|ps:overlap=on does not go with --clip
 2|train $ok --workers 2 --strategy local-sgd:slots=x|strategy local-sgd: slots takes on or off, not 'x'
 2|train --model vgg12 --data synthetic --workers 2|vgg12.*vgg11
 2|train $ok --workers 2 --init nothing|^paceline: --init nothing: no such

@@ -243,6 +243,18 @@ static base_status ring_check(const void *options)
                      o->replicate, RING_MAX_EVERY);
 }
 
+static base_status ring_suits(const void *options, const void *first, const struct train_job *job)
+{
+    const struct ring_options *o = options;
+
+    (void)first;
+    if (o->overlap == RING_OVERLAP_ON && job->clip > 0)
+        return base_fail(BASE_ERR_USAGE, "ring:overlap=on does not go with --clip, whose norm is "
+                                         "known only when all gradients are; leave out one of "
+                                         "them");
+    return BASE_OK;
+}
+
 /* ---- for the task ---- */
 
 static bool ring_choose_open(void *options, const struct nn_graph *graph, int workers,
@@ -409,6 +421,7 @@ const struct train_strategy train_strategy_ring = {
         &(const struct ring_options){
             .order = RING_ANY, .overlap = RING_OVERLAP_AUTO, .replicate = "on", .split = true},
     .check = ring_check,
+    .suits = ring_suits,
     .examples =
         (const char *const[]){"", "overlap=off", "replicate=off,split=off", "replicate=every:3",
                               "microbatches=3,laps=2,place=fold", NULL},
