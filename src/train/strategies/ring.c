@@ -80,6 +80,7 @@ static void ring_cost(const struct train_memory_question *q, struct train_cost *
     mail = pieces * q->sizes->samples * crossing * sizeof(float);
     if (every > 0 && n > 1) /* gradients at each step, or now and then weights and slots */
         replicas = (every > 1 ? (1 + q->sizes->slots) / every : 1) * bytes / n;
+    cost->frail = every == 0;
     cost->work = ring_costs_unevenness(&costs, &cut) / n;
     ring_costs_fini(&costs);
     cost->bubble =
