@@ -88,3 +88,8 @@ expect 2 "$paceline" ping --workers auto
 says 'is for train'
 expect 1 "$paceline" train --model mlp:700x8 "${set[@]}" --workers auto --memory 20M
 says 'paceline plan'
+# 200 MB of weights, gradients and momentum, which two workers can divide.
+if [ "$(nproc)" -gt 1 ]; then
+    expect 0 "$paceline" train --model mlp:1024x16 "${set[@]}" --workers auto --memory 150M --steps 1 --no-checkpoint
+    says 'workers of .*\(one worker does not fit\)'
+fi
