@@ -94,15 +94,22 @@ void base_option_copy(const struct base_option *row, const void *from, void *to)
     memcpy(field(row, to), field(row, from), field_size(row->kind));
 }
 
-static base_status in_range(const struct base_option *row, const char *mark, double value)
+static bool is_within(const struct base_option *row, double value)
 {
     bool bounded = row->min != 0 || row->max != 0;
 
-    if (!bounded || (value >= row->min && value <= row->max))
+    return !bounded || (value >= row->min && value <= row->max);
+}
+
+static base_status in_range(const struct base_option *row, const char *mark, double value)
+{
+    bool named = row->kind == BASE_INT && row->names != NULL;
+
+    if (is_within(row, value))
         return BASE_OK;
-    return base_fail(BASE_ERR_USAGE, "%s%s takes %s from %g to %g, not %g", mark, row->name,
+    return base_fail(BASE_ERR_USAGE, "%s%s takes %s from %g to %g%s%s, not %g", mark, row->name,
                      row->kind == BASE_INT ? "a whole number" : "a number", row->min, row->max,
-                     value);
+                     named ? " or " : "", named ? row->names[0] : "", value);
 }
 
 static base_status set_flag(const struct base_option *row, const char *mark, const char *text,
@@ -129,7 +136,8 @@ static base_status set_int(const struct base_option *row, const char *mark, cons
     errno = 0;
     value = strtoll(text, &end, 10);
     if (end == text || *end != '\0' || errno != 0)
-        return base_fail(BASE_ERR_USAGE, "%s%s takes a whole number, not '%s'", mark, row->name,
+        return base_fail(BASE_ERR_USAGE, "%s%s takes a whole number%s%s, not '%s'", mark, row->name,
+                         row->names != NULL ? " or " : "", row->names != NULL ? row->names[0] : "",
                          text);
     memcpy(at, &(int64_t){value}, sizeof(int64_t));
     return in_range(row, mark, (double)value);
@@ -283,8 +291,9 @@ char *base_option_text(const struct base_option *row, const void *settings)
         return base_strdup(*(const bool *)at ? "on" : "off");
     case BASE_INT:
         whole = *(const int64_t *)at;
-        return whole == 0 && row->names != NULL ? base_strdup(row->names[0])
-                                                : base_format("%lld", (long long)whole);
+        if (whole == 0 && row->names != NULL)
+            return base_strdup(row->names[0]);
+        return is_within(row, (double)whole) ? base_format("%lld", (long long)whole) : NULL;
     case BASE_SIZE:
         whole = *(const int64_t *)at;
         if (whole > 0 && whole % (1 << 20) == 0)

@@ -77,7 +77,8 @@ base_status base_options_parse(const struct base_option *options, const char *ki
                                const char *name, const void *defaults, size_t size,
                                const char *text, void **settings_p);
 
-/* The value as a person would write it, or NULL when there is none; base_free. */
+/* The value as a person would write it, or NULL when there is none: a whole number out of range
+ * stands for one that was not given. base_free. */
 char *base_option_text(const struct base_option *row, const void *settings);
 
 /* All but the local ones. from_json leaves absent fields alone, refuses unknown keys, wrong types

@@ -23,9 +23,24 @@ static int plan_counts(int workers, int counts[CLI_MOST_PARTS])
 /* Numbers of workers may have batches of different sizes. */
 double cli_plan_pace(const struct cli_plan_part *part)
 {
-    const struct train_forecast *choice = part->forecasts.choice;
+    return part->forecasts.choice->seconds / (double)part->batch;
+}
 
-    return choice != NULL ? choice->seconds / (double)part->batch : INFINITY;
+const struct cli_plan_part *cli_plan_choose(const struct cli_plan_part *parts, int count)
+{
+    const struct cli_plan_part *chosen = NULL;
+    double least = INFINITY, seconds;
+
+    for (const struct cli_plan_part *part = parts; part < parts + count; part++) {
+        if (part->forecasts.choice == NULL)
+            continue;
+        seconds = train_forecast_judged(part->forecasts.choice) / (double)part->batch;
+        if (seconds < least) {
+            least = seconds;
+            chosen = part;
+        }
+    }
+    return chosen;
 }
 
 base_status cli_plan_make(const struct train_job *job, int workers, double link, struct cli_plan *p)
@@ -45,10 +60,8 @@ base_status cli_plan_make(const struct train_job *job, int workers, double link,
         cli_setting(&p->session, counts[i], p->link, p->memory_rate, &part->profiles,
                     &part->setting);
         TRY(train_forecast_make(&p->session, &part->setting, true, &part->forecasts));
-        if (part->forecasts.choice != NULL &&
-            (p->chosen == NULL || cli_plan_pace(part) < cli_plan_pace(p->chosen)))
-            p->chosen = part;
     }
+    p->chosen = cli_plan_choose(p->parts, p->count);
 out:
     return st;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A plan for several numbers of workers, for `paceline plan` and --workers auto: what each strategy
- * would need and how long its steps would take, for each number, and the fastest choice of all.
+ * would need and how long its steps would take, for each number, and the best choice of all.
  */
 #ifndef CLI_PLAN_PARTS_H
 #define CLI_PLAN_PARTS_H
@@ -22,7 +22,7 @@ struct cli_plan {                 /* zeros: none */
         struct cli_profiles profiles;
         struct train_forecasts forecasts;
     } parts[CLI_MOST_PARTS];
-    const struct cli_plan_part *chosen; /* has the fastest choice of all; NULL: nothing fits */
+    const struct cli_plan_part *chosen; /* has the best choice of all; NULL: nothing fits */
 };
 
 /* For `workers`; 0 or less: one, two, four and so on, as many as there are cores. `link`: as in
@@ -31,7 +31,11 @@ base_status cli_plan_make(const struct train_job *job, int workers, double link,
                           struct cli_plan *plan);
 void cli_plan_fini(struct cli_plan *plan); /* accepts zeros and half-made */
 
-/* How much of a second its choice takes for a sample. */
-double cli_plan_pace(const struct cli_plan_part *part); /* INFINITY: nothing fits */
+/* The part with the best choice, by train_forecast_judged: the usual strategies stay across numbers
+ * of workers, too, unless another is much faster. NULL: nothing fits. */
+const struct cli_plan_part *cli_plan_choose(const struct cli_plan_part *parts, int count);
+
+/* How much of a second the choice of a part that has one takes for a sample. */
+double cli_plan_pace(const struct cli_plan_part *part);
 
 #endif

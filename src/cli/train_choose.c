@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/train_choose.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/registry.h"
 #include "base/str.h"
 #include "cli/plan_parts.h"
 #include "cluster/process.h"
+#include "comm/transport.h"
 #include "recsys/ratings.h"
 #include "train/measure.h"
 
@@ -88,7 +91,7 @@ base_status cli_train_choose_strategy(struct train_job *job, int workers, char *
     if (timed.choice == NULL) /* the refusal tells what would fit */
         goto out;
     base_info("strategy %s (auto): %s needs %sB a worker, --memory gives it %sB; of those that fit "
-              "and have the losses of one worker it is the fastest, by a short measurement",
+              "and have the losses of one worker it is the best, by a short measurement",
               timed.choice->text, usual, base_scaled(wanted->worker).text,
               base_scaled((double)job->memory).text);
     job->strategy = *strategy_p = base_strdup(timed.choice->text);
@@ -102,12 +105,26 @@ out:
 
 static base_status check_undecided(const struct train_job *job, const struct cluster_launch *launch)
 {
+    const struct comm_transport *transport =
+        launch->transport == NULL
+            ? NULL
+            : base_registry_get(launch->transport, comm_transport_registry, comm_transport_count);
+
     if (job->resume != NULL || job->like != NULL)
         return base_fail(BASE_ERR_USAGE, "--workers auto is for new runs; with --resume and --like "
                                          "a run has as many workers as it had");
     if (launch->hosts > 1)
         return base_fail(BASE_ERR_USAGE, "--workers auto is for one host; say how many workers "
                                          "each host has");
+    if (launch->min_workers > 1)
+        return base_fail(BASE_ERR_USAGE,
+                         "--workers auto may choose fewer than --min-workers %d; "
+                         "say how many workers",
+                         launch->min_workers);
+    if (transport != NULL && transport->start != NULL)
+        return base_fail(BASE_ERR_USAGE,
+                         "--workers auto is not for --transport %s, whose launcher says how many",
+                         transport->name);
     if (!train_job_is_auto(job))
         return base_fail(
             BASE_ERR_USAGE,
@@ -125,22 +142,28 @@ base_status cli_train_choose_workers(struct train_job *job, struct cluster_launc
     base_status st = BASE_OK;
     struct cli_plan *plan = base_calloc(1, sizeof *plan);
     const struct cli_plan_part *chosen;
+    char alone[64] = "one worker does not fit";
 
     *strategy_p = NULL;
     TRY(check_undecided(job, launch));
-    TRY(cli_plan_make(job, 0, 0, plan));
+    st = cli_plan_make(job, 0, 0, plan);
+    if (plan->session.closed || plan->session.task->survey == NULL)
+        st = base_prefix(st, "leave out --workers auto");
+    TRY(st);
     if ((chosen = plan->chosen) == NULL)
-        TRY(base_fail(BASE_ERR_MEMORY, "no strategy with the losses of one worker fits on this "
+        TRY(base_fail(BASE_ERR_MEMORY, "no strategy that --workers auto chooses from fits on this "
                                        "host; `paceline plan` tells what each needs"));
+    if (plan->parts[0].forecasts.choice != NULL)
+        snprintf(alone, sizeof alone, "one worker: %.0f", 1 / cli_plan_pace(&plan->parts[0]));
     launch->workers = chosen->setting.workers;
     launch->undecided = false;
     job->threads = chosen->setting.threads;
     job->strategy = *strategy_p = base_strdup(chosen->forecasts.choice->text);
-    base_info("%d worker%s of %d thread%s, strategy %s (auto): by a short measurement the fastest "
-              "that fits and has the losses of one worker, %.0f samples/s (one worker: %.0f)",
+    base_info("%d worker%s of %d thread%s, strategy %s (auto): by a short measurement the best "
+              "that fits and has the losses of one worker, %.0f samples/s (%s)",
               launch->workers, base_plural(launch->workers), chosen->setting.threads,
               base_plural(chosen->setting.threads), job->strategy, 1 / cli_plan_pace(chosen),
-              1 / cli_plan_pace(&plan->parts[0]));
+              alone);
 out:
     cli_plan_fini(plan);
     base_free(plan);

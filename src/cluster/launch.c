@@ -22,9 +22,9 @@
 /* clang-format off */
 const struct base_option cluster_options[] = {
     {.name = "workers", .alias = "nproc-per-node", .argument = "W", .kind = BASE_INT,
-     .offset = AT(workers), .min = -1, .max = COMM_MAX_WORKERS,
+     .offset = AT(workers), .min = 1, .max = COMM_MAX_WORKERS,
      .names = (const char *const[]){"auto", NULL},
-     .help = "worker processes on this host; -1: one, or what the launcher says; auto (train): as "
+     .help = "worker processes on this host [one, or what the launcher says]; for train also as "
              "many as are fastest, by a short measurement", .local = true},
     {.name = "num-nodes", .alias = "nnodes", .argument = "H", .kind = BASE_INT,
      .offset = AT(num_nodes), .max = COMM_MAX_WORKERS,
@@ -325,7 +325,10 @@ base_status cluster_launch_find(const struct cluster_flags *f, struct cluster_la
     }
     if (f->workers > 0)
         l.workers = (int)f->workers;
-    l.undecided = f->workers == 0 && strcmp(l.source, "flags") == 0;
+    l.undecided = f->workers == 0;
+    if (l.undecided && strcmp(l.source, "flags") != 0)
+        TRY(base_fail(BASE_ERR_USAGE, "--workers auto is not for jobs of %s, which says how many",
+                      l.source));
     if (f->port >= 0)
         port = (int)f->port;
     l.port = (uint16_t)port;

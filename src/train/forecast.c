@@ -10,7 +10,7 @@
 /* Of forward and backward together, what backward takes, during which gradients can travel. */
 static const double BACKWARD = 2.0 / 3;
 
-static const double MARGIN = 0.15;
+static const double MARGIN = 0.15; /* forecasts err */
 
 base_status train_forecast_open(const struct train_job *job, struct train_session *s)
 {
@@ -177,19 +177,21 @@ out:
     return st;
 }
 
-/* The usual strategy stays the choice unless another is faster by MARGIN: forecasts err. */
+double train_forecast_judged(const struct train_forecast *f)
+{
+    return f->seconds * (f->usual ? 1 - MARGIN : 1);
+}
+
 static void choose(struct train_forecasts *list, const char *usual)
 {
-    double least = INFINITY;
-
     for (size_t i = 0; i < list->count; i++) {
-        const struct train_forecast *f = &list->at[i];
-        double seconds = f->seconds * (strcmp(f->text, usual) == 0 ? 1 - MARGIN : 1);
+        struct train_forecast *f = &list->at[i];
 
-        if (!f->fits || !f->cost.exact || seconds >= least)
-            continue;
-        least = seconds;
-        list->choice = f;
+        f->usual = strcmp(f->text, usual) == 0;
+        if (f->fits && f->cost.exact && !f->cost.frail &&
+            (list->choice == NULL ||
+             train_forecast_judged(f) < train_forecast_judged(list->choice)))
+            list->choice = f;
     }
 }
 

@@ -24,6 +24,7 @@ struct train_cost {
     double hidden;  /* the share of them that travels while the worker computes: 0 … 1 */
     double bubble;  /* the share of the computing time in which it waits by construction */
     bool exact;     /* losses are those of one worker, to rounding */
+    bool frail;     /* by its options a loss costs more than the strategy's usual unit */
 };
 
 /* Seconds on this machine, by measurement. */
@@ -48,7 +49,7 @@ struct train_forecast {
     char *text;                 /* as --strategy takes it */
     double worker, resident;    /* bytes of the worker that needs most; with all that is shared */
     struct train_memory memory; /* its parts */
-    bool fits;
+    bool fits, usual;           /* usual: `auto` stands for it */
     struct train_cost cost;
     double seconds, idle; /* of a step; the share of it in which a worker waits or communicates */
 };
@@ -56,8 +57,7 @@ struct train_forecast {
 struct train_forecasts {
     struct train_forecast *at; /* in the order of the registry */
     size_t count;
-    /* The fastest that fits and is exact, `auto`'s usual one before others that are little faster;
-     * NULL: none is. */
+    /* The fastest that fits, is exact and not frail, by train_forecast_judged; NULL: none is. */
     const struct train_forecast *choice;
 };
 
@@ -73,6 +73,9 @@ base_status train_forecast_model(struct train_session *session, struct train_job
 /* `timed`: asks for profiles; else `seconds` are zeros, and the choice means nothing. */
 base_status train_forecast_make(struct train_session *session, const struct train_setting *setting,
                                 bool timed, struct train_forecasts *forecasts_p);
+/* Seconds of a step as choices compare them: the usual strategy stays unless another is faster by
+ * more than forecasts err. */
+double train_forecast_judged(const struct train_forecast *forecast);
 void train_forecasts_fini(struct train_forecasts *forecasts);
 
 #endif

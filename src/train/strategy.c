@@ -229,20 +229,18 @@ base_status train_strategy_shares(const struct train_strategy *strategy, const c
     return st;
 }
 
-base_status train_strategy_suits(const struct train_strategy *strategy, const void *options,
-                                 const void *first, const struct train_job *job)
+/* Of strategies with stages. */
+static base_status stages_suit(const struct train_strategy *strategy, const void *options,
+                               const struct train_job *job)
 {
-    const struct train_stages *stages = strategy->stages;
     const char *name = strategy->name;
 
-    if (stages == NULL)
-        return strategy->suits != NULL ? strategy->suits(options, first, job) : BASE_OK;
     if (job->accumulate > 1)
         return base_fail(BASE_ERR_USAGE,
                          "strategy %s cuts every batch itself; in place of --accumulate %" PRId64
                          " give it microbatches=%" PRId64,
                          name, job->accumulate, job->accumulate);
-    if (job->sync_bn && stages->pieces(options) > 1)
+    if (job->sync_bn && strategy->stages->pieces(options) > 1)
         return base_fail(BASE_ERR_USAGE,
                          "--sync-bn normalises whole batches, but strategy %s cuts them into "
                          "pieces; give it microbatches=1, or leave out --sync-bn",
@@ -251,4 +249,17 @@ base_status train_strategy_suits(const struct train_strategy *strategy, const vo
         return base_fail(BASE_ERR_USAGE,
                          "--record needs all layers on a worker, which strategy %s divides", name);
     return BASE_OK;
+}
+
+base_status train_strategy_suits(const struct train_strategy *strategy, const void *options,
+                                 const void *first, const struct train_job *job)
+{
+    base_status st = BASE_OK;
+
+    if (strategy->stages != NULL)
+        TRY(stages_suit(strategy, options, job));
+    if (strategy->suits != NULL)
+        TRY(strategy->suits(options, first, job));
+out:
+    return st;
 }

@@ -48,6 +48,8 @@ done <<TABLE
 2|train --model mlp:8x1|--data is missing
 2|train --model mlp:8x1 --dta x|unknown option --dta; did you mean --data
 2|train $ok --epochs many|--epochs takes a whole number, not 'many'
+2|train $ok --workers 0|--workers takes a whole number from 1 to [0-9]+ or auto, not 0
+2|train $ok --workers autoo|--workers takes a whole number or auto, not 'autoo'
 2|train $ok --batch 0|--batch takes a whole number from 1
 2|train $ok --lr fast|--lr takes a number, not 'fast'
 2|train $ok --momentum 2|--momentum takes a number from 0
@@ -65,6 +67,8 @@ done <<TABLE
 2|train $ok --workers 2 --strategy single|strategy single is for one worker, but there are 2
 2|train $ok --workers 2 --strategy ddp:wire=fp16|strategy ddp: unknown wire 'fp16'.*fp32.*bf16
 2|train $ok --workers 2 --strategy ddp:overlap=yes|strategy ddp: unknown overlap 'yes'.*auto, on, off
+2|train $ok --workers 2 --strategy ring:overlap=on --clip 1|ring:overlap=on does not go with --clip
+2|train $ok --workers 2 --strategy ps:overlap=on --clip 1|ps:overlap=on does not go with --clip
 2|train $ok --workers 2 --strategy local-sgd:slots=x|strategy local-sgd: slots takes on or off, not 'x'
 2|train --model vgg12 --data synthetic --workers 2|vgg12.*vgg11
 2|train $ok --workers 2 --init nothing|^paceline: --init nothing: no such
@@ -121,6 +125,14 @@ done <<TABLE
 2|data gte mnist|gte
 2|data get mnits|mnits.*mnist
 TABLE
+
+# A launcher says how many workers there are.
+export SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1 SLURM_STEP_NUM_NODES=1 SLURM_LOCALID=0 SLURM_NODEID=0 SLURM_STEP_TASKS_PER_NODE=1
+expect 2 "$paceline" train $ok --workers auto
+says '--workers auto is not for jobs of Slurm, which says how many'
+unset "${!SLURM_@}"
+"$paceline" train --help >help
+grep -qe '--workers W .*\[one, or what the launcher says\].*nproc-per-node)$' help || fail "--help: $(grep -e --workers help)"
 
 # The code of what a worker found wrong.
 expect 1 "$paceline" train --model mlp:8x1 --workers 2 --data idx --json

@@ -48,6 +48,17 @@ says '100M'
 expect 2 "$paceline" plan --model mf "${set[@]}"
 says 'rating model'
 
+# single and ddp stay unless another is faster by 15 %, whatever the number of workers.
+expect 0 "$paceline" plan --model mlp:64x2 "${set[@]}" --json
+/usr/bin/python3 - <<'PY' || fail "not the choice of the rule: $(cat out)"
+import json
+plan = json.load(open("out"))
+def judged(s):
+    return s["step_seconds"] / s["batch"] * (0.85 if s["strategy"] in ("single", "ddp") else 1)
+best = min((s for s in plan["strategies"] if s["fits"] and s["exact"] and "replicate=off" not in s["strategy"]), key=judged)
+assert (best["strategy"], best["workers"]) == (plan["choice"]["strategy"], plan["choice"]["workers"]), (best, plan["choice"])
+PY
+
 # --workers auto: as many workers and threads as the plan takes, and its strategy.
 expect 0 "$paceline" train --model mlp:64x2 "${set[@]}" --workers auto --steps 2 --json --run chosen
 says '[0-9]+ workers? of [0-9]+ threads?, strategy [^ ]+ \(auto\): by a short measurement'
@@ -61,9 +72,24 @@ expect 2 "$paceline" train --model mlp:64x2 "${set[@]}" --workers auto --strateg
 says 'chooses the strategy, too'
 expect 2 "$paceline" train --model mlp:64x2 "${set[@]}" --workers auto --num-nodes 2 --rank 0 --master-ip 127.0.0.1
 says 'for one host'
+expect 2 "$paceline" train --model mlp:64x2 "${set[@]}" --workers auto --min-workers 3
+says 'may choose fewer than --min-workers 3'
+if ! "$paceline" ping --transport mpi 2>&1 | grep -q unknown; then
+    expect 2 "$paceline" train --model mlp:64x2 "${set[@]}" --workers auto --transport mpi
+    says 'not for --transport mpi'
+fi
+for model in lda mf; do
+    expect 2 "$paceline" train --model $model "${set[@]:0:2}" --workers auto
+    says 'leave out --workers auto'
+done
 expect 2 "$paceline" train --like chosen --workers auto
 says 'for new runs'
 expect 2 "$paceline" ping --workers auto
 says 'is for train'
 expect 1 "$paceline" train --model mlp:700x8 "${set[@]}" --workers auto --memory 20M
 says 'paceline plan'
+# 200 MB of weights, gradients and momentum, which two workers can divide.
+if [ "$(nproc)" -gt 1 ]; then
+    expect 0 "$paceline" train --model mlp:1024x16 "${set[@]}" --workers auto --memory 150M --steps 1 --no-checkpoint
+    says 'workers of .*\(one worker does not fit\)'
+fi

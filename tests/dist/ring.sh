@@ -160,6 +160,12 @@ lose ,replicate=every:3 1 forward 8 6 6
 lose ,replicate=every:3 3 backward-6 8 6 6
 says 'all go back from step 7 to step 6, at which replicas were renewed last'
 grep -q '"event":"back","from":7,"step":6' lost-events || fail "no event tells of the return"
+# A job that cannot go on does not go back either.
+PACELINE_FAULT=2:forward:8 expect 1 "$paceline" train --model mlp:16x6 --data synthetic:classes=4,shape=1x8x8,train=64,test=8 \
+    --batch 8 --steps 9 --threads 1 --workers 3 --min-workers 3 --strategy ring:microbatches=4,replicate=every:3 --run ended
+says '2 of at least 3 workers are left'
+grep -q 'all go back' err && fail "the job has ended and tells of a return: $(cat err)"
+grep -q '"event":"back"' runs/ended/events.jsonl && fail "the job has ended, and an event tells of a return"
 
 # Without them, the checkpoint of step 4, or the beginning.
 for phase in forward replicate update; do
@@ -189,7 +195,7 @@ for _ in $(seq 1500); do grep -qs 'view 3: workers 1,3,4' err && break; sleep 0.
 kill -INT $agent
 wait $agent
 [ $? = 130 ] || fail "it does not stop as asked: $(tail -n 3 err)"
-says 'view 2: workers 1,3 go on after step [56]' # where steps overlap the last one may be lost, too
+says 'view 2: workers 1,3 go on after step [56]' # steps overlap
 says 'view 3: workers 1,3,4 go on'
 
 # What does not go together.

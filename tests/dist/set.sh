@@ -22,7 +22,7 @@ while IFS='|' read -r setting words; do
     json "o['error']['code'] == 'usage'"
 done <<'REFUSED'
 k=-1|strategy local-sgd: k takes a whole number from 0
-k=many|strategy local-sgd: k takes a whole number, not 'many'
+k=many|strategy local-sgd: k takes a whole number or auto, not 'many'
 warmup=3|warmup of strategy local-sgd cannot change while the job runs
 kk=3|strategy local-sgd has no option 'kk'
 k|'k' is not NAME=VALUE

@@ -214,9 +214,9 @@ static void cmd_plan_print(const struct plan *p, const json_t *object)
     cli_table(stdout, cells, json_array_size(rows) + 1, width);
     base_free(cells);
     if (command != NULL)
-        printf("\nthe fastest that fits and has the losses of one worker:\n  %s\n", command);
+        printf("\nthe choice, which fits and has the losses of one worker:\n  %s\n", command);
     else
-        printf("\nno strategy with the losses of one worker fits\n");
+        printf("\nno strategy that a plan chooses from fits\n");
 }
 
 /* ---- the command ---- */

@@ -359,6 +359,9 @@ static base_status ps_suits(const void *struct_of, const void *first_struct,
         (options->rules.consistency != TRAIN_BSP || options->rules.backup > 0 || options->apart))
         return base_fail(BASE_ERR_USAGE, "--sync-bn needs processes that compute at the same time: "
                                          "ps:consistency=bsp without backup and apart");
+    if (options->overlap == PS_OVERLAP_ON && job->clip > 0)
+        return base_fail(BASE_ERR_USAGE, "ps:overlap=on does not go with --clip, whose norm is of "
+                                         "the whole gradient; leave out one of them");
     if (options->correct && !first->correct)
         return base_fail(BASE_ERR_USAGE,
                          "correct=on needs memory that this job has not counted; it can be set to "

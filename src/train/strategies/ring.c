@@ -80,6 +80,7 @@ static void ring_cost(const struct train_memory_question *q, struct train_cost *
     mail = pieces * q->sizes->samples * crossing * sizeof(float);
     if (every > 0 && n > 1) /* gradients at each step, or now and then weights and slots */
         replicas = (every > 1 ? (1 + q->sizes->slots) / every : 1) * bytes / n;
+    cost->frail = every == 0;
     cost->work = ring_costs_unevenness(&costs, &cut) / n;
     ring_costs_fini(&costs);
     cost->bubble =
@@ -241,6 +242,18 @@ static base_status ring_check(const void *options)
         return BASE_OK;
     return base_fail(BASE_ERR_USAGE, "replicate=%s: give on, off, or every:K with K from 1 to %d",
                      o->replicate, RING_MAX_EVERY);
+}
+
+static base_status ring_suits(const void *options, const void *first, const struct train_job *job)
+{
+    const struct ring_options *o = options;
+
+    (void)first;
+    if (o->overlap == RING_OVERLAP_ON && job->clip > 0)
+        return base_fail(BASE_ERR_USAGE, "ring:overlap=on does not go with --clip, whose norm is "
+                                         "known only when all gradients are; leave out one of "
+                                         "them");
+    return BASE_OK;
 }
 
 /* ---- for the task ---- */
@@ -409,6 +422,7 @@ const struct train_strategy train_strategy_ring = {
         &(const struct ring_options){
             .order = RING_ANY, .overlap = RING_OVERLAP_AUTO, .replicate = "on", .split = true},
     .check = ring_check,
+    .suits = ring_suits,
     .examples =
         (const char *const[]){"", "overlap=off", "replicate=off,split=off", "replicate=every:3",
                               "microbatches=3,laps=2,place=fold", NULL},

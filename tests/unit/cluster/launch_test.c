@@ -90,6 +90,9 @@ static void test_flags_refused(void **state)
         "--num-nodes 2 --rank 1 --master-ip 127.0.0.1 --port 0",
         "--bind here",
         "--workers 65",
+        "--workers 0",
+        "--workers -1",
+        "--workers autoo",
         "--transport pigeons",
         "--num-nodes 2 --rank 0 --master-ip 127.0.0.1 --transport shm",
         "--silence 0",
@@ -102,6 +105,19 @@ static void test_flags_refused(void **state)
         assert_int_equal(find(&l, bad[i], ""), BASE_ERR_USAGE);
     assert_int_equal(find(&l, "--num-nodes 2 --rank 1 --master-ip no.such.host.invalid", ""),
                      BASE_ERR_NETWORK);
+}
+
+static void test_auto(void **state)
+{
+    struct cluster_launch l;
+
+    (void)state;
+    assert_int_equal(find(&l, "", ""), BASE_OK);
+    assert_false(l.undecided);
+    assert_int_equal(find(&l, "--workers auto", ""), BASE_OK);
+    assert_true(l.undecided);
+    assert_int_equal(find(&l, "--workers auto", "PMI_RANK=0 PMI_SIZE=1"), BASE_ERR_USAGE);
+    assert_non_null(strstr(base_message(), "not for jobs of PMI"));
 }
 
 #define TORCHRUN "RANK=2 WORLD_SIZE=4 LOCAL_RANK=0 LOCAL_WORLD_SIZE=2 GROUP_RANK=1 "
@@ -234,13 +250,10 @@ static void test_environment_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_flags),
-        cmocka_unit_test(test_flags_refused),
-        cmocka_unit_test(test_environments),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_slurm_nodes),
-        cmocka_unit_test(test_idle),
-        cmocka_unit_test(test_environment_refused),
+        cmocka_unit_test(test_flags), cmocka_unit_test(test_flags_refused),
+        cmocka_unit_test(test_auto),  cmocka_unit_test(test_environments),
+        cmocka_unit_test(test_order), cmocka_unit_test(test_slurm_nodes),
+        cmocka_unit_test(test_idle),  cmocka_unit_test(test_environment_refused),
     };
 
     base_log_level(BASE_QUIET);

@@ -82,6 +82,8 @@ static void test_one_host(void **state)
     assert_true(f->cost.bubble == 0); /* the next batch begins before this one has ended */
     assert_true(f->cost.work >= 0.5 && f->cost.work < 0.7);
     assert_string_equal(list.choice->text, "ddp");
+    is_near(train_forecast_judged(list.choice), 0.85 * list.choice->seconds);
+    is_near(train_forecast_judged(f), f->seconds);
     train_forecasts_fini(&list);
     train_session_close(&s);
 }
@@ -107,6 +109,9 @@ static void test_hosts(void **state)
     is_near(all->seconds - ddp->seconds, 2.0 / 3 * 8.05e-3);
     is_near(of(&list, "gather-scatter")->cost.sent, 4 * all->cost.sent);
     is_near(of(&list, "local-sgd")->cost.sent, all->cost.sent / 8);
+    /* The fastest has no replicas: a lost worker would cost more than a step. */
+    assert_true(of(&list, "ring:replicate=off")->seconds < list.choice->seconds);
+    assert_true(list.choice->cost.exact && !list.choice->cost.frail);
     /* Of two servers each gets both slices of the three other workers, and one slice of weights. */
     is_near(of(&list, "ps")->cost.sent, (3 * 2 + 1) / 2.0 / 1.5 * all->cost.sent);
     train_forecasts_fini(&list);

@@ -183,7 +183,7 @@ static void ring_resolve(struct train_session *s, const struct ring_note *newest
     else if (ring->renewing && newest->known == s->state.position.step)
         ring_rare_accept(s);
     else
-        ring_rare_back(s);
+        ring_spare_restore(s);
     ring->doubtful = ring->renewing = false;
     s->state.claims.count = 0;
     ring_claim(&ring->stages, s, train_state_version(&s->state));
@@ -204,12 +204,16 @@ base_status ring_reconcile(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct ring_note mine = ring_note_of(s), all[COMM_MAX_WORKERS], *newest = all;
+    int64_t from = s->state.position.step;
+    bool may_lose = ring_of(s)->rare && ring_of(s)->doubtful;
 
     TRY(train_team_gather(&s->team, &mine, sizeof mine, all));
     for (int i = 1; i < s->team.exchange.size; i++)
         if (all[i].known > newest->known)
             newest = &all[i];
     ring_resolve(s, newest);
+    if (may_lose)
+        ring_rare_lose(s, from);
 out:
     return st;
 }

@@ -27,7 +27,8 @@ int64_t ring_options_every(const struct ring_options *options)
 
     if (strcmp(text, "off") == 0 || strcmp(text, "on") == 0)
         return strcmp(text, "on") == 0;
-    if (strncmp(text, EVERY, sizeof EVERY - 1) != 0 || !isdigit(text[sizeof EVERY - 1]))
+    if (strncmp(text, EVERY, sizeof EVERY - 1) != 0 ||
+        !isdigit((unsigned char)text[sizeof EVERY - 1]))
         return -1;
     steps = strtoll(text + sizeof EVERY - 1, &end, 10);
     return *end == '\0' && steps >= 1 && steps <= RING_MAX_EVERY ? steps : -1;

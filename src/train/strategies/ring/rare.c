@@ -97,13 +97,11 @@ out:
     return st;
 }
 
-void ring_rare_back(struct train_session *s)
+void ring_rare_lose(struct train_session *s, int64_t from)
 {
-    const struct ring_moment *before = &ring_of(s)->spare.before;
-    int64_t from = s->state.position.step, lost = from - before->position.step;
+    int64_t lost = from - s->state.position.step;
 
-    s->lost_samples += s->samples - before->samples;
-    ring_spare_restore(s);
+    s->lost_samples += s->samples - ring_of(s)->spare.before.samples;
     if (lost == 0)
         return;
     s->lost_steps += lost;

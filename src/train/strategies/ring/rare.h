@@ -16,9 +16,11 @@ void ring_rare_begin(struct train_session *session);
 /* All workers call it, at the same step. */
 base_status ring_rare_renew(struct train_session *session);
 
-/* After a loss: the renewal that was under way is complete; or all steps since the last one never
- * were. */
+/* After a loss: the renewal that was under way is complete. Otherwise all steps since the last one
+ * never were (ring_spare_restore). */
 void ring_rare_accept(struct train_session *session);
-void ring_rare_back(struct train_session *session);
+/* Then, where the job goes on: counts and tells the steps up to `from` that never were, if there
+ * are any. */
+void ring_rare_lose(struct train_session *session, int64_t from);
 
 #endif
