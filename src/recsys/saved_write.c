@@ -177,8 +177,10 @@ base_status recsys_saved_write_rated(const struct recsys_fit *fit, const struct 
 {
     base_status st = BASE_OK;
 
-    TRY(write_ids(ids, store_save_path(save, RECSYS_IDS_FILE)));
-    TRY(write_rated(fit->by_user, store_save_path(save, RECSYS_RATED_FILE)));
+    if (!store_save_repeat(save, RECSYS_IDS_FILE))
+        TRY(write_ids(ids, store_save_path(save, RECSYS_IDS_FILE)));
+    if (!store_save_repeat(save, RECSYS_RATED_FILE))
+        TRY(write_rated(fit->by_user, store_save_path(save, RECSYS_RATED_FILE)));
 out:
     return st;
 }

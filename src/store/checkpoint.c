@@ -154,7 +154,7 @@ out:
     return st;
 }
 
-static base_status read_manifest(const char *path, json_t **manifest_p)
+base_status store_read_manifest(const char *path, json_t **manifest_p)
 {
     base_status st = BASE_OK;
     char *place = base_format("%s/%s", path, STORE_MANIFEST), *text = NULL;
@@ -176,7 +176,7 @@ static base_status verify(const char *path, json_t **manifest_p)
     const char *name;
 
     *manifest_p = NULL;
-    TRY(read_manifest(path, &manifest));
+    TRY(store_read_manifest(path, &manifest));
     TRY(base_json_object(manifest, "files", &files));
     json_object_foreach(files, name, entry)
     {
@@ -342,7 +342,7 @@ char *store_newest_digest(const char *dir)
 
     if (store_list_places(dir, &places, &count) == BASE_OK && count > 0) {
         path = store_place_path(dir, places[0]);
-        if (read_manifest(path, &manifest) == BASE_OK &&
+        if (store_read_manifest(path, &manifest) == BASE_OK &&
             base_json_integer(manifest, "step", &step) == BASE_OK &&
             places[0].step == (uint64_t)step &&
             base_json_string(manifest, "digest", &text) == BASE_OK)

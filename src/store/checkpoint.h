@@ -23,6 +23,11 @@ struct store_save; /* a checkpoint being written */
 base_status store_save_begin(const char *dir, uint64_t step, struct store_save **save_p);
 /* The path at which to write file `name` ("model.safetensors"); valid until commit or abandon. */
 const char *store_save_path(struct store_save *save, const char *name);
+/* The caller wrote checkpoint `step` in the same folder: store_save_repeat may take files of it. */
+void store_save_after(struct store_save *save, uint64_t step);
+/* For a file whose content has not changed since that checkpoint: takes it by a hard link, with the
+ * size and the digest that the manifest has of it. False: there is none to take, so write it. */
+bool store_save_repeat(struct store_save *save, const char *name);
 /* Completes `manifest` (borrowed) with "schema", "step", "files" and "digest", makes the
  * checkpoint appear, then removes all but the newest `keep` (0: all stay; the best stays too).
  * A step that is there already is replaced. Checkpoints of later steps are left alone. Frees

@@ -26,6 +26,8 @@ struct store_save {
     uint64_t step;
     char **names, **paths; /* names and paths of the files asked for */
     size_t count;
+    char *former;     /* path of the checkpoint that store_save_after names; NULL: none */
+    json_t *repeated; /* manifest entries of the files taken from there, by name */
 };
 
 static char *temporary_path(const char *dir, uint64_t step)
@@ -43,6 +45,8 @@ static void free_save(struct store_save *s)
     base_names_free(s->paths, s->count);
     if (s->lock >= 0)
         close(s->lock);
+    json_decref(s->repeated);
+    base_free(s->former);
     base_free(s->temporary);
     base_free(s->dir);
     base_free(s);
@@ -57,6 +61,7 @@ base_status store_save_begin(const char *dir, uint64_t step, struct store_save *
     s->dir = base_strdup(dir);
     s->lock = -1;
     s->step = step;
+    s->repeated = json_object();
     s->temporary = temporary_path(dir, step);
     if (step > INT64_MAX)
         TRY(base_fail(BASE_ERR_INTERNAL, "step %llu is too large", (unsigned long long)step));
@@ -89,6 +94,29 @@ const char *store_save_path(struct store_save *save, const char *name)
     save->paths[n] = base_format("%s/%s", save->temporary, name);
     save->count++;
     return save->paths[n];
+}
+
+void store_save_after(struct store_save *save, uint64_t step)
+{
+    base_free(save->former);
+    save->former = store_place_path(save->dir, (struct store_place){step, false});
+}
+
+bool store_save_repeat(struct store_save *save, const char *name)
+{
+    json_t *manifest = NULL, *files = NULL, *entry = NULL;
+    char *from = base_format("%s/%s", save->former != NULL ? save->former : "", name);
+
+    if (save->former != NULL && store_read_manifest(save->former, &manifest) == BASE_OK &&
+        base_json_object(manifest, "files", &files) == BASE_OK &&
+        (entry = json_object_get(files, name)) != NULL &&
+        link(from, store_save_path(save, name)) == 0)
+        json_object_set(save->repeated, name, entry);
+    else
+        entry = NULL;
+    json_decref(manifest);
+    base_free(from);
+    return entry != NULL;
 }
 
 void store_save_abandon(struct store_save *save)
@@ -127,8 +155,10 @@ static base_status write_manifest(struct store_save *s, const json_t *given)
     json_t *files = json_object(), *manifest = json_object();
     size_t count;
 
+    json_object_update(files, s->repeated);
     for (size_t i = 0; i < s->count; i++)
-        TRY(seal_file(s->paths[i], s->names[i], files));
+        if (json_object_get(files, s->names[i]) == NULL)
+            TRY(seal_file(s->paths[i], s->names[i], files));
     if (given != NULL)
         json_object_update(manifest, (json_t *)(uintptr_t)given);
     json_object_del(manifest, "digest");

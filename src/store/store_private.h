@@ -32,6 +32,9 @@ enum { STORE_SCHEMA = 1, STORE_MAX_MANIFEST = 16 << 20 };
  * would not be read back. */
 base_status store_manifest_text(const json_t *manifest, char **text_p, size_t *count_p);
 
+/* The manifest of the checkpoint folder `path`, without a look at its files; a new reference. */
+base_status store_read_manifest(const char *path, json_t **manifest_p);
+
 /* DIR/step-N, or DIR/step-N.old: the former step-N while it is being replaced. */
 struct store_place {
     uint64_t step;

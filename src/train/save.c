@@ -40,11 +40,14 @@ static base_status write_checkpoint(struct train_session *s, const struct model_
     }
     base_events_flush(s->journal.events); /* no checkpoint has a step that events.jsonl lacks */
     TRY(store_save_begin(s->run.checkpoints, (uint64_t)s->state.position.step, &save));
+    if (s->wrote_step >= 0)
+        store_save_after(save, (uint64_t)s->wrote_step);
     TRY(s->task->write != NULL ? s->task->write(s, carrier, save)
                                : train_state_write(&s->state, carrier, save));
     st = train_state_commit(&s->state, save, about, (unsigned)s->job->keep);
     save = NULL;
     TRY(st);
+    s->wrote_step = s->state.position.step;
     train_journal_checkpoint(&s->journal, s->state.position.step, base_now() - began);
 out:
     store_save_abandon(save);

@@ -101,6 +101,7 @@ struct train_session {
     struct train_run run;
     bool run_started;    /* this worker has begun to write run.json, and records how the job ends */
     int64_t saved_step;  /* of the newest checkpoint, -1: none */
+    int64_t wrote_step;  /* of the newest checkpoint that this process wrote, -1: none */
     bool logged;         /* this worker's lines go into the folder, too */
     uint32_t leader;     /* id of the worker that had the folder last */
     json_t *figures;     /* the strategy's own, of all workers, when they last met; or NULL */

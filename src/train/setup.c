@@ -111,13 +111,22 @@ out:
     return st;
 }
 
-/* A finished run has nothing to resume, and its results are not to be written over. */
+/* A finished run has nothing to resume, and its results are not to be written over. Nor is a run
+ * finished because it is resumed to a step that it has passed. */
 static base_status check_unfinished(struct train_session *s)
 {
     const struct train_position *p = &s->state.position;
 
-    if (s->job->resume == NULL || strcmp(train_run_status(&s->run), "done") != 0)
+    if (s->job->resume == NULL)
         return BASE_OK;
+    if (strcmp(train_run_status(&s->run), "done") != 0) {
+        if (p->step > s->plan.last_step)
+            return base_fail(BASE_ERR_USAGE,
+                             "run %s is past step %lld, its last one by this command: it has made "
+                             "%lld; raise --epochs or --steps",
+                             s->run.name, (long long)s->plan.last_step, (long long)p->step);
+        return BASE_OK;
+    }
     if (train_session_stale(s))
         return base_fail(BASE_ERR_USAGE,
                          "run %s is done: %lld epoch%s brought no better validation loss; to go on "
@@ -288,6 +297,7 @@ base_status train_session_open(const struct train_job *job, struct cluster_worke
 
     *s = (struct train_session){.job = job,
                                 .saved_step = -1,
+                                .wrote_step = -1,
                                 .united_step = -1,
                                 .back_from = -1,
                                 .reached = -1,

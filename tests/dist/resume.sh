@@ -132,6 +132,14 @@ expect 2 "$paceline" train --resume a1 --epochs 2
 says 'run a1 is done after step 12; to go on raise --epochs or --steps'
 cmp -s runs/a1/run.json finished.json || fail "resuming a finished run changed its run.json"
 
+# Nor is one done because it is resumed to a step that it has passed.
+sed -i 's/"status": "done"/"status": "interrupted"/' runs/a1/run.json
+cp runs/a1/run.json interrupted.json
+expect 2 "$paceline" train --resume a1 --epochs 2
+says 'run a1 is past step 8, its last one by this command: it has made 12; raise --epochs or --steps'
+cmp -s runs/a1/run.json interrupted.json || fail "resuming a run to a step that it has passed changed its run.json"
+mv finished.json runs/a1/run.json
+
 # Nothing was saved before the end came: from the beginning, to the same bits.
 expect 0 "$paceline" train "${adam[@]}" --epochs 3 --no-checkpoint --run bare
 sed -i 's/"status": "done"/"status": "running"/' runs/bare/run.json

@@ -194,6 +194,49 @@ static void replaces_a_step(void **state)
 
 /* What a writer left is told by the lock that ended with it. Its process id may have been given to
  * another process since (here this test's parent), or be that of a process that was not reaped. */
+/* Step 2 has file `name` of step 1, or its own text. True: step 1's was taken. */
+static bool save_after(const char *dir, const char *name, uint64_t former)
+{
+    struct store_save *save;
+    bool repeated;
+
+    assert_int_equal(store_save_begin(dir, 2, &save), BASE_OK);
+    store_save_after(save, former);
+    repeated = store_save_repeat(save, name);
+    if (!repeated)
+        assert_int_equal(base_file_replace(store_save_path(save, name), "other", 5), BASE_OK);
+    assert_int_equal(store_save_commit(save, NULL, 0), BASE_OK);
+    return repeated;
+}
+
+static void takes_a_file_of_the_checkpoint_before(void **state)
+{
+    char *one = in(*state, "step-1"), *two = in(*state, "step-2"), *file = in(two, "same");
+    struct store_checkpoint c;
+    struct store_save *save;
+    struct stat info;
+
+    assert_int_equal(store_save_begin(*state, 1, &save), BASE_OK);
+    assert_false(store_save_repeat(save, "same")); /* of no checkpoint */
+    assert_int_equal(base_file_replace(store_save_path(save, "same"), "text", 4), BASE_OK);
+    assert_int_equal(store_save_commit(save, NULL, 0), BASE_OK);
+
+    assert_false(save_after(*state, "another", 1));
+    assert_false(save_after(*state, "same", 7));
+    assert_true(save_after(*state, "same", 1));
+    assert_int_equal(stat(file, &info), 0);
+    assert_int_equal(info.st_nlink, 2);
+    assert_int_equal(base_remove_tree(one), BASE_OK);
+    assert_int_equal(store_checkpoint_open(*state, false, &c), BASE_OK); /* size and digest hold */
+    assert_int_equal(c.step, 2);
+    store_checkpoint_close(&c);
+    assert_int_equal(base_file_replace(file, "damaged", 7), BASE_OK);
+    assert_refused(two, false, "same");
+    base_free(file);
+    base_free(two);
+    base_free(one);
+}
+
 static void removes_leftovers(void **state)
 {
     char *dir = *state, name[64], expected[128];
@@ -455,6 +498,7 @@ int main(void)
         TEST(newest_digest_needs_no_files),
         TEST(keeps_newest_and_best),
         TEST(replaces_a_step),
+        TEST(takes_a_file_of_the_checkpoint_before),
         TEST(removes_leftovers),
         TEST(falls_back_and_says_so),
         TEST(refuses_what_is_not_there),
