@@ -141,59 +141,49 @@ base_status train_team_broadcast(struct train_team *team, int root, void *bytes,
     return coll_broadcast(team->exchange.coll, root, bytes, count);
 }
 
-/* A group that has an engine is its engine's. */
-static base_status pass_by_engine(struct comm_engine *engine, const struct train_message *messages,
-                                  size_t count)
-{
-    base_status st = BASE_OK;
-    struct comm_task *tasks = base_calloc(count, sizeof *tasks);
+struct pass {
+    struct comm_group *group;
+    const struct train_message *messages;
+    size_t count;
+};
 
-    for (size_t i = 0; i < count; i++) {
-        const struct train_message *m = &messages[i];
+static base_status pass_run(void *context)
+{
+    struct pass *p = context;
+    struct comm_request *requests = base_calloc(p->count, sizeof *requests);
+    struct comm_request **list = base_calloc(p->count, sizeof(void *));
+    base_status st = BASE_OK;
+
+    for (size_t i = 0; i < p->count; i++) {
+        const struct train_message *m = &p->messages[i];
         size_t bytes = m->count * sizeof *m->at;
 
+        list[i] = &requests[i];
         if (m->sends)
-            comm_engine_send(engine, m->peer, COMM_CALLS, PASS, m->at, bytes, &tasks[i]);
+            comm_send(p->group, m->peer, COMM_CALLS, PASS, m->at, bytes, list[i]);
         else
-            comm_engine_receive(engine, m->peer, COMM_CALLS, PASS, m->at, bytes, &tasks[i]);
+            comm_receive(p->group, m->peer, COMM_CALLS, PASS, m->at, bytes, list[i]);
     }
-    for (size_t i = 0; i < count; i++) { /* all of them end before their memory goes */
-        base_status ended = comm_engine_wait(engine, &tasks[i], INFINITY);
-
-        st = st == BASE_OK ? ended : st;
-    }
-    base_free(tasks);
+    st = comm_wait(p->group, list, (int)p->count, base_now() + PATIENCE);
+    base_free(list);
+    base_free(requests);
     return st;
 }
 
 base_status train_team_pass(struct train_team *team, const struct train_message *messages,
                             size_t count)
 {
-    base_status st = BASE_OK;
-    struct comm_request *requests = base_calloc(count, sizeof *requests);
-    struct comm_request **list = base_calloc(count, sizeof(void *));
-    struct comm_engine *engine = count > 0 ? comm_group_engine(team->group) : NULL;
+    struct pass pass = {.group = team->group, .messages = messages, .count = count};
+    struct comm_engine *engine = NULL;
+    struct comm_task task;
 
-    if (engine != NULL && !comm_engine_is_here(engine)) {
-        st = pass_by_engine(engine, messages, count);
-        goto out;
-    }
-    for (size_t i = 0; i < count; i++) {
-        const struct train_message *m = &messages[i];
-        size_t bytes = m->count * sizeof *m->at;
-
-        list[i] = &requests[i];
-        if (m->sends)
-            comm_send(team->group, m->peer, COMM_CALLS, PASS, m->at, bytes, list[i]);
-        else
-            comm_receive(team->group, m->peer, COMM_CALLS, PASS, m->at, bytes, list[i]);
-    }
-    if (count > 0)
-        st = comm_wait(team->group, list, (int)count, base_now() + PATIENCE);
-out:
-    base_free(list);
-    base_free(requests);
-    return st;
+    if (count == 0)
+        return BASE_OK;
+    engine = comm_group_engine(team->group);
+    if (engine == NULL || comm_engine_is_here(engine))
+        return pass_run(&pass);
+    comm_engine_order(engine, pass_run, &pass, &task); /* it ends by its own deadline */
+    return comm_engine_wait(engine, &task, INFINITY);
 }
 
 base_status train_team_mean(struct train_team *team, float *x, size_t count, int64_t weight)
