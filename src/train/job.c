@@ -110,9 +110,11 @@ const struct base_option train_job_options[] = {
      .names = (const char *const[]){TRAIN_AUTO, NULL}, .registry = train_strategy_registry,
      .help = "how the work is divided, NAME or NAME:option=value,… "
              "(auto: single; of several workers ddp, or with --memory what fits; of rating models rows, of several workers with mf rotate)"},
-    {.name = "shares", .argument = "HOW", .kind = BASE_NAME, .offset = AT(shares),
+    {.name = "shares", .argument = "HOW", .kind = BASE_TEXT, .offset = AT(shares),
      .names = train_shares_names,
-     .help = "parts of a batch that workers compute: even, or by speed, so that all finish together"},
+     .help = "parts of a batch that workers compute: even; by speed, so that all finish together; "
+             "auto, even unless workers are unlike for some seconds; with --like recorded, as that "
+             "run had them"},
     {.name = "aggregate", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(aggregate),
      .registry = train_aggregator_registry,
      .help = "how updates of workers become one (downpour), NAME or NAME:option=value,… [average]"},
@@ -222,6 +224,8 @@ base_status train_job_check(const struct train_job *job)
                          job->kernels);
     if (job->nesterov && job->momentum == 0)
         return base_fail(BASE_ERR_USAGE, "--nesterov needs --momentum above 0");
+    if (train_shares_check(job->shares) != BASE_OK)
+        return BASE_ERR_USAGE;
     return train_job_image_size(job, &height, &width);
 }
 

@@ -51,6 +51,7 @@ struct train_session {
     /* For as long as the process trains. */
     const struct train_job *job;
     int threads;
+    struct train_shares_plan shares_plan; /* of --shares at:… */
     const struct train_task *task;
     void *work;                 /* the task's own */
     uint32_t count[DATA_PARTS]; /* samples of each part, by which the job counts epochs … */

@@ -309,6 +309,7 @@ base_status train_session_open(const struct train_job *job, struct cluster_worke
     s->task = train_task_of(job->model);
     s->work = base_calloc(1, s->task->size);
     TRY(train_job_check(job));
+    TRY(train_shares_plan_parse(job->shares, &s->shares_plan));
     TRY(train_fault_find(train_team_id(&s->team), &s->fault));
     TRY(train_strategy_find(train_job_strategy(job, worker != NULL), &s->strategy, &s->options));
     TRY(train_strategy_trains(s->strategy, s->task));
@@ -342,6 +343,7 @@ void train_session_close(struct train_session *s)
         s->strategy->fini(s->strategy_state);
     base_free(s->strategy_state);
     base_free(s->first_options);
+    train_shares_plan_fini(&s->shares_plan);
     cluster_settings_fini(&s->settings);
     json_decref(s->figures);
     base_free(s->test);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/str.h"
@@ -15,18 +16,44 @@ static const double SPAN = 1; /* seconds to watch: shorter ones tell of bursts a
 static const double LEAST = 0.05; /* of an even share */
 static const double WORTH = 1.1;  /* steps must be so many times as long as with other shares */
 
-const char *const train_shares_names[] = {"even", "speed", NULL};
+/* Of auto: workers are unlike when other shares make steps so many times shorter, for so many
+ * seconds without a break. */
+static const double UNLIKE = 1.3, FOR_LONG = 4;
+
+const char *const train_shares_names[] = {
+    "auto", "even", "speed", TRAIN_SHARES_RECORDED, TRAIN_SHARES_AT "…", NULL};
+
+base_status train_shares_check(const char *text)
+{
+    struct train_shares_plan plan;
+    base_status st = train_shares_plan_parse(text, &plan);
+
+    if (st == BASE_OK && plan.count == 0 && strcmp(text, "auto") != 0 &&
+        strcmp(text, "even") != 0 && strcmp(text, "speed") != 0)
+        st = base_fail(BASE_ERR_USAGE,
+                       strcmp(text, TRAIN_SHARES_RECORDED) == 0
+                           ? "--shares %s is for --like: shares as that run had them"
+                           : "unknown shares '%s'; known: auto, even, speed, recorded, at:STEP=…",
+                       text);
+    train_shares_plan_fini(&plan);
+    return st;
+}
 
 bool train_shares_follow_speed(const char *name)
 {
     return strcmp(name, "speed") == 0;
 }
 
+bool train_shares_may_change(const char *name)
+{
+    return strcmp(name, "even") != 0;
+}
+
 /* ---- arithmetic ---- */
 
 void train_shares_even(struct train_shares *shares, int size)
 {
-    *shares = (struct train_shares){.size = size};
+    *shares = (struct train_shares){.size = size, .every = 1};
     for (int i = 0; i < size; i++)
         shares->of[i] = 1;
 }
@@ -102,26 +129,34 @@ static double longest(uint32_t batch, const uint32_t *parts, const double *rates
     return most;
 }
 
-bool train_shares_improve(struct train_shares *shares, uint32_t batch)
+/* How many times shorter steps would be with the shares `better`; 1 where that is not known. */
+static double gain(const struct train_shares *shares, uint32_t batch, uint32_t *better)
 {
     int size = shares->size;
     double rates[COMM_MAX_WORKERS], sum = 0;
-    uint32_t better[COMM_MAX_WORKERS];
 
-    if (shares->span < SPAN || batch < 2 * (uint32_t)size) /* too few to divide in another way */
-        return false;
+    if (batch < 2 * (uint32_t)size) /* too few to divide in another way */
+        return 1;
     for (int i = 0; i < size; i++) {
         const struct train_effort *e = &shares->efforts[i];
 
         rates[i] = e->samples / e->seconds;
         if (!isfinite(rates[i]) || rates[i] <= 0)
-            return false;
+            return 1;
         sum += rates[i];
     }
     for (int i = 0; i < size; i++) /* each keeps something by which it is measured again */
         rates[i] = fmax(rates[i], LEAST * sum / size);
     divide(batch, rates, size, better);
-    if (longest(batch, shares->of, rates, size) < WORTH * longest(batch, better, rates, size))
+    return longest(batch, shares->of, rates, size) / longest(batch, better, rates, size);
+}
+
+bool train_shares_improve(struct train_shares *shares, uint32_t batch)
+{
+    int size = shares->size;
+    uint32_t better[COMM_MAX_WORKERS];
+
+    if (shares->span < SPAN || gain(shares, batch, better) < WORTH)
         return false;
     memcpy(shares->of, better, (size_t)size * sizeof *better);
     shares->by_speed = true;
@@ -130,18 +165,67 @@ bool train_shares_improve(struct train_shares *shares, uint32_t batch)
     return true;
 }
 
+bool train_shares_unlike(struct train_shares *shares, const struct train_effort *efforts,
+                         uint32_t batch)
+{
+    uint32_t better[COMM_MAX_WORKERS];
+    double seconds = 0;
+
+    for (int i = 0; i < shares->size; i++)
+        seconds = fmax(seconds, efforts[i].seconds);
+    shares->every = (int)fmin(2.0 * shares->every, fmax(1, shares->every / fmax(seconds, 1e-9)));
+    shares->unlike = gain(shares, batch, better) < UNLIKE ? 0 : shares->unlike + seconds;
+    return shares->by_speed || shares->unlike >= FOR_LONG;
+}
+
 /* ---- a training ---- */
+
+/* Under auto shares of a round stay even: those by speed would begin with short rounds. */
+static bool is_auto(const struct train_session *s)
+{
+    return s->team.shares.size > 1 && s->strategy->shares == TRAIN_SHARES_BATCHES &&
+           strcmp(s->job->shares, "auto") == 0;
+}
 
 static bool follows_speed(const struct train_session *s)
 {
     return s->team.shares.size > 1 && train_shares_follow_speed(s->job->shares);
 }
 
+/* Do the workers of this host have more threads than there are cores? */
+static bool is_crowded(const struct train_session *s)
+{
+    return (long)train_team_neighbours(&s->team) * s->threads > sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* Shares that the plan has for the next step, if they are others than those of now: *changed_p. */
+static base_status follow_plan(struct train_session *s, bool *changed_p)
+{
+    base_status st = BASE_OK;
+    struct train_shares *shares = &s->team.shares;
+    const struct train_shares_entry *e =
+        train_shares_plan_at(&s->shares_plan, s->state.position.step + 1);
+    size_t bytes = (size_t)shares->size * sizeof *shares->of;
+
+    *changed_p = false;
+    if (e == NULL)
+        return BASE_OK;
+    TRY(train_shares_entry_fits(e, shares->size));
+    *changed_p = !shares->by_speed || memcmp(shares->of, e->of, bytes) != 0;
+    memcpy(shares->of, e->of, bytes);
+    shares->by_speed = true;
+out:
+    return st;
+}
+
 base_status train_shares_begin(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct train_effort efforts[COMM_MAX_WORKERS];
+    bool changed;
 
+    if (s->shares_plan.count > 0)
+        return follow_plan(s, &changed);
     if (!follows_speed(s))
         return BASE_OK;
     TRY(train_team_gather(&s->team, &s->team.effort, sizeof s->team.effort, efforts));
@@ -151,22 +235,41 @@ out:
     return st;
 }
 
+/* Of auto: what this worker did since workers compared, if it is time to compare again. */
+static bool is_due(struct train_session *s, struct train_effort *effort)
+{
+    struct train_shares *shares = &s->team.shares;
+
+    shares->mine.samples += effort->samples;
+    shares->mine.seconds += effort->seconds;
+    if (++shares->since < shares->every)
+        return false;
+    *effort = is_crowded(s) ? (struct train_effort){0} : shares->mine;
+    shares->mine = (struct train_effort){0};
+    shares->since = 0;
+    return true;
+}
+
 base_status train_shares_tell(struct train_session *s, struct train_effort effort, int least)
 {
     base_status st = BASE_OK;
     struct train_shares *shares = &s->team.shares;
     struct train_effort efforts[COMM_MAX_WORKERS];
+    uint32_t batch = train_session_whole(s, s->plan.batch);
     enum train_category was;
 
-    if (!follows_speed(s))
+    if (s->shares_plan.count > 0)
+        return follow_plan(s, &s->verdict.shares);
+    if (is_auto(s) ? !is_due(s, &effort) : !follows_speed(s))
         return BASE_OK;
     was = train_clock_enter(&s->clock, TRAIN_WAIT); /* for the slowest, which is no effort */
     TRY(train_team_gather(&s->team, &effort, sizeof effort, efforts));
     train_clock_enter(&s->clock, was);
     train_shares_learn(shares, efforts);
     s->team.effort = shares->efforts[s->team.exchange.rank];
-    s->verdict.shares = shares->known >= least &&
-                        train_shares_improve(shares, train_session_whole(s, s->plan.batch));
+    if (is_auto(s) && !train_shares_unlike(shares, efforts, batch))
+        goto out;
+    s->verdict.shares = shares->known >= least && train_shares_improve(shares, batch);
 out:
     return st;
 }
@@ -191,8 +294,26 @@ void train_shares_say(const struct train_session *s)
     base_str_fini(&list);
 }
 
+/* Of auto: why shares change. */
+static void say_why(const struct train_session *s)
+{
+    const struct train_shares *shares = &s->team.shares;
+    const struct comm_member *m = s->team.view.members;
+    double rates[COMM_MAX_WORKERS], sum = 0;
+    int slowest = 0;
+
+    for (int i = 0; i < shares->size; i++) {
+        sum += rates[i] = shares->efforts[i].samples / shares->efforts[i].seconds;
+        slowest = rates[i] < rates[slowest] ? i : slowest;
+    }
+    base_info("worker %u on host %u computes %.0f samples a second, a worker in the mean %.0f",
+              m[slowest].id, m[slowest].host, rates[slowest], sum / shares->size);
+}
+
 base_status train_shares_take(struct train_session *s)
 {
+    if (is_auto(s))
+        say_why(s);
     train_shares_say(s);
     s->verdict.shares = false;
     return s->strategy->place != NULL ? train_session_move(s) : s->task->fit(s);

@@ -2,13 +2,17 @@
  *
  * How much of every batch, round or sweep each worker of a view computes. At first all have the
  * same. With `--shares speed` shares change so that all workers finish together, by the time that
- * each of them took for its samples. All workers are told the same times, and so decide the same.
+ * each of them took for its samples. With `--shares auto` they do once some workers have been much
+ * slower than others for a while; where a host has fewer cores than its workers have threads, the
+ * scheduler's chance is in their times, and they stay even. All workers are told the same times,
+ * and so decide the same.
  */
 #ifndef TRAIN_SHARES_H
 #define TRAIN_SHARES_H
 
 #include "comm/group.h"
 #include "data/loader.h"
+#include "train/shares_plan.h"
 
 struct train_session;
 
@@ -25,10 +29,16 @@ struct train_shares {
     struct train_effort efforts[COMM_MAX_WORKERS];
     int known;   /* steps that are in it since the shares have changed … */
     double span; /* … and seconds */
+    /* With auto: workers compare what they did after `every` steps, about a second. */
+    int every, since;
+    struct train_effort mine; /* this worker's of the steps since then */
+    double unlike;            /* seconds for which other shares would have been much better */
 };
 
-extern const char *const train_shares_names[]; /* of --shares, NULL-ended */
-bool train_shares_follow_speed(const char *name);
+extern const char *const train_shares_names[];    /* of --shares, NULL-ended */
+base_status train_shares_check(const char *text); /* of --shares */
+bool train_shares_follow_speed(const char *name); /* from the beginning */
+bool train_shares_may_change(const char *name);   /* then or later */
 
 void train_shares_even(struct train_shares *shares, int size);
 struct data_share train_shares_of(const struct train_shares *shares, int rank);
@@ -38,11 +48,16 @@ void train_shares_learn(struct train_shares *shares, const struct train_effort *
  * true: it did. */
 bool train_shares_improve(struct train_shares *shares, uint32_t batch);
 
+/* With auto, what each worker did in about a second: true once workers have been unlike for long
+ * enough to follow their speeds. Sets after how many steps they compare next. */
+bool train_shares_unlike(struct train_shares *shares, const struct train_effort *efforts,
+                         uint32_t batch);
+
 /* With --shares speed, when a view has been met: shares by what its workers did in former views, if
  * all of them did something. */
 base_status train_shares_begin(struct train_session *session);
-/* With --shares speed, after a step or a round and on every worker: what this worker did in it. If
- * shares are to change, the verdict says so, and the leg ends. */
+/* After a step or a round and on every worker: what this worker did in it. If shares are to change,
+ * the verdict says so, and the leg ends. */
 base_status train_shares_tell(struct train_session *session, struct train_effort effort, int least);
 /* With --shares speed: too little was seen so far to tell how fast this view's workers are. */
 bool train_shares_unknown(const struct train_session *session);

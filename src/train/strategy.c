@@ -211,20 +211,31 @@ out:
 }
 
 /* Pieces of a batch take the place of --accumulate. */
-base_status train_strategy_shares(const struct train_strategy *strategy, const char *shares)
+base_status train_strategy_shares(const struct train_strategy *strategy, const char *shares,
+                                  int workers)
 {
     base_status st = BASE_OK;
     struct base_str names = {0};
+    struct train_shares_plan plan = {0};
+    int least = TRAIN_SHARES_NOTHING; /* what it divides is more than this */
 
-    if (!train_shares_follow_speed(shares) || strategy->shares != TRAIN_SHARES_NOTHING ||
-        strategy->alone)
-        return BASE_OK;
+    TRY(train_shares_plan_parse(shares, &plan));
+    for (int i = 0; i < plan.count; i++)
+        TRY(train_shares_entry_fits(&plan.at[i], workers));
+    if (plan.count > 0)
+        least = TRAIN_SHARES_ROUNDS;
+    else if (!train_shares_follow_speed(shares))
+        goto out;
+    if ((int)strategy->shares > least || strategy->alone)
+        goto out;
     for (size_t i = 0; i < train_strategy_count; i++)
-        if (train_strategy_registry[i]->shares != TRAIN_SHARES_NOTHING)
+        if ((int)train_strategy_registry[i]->shares > least)
             base_str_add(&names, "%s%s", names.length > 0 ? ", " : "",
                          train_strategy_registry[i]->name);
-    st = base_fail(BASE_ERR_USAGE, "strategy %s does not follow --shares speed; these do: %s",
-                   strategy->name, names.text);
+    st = base_fail(BASE_ERR_USAGE, "strategy %s does not follow --shares %.20s; these do: %s",
+                   strategy->name, shares, names.text);
+out:
+    train_shares_plan_fini(&plan);
     base_str_fini(&names);
     return st;
 }

@@ -133,7 +133,7 @@ struct train_strategy {
     bool sweeps;             /* serves tasks that go by sweeps (train/task.h), and no others */
     /* What is divided as --shares says. A round whose steps each worker makes alone is divided into
      * blocks, and a worker's steps are of even shares then. */
-    enum { TRAIN_SHARES_NOTHING, TRAIN_SHARES_BATCHES, TRAIN_SHARES_ROUNDS } shares;
+    enum { TRAIN_SHARES_NOTHING, TRAIN_SHARES_ROUNDS, TRAIN_SHARES_BATCHES } shares;
     bool aggregates; /* --aggregate says how it makes one update of several */
     int least;       /* fewer workers than this cannot go on */
 
@@ -278,7 +278,8 @@ base_status train_strategy_trains(const struct train_strategy *strategy,
  * for. */
 base_status train_strategy_aggregates(const struct train_strategy *strategy, const char *aggregate);
 /* Does it divide work as --shares says? */
-base_status train_strategy_shares(const struct train_strategy *strategy, const char *shares);
+base_status train_strategy_shares(const struct train_strategy *strategy, const char *shares,
+                                  int workers);
 
 /* For combine: sums the head. A worker that comes early waits for the others here. */
 base_status train_exchange_head(struct train_exchange *x);

@@ -1,13 +1,22 @@
 #!/usr/bin/env bash
-# --shares speed: of two hosts, one with a quarter of the other's CPU, the fast one computes more of every
-# batch; the losses are still those of one worker. Under rotate users move to the fast one while it trains. Other strategies refuse it.
+# --shares: of two hosts, one with a quarter of the other's CPU, the fast one computes more of every batch,
+# by itself under ddp; the losses are still those of one worker, and with the same shares once more the bits are
+# the same. Under rotate users move to the fast one while it trains. Other strategies refuse it.
 source "$(dirname "$0")/../support/dist.bash"
 source "$root/tests/support/cluster.bash"
 
 expect 2 "$paceline" train --model mlp:8x1 --data synthetic --strategy ps --workers 2 --shares speed
 says '^paceline: strategy ps does not follow --shares speed; these do: .*ddp.*rotate.*$'
 expect 2 "$paceline" train --model mlp:8x1 --data synthetic --shares fast
-says "^paceline: unknown shares 'fast'; known: even, speed"
+says "^paceline: unknown shares 'fast'; known: auto, even, speed, recorded"
+expect 2 "$paceline" train --model mlp:8x1 --data synthetic --shares recorded
+says '^paceline: --shares recorded is for --like'
+for text in at: at:0=1/2 at:3=0/2 at:3=1/2,3=2/1 at:3=1/2,5 at:9=1/2x; do
+    expect 2 "$paceline" train --model mlp:8x1 --data synthetic --shares "$text"
+    says 'is not of the form at:STEP='
+done
+expect 2 "$paceline" train --model mlp:8x1 --data synthetic --workers 2 --shares at:3=10/20/34 --run sizes
+says 'the shares of step 3 are those of 3 workers; there are 2'
 needs_root
 
 # Speed is measured for a second at least: a fast machine makes more steps until then, and the training
@@ -24,9 +33,10 @@ sys.exit(not (step >= 12 and shares and (step >= shares[0] + 20 or len(shares) >
 PY
 }
 for strategy in ddp local-sgd:k=64; do
-    run=by-${strategy%%:*}
+    run=by-${strategy%%:*} how=(--shares speed)
+    [ $strategy != ddp ] || how=()
     timeout 120 "$root/tools/cluster" train --loopback --cpu 0.4,0.1 --period 10 -- "$paceline" train "${common[@]}" \
-        --workers=2 --strategy $strategy --shares speed --epochs 1000 --run "$run" >out 2>err &
+        --workers=2 --strategy $strategy "${how[@]}" --epochs 1000 --run "$run" >out 2>err &
     pid=$!
     for _ in $(seq 500); do
         changed "$run" && break
@@ -35,6 +45,7 @@ for strategy in ddp local-sgd:k=64; do
     done
     kill -TERM $pid
     wait $pid || true # by the signal
+    cp err said-${strategy%%:*}
     /usr/bin/python3 - "$run" <<'PY' || fail "$strategy: $(cat err)"
 import json, sys
 def events(run):
@@ -51,6 +62,15 @@ else:
     assert all(abs(a - b) < 1e-4 for a, b in zip(*losses)), losses
 PY
 done
+
+grep -qE 'worker [0-9]+ on host 1 computes [0-9]+ samples a second, a worker in the mean [0-9]+' said-ddp ||
+    fail "it does not say why shares change: $(cat said-ddp)"
+steps=$(/usr/bin/python3 -c 'import json; print(json.load(open("runs/by-ddp/run.json"))["result"]["steps"])')
+expect 0 "$paceline" train --like by-ddp --workers 2 --shares recorded --steps "$steps" --run again
+grep -q '"shares": "at:' runs/again/run.json || fail "the recorded shares are not in run.json"
+[ "$(fingerprint runs/again)" = "$(fingerprint runs/by-ddp)" ] || fail "the same shares give other bits"
+[ "$(grep -c '"event":"shares"' runs/again/events.jsonl)" = "$(grep -c '"event":"shares"' runs/by-ddp/events.jsonl)" ] ||
+    fail "not all shares were taken"
 
 # Users and their rows move between sweeps, and every later test and checkpoint goes by the new dealing; dealt
 # evenly the same sweeps come to the same error.

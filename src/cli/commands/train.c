@@ -19,6 +19,7 @@
 #include "cli/train_choose.h"
 #include "comm/transport.h"
 #include "train/run.h"
+#include "train/shares_plan.h"
 #include "train/strategy.h"
 
 /* A resumed run's images stay as they were, whatever files of which sizes there are by now. */
@@ -277,7 +278,7 @@ static base_status cmd_train(void *args, const struct cli_positional *positional
     struct cluster_launch launch;
     struct train_run from = {0};
     json_t *result = NULL;
-    char *strategy = NULL;
+    char *strategy = NULL, *shares = NULL;
     base_status st = BASE_OK;
 
     if (job->quiet)
@@ -288,6 +289,10 @@ static base_status cmd_train(void *args, const struct cli_positional *positional
     TRY(cluster_launch_find(&job->cluster, &launch));
     if (inherits(job, &launch)) {
         TRY(inherit(job, positional, &from));
+        if (job->like != NULL && strcmp(job->shares, TRAIN_SHARES_RECORDED) == 0) {
+            TRY(train_shares_recorded(&from, &shares));
+            job->shares = shares;
+        }
         TRY(restore_launch(job, &from, cli_given(positional, "threads"), &launch));
     }
     if (job->model != NULL && strcmp(job->model, TRAIN_AUTO) == 0)
@@ -314,6 +319,7 @@ static base_status cmd_train(void *args, const struct cli_positional *positional
 out:
     json_decref(result);
     base_free(strategy);
+    base_free(shares);
     train_run_close(&from); /* owns the inherited texts */
     return st;
 }

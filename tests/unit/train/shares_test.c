@@ -63,6 +63,47 @@ static void test_speed(void **state)
     assert_false(train_shares_improve(&shares, 90)); /* it is as good as it gets */
 }
 
+/* Compares as auto does, after steps of so many seconds; true: shares are to follow speed. */
+static bool compare(struct train_shares *shares, const double *rates, uint32_t batch)
+{
+    struct train_effort efforts[COMM_MAX_WORKERS];
+
+    for (int i = 0; i < shares->size; i++) {
+        double samples = (double)shares->every * batch / shares->size;
+
+        efforts[i] = (struct train_effort){0};
+        if (rates[i] > 0)
+            efforts[i] = (struct train_effort){samples, samples / rates[i]};
+    }
+    train_shares_learn(shares, efforts);
+    return train_shares_unlike(shares, efforts, batch);
+}
+
+/* auto: alike workers keep even shares; bursts change nothing, four seconds do. */
+static void test_auto(void **state)
+{
+    static const double alike[] = {500, 450}, unlike[] = {500, 200}, unknown[] = {500, 0};
+    struct train_shares shares;
+    int burst;
+
+    (void)state;
+    train_shares_even(&shares, 2);
+    for (int i = 0; i < 20; i++) /* a crowded host says nothing */
+        assert_false(compare(&shares, unknown, 10));
+    for (int i = 0; i < 100; i++) {
+        assert_false(compare(&shares, alike, 10));
+        assert_true(shares.every >= 1 && shares.every <= 100); /* a hundred steps a second */
+    }
+    assert_true(shares.every >= 80);
+    for (int i = 0; i < 40; i++) /* bursts */
+        assert_false(compare(&shares, i % 4 == 0 ? unlike : alike, 10));
+    for (burst = 0; !compare(&shares, unlike, 10); burst++)
+        assert_in_range(burst, 0, 10);
+    assert_true(burst >= 3);
+    assert_true(train_shares_improve(&shares, 10));
+    assert_true(shares.by_speed && shares.of[0] == 7 && shares.of[1] == 3);
+}
+
 /* A worker becomes slow: three steps later its share is right within a tenth. */
 static void test_change(void **state)
 {
@@ -127,8 +168,9 @@ static void test_small(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_even),  cmocka_unit_test(test_speed), cmocka_unit_test(test_change),
-        cmocka_unit_test(test_alike), cmocka_unit_test(test_small), cmocka_unit_test(test_large),
+        cmocka_unit_test(test_even),   cmocka_unit_test(test_speed), cmocka_unit_test(test_auto),
+        cmocka_unit_test(test_change), cmocka_unit_test(test_alike), cmocka_unit_test(test_small),
+        cmocka_unit_test(test_large),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
