@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+#if defined(__x86_64__)
+#    include <pmmintrin.h>
+#endif
 
 #include "cli/cli.h"
 
@@ -39,9 +42,21 @@ static void fill_standard_streams(void)
         close(fd);
 }
 
+/* Floats below 1.2e-38 (denormals) count as zero, in this thread and in those that it starts: the
+ * CPU takes a hundred cycles and more for each. The momentum of a weight without gradient becomes
+ * such a number and stays one, because nine tenths of the least of them are rounded up to itself:
+ * a step of mnist-cnn with batches of 16 took 8.7 ms at first and 22 ms after 2,500 steps. */
+static void flush_denormals(void)
+{
+#if defined(__x86_64__)
+    _mm_setcsr(_mm_getcsr() | _MM_FLUSH_ZERO_ON | _MM_DENORMALS_ZERO_ON);
+#endif
+}
+
 int main(int argc, char **argv)
 {
     fill_standard_streams();
+    flush_denormals();
     signal(SIGXFSZ, SIG_IGN); /* then a write beyond the limit (ulimit -f) fails and is reported */
     bound_spinning(argv);
     prctl(PR_SET_NAME, "paceline"); /* a process started as /proc/self/exe is called "exe" */

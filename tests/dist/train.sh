@@ -182,3 +182,22 @@ start = next(i for i, line in enumerate(lines) if line.startswith("class "))
 assert {width(line) for line in lines[start:start + 5]} == {56}, [width(l) for l in lines[start:start + 5]]
 assert json.load(open("runs/names/run.json"))["about"]["labels"][1] == "кошка на крыше дома"
 PY
+
+# Momentum of weights whose gradient stays away becomes zero, and no number so small that the CPU is slow with it:
+# each of 40 columns is filled in one row alone, which comes once in 1500 steps.
+/usr/bin/python3 - <<'PY'
+rows = [[int(r == 30 * c) for c in range(40)] + [1, "ab"[r % 2]] for r in range(1500)]
+with open("rare.csv", "w") as file:
+    file.write(",".join([f"x{c}" for c in range(40)] + ["one", "kind"]) + "\n")
+    file.writelines(",".join(map(str, row)) + "\n" for row in rows)
+PY
+expect 0 "$paceline" train --model mlp:4x1 --data rare.csv --target kind --no-normalise --test-share 0 --batch 1 \
+    --momentum 0.9 --epochs 1 --run rare --threads 2
+/usr/bin/python3 - "$root/tools" <<'PY' || fail "momentum is left with numbers that slow the CPU down"
+import glob, sys
+sys.path.insert(0, sys.argv[1])
+import numpy, safetensors
+state = safetensors.load(glob.glob("runs/rare/checkpoints/step-1500/state.safetensors")[0])
+values = numpy.abs(numpy.concatenate([t.ravel() for t in state.values() if t.dtype == "float32"]))
+assert (values > 0).any() and not ((values > 0) & (values < 2.0 ** -126)).any(), values[values > 0].min()
+PY
