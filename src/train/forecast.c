@@ -182,15 +182,28 @@ double train_forecast_judged(const struct train_forecast *f)
     return f->seconds * (f->usual ? 1 - MARGIN : 1);
 }
 
+/* A strategy that heals comes before one that does not, then the faster one. */
+static bool is_better(const struct train_forecast *f, const struct train_forecast *best)
+{
+    if (best == NULL || f->cost.frail != best->cost.frail)
+        return best == NULL || best->cost.frail;
+    return train_forecast_judged(f) < train_forecast_judged(best);
+}
+
+const char *train_forecast_price(const struct train_forecast *f)
+{
+    return f->cost.frail ? "; with one copy of its state, a lost worker costs what came after the "
+                           "newest checkpoint"
+                         : "";
+}
+
 static void choose(struct train_forecasts *list, const char *usual)
 {
     for (size_t i = 0; i < list->count; i++) {
         struct train_forecast *f = &list->at[i];
 
         f->usual = strcmp(f->text, usual) == 0;
-        if (f->fits && f->cost.exact && !f->cost.frail &&
-            (list->choice == NULL ||
-             train_forecast_judged(f) < train_forecast_judged(list->choice)))
+        if (f->fits && f->cost.exact && is_better(f, list->choice))
             list->choice = f;
     }
 }

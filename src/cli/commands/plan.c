@@ -118,13 +118,14 @@ static json_t *cmd_plan_row(struct plan *p, const struct cli_plan_part *part,
                             const struct train_forecast *f)
 {
     int locals = part->setting.link > 0 ? 1 : part->setting.workers;
-    json_t *row = json_pack(
-        "{s:s, s:i, s:I, s:i, s:o, s:b, s:b, s:f, s:f, s:o, s:o}", "strategy", f->text, "workers",
-        part->setting.workers, "batch", (json_int_t)part->batch, "threads", part->setting.threads,
-        "memory", train_memory_json(&f->memory, locals), "fits", f->fits, "exact", f->cost.exact,
-        "link_bytes", part->setting.link > 0 ? f->cost.sent : 0, "shared_bytes",
-        part->setting.link > 0 ? 0 : f->cost.moved, "idle", base_json_number(f->idle),
-        "step_seconds", base_json_number(f->seconds));
+    json_t *row =
+        json_pack("{s:s, s:i, s:I, s:i, s:o, s:b, s:b, s:b, s:f, s:f, s:o, s:o}", "strategy",
+                  f->text, "workers", part->setting.workers, "batch", (json_int_t)part->batch,
+                  "threads", part->setting.threads, "memory", train_memory_json(&f->memory, locals),
+                  "fits", f->fits, "exact", f->cost.exact, "frail", f->cost.frail, "link_bytes",
+                  part->setting.link > 0 ? f->cost.sent : 0, "shared_bytes",
+                  part->setting.link > 0 ? 0 : f->cost.moved, "idle", base_json_number(f->idle),
+                  "step_seconds", base_json_number(f->seconds));
 
     if (p->args->deepest)
         json_object_set_new(row, "deepest", cmd_plan_deepest(p, part, f->text));
@@ -214,7 +215,8 @@ static void cmd_plan_print(const struct plan *p, const json_t *object)
     cli_table(stdout, cells, json_array_size(rows) + 1, width);
     base_free(cells);
     if (command != NULL)
-        printf("\nthe choice, which fits and has the losses of one worker:\n  %s\n", command);
+        printf("\nthe choice, which fits and has the losses of one worker%s:\n  %s\n",
+               train_forecast_price(p->made.chosen->forecasts.choice), command);
     else
         printf("\nno strategy that a plan chooses from fits\n");
 }
