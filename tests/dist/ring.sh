@@ -2,7 +2,7 @@
 # The ring: on any number of workers, with any number of laps and micro-batches, around or folded, the bits and
 # the losses of one worker that accumulates as many pieces; with one micro-batch those of one worker. A worker
 # kills itself (-9) at each phase of a step: its neighbour has a copy of its stages, and the others go on at the
-# step; without copies they go back to the newest checkpoint. The weights at the end, and every loss, are those
+# step, after two neighbours are lost, too, where there are three copies; without copies they go back to the newest checkpoint. The weights at the end, and every loss, are those
 # of a run without the kill.
 source "$(dirname "$0")/../support/dist.bash"
 
@@ -79,7 +79,7 @@ done
 pipe mlp 4 3 3 fold --transport tcp
 pipe bn 3 2 2 ring --optimiser adamw --validation 0.2
 # A backward at once, no step before all have done the one before it, no copies: other schedules, the same bits.
-for option in split=off overlap=off overlap=off,laps=2 split=off,overlap=off replicate=off replicate=every:4 overlap=off,replicate=every:2 overlap=on; do
+for option in split=off overlap=off overlap=off,laps=2 split=off,overlap=off replicate=off replicate=every:4 overlap=off,replicate=every:2 overlap=on laps=2,replicas=3; do
     train mlp "$option" --workers 3 --strategy "ring:microbatches=4,$option"
     same mlp-4 "$option"
 done
@@ -181,7 +181,13 @@ lose ,replicate=off 1 saved 8 8 8
 PACELINE_FAULT=2,3:data:7 train bn both --workers 4 --strategy ring:microbatches=3 --checkpoint-every 4
 says 'all go back to the checkpoint of step 4'
 PACELINE_FAULT=2:backward-2:7:STOP train bn still --workers 3 --strategy ring:microbatches=3 --silence 1
-for run in both still; do
+# With three copies they are two losses like any other.
+PACELINE_FAULT=2,3:data:7 train bn three --workers 4 --strategy ring:microbatches=3,replicas=3 --checkpoint-every 4 --no-quiet
+says 'ring: 3 micro-batches, .*, each stage on 3 workers'
+says 'view 2: workers 1,4 go on after step [56]'
+PACELINE_FAULT=2,3:data:8 train bn rare --workers 4 --strategy ring:microbatches=3,replicas=3,replicate=every:3 --checkpoint-every 4
+says 'all go back from step 7 to step 6, at which replicas were renewed last'
+for run in both still three rare; do
     [ "$(fingerprint runs/$run)" = "$(fingerprint runs/undisturbed)" ] || fail "$run has other bits than without the loss"
 done
 
@@ -209,6 +215,8 @@ bad --sync-bn 'leave out --sync-bn'
 bad --record 0 '--record needs all layers on a worker'
 bad --model lda 'is computed in one step'
 bad --strategy ring:laps=9 'laps'
+bad --strategy ring:replicas=1 'replicas'
+bad --strategy ring:replicas=3,replicate=off 'replicas=3 does not go with replicate=off'
 for text in every every: every:0 every:2x sometimes; do
     bad --strategy ring:replicate=$text "replicate=$text: give on, off, or every:K"
 done

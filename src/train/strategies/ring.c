@@ -9,10 +9,11 @@
  * one. Its stages have their new weights by then, so that it computes what it would compute if it
  * had waited.
  *
- * Every worker also has a replica of the stages of the worker before it (ring/replicas.h). When the
- * gradients of its own stages are complete it sends them to the worker after it, and both make the
- * same update: so the loss of a worker costs a step or two (ring/commit.h). Where two neighbours
- * are lost at once, or without replicas, all go back to the newest checkpoint.
+ * Every worker also has replicas of the stages of the worker before it, or of several
+ * (ring/replicas.h). When the gradients of its own stages are complete it sends them to the workers
+ * that have replicas of these, and all of them make the same update: so the loss of a worker costs
+ * a step or two (ring/commit.h). Where all workers that have a stage are lost at once, neighbours
+ * in the ring, all others go back to the newest checkpoint.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -28,7 +29,10 @@
 #include "train/strategies/ring/replicas.h"
 #include "train/strategies/ring/spare.h"
 
-enum { USUAL_PIECES = 8 }; /* until they are chosen */
+enum {
+    USUAL_PIECES = 8, /* until they are chosen */
+    USUAL_REPLICAS = 2,
+};
 
 static int64_t ring_pieces(const void *options)
 {
@@ -69,6 +73,7 @@ static void ring_cost(const struct train_memory_question *q, struct train_cost *
     const struct nn_graph *graph = q->sizes->graph;
     double n = q->seat.workers, pieces = (double)ring_pieces(options), bytes = q->sizes->weights;
     double every = (double)ring_options_every(options), crossing = 0, laps, mail, replicas = 0;
+    double copies = ring_options_copies(options, q->seat.workers);
     struct ring_cut cut;
     struct ring_costs costs;
 
@@ -78,16 +83,16 @@ static void ring_cost(const struct train_memory_question *q, struct train_cost *
     for (int stage = 1; stage < cut.stages; stage++)
         crossing = fmax(crossing, (double)ring_cut_crossing(graph, cut.first[stage]));
     mail = pieces * q->sizes->samples * crossing * sizeof(float);
-    if (every > 0 && n > 1) /* gradients at each step, or now and then weights and slots */
-        replicas = (every > 1 ? (1 + q->sizes->slots) / every : 1) * bytes / n;
-    cost->frail = every == 0;
+    if (copies > 1) /* gradients at each step, or now and then weights and slots */
+        replicas = (copies - 1) * (every > 1 ? (1 + q->sizes->slots) / every : 1) * bytes / n;
+    cost->frail = every == 0 && n > 1;
     cost->work = ring_costs_unevenness(&costs, &cut) / n;
     ring_costs_fini(&costs);
     cost->bubble =
         ring_options_overlap(options, (int)n, q->clips)
             ? 0
             : (n - 1) / ((ring_options_split(options, (int)n) ? 3 : 1) * laps * pieces + n - 1);
-    cost->updates = (every == 1 && n > 1 ? 2 : 1) / n;
+    cost->updates = (every == 1 ? copies : 1) / n;
     cost->sent = mail * laps + replicas;
     cost->hidden = cost->sent > 0 ? 1 - replicas / cost->sent : 0;
     cost->moved = 3 * (pieces - 1) * bytes + 4 * (cut.stages - 1) * mail + 2 * n * replicas;
@@ -238,10 +243,16 @@ static base_status ring_check(const void *options)
 {
     const struct ring_options *o = options;
 
-    if (ring_options_every(o) >= 0)
-        return BASE_OK;
-    return base_fail(BASE_ERR_USAGE, "replicate=%s: give on, off, or every:K with K from 1 to %d",
-                     o->replicate, RING_MAX_EVERY);
+    if (ring_options_every(o) < 0)
+        return base_fail(BASE_ERR_USAGE,
+                         "replicate=%s: give on, off, or every:K with K from 1 to %d", o->replicate,
+                         RING_MAX_EVERY);
+    if (ring_options_every(o) == 0 && o->replicas != USUAL_REPLICAS)
+        return base_fail(BASE_ERR_USAGE,
+                         "replicas=%" PRId64 " does not go with replicate=off, which keeps none; "
+                         "leave out one of them",
+                         o->replicas);
+    return BASE_OK;
 }
 
 static base_status ring_suits(const void *options, const void *first, const struct train_job *job)
@@ -342,6 +353,8 @@ static void ring_announce(const struct train_session *s, const struct ring *ring
                  laps > 1 && cut->order == RING_FOLD ? " folded" : "");
     if (ring_overlaps(s))
         base_str_add(&text, ", steps overlap");
+    if (ring->stages.copies > USUAL_REPLICAS)
+        base_str_add(&text, ", each stage on %d workers", ring->stages.copies);
     if (cut->workers > 1)
         base_str_add(&text, ", %.0f %% idle expected%s", 100 * o->idle,
                      ring->measured ? "" : " by estimate");
@@ -407,6 +420,9 @@ static const struct base_option table[] = {
     {.name = "replicate", .argument = "WHEN", .kind = BASE_TEXT, .offset = AT(replicate),
      .help = "on, off, every:K: each worker keeps a copy of its neighbour's stages, of each step or "
              "of one in K"},
+    {.name = "replicas", .argument = "R", .kind = BASE_INT, .offset = AT(replicas), .min = 2,
+     .max = RING_MAX_REPLICAS, .help = "workers that have each stage; with R the loss of R-1 "
+     "neighbours at once is healed"},
     {0},
 };
 /* clang-format on */
@@ -418,14 +434,16 @@ const struct train_strategy train_strategy_ring = {
     .least = 1,
     .options = table,
     .options_size = sizeof(struct ring_options),
-    .defaults =
-        &(const struct ring_options){
-            .order = RING_ANY, .overlap = RING_OVERLAP_AUTO, .replicate = "on", .split = true},
+    .defaults = &(const struct ring_options){.order = RING_ANY,
+                                             .overlap = RING_OVERLAP_AUTO,
+                                             .replicate = "on",
+                                             .replicas = USUAL_REPLICAS,
+                                             .split = true},
     .check = ring_check,
     .suits = ring_suits,
     .examples =
         (const char *const[]){"", "overlap=off", "replicate=off,split=off", "replicate=every:3",
-                              "microbatches=3,laps=2,place=fold", NULL},
+                              "microbatches=3,laps=2,place=fold", "replicas=3", NULL},
     .state_size = sizeof(struct ring),
     .fini = ring_fini,
     .place = ring_place,

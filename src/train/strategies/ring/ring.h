@@ -27,10 +27,10 @@ struct ring_spare { /* zeros: none is needed */
     struct ring_moment before;
     /* After the newest step. Running statistics of the state are those of the one under way. */
     struct ring_moment now;
-    float *sent[RING_MAX_LAPS]; /* gradients of the newest step, which go to the next worker */
-    float *coming;              /* running statistics of the worker before this one */
-    /* Slots of its stages, where these come whole; `sum` of each has their weights. */
-    float *slots[RING_MAX_LAPS][NN_MAX_SLOTS];
+    float *sent[RING_MAX_LAPS]; /* gradients of the newest step, on their way to replicas */
+    float *coming;              /* running statistics of replicas */
+    /* Slots of replicas, where these come whole; `sum` of each has the weights. */
+    float *slots[RING_MAX_KEPT][NN_MAX_SLOTS];
 };
 
 /* What a worker tells the others when its gradients are complete. */
@@ -39,12 +39,13 @@ struct ring_word {
     int64_t stop, renew;
 };
 
-/* A step's gradients go to the next worker, those of the worker before come, and then all tell each
- * other a word. A worker that has the words of all knows that all can complete the step. */
+/* A step's gradients go to the workers that have replicas of its stages, those of this worker's
+ * replicas come, and then all tell each other a word. A worker that has the words of all knows that
+ * all can complete the step. */
 struct ring_report {
     struct train_session *session;
     int64_t step;
-    struct train_message list[4 * RING_MAX_LAPS];
+    struct train_message list[4 * RING_MAX_KEPT];
     size_t count;
     struct ring_word mine, all[COMM_MAX_WORKERS];
     struct comm_task task;

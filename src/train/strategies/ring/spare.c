@@ -55,10 +55,11 @@ void ring_spare_close(struct ring *ring)
     for (int i = 0; i < RING_MAX_LAPS; i++) {
         for (int k = 0; k <= NN_MAX_SLOTS; k++)
             base_free(spare->former[i][k]);
-        for (int k = 0; k < NN_MAX_SLOTS; k++)
-            base_free(spare->slots[i][k]);
         base_free(spare->sent[i]);
     }
+    for (int i = 0; i < RING_MAX_KEPT; i++)
+        for (int k = 0; k < NN_MAX_SLOTS; k++)
+            base_free(spare->slots[i][k]);
     *spare = (struct ring_spare){0};
 }
 

@@ -15,23 +15,25 @@ static void ring_stage_describe(struct ring_stage *stage, const struct nn_graph 
 {
     int first = cut->first[index], last = cut->first[index + 1];
 
-    *stage = (struct ring_stage){.first = first,
+    *stage = (struct ring_stage){.worker = ring_cut_worker(cut, index),
+                                 .first = first,
                                  .last = last,
                                  .weights = nn_graph_weights_of(graph, first, last),
                                  .statistics = nn_graph_stats_of(graph, first, last)};
 }
 
-/* The stages of the worker before this one, where it keeps replicas of them; returns how many. */
-static int ring_stages_kept(struct ring_stage kept[RING_MAX_LAPS], const struct nn_graph *graph,
-                            const struct ring_options *options, const struct ring_cut *cut,
-                            int rank)
+/* The stages of the workers before this one, of which it keeps replicas; returns how many. */
+static int ring_stages_kept(struct ring_stage kept[RING_MAX_KEPT], const struct nn_graph *graph,
+                            const struct ring_cut *cut, int copies, int rank)
 {
     int stages[RING_MAX_LAPS], count = 0;
 
-    if (ring_options_every(options) > 0 && cut->workers > 1)
-        count = ring_cut_stages(cut, ring_cut_before(cut, rank), stages);
-    for (int i = 0; i < count; i++)
-        ring_stage_describe(&kept[i], graph, cut, stages[i]);
+    for (int places = 1; places < copies; places++) {
+        int more = ring_cut_stages(cut, ring_cut_near(cut, rank, -places), stages);
+
+        for (int i = 0; i < more; i++)
+            ring_stage_describe(&kept[count++], graph, cut, stages[i]);
+    }
     return count;
 }
 
@@ -40,8 +42,9 @@ base_status ring_stages_memory(const struct nn_graph *graph, const struct ring_o
                                struct ring_bytes *bytes_p)
 {
     base_status st = BASE_OK;
-    struct ring_stage kept[RING_MAX_LAPS];
+    struct ring_stage kept[RING_MAX_KEPT];
     struct ring_mail *mail = base_calloc(1, sizeof *mail);
+    int copies = ring_options_copies(options, cut->workers);
     double largest = 0;
 
     *bytes_p = (struct ring_bytes){0};
@@ -67,7 +70,7 @@ base_status ring_stages_memory(const struct nn_graph *graph, const struct ring_o
         largest = (double)memory.gradients > largest ? (double)memory.gradients : largest;
     }
     bytes_p->gradients += pieces > 1 ? largest : 0;
-    for (int i = ring_stages_kept(kept, graph, options, cut, rank); i-- > 0;)
+    for (int i = ring_stages_kept(kept, graph, cut, copies, rank); i-- > 0;)
         bytes_p->replicas += (double)kept[i].weights.count * sizeof(float);
     bytes_p->gradients += bytes_p->replicas;
 out:
@@ -125,7 +128,8 @@ base_status ring_stages_open(struct ring_stages *r, const struct train_session *
     }
     if (pieces > 1)
         TRY(base_tensor(largest, sizeof(float), "gradients of a micro-batch", &r->gradients));
-    r->kept_count = ring_stages_kept(r->kept, s->state.graph, options, &r->cut, x->rank);
+    r->copies = ring_options_copies(options, x->size);
+    r->kept_count = ring_stages_kept(r->kept, s->state.graph, &r->cut, r->copies, x->rank);
     for (int i = 0; i < r->kept_count; i++)
         TRY(base_tensor(r->kept[i].weights.count, sizeof(float), "gradients of a neighbour",
                         &r->kept[i].sum));

@@ -13,6 +13,7 @@
 struct train_memory_question;
 
 struct ring_stage {
+    int worker;      /* that computes it */
     int first, last; /* layers first … last-1 */
     struct nn_range weights, statistics;
     struct nn_net *net; /* NULL: another worker computes it */
@@ -25,13 +26,16 @@ struct ring_chore {
     void *context;
 };
 
+enum { RING_MAX_KEPT = (RING_MAX_REPLICAS - 1) * RING_MAX_LAPS };
+
 struct ring_stages { /* zeros: none */
     struct ring_cut cut;
     struct ring_mail mail;
     struct ring_rule rule;
     struct ring_stage at[RING_MAX_LAPS];
     int count;
-    struct ring_stage kept[RING_MAX_LAPS]; /* replicas of the worker before this one */
+    int copies;                            /* workers that have each stage */
+    struct ring_stage kept[RING_MAX_KEPT]; /* replicas of workers before this one, nearest first */
     int kept_count;
     int piece;               /* the most samples of a micro-batch */
     float *gradients;        /* of the micro-batch under way, from the second on */
