@@ -177,6 +177,17 @@ out:
     return st;
 }
 
+bool train_forecast_fits(struct train_session *s, const struct train_setting *setting,
+                         const char *text)
+{
+    struct train_forecast one = {0};
+    struct train_forecasts list = {.at = &one};
+    bool fits = foresee(s, setting, text, false, &list) == BASE_OK && one.fits;
+
+    base_free(one.text);
+    return fits;
+}
+
 double train_forecast_judged(const struct train_forecast *f)
 {
     return f->seconds * (f->usual ? 1 - MARGIN : 1);

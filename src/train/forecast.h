@@ -74,6 +74,9 @@ base_status train_forecast_model(struct train_session *session, struct train_job
 /* `timed`: asks for profiles; else `seconds` are zeros, and the choice means nothing. */
 base_status train_forecast_make(struct train_session *session, const struct train_setting *setting,
                                 bool timed, struct train_forecasts *forecasts_p);
+/* Would one strategy of train_forecast_make fit? */
+bool train_forecast_fits(struct train_session *session, const struct train_setting *setting,
+                         const char *text);
 /* Seconds of a step as choices compare them: the usual strategy stays unless another is faster by
  * more than forecasts err. */
 double train_forecast_judged(const struct train_forecast *forecast);

@@ -105,7 +105,7 @@ train bn whole
 train bn whole-ring --workers 3 --strategy ring:microbatches=1
 same whole whole-ring
 
-# The norm is of all gradients, whoever has them.
+# The norm is of all gradients, on any number of workers.
 train mlp clipped --accumulate 3 --clip 0.5
 for workers in 1 2 3; do train mlp clipped-$workers --workers $workers --strategy ring:microbatches=3,laps=2 --clip 0.5; done
 same clipped-1 clipped-2

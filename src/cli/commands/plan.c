@@ -52,15 +52,8 @@ static base_status cmd_plan_link(const char *text, double *bytes_p)
 static bool cmd_plan_fits(struct plan *p, const struct train_setting *setting, const char *model,
                           const char *strategy)
 {
-    struct train_forecasts list = {0};
-    bool fits = false;
-
-    if (train_forecast_model(&p->made.session, &p->made.job, model) == BASE_OK &&
-        train_forecast_make(&p->made.session, setting, false, &list) == BASE_OK)
-        for (size_t i = 0; i < list.count; i++)
-            fits |= list.at[i].fits && strcmp(list.at[i].text, strategy) == 0;
-    train_forecasts_fini(&list);
-    return fits;
+    return train_forecast_model(&p->made.session, &p->made.job, model) == BASE_OK &&
+           train_forecast_fits(&p->made.session, setting, strategy);
 }
 
 /* Layers of an mlp of that width; 0: not even one fits. */
