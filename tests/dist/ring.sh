@@ -112,6 +112,39 @@ same clipped-1 clipped-2
 same clipped-1 clipped-3
 "$root/tests/support/equal.py" losses clipped clipped-3 || fail "clipping is another"
 
+# Without a flush: the same bits on any number of workers and laps, of weights that lack the update of the batch
+# before. So steps 1, 2 and, after the epoch's end at step 5, 6 have the losses of weights without it, and later ones others.
+async=async=on,replicate=off
+for model in mlp bn mnist-cnn; do
+    train $model $model-async-1 --workers 1 --strategy ring:microbatches=3,$async
+    for ring in "2 1 ring" "3 2 fold" "4 1 ring"; do
+        read -r workers laps order <<<"$ring"
+        train $model async --workers "$workers" --strategy "ring:microbatches=3,laps=$laps,place=$order,$async" --json
+        same $model-async-1 async
+        json "o['figures']['staleness'] == [-(-o['steps'] // 5), o['steps'] - -(-o['steps'] // 5)]"
+        rm -r runs/async
+    done
+done
+train mlp frozen --accumulate 3 --lr 0
+train mlp mlp-3 --accumulate 3
+/usr/bin/python3 - <<'PY' || fail "the updates that batches lack are others"
+import json
+def losses(run):
+    return {e["step"]: e["loss"] for e in map(json.loads, open(f"runs/{run}/events.jsonl")) if e["event"] == "step"}
+late, frozen, exact = losses("mlp-async-1"), losses("frozen"), losses("mlp-3")
+assert late[1] == frozen[1] == exact[1] and late[2] == frozen[2] != exact[2], (late, frozen, exact)
+assert late[3] not in (frozen[3], exact[3]), (late, frozen, exact)
+PY
+train mlp told --workers 3 --strategy ring:microbatches=3,$async --no-quiet
+says 'no flush: each batch lacks the update of the one before it'
+train bn bn-async --workers 3 --strategy ring:microbatches=3,$async --checkpoint-every 4
+for phase in data forward backward-3 combine update slice; do
+    PACELINE_FAULT=2:$phase:7 train bn async --workers 3 --strategy ring:microbatches=3,$async --checkpoint-every 4
+    says 'all go back to the checkpoint of step 4'
+    [ "$(fingerprint runs/async)" = "$(fingerprint runs/bn-async)" ] || fail "async, lost at $phase: other bits"
+    rm -r runs/async
+done
+
 # lose OPTIONS ID PHASE STEP LOW HIGH: worker ID is lost, and the others go on after a step between LOW and HIGH.
 train bn undisturbed --workers 3 --strategy ring:microbatches=3,laps=2 --checkpoint-every 4
 lose() {
@@ -216,6 +249,9 @@ bad --record 0 '--record needs all layers on a worker'
 bad --model lda 'is computed in one step'
 bad --strategy ring:laps=9 'laps'
 bad --strategy ring:replicas=1 'replicas'
+bad --strategy ring:async=on 'async=on does not go with replicas'
+bad --strategy ring:async=on,replicate=off,overlap=off 'leave out overlap=off'
+bad --strategy ring:async=on,replicate=off --clip 1 'ring:async=on does not go with --clip'
 bad --strategy ring:replicas=3,replicate=off 'replicas=3 does not go with replicate=off'
 for text in every every: every:0 every:2x sometimes; do
     bad --strategy ring:replicate=$text "replicate=$text: give on, off, or every:K"

@@ -22,6 +22,7 @@
 #include "base/mem.h"
 #include "nn/simd/simd.h"
 #include "train/forecast.h"
+#include "train/strategies/ring/async.h"
 #include "train/strategies/ring/commit.h"
 #include "train/strategies/ring/divide.h"
 #include "train/strategies/ring/holds.h"
@@ -56,9 +57,12 @@ static void ring_memory(const struct train_memory_question *q, struct train_memo
     m->of[TRAIN_MEMORY_ACTIVATIONS].own = bytes.activations;
     m->of[TRAIN_MEMORY_GRADIENTS].own += bytes.gradients;
     m->of[TRAIN_MEMORY_COMMUNICATION].own += bytes.messages;
+    if (options->async)
+        m->of[TRAIN_MEMORY_SPARE].own += ring_async_bytes(q->sizes->graph, bytes.weights,
+                                                          ring_pieces(options) * q->sizes->samples);
     if (overlaps && every == 1)
         m->of[TRAIN_MEMORY_GRADIENTS].own += bytes.weights;
-    if (overlaps || (every > 1 && q->seat.workers > 1))
+    if ((overlaps && !options->async) || (every > 1 && q->seat.workers > 1))
         m->of[TRAIN_MEMORY_SPARE].own +=
             (1 + q->sizes->slots) * bytes.weights + 3 * q->sizes->statistics;
     if (every > 1)
@@ -85,6 +89,7 @@ static void ring_cost(const struct train_memory_question *q, struct train_cost *
     mail = pieces * q->sizes->samples * crossing * sizeof(float);
     if (copies > 1) /* gradients at each step, or now and then weights and slots */
         replicas = (copies - 1) * (every > 1 ? (1 + q->sizes->slots) / every : 1) * bytes / n;
+    cost->exact = !options->async;
     cost->frail = every == 0 && n > 1;
     cost->work = ring_costs_unevenness(&costs, &cut) / n;
     ring_costs_fini(&costs);
@@ -231,10 +236,15 @@ static base_status ring_leg(struct train_session *s, int64_t goal)
     base_status st = BASE_OK;
     const struct ring *ring = s->strategy_state;
 
-    TRY(ring->rare ? ring_steps_rare(s, goal) : ring_steps(s, goal));
+    TRY(ring_is_async(s) ? ring_async_steps(s, goal)
+        : ring->rare     ? ring_steps_rare(s, goal)
+                         : ring_steps(s, goal));
     TRY(train_session_unite(s)); /* the next view's stages may be others */
 out:
-    if (st != BASE_OK && !ring->doubtful)
+    if (st != BASE_OK && ring_is_async(s)) /* other workers may be a step apart */
+        s->state.claims.at[s->state.claims.count++] =
+            (struct train_hold){.version = train_state_version(&s->state)};
+    else if (st != BASE_OK && !ring->doubtful)
         ring_claim(&ring->stages, s, train_state_version(&s->state));
     return st;
 }
@@ -252,6 +262,12 @@ static base_status ring_check(const void *options)
                          "replicas=%" PRId64 " does not go with replicate=off, which keeps none; "
                          "leave out one of them",
                          o->replicas);
+    if (o->async && ring_options_every(o) != 0)
+        return base_fail(BASE_ERR_USAGE,
+                         "async=on does not go with replicas, for which a step must count before "
+                         "the next one is made; give replicate=off, too");
+    if (o->async && o->overlap == RING_OVERLAP_OFF)
+        return base_fail(BASE_ERR_USAGE, "async=on lets batches overlap; leave out overlap=off");
     return BASE_OK;
 }
 
@@ -260,10 +276,11 @@ static base_status ring_suits(const void *options, const void *first, const stru
     const struct ring_options *o = options;
 
     (void)first;
-    if (o->overlap == RING_OVERLAP_ON && job->clip > 0)
-        return base_fail(BASE_ERR_USAGE, "ring:overlap=on does not go with --clip, whose norm is "
-                                         "known only when all gradients are; leave out one of "
-                                         "them");
+    if ((o->overlap == RING_OVERLAP_ON || o->async) && job->clip > 0)
+        return base_fail(BASE_ERR_USAGE,
+                         "ring:%s=on does not go with --clip, whose norm is known only when all "
+                         "gradients are; leave out one of them",
+                         o->async ? "async" : "overlap");
     return BASE_OK;
 }
 
@@ -298,6 +315,7 @@ static void ring_discard(struct train_session *s)
     struct ring *ring = s->strategy_state;
 
     ring_spare_close(ring);
+    ring_async_close(ring);
     ring_stages_close(&ring->stages);
 }
 
@@ -309,6 +327,7 @@ static base_status ring_fit(struct train_session *s, int piece)
     ring_discard(s);
     TRY(ring_stages_open(&ring->stages, s, piece));
     TRY(ring_spare_open(s));
+    TRY(ring_async_open(s, piece * ring_pieces(s->options)));
 out:
     return st;
 }
@@ -318,6 +337,10 @@ static base_status ring_compute_batch(struct train_session *s, const struct data
 {
     struct ring *ring = s->strategy_state;
 
+    if (ring_is_async(s)) {
+        ring_async_begin(s, batch);
+        return BASE_OK;
+    }
     return ring_stages_learn(&ring->stages, s, batch, outcome);
 }
 
@@ -351,7 +374,9 @@ static void ring_announce(const struct train_session *s, const struct ring *ring
     base_str_add(&text, "ring: %" PRId64 " micro-batch%s, %d lap%s%s", pieces,
                  pieces == 1 ? "" : "es", laps, base_plural(laps),
                  laps > 1 && cut->order == RING_FOLD ? " folded" : "");
-    if (ring_overlaps(s))
+    if (ring_is_async(s))
+        base_str_add(&text, ", no flush: each batch lacks the update of the one before it");
+    else if (ring_overlaps(s))
         base_str_add(&text, ", steps overlap");
     if (ring->stages.copies > USUAL_REPLICAS)
         base_str_add(&text, ", each stage on %d workers", ring->stages.copies);
@@ -417,6 +442,9 @@ static const struct base_option table[] = {
      .help = "a worker begins a batch while others are at the one before; auto: if memory allows"},
     {.name = "split", .kind = BASE_FLAG, .offset = AT(split),
      .help = "gradients of weights wait for moments without other work: less waiting, more memory"},
+    {.name = "async", .kind = BASE_FLAG, .offset = AT(async),
+     .help = "a batch begins before the one before it is complete, with weights that lack its "
+             "update; needs replicate=off"},
     {.name = "replicate", .argument = "WHEN", .kind = BASE_TEXT, .offset = AT(replicate),
      .help = "on, off, every:K: each worker keeps a copy of its neighbour's stages, of each step or "
              "of one in K"},
@@ -441,9 +469,9 @@ const struct train_strategy train_strategy_ring = {
                                              .split = true},
     .check = ring_check,
     .suits = ring_suits,
-    .examples =
-        (const char *const[]){"", "overlap=off", "replicate=off,split=off", "replicate=every:3",
-                              "microbatches=3,laps=2,place=fold", "replicas=3", NULL},
+    .examples = (const char *const[]){"", "overlap=off", "replicate=off,split=off",
+                                      "replicate=every:3", "microbatches=3,laps=2,place=fold",
+                                      "replicas=3", "async=on,replicate=off", NULL},
     .state_size = sizeof(struct ring),
     .fini = ring_fini,
     .place = ring_place,
@@ -465,6 +493,7 @@ const struct train_strategy train_strategy_ring = {
     .plans = (const char *const[]){"", "laps=2", "replicate=off", NULL},
     .open = ring_open,
     .close = ring_close,
+    .figures = ring_async_figures,
     .leg = ring_leg,
     .unite = ring_unite,
 };

@@ -40,7 +40,7 @@ struct ring_options {
     enum ring_overlap overlap;  /* … and RING_OVERLAP_AUTO */
     const char *replicate;      /* "off", "on", "every:K" */
     int64_t replicas;           /* workers that have a stage, where there are replicas at all */
-    bool split;
+    bool split, async;
     bool free_pieces;       /* the micro-batches were chosen, not given */
     bool overlapping;       /* chosen, or asked for */
     struct ring_cut chosen; /* for so many workers, with the laps and the order that were chosen; no

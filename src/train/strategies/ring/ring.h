@@ -20,6 +20,20 @@ struct ring_moment {
     int64_t samples; /* of this worker */
 };
 
+enum { RING_OPEN_BATCHES = 2 };
+
+struct ring_async { /* async.h; zeros: not used */
+    struct ring_batch {
+        struct data_batch batch;
+        float *x, *numbers;
+        int32_t *labels;
+        uint32_t *ids;
+    } batches[RING_OPEN_BATCHES];
+    struct ring_run runs[RING_OPEN_BATCHES]; /* of each batch, by its number */
+    int open;                                /* batches that were begun and are not complete … */
+    int64_t begun, pieces; /* … and all that were begun, with all their micro-batches */
+};
+
 struct ring_spare { /* zeros: none is needed */
     /* Weights and slots of each stage, and the rest, as they were before the newest step, or when
      * replicas were renewed. */
@@ -67,6 +81,8 @@ struct ring {
     bool measured;               /* … in seconds; otherwise in flops */
 
     struct ring_spare spare;
+    struct ring_async async;
+    int64_t staleness[2]; /* batches that lacked no update, and one */
     struct ring_report report;
     struct train_step step; /* the newest that was reported */
     /* A worker was lost before this one had all words of it, and another one may have them. The
@@ -91,6 +107,12 @@ static inline struct ring *ring_of(const struct train_session *session)
 static inline bool ring_is_rare(const struct train_session *session)
 {
     return ring_options_every(session->options) > 1 && session->team.exchange.size > 1;
+}
+
+/* Batches are not flushed (async.h). */
+static inline bool ring_is_async(const struct train_session *session)
+{
+    return ((const struct ring_options *)session->options)->async;
 }
 
 static inline bool ring_overlaps(const struct train_session *session)

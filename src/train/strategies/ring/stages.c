@@ -159,17 +159,6 @@ bool ring_stages_judge(const struct ring_stages *r)
 
 enum { MAX_EDGES = 64 };
 
-/* One batch on its way through the stages of this worker. */
-struct ring_run {
-    struct ring_stages *stages;
-    struct train_session *session;
-    const struct data_batch *batch;
-    size_t sample;                /* floats of one, as it enters the model */
-    struct train_tally *tally;    /* of a batch that is scored; NULL: it is learnt from */
-    struct train_outcome outcome; /* then */
-    int forwards, backwards;
-};
-
 /* The edge of a stage over which it gets what comes on this way (`enters`), or gives. */
 static int ring_edges(const struct nn_net *net, enum ring_way way, bool enters,
                       struct nn_edge edges[MAX_EDGES])
@@ -287,7 +276,7 @@ static base_status ring_forward(struct ring_run *run, int track, int piece)
 
     TRY(ring_receive(run, track, RING_FORWARD, n));
     TRY(nn_net_forward(net, &batch, run->tally == NULL, &o));
-    if (run->stages->rule.at[track].last)
+    if (run->rule.at[track].last)
         TRY(ring_count_outcome(run, net, at, n, &o));
     ring_pass_on(run, track, RING_FORWARD, n);
     if (run->tally == NULL && ++run->forwards == 1)
@@ -315,10 +304,11 @@ static void ring_add(void *context, size_t from, size_t count)
 static base_status ring_learn(struct ring_run *run, int track, int piece, int job)
 {
     struct ring_stage *stage = &run->stages->at[track];
-    struct ring_sum sum = {stage->sum, piece == 0 ? NULL : run->stages->gradients};
+    struct ring_sum sum = {run->older != NULL ? stage->next_sum : stage->sum,
+                           run->stages->gradients};
     const struct nn_ready ready = {piece == 0 ? NULL : ring_add, &sum};
 
-    nn_net_gradients_at(stage->net, piece == 0 ? stage->sum : run->stages->gradients);
+    nn_net_gradients_at(stage->net, piece == 0 ? sum.sum : run->stages->gradients);
     if (job >= 0)
         return nn_net_backward_deferred(stage->net, job, ready);
     return nn_net_backward(stage->net, 1.0f / (float)run->batch->whole, ready);
@@ -341,55 +331,100 @@ out:
     return st;
 }
 
+/* Where two batches are open each has weights of its own. */
+static void ring_point(const struct ring_run *run, struct ring_stage *stage)
+{
+    const struct nn_range *range = &stage->weights;
+
+    if (stage->stash != NULL && run->tally == NULL && run->older == NULL)
+        nn_net_weights_at(stage->net, stage->stash);
+    else
+        nn_net_weights_at(stage->net, train_state_at(&run->session->state, TRAIN_WEIGHTS, 0,
+                                                     range->from, range->count));
+}
+
 static base_status ring_make(struct ring_run *run, struct ring_move move)
 {
     base_status st = BASE_OK;
-    const struct ring_track *track = &run->stages->rule.at[move.track];
+    struct ring_stage *stage = &run->stages->at[move.track];
+    int places = run->stages->rule.at[move.track].limit;
 
     train_trace_enter_piece(&run->session->trace,
                             move.verb == RING_LEARN    ? TRAIN_DOING_WEIGHTS
                             : move.way == RING_FORWARD ? TRAIN_DOING_FORWARD
                                                        : TRAIN_DOING_BACKWARD,
                             run->stages->mail.stages[move.track], move.piece);
-    nn_net_piece(run->stages->at[move.track].net, move.piece % track->limit);
+    if (stage->stash != NULL)
+        ring_point(run, stage);
+    nn_net_piece(stage->net, (int)((run->before + move.piece) % places));
     if (move.verb == RING_LEARN)
         TRY(ring_learn(run, move.track, move.piece, move.job));
     else if (move.way == RING_FORWARD)
         TRY(ring_forward(run, move.track, move.piece));
     else
         TRY(ring_backward(run, move.track, move.piece));
-    ring_rule_made(&run->stages->rule, move);
+    ring_rule_made(&run->rule, move);
     train_trace_enter(&run->session->trace, TRAIN_DOING_COMPUTE);
 out:
     return st;
 }
 
-/* The state may have moved, and a new batch begins. */
-static void ring_begin(struct ring_run *run)
+/* The state may have moved. */
+void ring_run_begin(struct ring_run *run)
 {
     struct ring_stages *r = run->stages;
     int most = r->piece, samples = (int)run->batch->count;
 
-    r->rule.pieces = samples / most + (samples % most != 0);
+    run->sample = nn_shape_values(nn_graph_input(run->session->state.graph));
+    run->rule = r->rule;
+    run->rule.pieces = samples / most + (samples % most != 0);
     for (int i = 0; i < r->count; i++) {
-        const struct nn_range *range = &r->at[i].weights;
-
-        memset(r->rule.at[i].done, 0, sizeof r->rule.at[i].done);
-        r->rule.at[i].learned = r->rule.at[i].job = 0;
-        r->rule.at[i].jobs = run->tally == NULL ? nn_net_deferred(r->at[i].net) : 0;
-        nn_net_weights_at(r->at[i].net, train_state_at(&run->session->state, TRAIN_WEIGHTS, 0,
-                                                       range->from, range->count));
+        run->rule.at[i].jobs = run->tally == NULL ? nn_net_deferred(r->at[i].net) : 0;
+        ring_point(run, &r->at[i]);
     }
-    ring_mail_begin(&r->mail, r->rule.pieces);
+    ring_mail_begin(&r->mail, run->rule.pieces);
 }
 
-static void ring_look_around(struct ring_stages *r)
+/* What has come is the older run's as long as that one waits for more; it has its micro-batches in
+ * flight, too. */
+static void ring_look_around(struct ring_run *run)
 {
-    for (int i = 0; i < r->count; i++)
+    const struct ring_stages *r = run->stages;
+    const struct ring_run *older = run->older;
+
+    for (int i = 0; i < r->count; i++) {
+        struct ring_track *track = &run->rule.at[i];
+        const struct ring_track *before = older != NULL ? &older->rule.at[i] : NULL;
+
         for (enum ring_way way = RING_FORWARD; way < RING_WAYS; way++) {
-            r->rule.at[i].came[way] = ring_mail_came(&r->mail, i, way);
-            r->rule.at[i].clear[way] = ring_mail_clear(&r->mail, i, way);
+            bool turn = older == NULL || before->done[way] == older->rule.pieces;
+
+            track->came[way] = turn && ring_mail_came(&r->mail, i, way);
+            track->clear[way] = turn && ring_mail_clear(&r->mail, i, way);
         }
+        if (older != NULL)
+            track->limit = r->rule.at[i].limit - (before->done[RING_FORWARD] - before->learned);
+    }
+}
+
+/* What to do next, of a run or of the one after it: gradients of weights can wait until that one
+ * has to, too. */
+static struct ring_move ring_next_move(struct ring_run *run, struct ring_run *next,
+                                       struct ring_run **of_p)
+{
+    struct ring_move move, other;
+
+    *of_p = run;
+    ring_look_around(run);
+    move = ring_rule_next(&run->rule);
+    if (next == NULL || move.verb == RING_RUN || move.verb == RING_END)
+        return move;
+    ring_look_around(next);
+    other = ring_rule_next(&next->rule);
+    if (other.verb != RING_RUN && (other.verb != RING_LEARN || move.verb == RING_LEARN))
+        return move;
+    *of_p = next;
+    return other;
 }
 
 static bool ring_does_chore(const struct ring_run *run)
@@ -402,31 +437,29 @@ static bool ring_does_chore(const struct ring_run *run)
     return true;
 }
 
-static base_status ring_compute(struct ring_run *run)
+base_status ring_run_complete(struct ring_run *run, struct ring_run *next)
 {
     base_status st = BASE_OK;
-    struct ring_stages *r = run->stages;
+    struct ring_mail *mail = &run->stages->mail;
     struct train_clock *clock = &run->session->clock;
-    const struct nn_shape shape = nn_graph_input(run->session->state.graph);
 
-    run->sample = nn_shape_values(shape);
-    ring_begin(run);
     for (;;) {
+        struct ring_run *of;
         struct ring_move move;
 
-        TRY(ring_mail_look(&r->mail));
-        ring_look_around(r);
-        move = ring_rule_next(&r->rule);
+        TRY(ring_mail_look(mail));
+        move = ring_next_move(run, next, &of);
         if (move.verb == RING_END)
             break;
         if (move.verb == RING_WAIT && ring_does_chore(run))
             continue;
         if (move.verb == RING_WAIT)
-            TRY(ring_mail_wait(&r->mail, clock));
+            TRY(ring_mail_wait(mail, clock));
         else
-            TRY(ring_make(run, move));
+            TRY(ring_make(of, move));
     }
-    TRY(ring_mail_end(&r->mail, clock));
+    if (next == NULL)
+        TRY(ring_mail_end(mail, clock));
 out:
     return st;
 }
@@ -435,8 +468,10 @@ base_status ring_stages_learn(struct ring_stages *r, struct train_session *s,
                               const struct data_batch *batch, struct train_outcome *outcome)
 {
     struct ring_run run = {.stages = r, .session = s, .batch = batch};
-    base_status st = ring_compute(&run);
+    base_status st;
 
+    ring_run_begin(&run);
+    st = ring_run_complete(&run, NULL);
     *outcome = run.outcome;
     return st;
 }
@@ -444,6 +479,8 @@ base_status ring_stages_learn(struct ring_stages *r, struct train_session *s,
 base_status ring_stages_score(struct ring_stages *r, struct train_session *s,
                               const struct data_batch *batch, struct train_tally *tally)
 {
-    return ring_compute(
-        &(struct ring_run){.stages = r, .session = s, .batch = batch, .tally = tally});
+    struct ring_run run = {.stages = r, .session = s, .batch = batch, .tally = tally};
+
+    ring_run_begin(&run);
+    return ring_run_complete(&run, NULL);
 }

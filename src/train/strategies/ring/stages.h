@@ -18,6 +18,8 @@ struct ring_stage {
     struct nn_range weights, statistics;
     struct nn_net *net; /* NULL: another worker computes it */
     float *sum;         /* of the gradients of all micro-batches */
+    /* Where two batches are open: weights of the older one; gradients of the younger one. */
+    float *stash, *next_sum;
 };
 
 /* What a worker can do while its stages wait: `some` of it; false: nothing is left. */
@@ -31,7 +33,7 @@ enum { RING_MAX_KEPT = (RING_MAX_REPLICAS - 1) * RING_MAX_LAPS };
 struct ring_stages { /* zeros: none */
     struct ring_cut cut;
     struct ring_mail mail;
-    struct ring_rule rule;
+    struct ring_rule rule; /* as it is when a run begins */
     struct ring_stage at[RING_MAX_LAPS];
     int count;
     int copies;                            /* workers that have each stage */
@@ -41,6 +43,26 @@ struct ring_stages { /* zeros: none */
     float *gradients;        /* of the micro-batch under way, from the second on */
     struct ring_chore chore; /* while a batch is learnt from; zeros: none */
 };
+
+/* A batch on its way through the stages of this worker. */
+struct ring_run {
+    struct ring_stages *stages;
+    struct train_session *session;
+    const struct data_batch *batch;
+    struct train_tally *tally;    /* of a batch that is scored; NULL: it is learnt from */
+    struct train_outcome outcome; /* then */
+    const struct ring_run *older; /* that is open, too; NULL: none */
+    int64_t before;               /* micro-batches of all runs before this one */
+    size_t sample;                /* floats of one, as it enters the model */
+    int forwards, backwards;
+    struct ring_rule rule;
+};
+
+/* The batch enters the stages … */
+void ring_run_begin(struct ring_run *run);
+/* … and has passed through them. `next`: a run that has begun and is worked on where this one has
+ * to wait; NULL: none. */
+base_status ring_run_complete(struct ring_run *run, struct ring_run *next);
 
 /* For the view under way. */
 base_status ring_stages_open(struct ring_stages *stages, const struct train_session *session,
