@@ -341,7 +341,7 @@ static base_status ring_compute_batch(struct train_session *s, const struct data
         ring_async_begin(s, batch);
         return BASE_OK;
     }
-    return ring_stages_learn(&ring->stages, s, batch, outcome);
+    return ring_run_learn(&ring->stages, s, batch, outcome);
 }
 
 static base_status ring_score_batch(struct train_session *s, const struct data_batch *batch,
@@ -349,7 +349,7 @@ static base_status ring_score_batch(struct train_session *s, const struct data_b
 {
     struct ring *ring = s->strategy_state;
 
-    return ring_stages_score(&ring->stages, s, batch, tally);
+    return ring_run_score(&ring->stages, s, batch, tally);
 }
 
 static base_status ring_unite(struct train_session *s)

@@ -10,7 +10,7 @@
 #include "train/step.h"
 #include "train/strategies/ring/foresee.h"
 #include "train/strategies/ring/measure.h"
-#include "train/strategies/ring/stages.h"
+#include "train/strategies/ring/run.h"
 
 /* What a version has besides weights and slots. */
 struct ring_moment {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The stages of one worker of the ring: a network for each, with as many micro-batches in flight as
- * the rule allows, and a batch computed on them by the ready rule.
+ * the rule allows. run.h computes batches on them.
  */
 #ifndef TRAIN_STRATEGIES_RING_STAGES_H
 #define TRAIN_STRATEGIES_RING_STAGES_H
@@ -44,26 +44,6 @@ struct ring_stages { /* zeros: none */
     struct ring_chore chore; /* while a batch is learnt from; zeros: none */
 };
 
-/* A batch on its way through the stages of this worker. */
-struct ring_run {
-    struct ring_stages *stages;
-    struct train_session *session;
-    const struct data_batch *batch;
-    struct train_tally *tally;    /* of a batch that is scored; NULL: it is learnt from */
-    struct train_outcome outcome; /* then */
-    const struct ring_run *older; /* that is open, too; NULL: none */
-    int64_t before;               /* micro-batches of all runs before this one */
-    size_t sample;                /* floats of one, as it enters the model */
-    int forwards, backwards;
-    struct ring_rule rule;
-};
-
-/* The batch enters the stages … */
-void ring_run_begin(struct ring_run *run);
-/* … and has passed through them. `next`: a run that has begun and is worked on where this one has
- * to wait; NULL: none. */
-base_status ring_run_complete(struct ring_run *run, struct ring_run *next);
-
 /* For the view under way. */
 base_status ring_stages_open(struct ring_stages *stages, const struct train_session *session,
                              int piece);
@@ -71,15 +51,6 @@ void ring_stages_close(struct ring_stages *stages); /* accepts zeros and half-op
 
 /* Has this worker the model's last layer? */
 bool ring_stages_judge(const struct ring_stages *stages);
-
-/* Forward and backward of all micro-batches of a batch: sums of their gradients are in `sum` of
- * each stage; the outcome is that of the worker with the last layer, zeros of the
- * others. */
-base_status ring_stages_learn(struct ring_stages *stages, struct train_session *session,
-                              const struct data_batch *batch, struct train_outcome *outcome);
-/* Forward only, without learning; the worker with the last layer adds to the tally. */
-base_status ring_stages_score(struct ring_stages *stages, struct train_session *session,
-                              const struct data_batch *batch, struct train_tally *tally);
 
 /* What a worker's stages take: activations with working memory, gradients, messages; and their
  * weights, and those of replicas. */
