@@ -30,12 +30,16 @@ const struct cli_plan_part *cli_plan_choose(const struct cli_plan_part *parts, i
 {
     const struct cli_plan_part *chosen = NULL;
     double least = INFINITY, seconds;
+    bool frail = true;
 
     for (const struct cli_plan_part *part = parts; part < parts + count; part++) {
-        if (part->forecasts.choice == NULL)
+        const struct train_forecast *choice = part->forecasts.choice;
+
+        if (choice == NULL || choice->cost.frail > frail)
             continue;
-        seconds = train_forecast_judged(part->forecasts.choice) / (double)part->batch;
-        if (seconds < least) {
+        seconds = train_forecast_judged(choice) / (double)part->batch;
+        if (choice->cost.frail < frail || seconds < least) {
+            frail = choice->cost.frail;
             least = seconds;
             chosen = part;
         }

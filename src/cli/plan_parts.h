@@ -32,7 +32,8 @@ base_status cli_plan_make(const struct train_job *job, int workers, double link,
 void cli_plan_fini(struct cli_plan *plan); /* accepts zeros and half-made */
 
 /* The part with the best choice, by train_forecast_judged: the usual strategies stay across numbers
- * of workers, too, unless another is much faster. NULL: nothing fits. */
+ * of workers, too, unless another is much faster. A frail choice counts only where all are. NULL:
+ * nothing fits. */
 const struct cli_plan_part *cli_plan_choose(const struct cli_plan_part *parts, int count);
 
 /* How much of a second the choice of a part that has one takes for a sample. */

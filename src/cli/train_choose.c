@@ -91,9 +91,9 @@ base_status cli_train_choose_strategy(struct train_job *job, int workers, char *
     if (timed.choice == NULL) /* the refusal tells what would fit */
         goto out;
     base_info("strategy %s (auto): %s needs %sB a worker, --memory gives it %sB; of those that fit "
-              "and have the losses of one worker it is the best, by a short measurement",
+              "and have the losses of one worker it is the best, by a short measurement%s",
               timed.choice->text, usual, base_scaled(wanted->worker).text,
-              base_scaled((double)job->memory).text);
+              base_scaled((double)job->memory).text, train_forecast_price(timed.choice));
     job->strategy = *strategy_p = base_strdup(timed.choice->text);
 out:
     train_forecasts_fini(&list);
@@ -160,10 +160,10 @@ base_status cli_train_choose_workers(struct train_job *job, struct cluster_launc
     job->threads = chosen->setting.threads;
     job->strategy = *strategy_p = base_strdup(chosen->forecasts.choice->text);
     base_info("%d worker%s of %d thread%s, strategy %s (auto): by a short measurement the best "
-              "that fits and has the losses of one worker, %.0f samples/s (%s)",
+              "that fits and has the losses of one worker, %.0f samples/s (%s)%s",
               launch->workers, base_plural(launch->workers), chosen->setting.threads,
-              base_plural(chosen->setting.threads), job->strategy, 1 / cli_plan_pace(chosen),
-              alone);
+              base_plural(chosen->setting.threads), job->strategy, 1 / cli_plan_pace(chosen), alone,
+              train_forecast_price(chosen->forecasts.choice));
 out:
     cli_plan_fini(plan);
     base_free(plan);

@@ -2,7 +2,8 @@
  *
  * A lab's plots: means over seeds with their deviations, given to report/svg.h. Bars have a row for
  * each case and, where the file has them, what others measured beside it. Lines go over an
- * option's values or over epochs. A scatter has a dot for each case, one figure over another.
+ * option's values, over epochs, or over the steps of a case's first run. A scatter has a dot for
+ * each case, one figure over another.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "lab/summary.h"
-#include "report/svg.h"
+#include "report/story.h"
 
 /* The values of a picture: room for every series to have a value of every point or epoch. */
 struct picture {
@@ -85,6 +86,16 @@ struct drawing {
     char *y_title; /* of the figure */
 };
 
+/* Is the point in this plot? */
+static bool is_shown(const struct drawing *d, const struct lab_point *point)
+{
+    bool named = d->plot->only == NULL;
+
+    for (size_t i = 0; i < json_array_size(d->plot->only); i++)
+        named |= strstr(point->name, json_string_value(json_array_get(d->plot->only, i))) != NULL;
+    return named && point->selected;
+}
+
 static char *title_of(const struct drawing *d)
 {
     if (d->plot->title != NULL)
@@ -105,12 +116,12 @@ static bool draw_bars(const struct drawing *d, struct base_str *svg)
 
     picture_init(&p, lab->point_count);
     for (size_t i = 0; i < lab->point_count; i++)
-        theirs |= lab->points[i].selected && !isnan(lab_theirs(&lab->points[i], d->plot->y));
+        theirs |= is_shown(d, &lab->points[i]) && !isnan(lab_theirs(&lab->points[i], d->plot->y));
     for (size_t i = 0; i < lab->point_count; i++) {
         const struct lab_point *point = &lab->points[i];
         struct lab_statistics s;
 
-        if (!point->selected)
+        if (!is_shown(d, point))
             continue;
         s = lab_point_figure(lab, d->results, d->plot->y, point);
         any |= s.count > 0; /* what others have is no picture by itself */
@@ -192,13 +203,51 @@ static char *series_name(const struct drawing *d, const struct lab_point *point)
     char *text, *name;
 
     if (d->plot->series == NULL)
-        return base_strdup(strcmp(d->plot->x, "epoch") == 0 ? point->name : point->group);
+        return base_strdup(strcmp(d->plot->x, "epoch") == 0 || strcmp(d->plot->x, "step") == 0
+                               ? point->name
+                               : point->group);
     if (value == NULL)
         return base_strdup(point->group);
     text = lab_value_text(value);
     name = json_is_string(value) ? base_strdup(text) : base_format("%s=%s", d->plot->series, text);
     base_free(text);
     return name;
+}
+
+/* The folder of the run that was made with the point's first seed; NULL: it is not done. base_free.
+ */
+static char *first_run(const struct drawing *d, const struct lab_point *point)
+{
+    const json_t *record = lab_results_get(d->results, point, d->lab->seeds[0]);
+    const char *run = json_string_value(json_object_get(json_object_get(record, "result"), "run"));
+    const char *slash = run != NULL ? strrchr(run, '/') : NULL;
+
+    return run == NULL
+               ? NULL
+               : base_format("%s/runs/%s", d->results->folder, slash != NULL ? slash + 1 : run);
+}
+
+/* Nothing where the run's folder is gone. */
+static void add_steps(const struct drawing *d, const struct lab_point *point, size_t series,
+                      struct picture *p)
+{
+    char *folder = first_run(d, point), *name = base_format("step.%s", d->plot->y);
+    struct report_story *story = base_calloc(1, sizeof *story);
+    const struct report_curve *curve;
+
+    if (folder != NULL)
+        report_story_read(folder, story);
+    curve = report_story_curve(story, name);
+    for (size_t i = 0; curve != NULL && i < curve->count; i++) {
+        const struct report_bin *bin = &curve->bins[i];
+        double count = (double)bin->count;
+
+        add_value(p, series, bin->x / count, d->scale * bin->y / count, 0);
+    }
+    report_story_fini(story);
+    base_free(story);
+    base_free(name);
+    base_free(folder);
 }
 
 static void add_point(const struct drawing *d, const struct lab_point *point, size_t series,
@@ -221,14 +270,19 @@ static bool draw_lines(const struct drawing *d, struct base_str *svg)
 {
     const struct lab *lab = d->lab;
     char **names = base_calloc(lab->point_count + 1, sizeof *names), *title = title_of(d);
+    bool steps = strcmp(d->plot->x, "step") == 0;
     int epochs = strcmp(d->plot->x, "epoch") == 0 ? most_epochs(d) : 0;
     struct picture p;
 
-    picture_init(&p, lab->point_count * (size_t)(epochs > 1 ? epochs : 1));
+    picture_init(&p,
+                 steps ? REPORT_CURVE_BINS : lab->point_count * (size_t)(epochs > 1 ? epochs : 1));
     for (size_t i = 0; i < lab->point_count; i++)
-        if (lab->points[i].selected) {
+        if (is_shown(d, &lab->points[i])) {
             names[i] = series_name(d, &lab->points[i]);
-            add_point(d, &lab->points[i], series_of(&p, names[i]), epochs, &p);
+            if (steps)
+                add_steps(d, &lab->points[i], series_of(&p, names[i]), &p);
+            else
+                add_point(d, &lab->points[i], series_of(&p, names[i]), epochs, &p);
         }
     report_svg_lines(&(struct report_chart){.title = title,
                                             .x_title = d->plot->x,
@@ -258,7 +312,7 @@ static bool draw_scatter(const struct drawing *d, struct base_str *svg)
         const struct lab_point *point = &lab->points[i];
         struct lab_statistics x, y;
 
-        if (!point->selected)
+        if (!is_shown(d, point))
             continue;
         x = lab_point_figure(lab, d->results, d->plot->x, point);
         y = lab_point_figure(lab, d->results, d->plot->y, point);

@@ -16,37 +16,70 @@ struct figure {
     enum kind kind;
     const char *path;  /* in the record; NULL: `reduce` finds it */
     const char *epoch; /* the field of an epoch that is the same after each; NULL: none */
-    double (*reduce)(const json_t *ranks);
+    double (*reduce)(const json_t *result);
 };
 
-static double sum_of(const json_t *ranks, const char *key)
+/* ---- of all workers ---- */
+
+static double of_rank(const json_t *ranks, size_t rank, const char *key)
 {
+    return json_number_value(json_object_get(json_array_get(ranks, rank), key));
+}
+
+static double sum_of(const json_t *result, const char *key)
+{
+    const json_t *ranks = json_object_get(result, "ranks");
     double sum = 0;
 
     for (size_t i = 0; i < json_array_size(ranks); i++)
-        sum += json_number_value(json_object_get(json_array_get(ranks, i), key));
+        sum += of_rank(ranks, i, key);
     return sum;
 }
 
-static double bytes_sent(const json_t *ranks)
+/* The largest of all workers, or the least; NAN: there are none. */
+static double extreme_of(const json_t *result, const char *key, bool largest)
 {
-    return sum_of(ranks, "bytes_sent");
+    const json_t *ranks = json_object_get(result, "ranks");
+    double extreme = NAN;
+
+    for (size_t i = 0; i < json_array_size(ranks); i++) {
+        double value = of_rank(ranks, i, key);
+
+        extreme = largest ? fmax(extreme, value) : fmin(extreme, value);
+    }
+    return extreme;
 }
 
-static double idle(const json_t *ranks)
+static double bytes_sent(const json_t *result)
 {
-    return (sum_of(ranks, "communicate") + sum_of(ranks, "wait")) / sum_of(ranks, "total");
+    return sum_of(result, "bytes_sent");
 }
 
-static double peak_memory(const json_t *ranks)
+static double link_bytes(const json_t *result)
 {
-    double most = NAN;
+    double steps = json_number_value(json_object_get(result, "steps"));
 
-    for (size_t i = 0; i < json_array_size(ranks); i++)
-        most =
-            fmax(most,
-                 json_number_value(json_object_get(json_array_get(ranks, i), "peak_memory_bytes")));
-    return most;
+    return steps > 0 ? extreme_of(result, "bytes_sent", true) / steps : (double)NAN;
+}
+
+static double idle(const json_t *result)
+{
+    return (sum_of(result, "communicate") + sum_of(result, "wait")) / sum_of(result, "total");
+}
+
+static double idle_least(const json_t *result)
+{
+    return extreme_of(result, "idle", false);
+}
+
+static double idle_most(const json_t *result)
+{
+    return extreme_of(result, "idle", true);
+}
+
+static double peak_memory(const json_t *result)
+{
+    return extreme_of(result, "peak_memory_bytes", true);
 }
 
 static const struct figure figures[] = {
@@ -69,7 +102,10 @@ static const struct figure figures[] = {
     {"steps", "steps", COUNT, "result.steps", NULL, NULL},
     {"lost_steps", "lost steps", COUNT, "result.lost_steps", NULL, NULL},
     {"bytes_sent", "MB sent", BYTES, NULL, NULL, bytes_sent},
+    {"link_bytes", "MB/step and link", BYTES, NULL, NULL, link_bytes},
     {"idle", "idle %", SHARE, NULL, NULL, idle},
+    {"idle_least", "least idle %", SHARE, NULL, NULL, idle_least},
+    {"idle_most", "most idle %", SHARE, NULL, NULL, idle_most},
     {"peak_memory", "peak MB", BYTES, NULL, NULL, peak_memory},
     {"speedup", "speed-up", RATIO, NULL, NULL, NULL},
 };
@@ -103,6 +139,11 @@ bool lab_figure_has_epochs(const char *name)
     const struct figure *figure = find(name);
 
     return figure != NULL && figure->epoch != NULL && strchr(name, '@') == NULL;
+}
+
+bool lab_figure_has_steps(const char *name)
+{
+    return strcmp(name, "loss") == 0;
 }
 
 base_status lab_figure_check(const char *name)
@@ -161,7 +202,7 @@ double lab_figure_value(const char *name, const json_t *record)
         return value == 0 && (figure->kind == PACE || figure->kind == SECONDS) ? (double)NAN
                                                                                : value;
     }
-    return figure->reduce != NULL ? figure->reduce(json_object_get(result, "ranks")) : (double)NAN;
+    return figure->reduce != NULL ? figure->reduce(result) : (double)NAN;
 }
 
 /* ---- for people ---- */

@@ -210,10 +210,38 @@ out:
     return st;
 }
 
+static base_status check_plot_of_steps(const struct lab_plot *plot)
+{
+    if (!lab_figure_has_steps(plot->y))
+        return base_fail(BASE_ERR_DATA, "'%s' is not known of every step; loss is", plot->y);
+    if (plot->series != NULL)
+        return base_fail(BASE_ERR_DATA, "\"series\" is not for steps, over which each case has a "
+                                        "line");
+    return BASE_OK;
+}
+
+static base_status read_plot_only(const json_t *object, struct lab_plot *plot)
+{
+    base_status st = BASE_OK;
+    json_t *list = NULL;
+    bool texts = true;
+
+    if (json_object_get(object, "only") == NULL)
+        return BASE_OK;
+    TRY(base_json_array(object, "only", &list));
+    for (size_t i = 0; i < json_array_size(list); i++)
+        texts &= json_is_string(json_array_get(list, i));
+    if (!texts || json_array_size(list) == 0)
+        TRY(base_fail(BASE_ERR_DATA, "\"only\" is not a list of parts of cases' names"));
+    plot->only = list;
+out:
+    return st;
+}
+
 static base_status read_plot(struct lab *lab, const json_t *object)
 {
-    static const char *const keys[] = {"name",   "title", "kind",  "x", "y",
-                                       "series", "log_x", "log_y", NULL};
+    static const char *const keys[] = {"name",   "title", "kind",  "x",    "y",
+                                       "series", "log_x", "log_y", "only", NULL};
     static const char *const kinds[] = {
         [LAB_BARS] = "bars", [LAB_LINES] = "lines", [LAB_SCATTER] = "scatter"};
     base_status st = BASE_OK;
@@ -233,6 +261,9 @@ static base_status read_plot(struct lab *lab, const json_t *object)
     TRY(lab_figure_check(plot.y));
     TRY(optional_text(object, "title", &plot.title));
     TRY(read_plot_axes(object, &plot));
+    TRY(read_plot_only(object, &plot));
+    if (plot.kind == LAB_LINES && strcmp(plot.x, "step") == 0)
+        TRY(check_plot_of_steps(&plot));
     if (plot.kind == LAB_LINES && strcmp(plot.x, "epoch") == 0 && !lab_figure_has_epochs(plot.y))
         TRY(base_fail(BASE_ERR_DATA, "'%s' is not known of every epoch; %s are", plot.y,
                       LAB_EPOCH_FIGURES));

@@ -36,11 +36,12 @@ struct lab_plot {
     const char *name;                               /* of the file, without .svg */
     const char *title;                              /* NULL: made of x and y */
     enum { LAB_BARS, LAB_LINES, LAB_SCATTER } kind; /* a bar or a labelled dot a point; or lines */
-    const char *x;      /* of lines: an option whose values are numbers, or "epoch"; of a scatter, a
-                         * figure */
+    const char *x;      /* of lines: an option whose values are numbers, "epoch" or "step"; of a
+                         * scatter, a figure */
     const char *y;      /* a figure */
     const char *series; /* of lines: each value of this option has one; NULL: each case has */
     bool log_x, log_y;
+    const json_t *only; /* texts: points whose names contain one of them; NULL: all points */
 };
 
 struct lab {

@@ -67,7 +67,7 @@ base_status train_figures_gather(struct train_session *s)
         more = NULL;
     }
     json_decref(s->figures);
-    s->figures = json_incref(sum);
+    s->figures = json_object_size(sum) > 0 ? json_incref(sum) : NULL;
 out:
     json_decref(more);
     json_decref(mine);
@@ -83,6 +83,7 @@ void train_figures_tell(struct train_session *s, double now)
         return;
     s->next_figures = now + TELL_EVERY;
     mine = s->strategy->figures(s);
-    cluster_worker_figures(s->team.worker, mine);
+    if (json_object_size(mine) > 0)
+        cluster_worker_figures(s->team.worker, mine);
     json_decref(mine);
 }

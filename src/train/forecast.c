@@ -177,9 +177,35 @@ out:
     return st;
 }
 
+bool train_forecast_fits(struct train_session *s, const struct train_setting *setting,
+                         const char *text)
+{
+    struct train_forecast one = {0};
+    struct train_forecasts list = {.at = &one};
+    bool fits = foresee(s, setting, text, false, &list) == BASE_OK && one.fits;
+
+    base_free(one.text);
+    return fits;
+}
+
 double train_forecast_judged(const struct train_forecast *f)
 {
     return f->seconds * (f->usual ? 1 - MARGIN : 1);
+}
+
+/* A strategy that heals comes before one that does not, then the faster one. */
+static bool is_better(const struct train_forecast *f, const struct train_forecast *best)
+{
+    if (best == NULL || f->cost.frail != best->cost.frail)
+        return best == NULL || best->cost.frail;
+    return train_forecast_judged(f) < train_forecast_judged(best);
+}
+
+const char *train_forecast_price(const struct train_forecast *f)
+{
+    return f->cost.frail ? "; with one copy of its state, a lost worker costs what came after the "
+                           "newest checkpoint"
+                         : "";
 }
 
 static void choose(struct train_forecasts *list, const char *usual)
@@ -188,9 +214,7 @@ static void choose(struct train_forecasts *list, const char *usual)
         struct train_forecast *f = &list->at[i];
 
         f->usual = strcmp(f->text, usual) == 0;
-        if (f->fits && f->cost.exact && !f->cost.frail &&
-            (list->choice == NULL ||
-             train_forecast_judged(f) < train_forecast_judged(list->choice)))
+        if (f->fits && f->cost.exact && is_better(f, list->choice))
             list->choice = f;
     }
 }

@@ -24,7 +24,7 @@ struct train_cost {
     double hidden;  /* the share of them that travels while the worker computes: 0 … 1 */
     double bubble;  /* the share of the computing time in which it waits by construction */
     bool exact;     /* losses are those of one worker, to rounding */
-    bool frail;     /* by its options a loss costs more than the strategy's usual unit */
+    bool frail;     /* a lost worker costs all that came after the newest checkpoint */
 };
 
 /* Seconds on this machine, by measurement. */
@@ -57,7 +57,8 @@ struct train_forecast {
 struct train_forecasts {
     struct train_forecast *at; /* in the order of the registry */
     size_t count;
-    /* The fastest that fits, is exact and not frail, by train_forecast_judged; NULL: none is. */
+    /* Of those that fit and are exact the fastest that is not frail, by train_forecast_judged; the
+     * fastest where all are; NULL: none is exact and fits. */
     const struct train_forecast *choice;
 };
 
@@ -73,9 +74,14 @@ base_status train_forecast_model(struct train_session *session, struct train_job
 /* `timed`: asks for profiles; else `seconds` are zeros, and the choice means nothing. */
 base_status train_forecast_make(struct train_session *session, const struct train_setting *setting,
                                 bool timed, struct train_forecasts *forecasts_p);
+/* Would one strategy of train_forecast_make fit? */
+bool train_forecast_fits(struct train_session *session, const struct train_setting *setting,
+                         const char *text);
 /* Seconds of a step as choices compare them: the usual strategy stays unless another is faster by
  * more than forecasts err. */
 double train_forecast_judged(const struct train_forecast *forecast);
+/* What to add to a sentence that tells of a choice: "", or what a frail one costs. */
+const char *train_forecast_price(const struct train_forecast *forecast);
 void train_forecasts_fini(struct train_forecasts *forecasts);
 
 #endif

@@ -48,15 +48,20 @@ static struct train_update describe_update(const struct train_session *s)
     return update;
 }
 
+void train_step_begin(struct train_session *s, struct train_step *step)
+{
+    s->team.exchange.step = s->state.position.step + 1;
+    *step =
+        (struct train_step){.began = base_now(), .before = s->clock, .update = describe_update(s)};
+    train_trace_begin(&s->trace, s->team.exchange.step);
+}
+
 base_status train_step_compute(struct train_session *s, struct train_step *step)
 {
     base_status st = BASE_OK;
-    struct train_exchange *x = &s->team.exchange;
+    const struct train_exchange *x = &s->team.exchange;
 
-    x->step = s->state.position.step + 1;
-    *step =
-        (struct train_step){.began = base_now(), .before = s->clock, .update = describe_update(s)};
-    train_trace_begin(&s->trace, x->step);
+    train_step_begin(s, step);
     train_clock_enter(&s->clock, TRAIN_DATA);
     TRY(s->task->next(s, &step->batch));
     train_clock_enter(&s->clock, TRAIN_COMPUTE);

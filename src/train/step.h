@@ -29,6 +29,8 @@ struct train_step {
 
 /* The learning rate of the step after so many. */
 double train_step_lr(const struct train_session *session, int64_t step);
+/* What train_step_compute begins with. */
+void train_step_begin(struct train_session *session, struct train_step *step);
 base_status train_step_compute(struct train_session *session, struct train_step *step);
 base_status train_step_judge(struct train_session *session, const struct train_step *step);
 /* What it judges by: is this mean loss no number, or far above the first? */

@@ -55,7 +55,8 @@ import json
 plan = json.load(open("out"))
 def judged(s):
     return s["step_seconds"] / s["batch"] * (0.85 if s["strategy"] in ("single", "ddp") else 1)
-best = min((s for s in plan["strategies"] if s["fits"] and s["exact"] and "replicate=off" not in s["strategy"]), key=judged)
+best = min((s for s in plan["strategies"] if s["fits"] and s["exact"] and not s["frail"]), key=judged)
+assert {s["strategy"] for s in plan["strategies"] if s["frail"]} == {"ring:replicate=off", "zero:stage=1", "zero:stage=2", "zero:stage=3"}, plan
 assert (best["strategy"], best["workers"]) == (plan["choice"]["strategy"], plan["choice"]["workers"]), (best, plan["choice"])
 PY
 
@@ -92,4 +93,5 @@ says 'paceline plan'
 if [ "$(nproc)" -gt 1 ]; then
     expect 0 "$paceline" train --model mlp:1024x16 "${set[@]}" --workers auto --memory 150M --steps 1 --no-checkpoint
     says 'workers of .*\(one worker does not fit\)'
+    says 'with one copy of its state, a lost worker costs'
 fi

@@ -20,6 +20,7 @@ cat >tiny.json <<'JSON'
   "plots": [
     {"name": "epochs", "title": "<accuracy> & \"epochs\"", "kind": "lines", "x": "epoch", "y": "accuracy"},
     {"name": "workers", "kind": "lines", "x": "workers", "y": "accuracy", "series": "strategy", "log_x": true},
+    {"name": "steps", "kind": "lines", "x": "step", "y": "loss", "only": ["one", "ddp workers=2"]},
     {"name": "seconds", "kind": "bars", "y": "seconds"},
     {"name": "frontier", "kind": "scatter", "x": "samples_per_second", "y": "accuracy", "log_x": true}
   ],
@@ -60,7 +61,7 @@ assert {(r["case"], r["seed"]) for r in rows} == {(r["case"], str(r["seed"])) fo
 mean = statistics.mean(float(r["accuracy"]) for r in rows if r["case"] == "one")
 assert f"{100 * mean:.2f} ±" in open("table.txt").read()
 space = "{http://www.w3.org/2000/svg}"
-for name, lines in ("epochs", 5), ("workers", 3), ("frontier", 1), ("seconds", 0):
+for name, lines in ("epochs", 5), ("steps", 2), ("workers", 3), ("frontier", 1), ("seconds", 0):
     root = xml.parse(f"labs-out/tiny/{name}.svg").getroot()
     assert root.tag == space + "svg" and len(root.findall(space + "path")) == lines, name
     assert not [e for e in root.iter() if e.tag.endswith("script")]
@@ -77,7 +78,7 @@ cmp -s out table.txt || fail "another table: $(cat out)"
 [ "$(sha256sum labs-out/tiny/*.svg labs-out/tiny/results.json)" = "$before" ] || fail "other files"
 expect 0 "$paceline" lab tiny.json --json --quiet
 [ ! -s err ] || fail "--quiet says: $(cat err)"
-json "o['runs'] == o['done'] == 10 and o['failures'] == [] and not o['interrupted'] and len(o['plots']) == 4"
+json "o['runs'] == o['done'] == 10 and o['failures'] == [] and not o['interrupted'] and len(o['plots']) == 5"
 json "o['cases'][0]['figures']['accuracy']['theirs'] == 0.5 and o['cases'][0]['figures']['speedup']['mean'] == 1"
 # A seed more is two runs for two cases; --set is another lab in the same folder.
 expect 0 "$paceline" lab tiny.json --seeds 3 --only ddp --json

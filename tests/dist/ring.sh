@@ -2,7 +2,7 @@
 # The ring: on any number of workers, with any number of laps and micro-batches, around or folded, the bits and
 # the losses of one worker that accumulates as many pieces; with one micro-batch those of one worker. A worker
 # kills itself (-9) at each phase of a step: its neighbour has a copy of its stages, and the others go on at the
-# step; without copies they go back to the newest checkpoint. The weights at the end, and every loss, are those
+# step, after two neighbours are lost, too, where there are three copies; without copies they go back to the newest checkpoint. The weights at the end, and every loss, are those
 # of a run without the kill.
 source "$(dirname "$0")/../support/dist.bash"
 
@@ -79,7 +79,7 @@ done
 pipe mlp 4 3 3 fold --transport tcp
 pipe bn 3 2 2 ring --optimiser adamw --validation 0.2
 # A backward at once, no step before all have done the one before it, no copies: other schedules, the same bits.
-for option in split=off overlap=off overlap=off,laps=2 split=off,overlap=off replicate=off replicate=every:4 overlap=off,replicate=every:2 overlap=on; do
+for option in split=off overlap=off overlap=off,laps=2 split=off,overlap=off replicate=off replicate=every:4 overlap=off,replicate=every:2 overlap=on laps=2,replicas=3; do
     train mlp "$option" --workers 3 --strategy "ring:microbatches=4,$option"
     same mlp-4 "$option"
 done
@@ -105,12 +105,45 @@ train bn whole
 train bn whole-ring --workers 3 --strategy ring:microbatches=1
 same whole whole-ring
 
-# The norm is of all gradients, whoever has them.
+# The norm is of all gradients, on any number of workers.
 train mlp clipped --accumulate 3 --clip 0.5
 for workers in 1 2 3; do train mlp clipped-$workers --workers $workers --strategy ring:microbatches=3,laps=2 --clip 0.5; done
 same clipped-1 clipped-2
 same clipped-1 clipped-3
 "$root/tests/support/equal.py" losses clipped clipped-3 || fail "clipping is another"
+
+# Without a flush: the same bits on any number of workers and laps, of weights that lack the update of the batch
+# before. So steps 1 and 2 have the losses of the weights that the training began with, and step 3 those of others.
+async=async=on,replicate=off
+for model in mlp bn; do
+    train $model $model-async-1 --workers 1 --strategy ring:microbatches=3,$async
+    for ring in "2 1 ring" "3 2 fold" "4 1 ring"; do
+        read -r workers laps order <<<"$ring"
+        train $model async --workers "$workers" --strategy "ring:microbatches=3,laps=$laps,place=$order,$async" --json
+        same $model-async-1 async
+        json "o['figures']['staleness'] == [-(-o['steps'] // 5), o['steps'] - -(-o['steps'] // 5)]"
+        rm -r runs/async
+    done
+done
+train mlp frozen --accumulate 3 --lr 0
+/usr/bin/python3 - <<'PY' || fail "the updates that batches lack are others"
+import json
+def losses(run):
+    return {e["step"]: e["loss"] for e in map(json.loads, open(f"runs/{run}/events.jsonl")) if e["event"] == "step"}
+late, frozen, exact = losses("mlp-async-1"), losses("frozen"), losses("mlp-3")
+assert late[1] == frozen[1] == exact[1] and late[2] == frozen[2] != exact[2], (late, frozen, exact)
+assert late[3] not in (frozen[3], exact[3]), (late, frozen, exact)
+PY
+train mlp async --workers 3 --strategy ring:microbatches=3,$async --no-quiet
+says 'no flush: each batch lacks the update of the one before it'
+rm -r runs/async
+train bn bn-async --workers 3 --strategy ring:microbatches=3,$async --checkpoint-every 4
+for phase in forward combine slice; do
+    PACELINE_FAULT=2:$phase:7 train bn async --workers 3 --strategy ring:microbatches=3,$async --checkpoint-every 4
+    says 'all go back to the checkpoint of step 4'
+    [ "$(fingerprint runs/async)" = "$(fingerprint runs/bn-async)" ] || fail "async, lost at $phase: other bits"
+    rm -r runs/async
+done
 
 # lose OPTIONS ID PHASE STEP LOW HIGH: worker ID is lost, and the others go on after a step between LOW and HIGH.
 train bn undisturbed --workers 3 --strategy ring:microbatches=3,laps=2 --checkpoint-every 4
@@ -181,7 +214,13 @@ lose ,replicate=off 1 saved 8 8 8
 PACELINE_FAULT=2,3:data:7 train bn both --workers 4 --strategy ring:microbatches=3 --checkpoint-every 4
 says 'all go back to the checkpoint of step 4'
 PACELINE_FAULT=2:backward-2:7:STOP train bn still --workers 3 --strategy ring:microbatches=3 --silence 1
-for run in both still; do
+# With three copies they are two losses like any other.
+PACELINE_FAULT=2,3:data:7 train bn three --workers 4 --strategy ring:microbatches=3,replicas=3 --checkpoint-every 4 --no-quiet
+says 'ring: 3 micro-batches, .*, each stage on 3 workers'
+says 'view [23]: workers 1,4 go on after step [56]'
+PACELINE_FAULT=2,3:data:8 train bn rare --workers 4 --strategy ring:microbatches=3,replicas=3,replicate=every:3 --checkpoint-every 4
+says 'all go back from step 7 to step 6, at which replicas were renewed last'
+for run in both still three rare; do
     [ "$(fingerprint runs/$run)" = "$(fingerprint runs/undisturbed)" ] || fail "$run has other bits than without the loss"
 done
 
@@ -209,6 +248,11 @@ bad --sync-bn 'leave out --sync-bn'
 bad --record 0 '--record needs all layers on a worker'
 bad --model lda 'is computed in one step'
 bad --strategy ring:laps=9 'laps'
+bad --strategy ring:replicas=1 'replicas'
+bad --strategy ring:async=on 'async=on does not go with replicas'
+bad --strategy ring:async=on,replicate=off,overlap=off 'leave out overlap=off'
+bad --strategy ring:async=on,replicate=off --clip 1 'ring:async=on does not go with --clip'
+bad --strategy ring:replicas=3,replicate=off 'replicas=3 does not go with replicate=off'
 for text in every every: every:0 every:2x sometimes; do
     bad --strategy ring:replicate=$text "replicate=$text: give on, off, or every:K"
 done

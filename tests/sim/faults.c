@@ -149,5 +149,6 @@ bool sim_faults_excuse(void)
         whole += sim_process_is_alive(w[i].process) && !faults.hit[w[i].host] && w[i].joined;
     for (int i = 0; i < faults.job->hosts; i++)
         hits += faults.hit[i];
-    return whole == 0 || 2 * hits >= faults.job->hosts || (faults.hit[0] && faults.blurred);
+    return whole == 0 || 2 * hits >= faults.job->hosts || sim_transport_half_is(sim_faults_hit) ||
+           (faults.hit[0] && faults.blurred);
 }

@@ -11,8 +11,8 @@
 void sim_faults_begin(const struct sim_job *job);
 
 /* Has something happened that may rightly end the job: no worker is left on a host that was not
- * hit; half of the hosts were hit; or host 0 was, before the first view or otherwise than by its
- * agent's death, which the other hosts get over. */
+ * hit; half of the hosts were hit, or half of those of a view; or host 0 was, before the first view
+ * or otherwise than by its agent's death, which the other hosts get over. */
 bool sim_faults_excuse(void);
 bool sim_faults_hit(int host); /* the host itself, its agent or its links */
 /* A person has asked to stop: the job may end before its work is done, or, at the very beginning,

@@ -169,29 +169,38 @@ static bool layers_may_lose(const struct train_session *s, int64_t steps, int64_
     return told == 0 && steps <= (options->overlap != RING_OVERLAP_OFF);
 }
 
-/* A worker that has been at a later step has gone back. With replicas it takes the loss of two
- * neighbours to go back farther than one lost worker makes all go. Between two views their ranks
- * say who that is; where more views have passed, any two may have been neighbours in one of them.
+/* Are the worker of that rank in the first of the views and `count` - 1 after it lost? */
+static bool layers_lost(const struct train_session *s, int rank, int count)
+{
+    const struct met *met = &((const struct layers *)s->work)->met;
+    bool lost = true;
+
+    for (int i = 0; i < count; i++)
+        lost &= !layers_is_member(&s->team.view, met->ids[(rank + i) % met->first]);
+    return lost;
+}
+
+/* A worker that has been at a later step has gone back. With replicas it takes the loss of all
+ * workers that have a stage, `copies` neighbours, to go back farther than one lost worker makes all
+ * go. Between two views their ranks say who that is; where more views have passed, any that were
+ * lost may have been neighbours in one of them, or a view was so small that there were fewer
+ * copies.
  */
 static void layers_check_return(const struct train_session *s)
 {
     const struct layers *l = s->work;
-    const struct comm_view *view = &s->team.view;
     int64_t told = s->lost_steps - l->lost_steps;
-    int gone = 0, pairs = 0;
+    int copies = ring_options_copies(s->options, l->met.first), gone = 0, runs = 0;
 
-    for (int i = 0; i < l->met.count; i++) {
-        bool is_gone = !layers_is_member(view, l->met.ids[i]);
-
-        gone += is_gone;
-        pairs += is_gone && i < l->met.first &&
-                 !layers_is_member(view, l->met.ids[(i + 1) % l->met.first]);
-    }
+    for (int i = 0; i < l->met.count; i++)
+        gone += !layers_is_member(&s->team.view, l->met.ids[i]);
+    for (int rank = 0; rank < l->met.first; rank++)
+        runs += layers_lost(s, rank, copies);
     sim_check(layers_may_lose(s, l->step - s->state.position.step, told) ||
-                  (gone > 1 && (pairs > 0 || l->met.views > 2)),
+                  (gone > 1 && (runs > 0 || l->met.views > 2)),
               "all go back from step %" PRId64 " to step %" PRId64 ", by %" PRId64
-              " that count, though of %d workers %d are lost, %d with the next one",
-              l->step, s->state.position.step, told, l->met.count, gone, pairs);
+              " that count, though of %d workers %d are lost, %d with the %d after it",
+              l->step, s->state.position.step, told, l->met.count, gone, runs, copies - 1);
 }
 
 /* What the next check compares with. */

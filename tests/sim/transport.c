@@ -168,6 +168,33 @@ bool sim_transport_is_up(uint32_t view)
     return false;
 }
 
+static bool half_of_view_is(const struct comm_view *view, bool hit(int host))
+{
+    bool counted[SIM_MAX_HOSTS] = {false};
+    int hosts = 0, hits = 0;
+
+    for (uint32_t i = 0; i < view->size; i++) {
+        int host = sim_host_of(view->members[i].id);
+
+        hosts += !counted[host];
+        hits += !counted[host] && hit(host);
+        counted[host] = true;
+    }
+    return 2 * hits >= hosts;
+}
+
+bool sim_transport_half_is(bool hit(int host))
+{
+    int up = 0;
+
+    for (const struct mesh *m = meshes; m != NULL && up < 2; m = m->next) { /* the newest first */
+        if (half_of_view_is(&m->view, hit))
+            return true;
+        up += m->connected == m->view.size;
+    }
+    return false;
+}
+
 static bool sim_reaches(const struct comm_group *group, int peer)
 {
     (void)group;

@@ -15,5 +15,10 @@ void sim_transport_died(const struct sim_process *process, bool silent);
 
 /* All ranks of that view were connected with all others. */
 bool sim_transport_is_up(uint32_t view);
+/* Has half of the hosts been hit, of a view that a coordinator may go by? That is the last one in
+ * which all workers were connected, a newer one, or the one before, as long as the coordinator has
+ * not heard of all of them. Hosts of guests that have come into none of these views do not count.
+ */
+bool sim_transport_half_is(bool hit(int host));
 
 #endif

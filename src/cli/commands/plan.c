@@ -52,15 +52,8 @@ static base_status cmd_plan_link(const char *text, double *bytes_p)
 static bool cmd_plan_fits(struct plan *p, const struct train_setting *setting, const char *model,
                           const char *strategy)
 {
-    struct train_forecasts list = {0};
-    bool fits = false;
-
-    if (train_forecast_model(&p->made.session, &p->made.job, model) == BASE_OK &&
-        train_forecast_make(&p->made.session, setting, false, &list) == BASE_OK)
-        for (size_t i = 0; i < list.count; i++)
-            fits |= list.at[i].fits && strcmp(list.at[i].text, strategy) == 0;
-    train_forecasts_fini(&list);
-    return fits;
+    return train_forecast_model(&p->made.session, &p->made.job, model) == BASE_OK &&
+           train_forecast_fits(&p->made.session, setting, strategy);
 }
 
 /* Layers of an mlp of that width; 0: not even one fits. */
@@ -118,13 +111,14 @@ static json_t *cmd_plan_row(struct plan *p, const struct cli_plan_part *part,
                             const struct train_forecast *f)
 {
     int locals = part->setting.link > 0 ? 1 : part->setting.workers;
-    json_t *row = json_pack(
-        "{s:s, s:i, s:I, s:i, s:o, s:b, s:b, s:f, s:f, s:o, s:o}", "strategy", f->text, "workers",
-        part->setting.workers, "batch", (json_int_t)part->batch, "threads", part->setting.threads,
-        "memory", train_memory_json(&f->memory, locals), "fits", f->fits, "exact", f->cost.exact,
-        "link_bytes", part->setting.link > 0 ? f->cost.sent : 0, "shared_bytes",
-        part->setting.link > 0 ? 0 : f->cost.moved, "idle", base_json_number(f->idle),
-        "step_seconds", base_json_number(f->seconds));
+    json_t *row =
+        json_pack("{s:s, s:i, s:I, s:i, s:o, s:b, s:b, s:b, s:f, s:f, s:o, s:o}", "strategy",
+                  f->text, "workers", part->setting.workers, "batch", (json_int_t)part->batch,
+                  "threads", part->setting.threads, "memory", train_memory_json(&f->memory, locals),
+                  "fits", f->fits, "exact", f->cost.exact, "frail", f->cost.frail, "link_bytes",
+                  part->setting.link > 0 ? f->cost.sent : 0, "shared_bytes",
+                  part->setting.link > 0 ? 0 : f->cost.moved, "idle", base_json_number(f->idle),
+                  "step_seconds", base_json_number(f->seconds));
 
     if (p->args->deepest)
         json_object_set_new(row, "deepest", cmd_plan_deepest(p, part, f->text));
@@ -214,7 +208,8 @@ static void cmd_plan_print(const struct plan *p, const json_t *object)
     cli_table(stdout, cells, json_array_size(rows) + 1, width);
     base_free(cells);
     if (command != NULL)
-        printf("\nthe choice, which fits and has the losses of one worker:\n  %s\n", command);
+        printf("\nthe choice, which fits and has the losses of one worker%s:\n  %s\n",
+               train_forecast_price(p->made.chosen->forecasts.choice), command);
     else
         printf("\nno strategy that a plan chooses from fits\n");
 }

@@ -9,10 +9,11 @@
  * one. Its stages have their new weights by then, so that it computes what it would compute if it
  * had waited.
  *
- * Every worker also has a replica of the stages of the worker before it (ring/replicas.h). When the
- * gradients of its own stages are complete it sends them to the worker after it, and both make the
- * same update: so the loss of a worker costs a step or two (ring/commit.h). Where two neighbours
- * are lost at once, or without replicas, all go back to the newest checkpoint.
+ * Every worker also has replicas of the stages of the worker before it, or of several
+ * (ring/replicas.h). When the gradients of its own stages are complete it sends them to the workers
+ * that have replicas of these, and all of them make the same update: so the loss of a worker costs
+ * a step or two (ring/commit.h). Where all workers that have a stage are lost at once, neighbours
+ * in the ring, all others go back to the newest checkpoint.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -21,6 +22,7 @@
 #include "base/mem.h"
 #include "nn/simd/simd.h"
 #include "train/forecast.h"
+#include "train/strategies/ring/async.h"
 #include "train/strategies/ring/commit.h"
 #include "train/strategies/ring/divide.h"
 #include "train/strategies/ring/holds.h"
@@ -28,7 +30,10 @@
 #include "train/strategies/ring/replicas.h"
 #include "train/strategies/ring/spare.h"
 
-enum { USUAL_PIECES = 8 }; /* until they are chosen */
+enum {
+    USUAL_PIECES = 8, /* until they are chosen */
+    USUAL_REPLICAS = 2,
+};
 
 static int64_t ring_pieces(const void *options)
 {
@@ -52,9 +57,12 @@ static void ring_memory(const struct train_memory_question *q, struct train_memo
     m->of[TRAIN_MEMORY_ACTIVATIONS].own = bytes.activations;
     m->of[TRAIN_MEMORY_GRADIENTS].own += bytes.gradients;
     m->of[TRAIN_MEMORY_COMMUNICATION].own += bytes.messages;
+    if (options->async)
+        m->of[TRAIN_MEMORY_SPARE].own += ring_async_bytes(q->sizes->graph, bytes.weights,
+                                                          ring_pieces(options) * q->sizes->samples);
     if (overlaps && every == 1)
         m->of[TRAIN_MEMORY_GRADIENTS].own += bytes.weights;
-    if (overlaps || (every > 1 && q->seat.workers > 1))
+    if ((overlaps && !options->async) || (every > 1 && q->seat.workers > 1))
         m->of[TRAIN_MEMORY_SPARE].own +=
             (1 + q->sizes->slots) * bytes.weights + 3 * q->sizes->statistics;
     if (every > 1)
@@ -69,6 +77,7 @@ static void ring_cost(const struct train_memory_question *q, struct train_cost *
     const struct nn_graph *graph = q->sizes->graph;
     double n = q->seat.workers, pieces = (double)ring_pieces(options), bytes = q->sizes->weights;
     double every = (double)ring_options_every(options), crossing = 0, laps, mail, replicas = 0;
+    double copies = ring_options_copies(options, q->seat.workers);
     struct ring_cut cut;
     struct ring_costs costs;
 
@@ -78,16 +87,17 @@ static void ring_cost(const struct train_memory_question *q, struct train_cost *
     for (int stage = 1; stage < cut.stages; stage++)
         crossing = fmax(crossing, (double)ring_cut_crossing(graph, cut.first[stage]));
     mail = pieces * q->sizes->samples * crossing * sizeof(float);
-    if (every > 0 && n > 1) /* gradients at each step, or now and then weights and slots */
-        replicas = (every > 1 ? (1 + q->sizes->slots) / every : 1) * bytes / n;
-    cost->frail = every == 0;
+    if (copies > 1) /* gradients at each step, or now and then weights and slots */
+        replicas = (copies - 1) * (every > 1 ? (1 + q->sizes->slots) / every : 1) * bytes / n;
+    cost->exact = !options->async;
+    cost->frail = every == 0 && n > 1;
     cost->work = ring_costs_unevenness(&costs, &cut) / n;
     ring_costs_fini(&costs);
     cost->bubble =
         ring_options_overlap(options, (int)n, q->clips)
             ? 0
             : (n - 1) / ((ring_options_split(options, (int)n) ? 3 : 1) * laps * pieces + n - 1);
-    cost->updates = (every == 1 && n > 1 ? 2 : 1) / n;
+    cost->updates = (every == 1 ? copies : 1) / n;
     cost->sent = mail * laps + replicas;
     cost->hidden = cost->sent > 0 ? 1 - replicas / cost->sent : 0;
     cost->moved = 3 * (pieces - 1) * bytes + 4 * (cut.stages - 1) * mail + 2 * n * replicas;
@@ -226,10 +236,15 @@ static base_status ring_leg(struct train_session *s, int64_t goal)
     base_status st = BASE_OK;
     const struct ring *ring = s->strategy_state;
 
-    TRY(ring->rare ? ring_steps_rare(s, goal) : ring_steps(s, goal));
+    TRY(ring_is_async(s) ? ring_async_steps(s, goal)
+        : ring->rare     ? ring_steps_rare(s, goal)
+                         : ring_steps(s, goal));
     TRY(train_session_unite(s)); /* the next view's stages may be others */
 out:
-    if (st != BASE_OK && !ring->doubtful)
+    if (st != BASE_OK && ring_is_async(s)) /* other workers may be a step apart */
+        s->state.claims.at[s->state.claims.count++] =
+            (struct train_hold){.version = train_state_version(&s->state)};
+    else if (st != BASE_OK && !ring->doubtful)
         ring_claim(&ring->stages, s, train_state_version(&s->state));
     return st;
 }
@@ -238,10 +253,22 @@ static base_status ring_check(const void *options)
 {
     const struct ring_options *o = options;
 
-    if (ring_options_every(o) >= 0)
-        return BASE_OK;
-    return base_fail(BASE_ERR_USAGE, "replicate=%s: give on, off, or every:K with K from 1 to %d",
-                     o->replicate, RING_MAX_EVERY);
+    if (ring_options_every(o) < 0)
+        return base_fail(BASE_ERR_USAGE,
+                         "replicate=%s: give on, off, or every:K with K from 1 to %d", o->replicate,
+                         RING_MAX_EVERY);
+    if (ring_options_every(o) == 0 && o->replicas != USUAL_REPLICAS)
+        return base_fail(BASE_ERR_USAGE,
+                         "replicas=%" PRId64 " does not go with replicate=off, which keeps none; "
+                         "leave out one of them",
+                         o->replicas);
+    if (o->async && ring_options_every(o) != 0)
+        return base_fail(BASE_ERR_USAGE,
+                         "async=on does not go with replicas, for which a step must count before "
+                         "the next one is made; give replicate=off, too");
+    if (o->async && o->overlap == RING_OVERLAP_OFF)
+        return base_fail(BASE_ERR_USAGE, "async=on lets batches overlap; leave out overlap=off");
+    return BASE_OK;
 }
 
 static base_status ring_suits(const void *options, const void *first, const struct train_job *job)
@@ -249,10 +276,11 @@ static base_status ring_suits(const void *options, const void *first, const stru
     const struct ring_options *o = options;
 
     (void)first;
-    if (o->overlap == RING_OVERLAP_ON && job->clip > 0)
-        return base_fail(BASE_ERR_USAGE, "ring:overlap=on does not go with --clip, whose norm is "
-                                         "known only when all gradients are; leave out one of "
-                                         "them");
+    if ((o->overlap == RING_OVERLAP_ON || o->async) && job->clip > 0)
+        return base_fail(BASE_ERR_USAGE,
+                         "ring:%s=on does not go with --clip, whose norm is known only when all "
+                         "gradients are; leave out one of them",
+                         o->async ? "async" : "overlap");
     return BASE_OK;
 }
 
@@ -287,6 +315,7 @@ static void ring_discard(struct train_session *s)
     struct ring *ring = s->strategy_state;
 
     ring_spare_close(ring);
+    ring_async_close(ring);
     ring_stages_close(&ring->stages);
 }
 
@@ -298,6 +327,7 @@ static base_status ring_fit(struct train_session *s, int piece)
     ring_discard(s);
     TRY(ring_stages_open(&ring->stages, s, piece));
     TRY(ring_spare_open(s));
+    TRY(ring_async_open(s, piece * ring_pieces(s->options)));
 out:
     return st;
 }
@@ -307,7 +337,11 @@ static base_status ring_compute_batch(struct train_session *s, const struct data
 {
     struct ring *ring = s->strategy_state;
 
-    return ring_stages_learn(&ring->stages, s, batch, outcome);
+    if (ring_is_async(s)) {
+        ring_async_begin(s, batch);
+        return BASE_OK;
+    }
+    return ring_run_learn(&ring->stages, s, batch, outcome);
 }
 
 static base_status ring_score_batch(struct train_session *s, const struct data_batch *batch,
@@ -315,7 +349,7 @@ static base_status ring_score_batch(struct train_session *s, const struct data_b
 {
     struct ring *ring = s->strategy_state;
 
-    return ring_stages_score(&ring->stages, s, batch, tally);
+    return ring_run_score(&ring->stages, s, batch, tally);
 }
 
 static base_status ring_unite(struct train_session *s)
@@ -340,8 +374,12 @@ static void ring_announce(const struct train_session *s, const struct ring *ring
     base_str_add(&text, "ring: %" PRId64 " micro-batch%s, %d lap%s%s", pieces,
                  pieces == 1 ? "" : "es", laps, base_plural(laps),
                  laps > 1 && cut->order == RING_FOLD ? " folded" : "");
-    if (ring_overlaps(s))
+    if (ring_is_async(s))
+        base_str_add(&text, ", no flush: each batch lacks the update of the one before it");
+    else if (ring_overlaps(s))
         base_str_add(&text, ", steps overlap");
+    if (ring->stages.copies > USUAL_REPLICAS)
+        base_str_add(&text, ", each stage on %d workers", ring->stages.copies);
     if (cut->workers > 1)
         base_str_add(&text, ", %.0f %% idle expected%s", 100 * o->idle,
                      ring->measured ? "" : " by estimate");
@@ -404,9 +442,15 @@ static const struct base_option table[] = {
      .help = "a worker begins a batch while others are at the one before; auto: if memory allows"},
     {.name = "split", .kind = BASE_FLAG, .offset = AT(split),
      .help = "gradients of weights wait for moments without other work: less waiting, more memory"},
+    {.name = "async", .kind = BASE_FLAG, .offset = AT(async),
+     .help = "a batch begins before the one before it is complete, with weights that lack its "
+             "update; needs replicate=off"},
     {.name = "replicate", .argument = "WHEN", .kind = BASE_TEXT, .offset = AT(replicate),
      .help = "on, off, every:K: each worker keeps a copy of its neighbour's stages, of each step or "
              "of one in K"},
+    {.name = "replicas", .argument = "R", .kind = BASE_INT, .offset = AT(replicas), .min = 2,
+     .max = RING_MAX_REPLICAS, .help = "workers that have each stage; with R the loss of R-1 "
+     "neighbours at once is healed"},
     {0},
 };
 /* clang-format on */
@@ -418,14 +462,16 @@ const struct train_strategy train_strategy_ring = {
     .least = 1,
     .options = table,
     .options_size = sizeof(struct ring_options),
-    .defaults =
-        &(const struct ring_options){
-            .order = RING_ANY, .overlap = RING_OVERLAP_AUTO, .replicate = "on", .split = true},
+    .defaults = &(const struct ring_options){.order = RING_ANY,
+                                             .overlap = RING_OVERLAP_AUTO,
+                                             .replicate = "on",
+                                             .replicas = USUAL_REPLICAS,
+                                             .split = true},
     .check = ring_check,
     .suits = ring_suits,
-    .examples =
-        (const char *const[]){"", "overlap=off", "replicate=off,split=off", "replicate=every:3",
-                              "microbatches=3,laps=2,place=fold", NULL},
+    .examples = (const char *const[]){"", "overlap=off", "replicate=off,split=off",
+                                      "async=on,replicate=off", "replicate=every:3",
+                                      "microbatches=3,laps=2,place=fold", "replicas=3", NULL},
     .state_size = sizeof(struct ring),
     .fini = ring_fini,
     .place = ring_place,
@@ -447,6 +493,7 @@ const struct train_strategy train_strategy_ring = {
     .plans = (const char *const[]){"", "laps=2", "replicate=off", NULL},
     .open = ring_open,
     .close = ring_close,
+    .figures = ring_async_figures,
     .leg = ring_leg,
     .unite = ring_unite,
 };

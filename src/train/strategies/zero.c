@@ -120,6 +120,7 @@ static void zero_cost(const struct train_memory_question *q, struct train_cost *
 
     if (n == 1)
         return;
+    cost->frail = options->replicas == 1;
     cost->updates = fmin(1, (double)options->replicas / n);
     cost->moved = (n + 1) * bytes + gathers * 2 * (n - 1) * bytes;
     if (options->stage == 1)
@@ -464,7 +465,8 @@ const struct train_strategy train_strategy_zero = {
     .lends = zero_lends,
     .memory = zero_memory,
     .cost = zero_cost,
-    .plans = (const char *const[]){"stage=1", "stage=2", "stage=3", NULL},
+    .plans = (const char *const[]){"stage=1", "stage=2", "stage=3", "stage=1,replicas=2",
+                                   "stage=2,replicas=2", "stage=3,replicas=2", NULL},
     .open = zero_open,
     .close = zero_close,
     .leg = zero_leg,

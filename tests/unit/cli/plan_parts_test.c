@@ -13,7 +13,9 @@
 
 static const struct train_forecast slow = {.usual = true, .seconds = 1.0}, ring = {.seconds = 0.94},
                                    fast_ring = {.seconds = 0.80},
-                                   ddp = {.usual = true, .seconds = 0.97};
+                                   ddp = {.usual = true, .seconds = 0.97},
+                                   frail = {.seconds = 0.1, .cost = {.frail = true}},
+                                   slow_frail = {.seconds = 0.2, .cost = {.frail = true}};
 
 static int chosen_of(const struct train_forecast *one, const struct train_forecast *two,
                      const struct train_forecast *four)
@@ -36,6 +38,16 @@ static void test_usual_ones_stay(void **state)
     assert_int_equal(chosen_of(NULL, NULL, NULL), -1);
 }
 
+/* However fast it is, unless nothing else fits. */
+static void test_frail_ones_come_last(void **state)
+{
+    (void)state;
+    assert_int_equal(chosen_of(&frail, &ring, NULL), 1);
+    assert_int_equal(chosen_of(&ring, &frail, NULL), 0);
+    assert_int_equal(chosen_of(NULL, &slow_frail, &frail), 2);
+    assert_int_equal(chosen_of(NULL, &frail, &slow_frail), 1);
+}
+
 /* Twice the samples in the same time. */
 static void test_batches_of_different_sizes(void **state)
 {
@@ -51,6 +63,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_usual_ones_stay),
+        cmocka_unit_test(test_frail_ones_come_last),
         cmocka_unit_test(test_batches_of_different_sizes),
     };
 

@@ -21,9 +21,10 @@ static const char record_text[] =
     "\"test\": {\"accuracy\": 0.75, \"loss\": 1}, \"train\": {\"loss\": 1.5, \"accuracy\": null}, "
     "\"time\": {\"total\": 8, \"wait\": 1}, \"step_seconds\": {\"mean\": 0.2, \"median\": 0.1}, "
     "\"samples_per_second\": 320, \"ranks\": ["
-    "{\"total\": 8, \"wait\": 1, \"communicate\": 1, \"bytes_sent\": 100, \"peak_memory_bytes\": "
-    "5}, "
-    "{\"total\": 8, \"wait\": 0, \"communicate\": 2, \"bytes_sent\": 200, \"peak_memory_bytes\": 7}"
+    "{\"total\": 8, \"wait\": 1, \"communicate\": 1, \"bytes_sent\": 100, \"idle\": 0.25, "
+    "\"peak_memory_bytes\": 5}, "
+    "{\"total\": 8, \"wait\": 2, \"communicate\": 2, \"bytes_sent\": 200, \"idle\": 0.5, "
+    "\"peak_memory_bytes\": 7}"
     "]}}";
 
 static void test_values(void **state)
@@ -32,27 +33,18 @@ static void test_values(void **state)
         const char *name;
         double value;
     } wanted[] = {
-        {"accuracy", 0.75},
-        {"accuracy@1", 0.5},
-        {"accuracy@2", NAN},
-        {"accuracy@3", NAN},
-        {"loss", 1.5},
-        {"loss@1", 2.5},
-        {"test_loss", 1},
-        {"validation_loss", NAN},
-        {"train_accuracy", NAN},
-        {"seconds", 8},
-        {"wall_seconds", 9},
-        {"step_seconds", 0.2},
-        {"step_median", 0.1},
-        {"steps", 40},
-        {"bytes_sent", 300},
-        {"idle", 0.25},
-        {"peak_memory", 7},
-        {"time.wait", 1},
-        {"time.none.x", NAN},
-        {"test.accuracy", 0.75},
-        {"samples_per_second", 320},
+        {"accuracy", 0.75},      {"accuracy@1", 0.5},
+        {"accuracy@2", NAN},     {"accuracy@3", NAN},
+        {"loss", 1.5},           {"loss@1", 2.5},
+        {"test_loss", 1},        {"validation_loss", NAN},
+        {"train_accuracy", NAN}, {"seconds", 8},
+        {"wall_seconds", 9},     {"step_seconds", 0.2},
+        {"step_median", 0.1},    {"steps", 40},
+        {"bytes_sent", 300},     {"link_bytes", 5},
+        {"idle", 0.375},         {"idle_least", 0.25},
+        {"idle_most", 0.5},      {"peak_memory", 7},
+        {"time.wait", 1},        {"time.none.x", NAN},
+        {"test.accuracy", 0.75}, {"samples_per_second", 320},
         {"speedup", NAN},
     };
     json_t *record = NULL;

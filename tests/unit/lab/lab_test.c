@@ -247,6 +247,18 @@ static void test_bad_files(void **state)
         {HEAD CASES ", \"plots\": [{\"name\": \"a\", \"kind\": \"lines\", \"x\": \"epoch\", "
                     "\"y\": \"seconds\"}]}",
          "plot 1: 'seconds' is not known of every epoch"},
+        {HEAD CASES ", \"plots\": [{\"name\": \"a\", \"kind\": \"lines\", \"x\": \"step\", "
+                    "\"y\": \"accuracy\"}]}",
+         "plot 1: 'accuracy' is not known of every step"},
+        {HEAD CASES ", \"plots\": [{\"name\": \"a\", \"kind\": \"lines\", \"x\": \"step\", "
+                    "\"y\": \"loss\", \"series\": \"lr\"}]}",
+         "\"series\" is not for steps"},
+        {HEAD CASES ", \"plots\": [{\"name\": \"a\", \"kind\": \"bars\", \"y\": \"loss\", "
+                    "\"only\": [1]}]}",
+         "\"only\" is not a list of parts"},
+        {HEAD CASES ", \"plots\": [{\"name\": \"a\", \"kind\": \"bars\", \"y\": \"loss\", "
+                    "\"only\": []}]}",
+         "\"only\" is not a list of parts"},
         {HEAD CASES ", \"quick\": {\"epochs\": 1}}", "\"quick\": unknown key 'epochs'"},
         {HEAD CASES ", \"quick\": 1}", "\"quick\" is of the wrong type"},
         {HEAD CASES ", \"launch\": \"env\"}", "\"launch\" is of the wrong type, a list expected"},

@@ -27,6 +27,8 @@ static const char text[] =
     "  {\"name\": \"bars\", \"kind\": \"bars\", \"y\": \"accuracy\"},"
     "  {\"name\": \"workers\", \"kind\": \"lines\", \"x\": \"workers\", \"y\": \"accuracy\"},"
     "  {\"name\": \"epochs\", \"kind\": \"lines\", \"x\": \"epoch\", \"y\": \"loss\"},"
+    "  {\"name\": \"steps\", \"kind\": \"lines\", \"x\": \"step\", \"y\": \"loss\","
+    "   \"only\": [\"=4\", \"one\"]},"
     "  {\"name\": \"nothing\", \"kind\": \"bars\", \"y\": \"r2\"}]}";
 
 struct place {
@@ -61,9 +63,13 @@ static int remove_place(void **state)
 static void add(struct place *p, struct lab_results *r, size_t point, int64_t seed, double accuracy,
                 double rate)
 {
-    json_t *record = json_pack("{s:{s:f, s:{s:f}}, s:[{s:f}, {s:f}], s:f}", "result",
-                               "samples_per_second", rate, "test", "accuracy", accuracy, "epochs",
-                               "loss", 2.0, "loss", 1.0, "wall_seconds", 10.0);
+    char run[] = "elsewhere/runs/run-0";
+    json_t *record;
+
+    run[sizeof run - 2] = (char)('0' + point);
+    record = json_pack("{s:{s:s, s:f, s:{s:f}}, s:[{s:f}, {s:f}], s:f}", "result", "run", run,
+                       "samples_per_second", rate, "test", "accuracy", accuracy, "epochs", "loss",
+                       2.0, "loss", 1.0, "wall_seconds", 10.0);
 
     assert_non_null(record);
     assert_int_equal(lab_results_add(r, &p->lab.points[point], seed, record), BASE_OK);
@@ -156,6 +162,20 @@ static char *read_plot(const struct place *p, const char *name)
     return svg;
 }
 
+/* The first case's run has two steps in its events; the folders of the others are gone. */
+static void make_events(const struct place *p)
+{
+    static const char lines[] = "{\"event\":\"step\",\"step\":1,\"loss\":2.5}\n"
+                                "{\"event\":\"step\",\"step\":2,\"loss\":1.5}\n";
+    char *folder = base_format("%s/runs/run-0", p->folder),
+         *path = base_format("%s/events.jsonl", folder);
+
+    assert_int_equal(base_make_dirs(folder), BASE_OK);
+    assert_int_equal(base_file_replace(path, lines, sizeof lines - 1), BASE_OK);
+    base_free(path);
+    base_free(folder);
+}
+
 static void test_pictures(void **state)
 {
     struct place *p = *state;
@@ -171,8 +191,16 @@ static void test_pictures(void **state)
     add(p, &r, 1, 1, 0.9, 400);
     add(p, &r, 2, 1, 0.8, 200);
     assert_int_equal(lab_draw(&p->lab, &r, &paths), BASE_OK);
-    assert_int_equal(json_array_size(paths), 3);
+    assert_int_equal(json_array_size(paths), 3); /* there are no folders of runs */
     json_decref(paths);
+    make_events(p);
+    assert_int_equal(lab_draw(&p->lab, &r, &paths), BASE_OK);
+    assert_int_equal(json_array_size(paths), 4);
+    json_decref(paths);
+    svg = read_plot(p, "steps");
+    assert_non_null(strstr(svg, ">one<"));
+    assert_null(strstr(svg, ">many workers=2<"));
+    base_free(svg);
     svg = read_plot(p, "bars");
     assert_non_null(strstr(svg, ">many workers=4<"));
     assert_non_null(strstr(svg, ">theirs<"));

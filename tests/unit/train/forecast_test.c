@@ -140,8 +140,14 @@ static void test_budget(void **state)
     assert_int_equal(train_forecast_make(&s, &tight, true, &list), BASE_OK);
     assert_false(of(&list, "ddp")->fits);
     assert_true(of(&list, "ring:replicate=off")->fits);
+    /* Less than two copies of the state take: a choice that does not heal, for want of another. */
     assert_non_null(list.choice);
-    assert_true(list.choice->fits && list.choice->cost.exact);
+    assert_true(list.choice->fits && list.choice->cost.exact && list.choice->cost.frail);
+    train_forecasts_fini(&list);
+    tight.budget = most * 0.9;
+    assert_int_equal(train_forecast_make(&s, &tight, true, &list), BASE_OK);
+    assert_true(of(&list, "zero:stage=3")->fits && of(&list, "zero:stage=3")->cost.frail);
+    assert_true(list.choice->fits && !list.choice->cost.frail);
     train_forecasts_fini(&list);
     tight.budget = 1;
     calls = 0;

@@ -223,6 +223,10 @@ static void test_stages(void **state)
         assert_true(m.of[TRAIN_MEMORY_GRADIENTS].own ==
                     2 * own + TRAIN_HEAD * sizeof(float)); /* a micro-batch's, and their sum */
         assert_true(m.of[TRAIN_MEMORY_ACTIVATIONS].own > 0);
+        m = count("ring:microbatches=4,replicas=3", seat, (struct train_memory_question){0});
+        is(&m, TRAIN_MEMORY_WEIGHTS, bytes + STATISTICS, 0);
+        is(&m, TRAIN_MEMORY_SLOTS, 2 * bytes, 0);
+        is(&m, TRAIN_MEMORY_GRADIENTS, own + bytes + TRAIN_HEAD * sizeof(float), 0);
     }
     assert_true(weights == bytes);
     sizes = before;

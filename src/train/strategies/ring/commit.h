@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * When a step counts. A worker whose gradients are complete sends them to the worker after it, and
- * takes those of the worker before it. Then it tells all others its word. A worker that has the
- * words of all knows that each of them can make the step, for its stages and for its replicas, and
- * from then on the step counts. One that loses another before it has them cannot know whether a
- * third one has: in the next view all ask each other, and the newest step that one of them knows to
- * count is the one from which they go on.
+ * When a step counts. A worker whose gradients are complete sends them to the workers that have
+ * replicas of its stages, and takes those of its own replicas. Then it tells all others its word. A
+ * worker that has the words of all knows that each of them can make the step, for its stages and
+ * for its replicas, and from then on the step counts. One that loses another before it has them
+ * cannot know whether a third one has: in the next view all ask each other, and the newest step
+ * that one of them knows to count is the one from which they go on.
  *
  * Steps that do not overlap are reported before any weight is written. Steps that overlap are
  * reported after this worker has made them, while it computes the next one; that one is made when

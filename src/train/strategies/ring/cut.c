@@ -34,6 +34,13 @@ int64_t ring_options_every(const struct ring_options *options)
     return *end == '\0' && steps >= 1 && steps <= RING_MAX_EVERY ? steps : -1;
 }
 
+int ring_options_copies(const struct ring_options *options, int workers)
+{
+    int64_t copies = ring_options_every(options) > 0 ? options->replicas : 1;
+
+    return copies < workers ? (int)copies : workers;
+}
+
 int ring_cut_worker(const struct ring_cut *cut, int stage)
 {
     int lap = stage / cut->workers, index = stage % cut->workers;
@@ -51,16 +58,14 @@ int ring_cut_stages(const struct ring_cut *cut, int worker, int stages[RING_MAX_
     return count;
 }
 
-int ring_cut_before(const struct ring_cut *cut, int worker)
+int ring_cut_near(const struct ring_cut *cut, int worker, int places)
 {
-    return (worker + cut->workers - 1) % cut->workers;
+    return (worker + places + cut->workers) % cut->workers;
 }
 
-bool ring_cut_holds(const struct ring_cut *cut, bool replicate, int worker, int stage)
+bool ring_cut_holds(const struct ring_cut *cut, int copies, int worker, int stage)
 {
-    int owner = ring_cut_worker(cut, stage);
-
-    return owner == worker || (replicate && owner == ring_cut_before(cut, worker));
+    return ring_cut_near(cut, worker, -ring_cut_worker(cut, stage)) < copies;
 }
 
 /* ---- costs ---- */

@@ -14,6 +14,7 @@ enum {
     RING_MAX_STAGES = RING_MAX_LAPS * COMM_MAX_WORKERS,
     RING_MAX_PIECES = 4096, /* micro-batches of a batch */
     RING_MAX_EVERY = 1000000,
+    RING_MAX_REPLICAS = 8, /* workers that have a stage */
 };
 
 /* Where the stages of a lap lie: always from worker 0 to the last one, or every second lap back, so
@@ -38,7 +39,8 @@ struct ring_options {
     enum ring_order order;      /* … as is RING_ANY */
     enum ring_overlap overlap;  /* … and RING_OVERLAP_AUTO */
     const char *replicate;      /* "off", "on", "every:K" */
-    bool split;
+    int64_t replicas;           /* workers that have a stage, where there are replicas at all */
+    bool split, async;
     bool free_pieces;       /* the micro-batches were chosen, not given */
     bool overlapping;       /* chosen, or asked for */
     struct ring_cut chosen; /* for so many workers, with the laps and the order that were chosen; no
@@ -48,6 +50,8 @@ struct ring_options {
 /* After how many steps replicas are renewed; 0: there are none, -1: what was given makes no sense.
  */
 int64_t ring_options_every(const struct ring_options *options);
+/* How many of so many workers have a stage: the one that computes it, and some after it. */
+int ring_options_copies(const struct ring_options *options, int workers);
 
 /* Gradients of weights are apart where there is a neighbour that a worker may wait for. */
 static inline bool ring_options_split(const struct ring_options *options, int workers)
@@ -78,9 +82,11 @@ void ring_cut_make(const struct nn_graph *graph, const struct ring_options *opti
 int ring_cut_worker(const struct ring_cut *cut, int stage);
 /* The stages of a worker in ascending order, one a lap at most; returns how many. */
 int ring_cut_stages(const struct ring_cut *cut, int worker, int stages[RING_MAX_LAPS]);
-/* With replicas a worker also holds the stages of the worker before it, around the end. */
-int ring_cut_before(const struct ring_cut *cut, int worker);
-bool ring_cut_holds(const struct ring_cut *cut, bool replicate, int worker, int stage);
+/* The worker that is so many places after this one, around the end; before it where `places` is
+ * negative. */
+int ring_cut_near(const struct ring_cut *cut, int worker, int places);
+/* A stage that has so many copies is held by the worker that computes it and by those after it. */
+bool ring_cut_holds(const struct ring_cut *cut, int copies, int worker, int stage);
 
 /* Floats of a sample that pass from the layers before `layer` to those from it on: the current
  * tensor and every named one that is used there. */

@@ -19,6 +19,7 @@ static void ring_hold(struct train_holds *holds, enum train_group group,
 void ring_place(const struct train_placing *p, int rank, struct train_holds *wanted)
 {
     const struct ring_options *options = p->options;
+    int copies = ring_options_copies(options, p->size);
     struct ring_cut cut;
 
     ring_cut_make(p->graph, options, p->size, &cut);
@@ -26,7 +27,7 @@ void ring_place(const struct train_placing *p, int rank, struct train_holds *wan
         for (int i = 0; i < cut.stages && p->floats[g] > 0; i++) {
             struct nn_range range = nn_graph_weights_of(p->graph, cut.first[i], cut.first[i + 1]);
 
-            if (ring_cut_holds(&cut, ring_options_every(options) > 0, rank, i))
+            if (ring_cut_holds(&cut, copies, rank, i))
                 ring_hold(wanted, g, &range, (struct train_version){0});
         }
 }
@@ -34,8 +35,8 @@ void ring_place(const struct train_placing *p, int rank, struct train_holds *wan
 void ring_claim(const struct ring_stages *stages, struct train_session *s,
                 struct train_version version)
 {
-    const struct ring_options *options = s->options;
     const struct ring_cut *cut = &stages->cut;
+    int copies = ring_options_copies(s->options, cut->workers);
     bool united = s->united_step == version.step;
     struct train_state now = s->state;
     uint32_t before = s->state.claims.count;
@@ -51,7 +52,7 @@ void ring_claim(const struct ring_stages *stages, struct train_session *s,
     for (int i = 0; i < cut->stages && !united; i++) {
         struct nn_range range = nn_graph_stats_of(s->state.graph, cut->first[i], cut->first[i + 1]);
 
-        if (ring_cut_holds(cut, ring_options_every(options) > 0, stages->mail.rank, i))
+        if (ring_cut_holds(cut, copies, stages->mail.rank, i))
             ring_hold(&s->state.claims, TRAIN_STATISTICS, &range, version);
     }
     /* A worker without a stage or a replica says so: no claims at all would be all of its memory,

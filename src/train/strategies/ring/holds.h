@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Which ranges of the state a worker of the ring has: those of its stages and, with replicas, of
- * the stages of the worker before it. Running statistics it has of all layers, but up to date those
- * of these stages alone.
+ * the stages of one or more workers before it. Running statistics it has of all layers, but up to
+ * date those of these stages alone.
  */
 #ifndef TRAIN_STRATEGIES_RING_HOLDS_H
 #define TRAIN_STRATEGIES_RING_HOLDS_H

@@ -28,36 +28,52 @@ static float *ring_rare_room(const struct ring *ring, int kept, int slot)
     return slot < 0 ? ring->stages.kept[kept].sum : ring->spare.slots[kept][slot];
 }
 
+/* Adds a stage of this worker to a list of messages. */
+static size_t ring_rare_send(const struct train_session *s, const struct ring_stage *stage,
+                             int peer, struct train_message *list)
+{
+    const struct nn_range *range = &stage->statistics;
+    size_t count = 0;
+
+    for (int k = -1; k < s->state.optimiser->slots && stage->weights.count > 0; k++)
+        list[count++] =
+            (struct train_message){peer, true, ring_rare_at(s, stage, k), stage->weights.count};
+    if (range->count > 0)
+        list[count++] =
+            (struct train_message){peer, true, s->state.statistics + range->from, range->count};
+    return count;
+}
+
+/* Adds what comes for a replica. */
+static size_t ring_rare_receive(const struct train_session *s, int kept, struct train_message *list)
+{
+    const struct ring *ring = ring_of(s);
+    const struct ring_stage *stage = &ring->stages.kept[kept];
+    const struct nn_range *range = &stage->statistics;
+    size_t count = 0;
+
+    for (int k = -1; k < s->state.optimiser->slots && stage->weights.count > 0; k++)
+        list[count++] = (struct train_message){stage->worker, false, ring_rare_room(ring, kept, k),
+                                               stage->weights.count};
+    if (range->count > 0)
+        list[count++] = (struct train_message){stage->worker, false,
+                                               ring->spare.coming + range->from, range->count};
+    return count;
+}
+
 static base_status ring_rare_pass(struct train_session *s)
 {
     enum { EACH = 2 + NN_MAX_SLOTS };
-    struct ring *ring = ring_of(s);
-    const struct train_exchange *x = &s->team.exchange;
-    int next = (x->rank + 1) % x->size, before = ring_cut_before(&ring->stages.cut, x->rank);
-    struct train_message list[2 * RING_MAX_LAPS * EACH];
+    const struct ring_stages *r = &ring_of(s)->stages;
+    struct train_message list[2 * RING_MAX_KEPT * EACH];
     size_t count = 0;
 
-    for (int i = 0; i < ring->stages.count; i++) {
-        const struct ring_stage *stage = &ring->stages.at[i];
-
-        for (int k = -1; k < s->state.optimiser->slots && stage->weights.count > 0; k++)
-            list[count++] =
-                (struct train_message){next, true, ring_rare_at(s, stage, k), stage->weights.count};
-        if (stage->statistics.count > 0)
-            list[count++] = (struct train_message){
-                next, true, s->state.statistics + stage->statistics.from, stage->statistics.count};
-    }
-    for (int i = 0; i < ring->stages.kept_count; i++) {
-        const struct ring_stage *stage = &ring->stages.kept[i];
-
-        for (int k = -1; k < s->state.optimiser->slots && stage->weights.count > 0; k++)
-            list[count++] = (struct train_message){before, false, ring_rare_room(ring, i, k),
-                                                   stage->weights.count};
-        if (stage->statistics.count > 0)
-            list[count++] =
-                (struct train_message){before, false, ring->spare.coming + stage->statistics.from,
-                                       stage->statistics.count};
-    }
+    for (int places = 1; places < r->copies; places++)
+        for (int i = 0; i < r->count; i++)
+            count += ring_rare_send(s, &r->at[i], ring_cut_near(&r->cut, r->mail.rank, places),
+                                    list + count);
+    for (int i = 0; i < r->kept_count; i++)
+        count += ring_rare_receive(s, i, list + count);
     return train_team_pass(&s->team, list, count);
 }
 

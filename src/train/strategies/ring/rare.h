@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Replicas that are renewed after every k-th step, and when workers meet (replicate=every:K): each
- * worker then sends its stages whole to the worker after it, in place of gradients at each step,
- * and keeps a copy of them. When one is lost all go back to the step at which all replicas were
- * renewed last: at most k steps. New replicas come into memory of their own, so that the former
- * ones are there until all workers know that all have the new ones.
+ * worker then sends its stages whole to those that have replicas of them, in place of gradients at
+ * each step, and keeps a copy of them. When one is lost all go back to the step at which all
+ * replicas were renewed last: at most k steps. New replicas come into memory of their own, so that
+ * the former ones are there until all workers know that all have the new ones.
  */
 #ifndef TRAIN_STRATEGIES_RING_RARE_H
 #define TRAIN_STRATEGIES_RING_RARE_H

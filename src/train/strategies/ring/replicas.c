@@ -70,37 +70,36 @@ void ring_update_replicas(struct train_session *s)
         ;
 }
 
-/* Adds the gradients and running statistics of some stages to a list of messages. */
-static size_t ring_list(struct ring_stage *stages, int count, int peer, bool sends,
-                        float *statistics, struct train_message *list)
+/* Adds the gradients and the running statistics of a stage to a list of messages. */
+static size_t ring_list(const struct ring_stage *stage, int peer, bool sends, float *statistics,
+                        struct train_message *list)
 {
-    size_t messages = 0;
+    const struct nn_range *range = &stage->statistics;
+    size_t count = 0;
 
-    for (int i = 0; i < count; i++) {
-        const struct nn_range *range = &stages[i].statistics;
-
-        if (stages[i].weights.count > 0)
-            list[messages++] =
-                (struct train_message){peer, sends, stages[i].sum, stages[i].weights.count};
-        if (range->count > 0)
-            list[messages++] =
-                (struct train_message){peer, sends, statistics + range->from, range->count};
-    }
-    return messages;
+    if (stage->weights.count > 0)
+        list[count++] = (struct train_message){peer, sends, stage->sum, stage->weights.count};
+    if (range->count > 0)
+        list[count++] = (struct train_message){peer, sends, statistics + range->from, range->count};
+    return count;
 }
 
 size_t ring_replicas_list(struct train_session *s, struct train_message *list)
 {
     struct ring *ring = ring_of(s);
-    const struct train_exchange *x = &s->team.exchange;
+    const struct ring_stages *r = &ring->stages;
     bool spare = ring_overlaps(s);
-    size_t count;
+    float *mine = spare ? ring->spare.now.statistics : s->state.statistics,
+          *theirs = spare ? ring->spare.coming : s->state.statistics;
+    size_t count = 0;
 
-    if (ring_options_every(s->options) != 1 || x->size == 1)
+    if (ring_is_rare(s))
         return 0;
-    count = ring_list(ring->stages.at, ring->stages.count, (x->rank + 1) % x->size, true,
-                      spare ? ring->spare.now.statistics : s->state.statistics, list);
-    return count + ring_list(ring->stages.kept, ring->stages.kept_count,
-                             ring_cut_before(&ring->stages.cut, x->rank), false,
-                             spare ? ring->spare.coming : s->state.statistics, list + count);
+    for (int places = 1; places < r->copies; places++)
+        for (int i = 0; i < r->count; i++)
+            count += ring_list(&r->at[i], ring_cut_near(&r->cut, r->mail.rank, places), true, mine,
+                               list + count);
+    for (int i = 0; i < r->kept_count; i++)
+        count += ring_list(&r->kept[i], r->kept[i].worker, false, theirs, list + count);
+    return count;
 }

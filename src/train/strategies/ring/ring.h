@@ -10,7 +10,7 @@
 #include "train/step.h"
 #include "train/strategies/ring/foresee.h"
 #include "train/strategies/ring/measure.h"
-#include "train/strategies/ring/stages.h"
+#include "train/strategies/ring/run.h"
 
 /* What a version has besides weights and slots. */
 struct ring_moment {
@@ -20,6 +20,20 @@ struct ring_moment {
     int64_t samples; /* of this worker */
 };
 
+enum { RING_OPEN_BATCHES = 2 };
+
+struct ring_async { /* async.h; zeros: not used */
+    struct ring_batch {
+        struct data_batch batch;
+        float *x, *numbers;
+        int32_t *labels;
+        uint32_t *ids;
+    } batches[RING_OPEN_BATCHES];
+    struct ring_run runs[RING_OPEN_BATCHES]; /* of each batch, by its number */
+    int open;                                /* batches that were begun and are not complete … */
+    int64_t begun, pieces; /* … and all that were begun, with all their micro-batches */
+};
+
 struct ring_spare { /* zeros: none is needed */
     /* Weights and slots of each stage, and the rest, as they were before the newest step, or when
      * replicas were renewed. */
@@ -27,10 +41,10 @@ struct ring_spare { /* zeros: none is needed */
     struct ring_moment before;
     /* After the newest step. Running statistics of the state are those of the one under way. */
     struct ring_moment now;
-    float *sent[RING_MAX_LAPS]; /* gradients of the newest step, which go to the next worker */
-    float *coming;              /* running statistics of the worker before this one */
-    /* Slots of its stages, where these come whole; `sum` of each has their weights. */
-    float *slots[RING_MAX_LAPS][NN_MAX_SLOTS];
+    float *sent[RING_MAX_LAPS]; /* gradients of the newest step, on their way to replicas */
+    float *coming;              /* running statistics of replicas */
+    /* Slots of replicas, where these come whole; `sum` of each has the weights. */
+    float *slots[RING_MAX_KEPT][NN_MAX_SLOTS];
 };
 
 /* What a worker tells the others when its gradients are complete. */
@@ -39,12 +53,13 @@ struct ring_word {
     int64_t stop, renew;
 };
 
-/* A step's gradients go to the next worker, those of the worker before come, and then all tell each
- * other a word. A worker that has the words of all knows that all can complete the step. */
+/* A step's gradients go to the workers that have replicas of its stages, those of this worker's
+ * replicas come, and then all tell each other a word. A worker that has the words of all knows that
+ * all can complete the step. */
 struct ring_report {
     struct train_session *session;
     int64_t step;
-    struct train_message list[4 * RING_MAX_LAPS];
+    struct train_message list[4 * RING_MAX_KEPT];
     size_t count;
     struct ring_word mine, all[COMM_MAX_WORKERS];
     struct comm_task task;
@@ -66,6 +81,8 @@ struct ring {
     bool measured;               /* … in seconds; otherwise in flops */
 
     struct ring_spare spare;
+    struct ring_async async;
+    int64_t staleness[2]; /* batches that lacked no update, and one */
     struct ring_report report;
     struct train_step step; /* the newest that was reported */
     /* A worker was lost before this one had all words of it, and another one may have them. The
@@ -90,6 +107,12 @@ static inline struct ring *ring_of(const struct train_session *session)
 static inline bool ring_is_rare(const struct train_session *session)
 {
     return ring_options_every(session->options) > 1 && session->team.exchange.size > 1;
+}
+
+/* Batches are not flushed (async.h). */
+static inline bool ring_is_async(const struct train_session *session)
+{
+    return ((const struct ring_options *)session->options)->async;
 }
 
 static inline bool ring_overlaps(const struct train_session *session)

@@ -17,7 +17,10 @@
  *
  * Where steps overlap a worker begins a batch when nothing of the one before it is left for it to
  * do, and takes the messages of a batch from then on. The oldest batch that is not done has all of
- * its workers, so the above holds for it; when it is done the next one is the oldest.
+ * its workers, so the above holds for it; when it is done the next one is the oldest. The same
+ * where two batches of a worker are open at a time (async.h): what has come is the older one's as
+ * long as that one waits for more, and the younger one has only those places in flight that the
+ * older one needs no more.
  *
  * Per stage, forwards, backwards and gradients of weights each happen in the order of the
  * micro-batches: so gradients are summed in one order, and the bits depend on no timing.

@@ -24,7 +24,7 @@ base_status ring_spare_open(struct train_session *s)
     struct ring_spare *spare = &ring->spare;
     bool sends = ring_overlaps(s) && ring_options_every(s->options) == 1;
 
-    if (!ring_overlaps(s) && !ring_is_rare(s))
+    if (ring_is_async(s) || (!ring_overlaps(s) && !ring_is_rare(s)))
         return BASE_OK;
     TRY(ring_moment_open(&spare->before, &s->state));
     TRY(ring_moment_open(&spare->now, &s->state));
@@ -55,10 +55,11 @@ void ring_spare_close(struct ring *ring)
     for (int i = 0; i < RING_MAX_LAPS; i++) {
         for (int k = 0; k <= NN_MAX_SLOTS; k++)
             base_free(spare->former[i][k]);
-        for (int k = 0; k < NN_MAX_SLOTS; k++)
-            base_free(spare->slots[i][k]);
         base_free(spare->sent[i]);
     }
+    for (int i = 0; i < RING_MAX_KEPT; i++)
+        for (int k = 0; k < NN_MAX_SLOTS; k++)
+            base_free(spare->slots[i][k]);
     *spare = (struct ring_spare){0};
 }
 

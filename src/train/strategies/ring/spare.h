@@ -3,7 +3,7 @@
  * Where steps overlap, a worker updates its stages before it knows that all others can. So it keeps
  * them as they were before that update, until it knows: then the next update may write over them.
  * Running statistics change while the next step is under way; what the newest step left of them is
- * kept apart, too, and so are gradients on their way to the next worker.
+ * kept apart, too, and so are gradients on their way to replicas.
  */
 #ifndef TRAIN_STRATEGIES_RING_SPARE_H
 #define TRAIN_STRATEGIES_RING_SPARE_H

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/strategies/ring/stages.h"
 
-#include <assert.h>
-#include <string.h>
-
 #include "base/mem.h"
-#include "nn/simd/simd.h"
-#include "train/tally.h"
 
 /* ---- memory ---- */
 
@@ -15,23 +10,25 @@ static void ring_stage_describe(struct ring_stage *stage, const struct nn_graph 
 {
     int first = cut->first[index], last = cut->first[index + 1];
 
-    *stage = (struct ring_stage){.first = first,
+    *stage = (struct ring_stage){.worker = ring_cut_worker(cut, index),
+                                 .first = first,
                                  .last = last,
                                  .weights = nn_graph_weights_of(graph, first, last),
                                  .statistics = nn_graph_stats_of(graph, first, last)};
 }
 
-/* The stages of the worker before this one, where it keeps replicas of them; returns how many. */
-static int ring_stages_kept(struct ring_stage kept[RING_MAX_LAPS], const struct nn_graph *graph,
-                            const struct ring_options *options, const struct ring_cut *cut,
-                            int rank)
+/* The stages of the workers before this one, of which it keeps replicas; returns how many. */
+static int ring_stages_kept(struct ring_stage kept[RING_MAX_KEPT], const struct nn_graph *graph,
+                            const struct ring_cut *cut, int copies, int rank)
 {
     int stages[RING_MAX_LAPS], count = 0;
 
-    if (ring_options_every(options) > 0 && cut->workers > 1)
-        count = ring_cut_stages(cut, ring_cut_before(cut, rank), stages);
-    for (int i = 0; i < count; i++)
-        ring_stage_describe(&kept[i], graph, cut, stages[i]);
+    for (int places = 1; places < copies; places++) {
+        int more = ring_cut_stages(cut, ring_cut_near(cut, rank, -places), stages);
+
+        for (int i = 0; i < more; i++)
+            ring_stage_describe(&kept[count++], graph, cut, stages[i]);
+    }
     return count;
 }
 
@@ -40,8 +37,9 @@ base_status ring_stages_memory(const struct nn_graph *graph, const struct ring_o
                                struct ring_bytes *bytes_p)
 {
     base_status st = BASE_OK;
-    struct ring_stage kept[RING_MAX_LAPS];
+    struct ring_stage kept[RING_MAX_KEPT];
     struct ring_mail *mail = base_calloc(1, sizeof *mail);
+    int copies = ring_options_copies(options, cut->workers);
     double largest = 0;
 
     *bytes_p = (struct ring_bytes){0};
@@ -67,7 +65,7 @@ base_status ring_stages_memory(const struct nn_graph *graph, const struct ring_o
         largest = (double)memory.gradients > largest ? (double)memory.gradients : largest;
     }
     bytes_p->gradients += pieces > 1 ? largest : 0;
-    for (int i = ring_stages_kept(kept, graph, options, cut, rank); i-- > 0;)
+    for (int i = ring_stages_kept(kept, graph, cut, copies, rank); i-- > 0;)
         bytes_p->replicas += (double)kept[i].weights.count * sizeof(float);
     bytes_p->gradients += bytes_p->replicas;
 out:
@@ -125,7 +123,8 @@ base_status ring_stages_open(struct ring_stages *r, const struct train_session *
     }
     if (pieces > 1)
         TRY(base_tensor(largest, sizeof(float), "gradients of a micro-batch", &r->gradients));
-    r->kept_count = ring_stages_kept(r->kept, s->state.graph, options, &r->cut, x->rank);
+    r->copies = ring_options_copies(options, x->size);
+    r->kept_count = ring_stages_kept(r->kept, s->state.graph, &r->cut, r->copies, x->rank);
     for (int i = 0; i < r->kept_count; i++)
         TRY(base_tensor(r->kept[i].weights.count, sizeof(float), "gradients of a neighbour",
                         &r->kept[i].sum));
@@ -149,297 +148,4 @@ void ring_stages_close(struct ring_stages *r)
 bool ring_stages_judge(const struct ring_stages *r)
 {
     return r->count > 0 && r->rule.at[r->count - 1].last;
-}
-
-/* ---- what crosses a cut ---- */
-
-enum { MAX_EDGES = 64 };
-
-/* One batch on its way through the stages of this worker. */
-struct ring_run {
-    struct ring_stages *stages;
-    struct train_session *session;
-    const struct data_batch *batch;
-    size_t sample;                /* floats of one, as it enters the model */
-    struct train_tally *tally;    /* of a batch that is scored; NULL: it is learnt from */
-    struct train_outcome outcome; /* then */
-    int forwards, backwards;
-};
-
-/* The edge of a stage over which it gets what comes on this way (`enters`), or gives. */
-static int ring_edges(const struct nn_net *net, enum ring_way way, bool enters,
-                      struct nn_edge edges[MAX_EDGES])
-{
-    int count = (way == RING_FORWARD) == enters ? nn_net_entering(net, edges, MAX_EDGES)
-                                                : nn_net_leaving(net, edges, MAX_EDGES);
-
-    assert(count <= MAX_EDGES);
-    return count;
-}
-
-/* Takes what has come: activations, or gradients. Scoring only tells that a micro-batch is done. */
-static base_status ring_receive(const struct ring_run *run, int track, enum ring_way way, int n)
-{
-    base_status st = BASE_OK;
-    struct ring_mail *mail = &run->stages->mail;
-    const struct nn_net *net = run->stages->at[track].net;
-    struct nn_edge edges[MAX_EDGES];
-    bool empty = way == RING_BACKWARD && run->tally != NULL;
-    int count = empty ? 0 : ring_edges(net, way, true, edges);
-    const float *floats = NULL;
-    size_t all = 0;
-
-    if (mail->in[track][way].lane == NULL)
-        return BASE_OK;
-    for (int i = 0; i < count; i++)
-        all += (size_t)n * nn_shape_floats(edges[i].shape);
-    TRY(ring_mail_take(mail, track, way, all, &floats));
-    for (int i = 0; i < count; i++) {
-        size_t part = (size_t)n * nn_shape_floats(edges[i].shape);
-        float *to = way == RING_FORWARD ? edges[i].values : edges[i].gradients;
-
-        if (to != NULL) /* no layer there learns from it */
-            memcpy(to, floats, part * sizeof(float));
-        floats += part;
-    }
-    ring_mail_done(mail, track, way);
-out:
-    return st;
-}
-
-static void ring_pass_on(const struct ring_run *run, int track, enum ring_way way, int n)
-{
-    struct ring_mail *mail = &run->stages->mail;
-    const struct nn_net *net = run->stages->at[track].net;
-    struct nn_edge edges[MAX_EDGES];
-    bool empty = way == RING_BACKWARD && run->tally != NULL;
-    int count = empty ? 0 : ring_edges(net, way, false, edges);
-    float *room, *to;
-
-    if (mail->out[track][way].peer < 0)
-        return;
-    room = to = ring_mail_room(mail, track, way);
-    for (int i = 0; i < count; i++) {
-        size_t part = (size_t)n * nn_shape_floats(edges[i].shape);
-        const float *from = way == RING_FORWARD ? edges[i].values : edges[i].gradients;
-
-        if (from != NULL)
-            memcpy(to, from, part * sizeof(float));
-        else
-            memset(to, 0, part * sizeof(float));
-        to += part;
-    }
-    ring_mail_send(mail, track, way, (size_t)(to - room));
-}
-
-/* ---- moves ---- */
-
-/* Samples [*at_p, *at_p + the result) of the batch are this micro-batch. */
-static int ring_piece(const struct ring_run *run, int piece, uint32_t *at_p)
-{
-    uint32_t most = (uint32_t)run->stages->piece, at = (uint32_t)piece * most,
-             left = run->batch->count - at;
-
-    *at_p = at;
-    return (int)(left < most ? left : most);
-}
-
-static base_status ring_count_outcome(struct ring_run *run, const struct nn_net *net, uint32_t at,
-                                      int n, const struct nn_outcome *o)
-{
-    const struct data_batch *b = run->batch;
-    struct data_batch part = {.count = (uint32_t)n,
-                              .whole = b->whole,
-                              .labels = b->labels + at,
-                              .numbers = b->numbers != NULL ? b->numbers + at : NULL,
-                              .ids = b->ids + at};
-
-    if (run->tally != NULL)
-        return train_tally_add(run->tally, &part, net, o);
-    run->outcome.loss_sum += o->loss_sum;
-    run->outcome.correct += o->correct;
-    run->outcome.seen += n;
-    return BASE_OK;
-}
-
-static base_status ring_forward(struct ring_run *run, int track, int piece)
-{
-    base_status st = BASE_OK;
-    const struct data_batch *b = run->batch;
-    struct train_session *s = run->session;
-    struct nn_net *net = run->stages->at[track].net;
-    struct nn_outcome o;
-    uint32_t at;
-    int n = ring_piece(run, piece, &at);
-    struct nn_batch batch = {
-        .n = n,
-        .x = b->x + at * run->sample,
-        .samples = {.labels = b->numbers == NULL ? b->labels + at : NULL,
-                    .targets = b->numbers != NULL ? b->numbers + at : NULL,
-                    .ids = b->ids + at,
-                    .epoch = run->tally == NULL ? (uint32_t)s->state.position.epoch : 0,
-                    .seed = run->tally == NULL ? (uint64_t)s->job->seed : 0},
-    };
-
-    TRY(ring_receive(run, track, RING_FORWARD, n));
-    TRY(nn_net_forward(net, &batch, run->tally == NULL, &o));
-    if (run->stages->rule.at[track].last)
-        TRY(ring_count_outcome(run, net, at, n, &o));
-    ring_pass_on(run, track, RING_FORWARD, n);
-    if (run->tally == NULL && ++run->forwards == 1)
-        train_fault_at(&s->fault, "forward", s->team.exchange.step);
-out:
-    return st;
-}
-
-/* Where gradients of a micro-batch are added to those before it. */
-struct ring_sum {
-    float *sum;
-    const float *gradients;
-};
-
-static void ring_add(void *context, size_t from, size_t count)
-{
-    const struct ring_sum *s = context;
-
-    nn_simd()->add(count, s->sum + from, s->gradients + from, s->sum + from);
-}
-
-/* Gradients of one micro-batch: of all its activations, with those of weights that come at the same
- * time (job -1), or those of weights of a layer that was left out then. The first micro-batch's
- * are the beginning of the sum. */
-static base_status ring_learn(struct ring_run *run, int track, int piece, int job)
-{
-    struct ring_stage *stage = &run->stages->at[track];
-    struct ring_sum sum = {stage->sum, piece == 0 ? NULL : run->stages->gradients};
-    const struct nn_ready ready = {piece == 0 ? NULL : ring_add, &sum};
-
-    nn_net_gradients_at(stage->net, piece == 0 ? stage->sum : run->stages->gradients);
-    if (job >= 0)
-        return nn_net_backward_deferred(stage->net, job, ready);
-    return nn_net_backward(stage->net, 1.0f / (float)run->batch->whole, ready);
-}
-
-static base_status ring_backward(struct ring_run *run, int track, int piece)
-{
-    base_status st = BASE_OK;
-    uint32_t at;
-    int n = ring_piece(run, piece, &at);
-
-    TRY(ring_receive(run, track, RING_BACKWARD, n));
-    if (run->tally == NULL) {
-        TRY(ring_learn(run, track, piece, -1));
-        train_fault_nth(&run->session->fault, "backward", ++run->backwards,
-                        run->session->team.exchange.step);
-    }
-    ring_pass_on(run, track, RING_BACKWARD, n);
-out:
-    return st;
-}
-
-static base_status ring_make(struct ring_run *run, struct ring_move move)
-{
-    base_status st = BASE_OK;
-    const struct ring_track *track = &run->stages->rule.at[move.track];
-
-    train_trace_enter_piece(&run->session->trace,
-                            move.verb == RING_LEARN    ? TRAIN_DOING_WEIGHTS
-                            : move.way == RING_FORWARD ? TRAIN_DOING_FORWARD
-                                                       : TRAIN_DOING_BACKWARD,
-                            run->stages->mail.stages[move.track], move.piece);
-    nn_net_piece(run->stages->at[move.track].net, move.piece % track->limit);
-    if (move.verb == RING_LEARN)
-        TRY(ring_learn(run, move.track, move.piece, move.job));
-    else if (move.way == RING_FORWARD)
-        TRY(ring_forward(run, move.track, move.piece));
-    else
-        TRY(ring_backward(run, move.track, move.piece));
-    ring_rule_made(&run->stages->rule, move);
-    train_trace_enter(&run->session->trace, TRAIN_DOING_COMPUTE);
-out:
-    return st;
-}
-
-/* The state may have moved, and a new batch begins. */
-static void ring_begin(struct ring_run *run)
-{
-    struct ring_stages *r = run->stages;
-    int most = r->piece, samples = (int)run->batch->count;
-
-    r->rule.pieces = samples / most + (samples % most != 0);
-    for (int i = 0; i < r->count; i++) {
-        const struct nn_range *range = &r->at[i].weights;
-
-        memset(r->rule.at[i].done, 0, sizeof r->rule.at[i].done);
-        r->rule.at[i].learned = r->rule.at[i].job = 0;
-        r->rule.at[i].jobs = run->tally == NULL ? nn_net_deferred(r->at[i].net) : 0;
-        nn_net_weights_at(r->at[i].net, train_state_at(&run->session->state, TRAIN_WEIGHTS, 0,
-                                                       range->from, range->count));
-    }
-    ring_mail_begin(&r->mail, r->rule.pieces);
-}
-
-static void ring_look_around(struct ring_stages *r)
-{
-    for (int i = 0; i < r->count; i++)
-        for (enum ring_way way = RING_FORWARD; way < RING_WAYS; way++) {
-            r->rule.at[i].came[way] = ring_mail_came(&r->mail, i, way);
-            r->rule.at[i].clear[way] = ring_mail_clear(&r->mail, i, way);
-        }
-}
-
-static bool ring_does_chore(const struct ring_run *run)
-{
-    const struct ring_chore *chore = &run->stages->chore;
-
-    if (chore->some == NULL || run->tally != NULL || !chore->some(chore->context))
-        return false;
-    train_trace_enter(&run->session->trace, TRAIN_DOING_COMPUTE);
-    return true;
-}
-
-static base_status ring_compute(struct ring_run *run)
-{
-    base_status st = BASE_OK;
-    struct ring_stages *r = run->stages;
-    struct train_clock *clock = &run->session->clock;
-    const struct nn_shape shape = nn_graph_input(run->session->state.graph);
-
-    run->sample = nn_shape_values(shape);
-    ring_begin(run);
-    for (;;) {
-        struct ring_move move;
-
-        TRY(ring_mail_look(&r->mail));
-        ring_look_around(r);
-        move = ring_rule_next(&r->rule);
-        if (move.verb == RING_END)
-            break;
-        if (move.verb == RING_WAIT && ring_does_chore(run))
-            continue;
-        if (move.verb == RING_WAIT)
-            TRY(ring_mail_wait(&r->mail, clock));
-        else
-            TRY(ring_make(run, move));
-    }
-    TRY(ring_mail_end(&r->mail, clock));
-out:
-    return st;
-}
-
-base_status ring_stages_learn(struct ring_stages *r, struct train_session *s,
-                              const struct data_batch *batch, struct train_outcome *outcome)
-{
-    struct ring_run run = {.stages = r, .session = s, .batch = batch};
-    base_status st = ring_compute(&run);
-
-    *outcome = run.outcome;
-    return st;
-}
-
-base_status ring_stages_score(struct ring_stages *r, struct train_session *s,
-                              const struct data_batch *batch, struct train_tally *tally)
-{
-    return ring_compute(
-        &(struct ring_run){.stages = r, .session = s, .batch = batch, .tally = tally});
 }

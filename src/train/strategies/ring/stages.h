@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The stages of one worker of the ring: a network for each, with as many micro-batches in flight as
- * the rule allows, and a batch computed on them by the ready rule.
+ * the rule allows. run.h computes batches on them.
  */
 #ifndef TRAIN_STRATEGIES_RING_STAGES_H
 #define TRAIN_STRATEGIES_RING_STAGES_H
@@ -13,10 +13,13 @@
 struct train_memory_question;
 
 struct ring_stage {
+    int worker;      /* that computes it */
     int first, last; /* layers first … last-1 */
     struct nn_range weights, statistics;
     struct nn_net *net; /* NULL: another worker computes it */
     float *sum;         /* of the gradients of all micro-batches */
+    /* Where two batches are open: weights of the older one; gradients of the younger one. */
+    float *stash, *next_sum;
 };
 
 /* What a worker can do while its stages wait: `some` of it; false: nothing is left. */
@@ -25,13 +28,16 @@ struct ring_chore {
     void *context;
 };
 
+enum { RING_MAX_KEPT = (RING_MAX_REPLICAS - 1) * RING_MAX_LAPS };
+
 struct ring_stages { /* zeros: none */
     struct ring_cut cut;
     struct ring_mail mail;
-    struct ring_rule rule;
+    struct ring_rule rule; /* as it is when a run begins */
     struct ring_stage at[RING_MAX_LAPS];
     int count;
-    struct ring_stage kept[RING_MAX_LAPS]; /* replicas of the worker before this one */
+    int copies;                            /* workers that have each stage */
+    struct ring_stage kept[RING_MAX_KEPT]; /* replicas of workers before this one, nearest first */
     int kept_count;
     int piece;               /* the most samples of a micro-batch */
     float *gradients;        /* of the micro-batch under way, from the second on */
@@ -45,15 +51,6 @@ void ring_stages_close(struct ring_stages *stages); /* accepts zeros and half-op
 
 /* Has this worker the model's last layer? */
 bool ring_stages_judge(const struct ring_stages *stages);
-
-/* Forward and backward of all micro-batches of a batch: sums of their gradients are in `sum` of
- * each stage; the outcome is that of the worker with the last layer, zeros of the
- * others. */
-base_status ring_stages_learn(struct ring_stages *stages, struct train_session *session,
-                              const struct data_batch *batch, struct train_outcome *outcome);
-/* Forward only, without learning; the worker with the last layer adds to the tally. */
-base_status ring_stages_score(struct ring_stages *stages, struct train_session *session,
-                              const struct data_batch *batch, struct train_tally *tally);
 
 /* What a worker's stages take: activations with working memory, gradients, messages; and their
  * weights, and those of replicas. */

@@ -34,7 +34,7 @@ static uint64_t held(const struct train_session *s, enum train_group group)
 
 static void test_claims(void **state)
 {
-    struct ring_options options = {.microbatches = 1, .laps = 1, .replicate = "on"};
+    struct ring_options options = {.microbatches = 1, .laps = 1, .replicate = "on", .replicas = 2};
     struct ring_stages *stages = base_calloc(1, sizeof *stages);
     struct train_session *s = base_calloc(1, sizeof *s);
     const struct nn_optimiser *sgd = NULL;
