@@ -80,12 +80,6 @@ out:
 
 /* ---- tokens and certificate ---- */
 
-static bool is_loopback(const char *host)
-{
-    return strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 ||
-           strcmp(host, "localhost") == 0;
-}
-
 /* The metrics port takes the management's token. */
 static base_status read_secrets(struct serve *serve)
 {
@@ -99,7 +93,7 @@ static base_status read_secrets(struct serve *serve)
                         &tokens[SERVE_MANAGEMENT]));
     if (tokens[SERVE_MANAGEMENT] != NULL)
         tokens[SERVE_METRICS] = base_strdup(tokens[SERVE_MANAGEMENT]);
-    if (!is_loopback(s->host) &&
+    if (!http_is_loopback(s->host) &&
         (tokens[SERVE_INFERENCE] == NULL || tokens[SERVE_MANAGEMENT] == NULL))
         TRY(base_fail(BASE_ERR_USAGE,
                       "others can reach %s, so clients need tokens: --token-file FILE and "
@@ -232,7 +226,7 @@ static base_status tell_ready(const struct serve *serve)
         text = json_dumps(ready, JSON_COMPACT);
         TRY(base_file_replace(serve->setup->ready_file, text, strlen(text)));
     }
-    if (is_loopback(serve->setup->host))
+    if (http_is_loopback(serve->setup->host))
         base_info("ready; open %s or try", json_string_value(json_object_get(ready, "inference")));
     else
         base_info("ready; try");
@@ -327,7 +321,7 @@ static void close_all(struct serve *serve)
     for (int i = 0; i < SERVE_PORTS; i++)
         if (serve->servers[i] != NULL)
             http_server_drain(serve->servers[i], 0); /* no handler runs any more */
-    serve_live_free(serve->live);
+    http_live_free(serve->live);
     serve_follower_free(serve->follower);
     serve_models_free(serve->models); /* its workers give the last answers */
     for (int i = 0; i < SERVE_PORTS; i++) {
@@ -375,7 +369,7 @@ base_status serve_run(const struct serve_setup *setup, json_t **result_p)
     serve.models = serve_models_new();
     TRY(read_secrets(&serve));
     TRY(add_models_or_quit(&serve));
-    TRY(serve_live_new(&serve, &serve.live));
+    TRY(http_live_new(1, serve_live_tell, &serve, &serve.live));
     TRY(open_ports(&serve));
     TRY(tell_ready(&serve));
     while (base_stop_signal() == 0)
