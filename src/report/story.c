@@ -176,25 +176,30 @@ static void read_event(struct report_story *s, const struct base_event_line *lin
 
 /* ---- the whole ---- */
 
-/* Adds a curve that is a quotient of two others, where both are there, or makes it anew. */
+/* Adds a curve that is a quotient of two others, where both are there. */
 static void derive(struct report_story *s, const char *name, const char *top, const char *bottom)
 {
     const struct report_curve *a = report_story_curve(s, top), *b = report_story_curve(s, bottom);
-    size_t at = 0;
     double most = 0;
 
     for (size_t i = 0; a != NULL && i < a->count; i++)
         most = fmax(most, a->bins[i].high);
-    if (most <= 0 || b == NULL)
+    if (most <= 0 || b == NULL || s->curve_count == REPORT_MAX_CURVES)
         return;
-    while (at < s->curve_count && strcmp(s->curves[at].name, name) != 0)
-        at++;
-    if (at == REPORT_MAX_CURVES)
-        return;
-    if (at == s->curve_count)
-        s->curves[s->curve_count++].name = base_strdup(name);
-    report_curve_fini(&s->curves[at].curve);
-    report_curve_divide(a, b, MOST_RATES, &s->curves[at].curve);
+    s->curves[s->curve_count].name = base_strdup(name);
+    report_curve_divide(a, b, MOST_RATES, &s->curves[s->curve_count++].curve);
+    s->derived_count++;
+}
+
+/* These are the last ones, and are made anew after reading. */
+static void forget_derived(struct report_story *s)
+{
+    for (; s->derived_count > 0; s->derived_count--) {
+        s->curve_count--;
+        base_free(s->curves[s->curve_count].name);
+        report_curve_fini(&s->curves[s->curve_count].curve);
+        s->curves[s->curve_count].name = NULL;
+    }
 }
 
 /* The reader of one of the run's files, opened where it is not; NULL: there is no such file yet. */
@@ -236,15 +241,14 @@ size_t report_story_read(const char *path, struct report_story *s)
     struct base_event_reader *cluster = reader_of(s, path, "cluster.jsonl", &s->cluster);
     size_t lines = 0;
 
+    forget_derived(s);
     s->has_events = events != NULL;
     if (events != NULL)
         lines += read_file(s, events, read_event);
     if (cluster != NULL)
         lines += read_file(s, cluster, report_story_cluster_event);
-    if (lines > 0) {
-        derive(s, "step.accuracy", "step.correct", "step.samples");
-        derive(s, "step.rate", "step.samples", "step.seconds");
-    }
+    derive(s, "step.accuracy", "step.correct", "step.samples");
+    derive(s, "step.rate", "step.samples", "step.seconds");
     if (!s->follows)
         close_readers(s);
     return lines;

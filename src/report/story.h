@@ -63,7 +63,7 @@ struct report_story {
     const char *status; /* as in run.json, or `lost` */
     const json_t *json; /* run.json */
     struct report_named_curve curves[REPORT_MAX_CURVES];
-    size_t curve_count;
+    size_t curve_count, derived_count; /* derived: the last ones, quotients of others */
     struct report_node nodes[REPORT_MAX_NODES];
     size_t node_count;
     struct report_turn turns[REPORT_MAX_TURNS]; /* of the run's events: where x is the step */

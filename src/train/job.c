@@ -156,6 +156,8 @@ const struct base_option train_job_options[] = {
      .help = "one JSON object on standard output", .local = true},
     {.name = "quiet", .kind = BASE_FLAG, .offset = AT(quiet),
      .help = "only warnings and errors", .local = true},
+    {.name = "watch", .kind = BASE_FLAG, .offset = AT(watch),
+     .help = "show the run as a live page on this host (see `paceline watch`)", .local = true},
     {.name = "restart-workers", .kind = BASE_FLAG, .offset = AT(restart),
      .help = "start a new worker in place of one that died", .local = true},
     {.table = cluster_options, .offset = AT(cluster)},

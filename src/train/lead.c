@@ -144,6 +144,8 @@ base_status train_session_lead(struct train_session *s, bool takes_over)
     s->run_started = true;
     if (s->team.worker != NULL)
         cluster_worker_folder(s->team.worker, s->run.path);
+    else if (s->job->on_folder != NULL)
+        s->job->on_folder(s->run.path);
     TRY(base_events_open(s->run.events, &s->journal.events));
     about = json_object_get(s->run.json, "about");
     if (takes_over)
