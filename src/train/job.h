@@ -39,6 +39,7 @@ struct train_job {
     bool test, checkpoint;
     int64_t checkpoint_every, keep;
     struct base_texts record;
+    bool tensorboard;
     const char *init;
     /* About this call only: */
     const char *run, *runs_dir, *resume, *like;

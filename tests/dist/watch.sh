@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `paceline watch`, `train --watch` and `paceline top`: a run of 64 workers in a headless Chromium, trainings that are watched while
-# they go on, lose a worker and end; what is not there, or not allowed, is one sentence.
+# they go on, lose a worker and end; TensorBoard's files of them; what is not there, or not allowed, is one sentence.
 source "$(dirname "$0")/../support/dist.bash"
 
 expect 2 "$paceline" watch missing
@@ -67,3 +67,31 @@ expect 0 "$paceline" top pair --once --json
 json "sorted(w['state'] for w in o['workers']) == ['lost', 'working'] and any('lost' in e['text'] for e in o['events'])"
 finish
 
+# ---- TensorBoard's files ----
+boarded() { # RUN OPTION…
+    expect 0 "$paceline" train --model mnist-cnn --data synthetic:classes=4,shape=1x8x8,train=96,test=16 --batch 16 --epochs 2 \
+        --validation 0.2 --threads 1 --log-every 2 --tensorboard --run "$1" --quiet "${@:2}"
+}
+boarded curves --record conv1 --record conv2
+expect 0 "$paceline" train --resume curves --epochs 3 --quiet
+[ "$(ls runs/curves/tensorboard/scalars | wc -l)" = 2 ] || fail "a resumed run has no file of its own"
+expect 0 /usr/bin/python3 "$root/tests/support/tfevents.py" runs/curves --layers conv1 conv2
+PACELINE_FAULT=1:data:6 boarded heir --workers 2 --strategy allreduce --no-checkpoint # rank 0 is lost, the other goes on
+expect 0 /usr/bin/python3 "$root/tests/support/tfevents.py" runs/heir
+boarded plain --no-tensorboard
+[ ! -e runs/plain/tensorboard ] || fail "files that were not asked for"
+if command -v node npm >/dev/null; then # npm's package comes once for a build folder
+    place=$(dirname "$paceline")/tfrecord
+    mkdir -p "$place"
+    exec {lock}>"$place/lock"
+    flock "$lock"
+    [ -d "$place/node_modules/tfrecord/lib" ] ||
+        timeout 200 npm install --ignore-scripts --no-audit --no-fund --prefix "$place" tfrecord@0.2.0 >npm.log 2>&1 ||
+        { echo "skipped npm's tfrecord, all else passed: npm cannot install it: $(tail -n 2 npm.log)" && exit 77; }
+    flock -u "$lock"
+    expect 0 node "$root/tests/support/tfrecord.js" "$place/node_modules" runs/{curves,heir}/tensorboard/*/events.out.tfevents.*
+    [ "$(cat out)" -gt 20 ] || fail "npm's tfrecord reads $(cat out) records"
+    for file in runs/curves/tensorboard/scalars/*; do break; done
+    printf x | dd of="$file" bs=1 seek=40 conv=notrunc status=none
+    expect 1 node "$root/tests/support/tfrecord.js" "$place/node_modules" "$file"
+fi
