@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A file that is written behind the back of its producer: bytes are copied into a ring, and a
- * thread of its own writes them, so that a training step makes no system call and never waits for a
- * disk. When the ring is full they are refused. One producer thread.
+ * A file that a thread of its own writes: the producer copies bytes into a ring, so that a training
+ * step makes no system call and never waits for a disk. When the ring is full they are refused. One
+ * producer thread.
  */
 #ifndef BASE_SPOOL_H
 #define BASE_SPOOL_H

@@ -239,31 +239,11 @@ out:
 
 /* ---- from start to end ---- */
 
-static sigset_t stop_signals(void)
-{
-    sigset_t stops;
-
-    sigemptyset(&stops);
-    sigaddset(&stops, SIGINT);
-    sigaddset(&stops, SIGTERM);
-    sigaddset(&stops, SIGHUP);
-    return stops;
-}
-
-/* Blocks signals for this thread and those it makes, so that they reach the main thread alone, and
- * only where it waits for them. */
-static void block_signals(sigset_t *before)
-{
-    sigset_t stops = stop_signals();
-
-    pthread_sigmask(SIG_BLOCK, &stops, before);
-}
-
 /* The thread that ends the process at a signal while models load: no request is under way yet, so
  * there is nothing to wait for. */
 static void *quit_at_signal(void *argument)
 {
-    sigset_t stops = stop_signals();
+    sigset_t stops = base_stop_signals();
     struct sigaction action;
     int number;
 
@@ -363,7 +343,7 @@ base_status serve_run(const struct serve_setup *setup, json_t **result_p)
 
     *result_p = NULL;
     base_stop_install("answering the requests under way; Ctrl-C again quits at once");
-    block_signals(&before);
+    base_stop_block(&before);
     raise_descriptors();
     serve.threads = nn_threads_set((int)setup->threads);
     serve.models = serve_models_new();

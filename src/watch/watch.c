@@ -187,18 +187,6 @@ out:
 
 /* ---- until a signal ---- */
 
-/* Signals reach this thread alone, and only where it waits. */
-static void block_signals(sigset_t *before)
-{
-    sigset_t stops;
-
-    sigemptyset(&stops);
-    sigaddset(&stops, SIGINT);
-    sigaddset(&stops, SIGTERM);
-    sigaddset(&stops, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &stops, before);
-}
-
 static void look_again(struct watch *w)
 {
     bool ended = watch_look_ended(&w->look);
@@ -234,7 +222,7 @@ base_status watch_run(const struct watch_setup *setup)
     w->setup = setup;
     base_mutex_init(&w->lock);
     base_stop_install(NULL);
-    block_signals(&before);
+    base_stop_block(&before);
     TRY(start(w));
     while (base_stop_signal() == 0) {
         ppoll(NULL, 0, &second, &before);
