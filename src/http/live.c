@@ -105,9 +105,9 @@ void http_live_open(struct http_live *live, struct http_request *request)
     char why[64];
 
     base_mutex_lock(&live->lock);
-    if (live->count == MAX_STREAMS) {
+    if (live->ends || live->count == MAX_STREAMS) {
         snprintf(why, sizeof why, "%d pages look already", MAX_STREAMS);
-        http_refuse(request, 503, why);
+        http_refuse(request, 503, live->ends ? "the server is ending" : why);
     } else {
         live->pages[live->count].fresh = true;
         live->pages[live->count++].stream = http_stream_begin(request, "text/event-stream");
@@ -133,16 +133,22 @@ base_status http_live_new(double seconds, http_live_tell *tell, void *context,
     return st;
 }
 
-void http_live_free(struct http_live *live)
+void http_live_stop(struct http_live *live)
 {
-    if (live == NULL)
-        return;
     base_mutex_lock(&live->lock);
     live->ends = true;
     base_signal_wake(&live->change);
     base_mutex_unlock(&live->lock);
     if (live->runs)
         base_thread_join(&live->thread);
+    live->runs = false;
+}
+
+void http_live_free(struct http_live *live)
+{
+    if (live == NULL)
+        return;
+    http_live_stop(live);
     base_signal_fini(&live->change);
     base_mutex_fini(&live->lock);
     base_free(live);

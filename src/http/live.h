@@ -20,7 +20,9 @@ base_status http_live_new(double seconds, http_live_tell *tell, void *context,
                           struct http_live **live_p);
 /* Answers the request with the events from now on, or refuses it where 16 pages look already. */
 void http_live_open(struct http_live *live, struct http_request *request);
-/* Tells what is new once more and ends the streams. Accepts NULL. */
+/* Tells what is new once more and ends the streams; later requests are refused. */
+void http_live_stop(struct http_live *live);
+/* When no handler can call http_live_open any more. Stops it; accepts NULL. */
 void http_live_free(struct http_live *live);
 
 #endif

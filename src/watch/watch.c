@@ -201,10 +201,12 @@ static void look_again(struct watch *w)
 
 static void close_all(struct watch *w)
 {
-    http_live_free(w->live); /* pages are told how it ended */
+    if (w->live != NULL)
+        http_live_stop(w->live); /* pages are told how it ended */
     if (w->server != NULL)
         http_server_drain(w->server, DRAIN);
     http_server_close(w->server);
+    http_live_free(w->live);
     watch_parts_fini(&w->parts);
     watch_look_close(&w->look);
     base_mutex_fini(&w->lock);
