@@ -155,7 +155,7 @@ for option in $(grep -oE -- '^  --[a-z-]+' out); do
     grep -qF -- "\`$option" "$docs/serving.md" || fail "docs/serving.md lacks $option"
 done
 for option in $(cat "$root/README.md" "$docs"/{json,files,model-files,export,serving,labs,reports}.md |
-    grep -v "did you mean\|torchserve --start" | sed 's/--mca //' | grep -oE -- '--[a-z][a-z0-9-]+' | sort -u); do
+    grep -v "did you mean\|torchserve --start\|tensorboard --logdir" | sed 's/--mca //' | grep -oE -- '--[a-z][a-z0-9-]+' | sort -u); do
     grep -qxF -e "$option" -e "--${option#--no-}" options.txt || fail "there is no option $option"
 done
 for variable in $(grep -rhoE 'getenv\("[A-Z_]+"' "$root/src" | grep -oE '[A-Z_]{2,}' | sort -u); do
