@@ -5,11 +5,13 @@
  * pieces it tells what it tells when it is read at once. What is drawn of it holds nothing that a
  * browser would run, a terminal obey or Prometheus not understand.
  */
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -22,6 +24,14 @@ static char folder[] = "/tmp/fuzz_watch_XXXXXX";
 static void remove_folder(void)
 {
     base_ignore(base_remove_tree(folder));
+}
+
+/* Locked, as the folder of a run that is under way. */
+static void make_folder(void)
+{
+    if (mkdtemp(folder) == NULL || atexit(remove_folder) != 0 ||
+        flock(open(folder, O_RDONLY | O_DIRECTORY), LOCK_EX) != 0)
+        abort();
 }
 
 static void write_file(const char *name, const char *bytes, size_t count)
@@ -79,8 +89,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     struct watch_look look, again;
     json_t *a, *b;
 
-    if (!made && (mkdtemp(folder) == NULL || atexit(remove_folder) != 0))
-        abort();
+    if (!made)
+        make_folder();
     made = true;
     write_file("run.json", run, sizeof run - 1);
     write_file("log-1.txt", log, log_count);
