@@ -128,7 +128,7 @@ static void tell_board(struct train_journal *j, const struct train_told *t)
     const struct train_scalar scalars[] = {
         {"loss/train", j->grade->scored || t->samples == 0 ? NAN : t->loss},
         {"accuracy/train", j->grade->counted ? (double)t->correct / (double)t->samples : NAN},
-        {"learning_rate", t->lr},
+        {"learning_rate", j->grade->scored ? NAN : t->lr}, /* a model of sweeps has none */
         {"samples_per_second", (double)t->samples / t->seconds},
     };
 

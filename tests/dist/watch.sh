@@ -52,7 +52,7 @@ finish() {
 }
 begin alone
 eventually metric paceline_step '[1-9][0-9]*'
-timeout 60 "$paceline" top alone >top.out & # lines while it goes on, until it ends
+timeout 200 "$paceline" top alone >top.out & # lines while it goes on, until it ends
 top=$!
 eventually test -s top.out
 finish
