@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 export DESTDIR
 
-.PHONY: all help deps demo test check bench soak install clean
+.PHONY: all help deps demo test check bench soak install deb clean
 all: build/build.ninja           ## configure and build: build/paceline
 	@cmake --build build
 
@@ -37,6 +37,10 @@ soak:                            ## long runs: full fuzzing with coverage, long 
 install: all                     ## binary, man page, completion, torch_weights.py (PREFIX, DESTDIR)
 	@cmake --build build --target installables
 	@cmake --install build --prefix $(PREFIX)
+
+deb: all                         ## a Debian package of the same: build/packages/
+	@cmake --build build --target installables
+	@cpack --config build/CPackConfig.cmake -B build/packages
 
 clean:                           ## remove every build folder
 	@rm -rf build build-*

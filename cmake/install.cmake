@@ -25,3 +25,4 @@ add_custom_target(installables DEPENDS ${files})
 install(FILES tools/torch_weights.py tools/safetensors.py
   DESTINATION ${CMAKE_INSTALL_DATADIR}/paceline COMPONENT torch)
 install(TARGETS paceline RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+include(cmake/package.cmake)

@@ -159,6 +159,7 @@ struct base_event_reader {
     char *bytes;
     size_t room, filled, at; /* bytes[at … filled) are read from the file, and not given out */
     bool ended, skipping;    /* skipping: the line is too long, and its end is still to come */
+    bool follows;
     size_t damaged;
     struct base_event_line line;
 };
@@ -205,6 +206,17 @@ static void fill(struct base_event_reader *r)
     r->filled += count > 0 ? (size_t)count : 0;
 }
 
+/* The end of a file that is still written. What follows its last line is read again next time: a
+ * run that is resumed cuts off a line that was torn. */
+static void pause_reading(struct base_event_reader *r)
+{
+    off_t unread = (off_t)(r->filled - r->at);
+
+    if (!r->skipping && lseek(r->fd, -unread, SEEK_CUR) >= 0)
+        r->filled = r->at = 0;
+    r->ended = false;
+}
+
 /* The next line, with a zero in place of its end; NULL after the last. */
 static char *next_line(struct base_event_reader *r, size_t *length_p, bool *whole_p)
 {
@@ -216,6 +228,10 @@ static char *next_line(struct base_event_reader *r, size_t *length_p, bool *whol
         seen = r->filled - r->at;
         fill(r);
         seen = r->skipping ? 0 : seen;
+    }
+    if (end == NULL && r->follows) {
+        pause_reading(r);
+        return NULL;
     }
     if (end == NULL && r->at == r->filled)
         return NULL;
@@ -243,6 +259,11 @@ const struct base_event_line *base_event_next(struct base_event_reader *r)
         r->damaged += whole;
     }
     return NULL;
+}
+
+void base_event_reader_follow(struct base_event_reader *r)
+{
+    r->follows = true;
 }
 
 size_t base_event_reader_damaged(const struct base_event_reader *r)

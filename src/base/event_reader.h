@@ -46,6 +46,9 @@ json_t *base_event_json(const struct base_event_line *line);
 
 struct base_event_reader;
 base_status base_event_reader_open(const char *path, struct base_event_reader **reader_p);
+/* For a file that is being written: from now on a last line without an end waits for its rest, and
+ * base_event_next goes on where the file ended before. */
+void base_event_reader_follow(struct base_event_reader *reader);
 /* The next event, which is valid until the next call; NULL at the end. */
 const struct base_event_line *base_event_next(struct base_event_reader *reader);
 /* Lines that were passed over. A last line without an end is not counted: its writer may be at it.

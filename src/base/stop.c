@@ -2,7 +2,6 @@
 #include "base/stop.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -39,6 +38,24 @@ void base_stop_install(const char *words)
     if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) /* not with nohup */
         sigaction(SIGHUP, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
+}
+
+sigset_t base_stop_signals(void)
+{
+    sigset_t stops;
+
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGINT);
+    sigaddset(&stops, SIGTERM);
+    sigaddset(&stops, SIGHUP);
+    return stops;
+}
+
+void base_stop_block(sigset_t *before_p)
+{
+    sigset_t stops = base_stop_signals();
+
+    pthread_sigmask(SIG_BLOCK, &stops, before_p);
 }
 
 void base_stop_ask(int signal)

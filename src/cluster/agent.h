@@ -26,6 +26,7 @@ struct cluster_setup {
     bool one_speaks;   /* rank 0 tells how the job goes: its lines are shown without a label */
     bool steps;        /* its workers do steps; after Ctrl-C they finish the one they are in */
     bool tells_folder; /* status socket and events go where cluster_worker_folder tells */
+    void (*on_folder)(const char *path); /* host 0: called with that folder; NULL: not */
 };
 
 /* Runs the job on this host from its start to its end. Call it on the main thread, whose death ends

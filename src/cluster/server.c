@@ -32,6 +32,7 @@ struct cluster_server {
     struct cluster_dials dials;
     struct link links[LINKS];
     bool awaiting_folder; /* events and status wait until the program has told its folder */
+    void (*on_folder)(const char *path); /* called then; NULL: not */
     struct base_events *events;
     bool own_events;
     struct cluster_requests *requests; /* NULL: there is no socket to ask at */
@@ -116,6 +117,7 @@ base_status cluster_server_open(const struct cluster_setup *setup, int fd,
 
     *server_p = NULL;
     s->awaiting_folder = setup->tells_folder;
+    s->on_folder = setup->on_folder;
     make_name(name);
     s->coordinator = cluster_coordinator_new(&about, base_now());
     TRY(begin(s, l, fd));
@@ -380,6 +382,8 @@ static void enter_folder(struct cluster_server *s)
     if (cluster_requests_open(status, &s->requests) != BASE_OK)
         base_warn("%s", base_message());
     base_free(status);
+    if (s->on_folder != NULL)
+        s->on_folder(folder);
 }
 
 static void write_events(struct cluster_server *s)

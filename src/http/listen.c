@@ -18,6 +18,7 @@ union address {
 
 static bool parse_address(const char *host, int port, union address *a, socklen_t *length)
 {
+    host = strcmp(host, "localhost") == 0 ? "127.0.0.1" : host;
     *a = (union address){0};
     if (inet_pton(AF_INET, host, &a->v4.sin_addr) == 1) {
         a->v4.sin_family = AF_INET;
@@ -36,6 +37,14 @@ static bool is_loopback(const union address *a)
     if (a->any.sa_family == AF_INET)
         return ntohl(a->v4.sin_addr.s_addr) >> 24 == 127;
     return IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr);
+}
+
+bool http_is_loopback(const char *host)
+{
+    union address a;
+    socklen_t length;
+
+    return parse_address(host, 0, &a, &length) && is_loopback(&a);
 }
 
 static base_status refused(const char *host, int port)
@@ -61,7 +70,7 @@ base_status http_listen(const char *host, int port, int *fd_p, int *port_p, bool
     int fd = -1, yes = 1;
 
     *fd_p = -1;
-    if (!parse_address(strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, port, &a, &length))
+    if (!parse_address(host, port, &a, &length))
         TRY(base_fail(BASE_ERR_USAGE, "'%s' is no address; it would be 127.0.0.1, ::1 or 0.0.0.0",
                       host));
     fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -62,6 +62,9 @@ struct http_setup {
 
 extern const struct http_setup http_setup_defaults; /* sets the limits and nothing else */
 
+/* Is it an address that only this host can connect to? False for what is no address. */
+bool http_is_loopback(const char *host);
+
 /* The setup is copied; its texts and routes must outlive the server. */
 base_status http_server_open(const struct http_setup *setup, struct http_server **server_p);
 /* The port it listens on. */

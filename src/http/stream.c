@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "http/http_private.h"
 
-enum { WAITING_LIMIT = 256 << 10, BLOCK = 4096 };
+enum { WAITING_LIMIT = 1 << 20, BLOCK = 4096 };
 
 static ssize_t give_bytes(void *context, uint64_t at, char *to, size_t most)
 {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { VARINT = 0, LENGTH = 2, FIXED32 = 5 }; /* wire types */
+enum { VARINT = 0, FIXED64 = 1, LENGTH = 2, FIXED32 = 5 }; /* wire types */
 
 static void add_varint(struct base_str *s, uint64_t value)
 {
@@ -39,6 +39,23 @@ void model_pb_float(struct base_str *s, int field, float value)
         bytes[i] = (char)(bits >> 8 * i & 0xff);
     add_tag(s, field, FIXED32);
     base_str_append(s, bytes, sizeof bytes);
+}
+
+void model_pb_packed(struct base_str *s, double value)
+{
+    uint64_t bits;
+    char bytes[8];
+
+    memcpy(&bits, &value, sizeof bits);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)(bits >> 8 * i & 0xff);
+    base_str_append(s, bytes, sizeof bytes);
+}
+
+void model_pb_double(struct base_str *s, int field, double value)
+{
+    add_tag(s, field, FIXED64);
+    model_pb_packed(s, value);
 }
 
 void model_pb_length(struct base_str *s, int field, uint64_t length)

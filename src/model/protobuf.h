@@ -13,6 +13,9 @@
 
 void model_pb_int(struct base_str *s, int field, int64_t value);
 void model_pb_float(struct base_str *s, int field, float value);
+void model_pb_double(struct base_str *s, int field, double value);
+/* A number of a packed list of doubles, whose tag and length model_pb_length has written. */
+void model_pb_packed(struct base_str *s, double value);
 void model_pb_text(struct base_str *s, int field, const char *text);
 /* Takes over `message`, which is empty again. */
 void model_pb_message(struct base_str *s, int field, struct base_str *message);

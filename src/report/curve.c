@@ -93,6 +93,11 @@ void report_curve_divide(const struct report_curve *top, const struct report_cur
     report_curve_fini(&under);
 }
 
+double report_curve_newest(const struct report_curve *c)
+{
+    return c->count > 0 ? c->bins[c->count - 1].y / (double)c->bins[c->count - 1].count : NAN;
+}
+
 void report_curve_fini(struct report_curve *c)
 {
     base_free(c->bins);

@@ -33,6 +33,8 @@ void report_curve_drop_after(struct report_curve *curve, double x);
  */
 void report_curve_divide(const struct report_curve *top, const struct report_curve *bottom,
                          size_t most, struct report_curve *quotient_p);
+/* The mean of the newest bin; NAN: there is none. */
+double report_curve_newest(const struct report_curve *curve);
 void report_curve_fini(struct report_curve *curve);
 
 #endif

@@ -31,6 +31,8 @@ void html_card(struct base_str *html, const char *key, const char *title, const 
 void html_card_end(struct base_str *html);
 void html_note(struct base_str *html, const char *text);
 
+/* page.c: the run's name and its state. */
+void page_title(const struct report_story *story, struct base_str *html);
 /* page_charts.c, page_results.c: the cards of a run, where it has what they show. */
 void page_curves(const struct report_story *story, struct base_str *html);
 void page_workers(const struct report_story *story, struct base_str *html);
@@ -39,7 +41,8 @@ void page_kernels(const struct report_story *story, struct base_str *html);
 void page_details(const struct report_story *story, struct base_str *html);
 /* Of all runs in one chart. */
 void page_compared_curves(const struct report_page *page, struct base_str *html);
-/* page_summary.c: what was trained and how it went. */
+/* page_summary.c: what was trained and how it went, in a sentence and figures; and all of it. */
+void page_tiles(const struct report_story *story, struct base_str *html);
 void page_summary(const struct report_page_run *run, struct base_str *html);
 
 #endif

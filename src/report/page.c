@@ -55,13 +55,18 @@ static void put_comparison(const struct report_page *page, struct base_str *html
     base_str_add(html, "</section>\n");
 }
 
-static void put_one(const struct report_page_run *run, struct base_str *html)
+void page_title(const struct report_story *s, struct base_str *html)
 {
     base_str_add(html, "<div class=\"head\"><h1>");
-    report_xml_text(html, run->story.name);
+    report_xml_text(html, s->name);
     base_str_add(html, "</h1>");
-    put_status(&run->story, html);
+    put_status(s, html);
     base_str_add(html, "</div>\n");
+}
+
+static void put_one(const struct report_page_run *run, struct base_str *html)
+{
+    page_title(&run->story, html);
     page_summary(run, html);
 }
 

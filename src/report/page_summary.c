@@ -120,7 +120,7 @@ static void put_state_note(const struct report_story *s, struct base_str *html)
 
     if (error != NULL)
         text = base_format("The run failed: %s", error);
-    else if (strcmp(s->status, "running") == 0)
+    else if (strcmp(s->status, "running") == 0 && !s->follows)
         text = base_strdup("The run is under way: this is what its events told when the report was "
                            "written.");
     else if (strcmp(s->status, "lost") == 0)
@@ -183,15 +183,6 @@ static void percent_tile(struct base_str *html, const char *key, const char *tit
     html_tile(html, key, title, text, NULL);
 }
 
-/* The newest value of a curve; NAN: it has none. */
-static double newest(const struct report_story *s, const char *name)
-{
-    const struct report_curve *c = report_story_curve(s, name);
-
-    return c != NULL && c->count > 0 ? c->bins[c->count - 1].y / (double)c->bins[c->count - 1].count
-                                     : NAN;
-}
-
 static void put_quality(const struct report_story *s, struct base_str *html)
 {
     const json_t *result = html_at(s->json, "result", NULL);
@@ -205,21 +196,24 @@ static void put_quality(const struct report_story *s, struct base_str *html)
     if (isfinite(loss))
         number_tile(html, "train.loss", "Training loss", loss, 4, "last epoch");
     else
-        number_tile(html, "train.loss", "Training loss", newest(s, "step.loss"), 4, "newest steps");
+        number_tile(html, "train.loss", "Training loss", report_story_newest(s, "step.loss"), 4,
+                    "newest steps");
 }
 
 static void put_size(const struct report_story *s, struct base_str *html)
 {
     const json_t *result = html_at(s->json, "result", NULL);
     double hosts = number_at(result, "hosts", NULL), epochs = number_at(result, "epochs", NULL);
-    double total = number_at(result, "time", "total"), memory;
+    double total = number_at(result, "time", "total"), memory, rate;
     double threads = number_at(result, "threads", NULL);
     char text[HTML_NUMBER], below[2 * HTML_NUMBER];
 
     snprintf(below, sizeof below, "%.0f epoch%s", epochs, base_plural(report_whole(epochs)));
     number_tile(html, "steps", "Steps", s->steps, 0, isfinite(epochs) ? below : NULL);
+    rate = number_at(result, "samples_per_second", NULL);
     number_tile(html, "samples_per_second", "Samples a second",
-                number_at(result, "samples_per_second", NULL), 0, "all workers together");
+                isfinite(rate) ? rate : report_story_newest(s, "step.rate"), 0,
+                isfinite(rate) ? "all workers together" : "newest steps");
     html_duration(isfinite(total) ? total : s->seconds, text);
     html_tile(html, "time.total", "Time", text,
               !isfinite(total) ? "of all steps"
@@ -327,14 +321,20 @@ static void put_facts(const struct report_page_run *run, struct base_str *html)
     html_card_end(html);
 }
 
+void page_tiles(const struct report_story *s, struct base_str *html)
+{
+    put_lead(s, html);
+    put_notes(s, html);
+    base_str_add(html, "<dl class=\"tiles\">\n");
+    put_quality(s, html);
+    put_size(s, html);
+    base_str_add(html, "</dl>\n");
+}
+
 void page_summary(const struct report_page_run *run, struct base_str *html)
 {
-    put_lead(&run->story, html);
-    put_notes(&run->story, html);
-    base_str_add(html, "<dl class=\"tiles\">\n");
-    put_quality(&run->story, html);
-    put_size(&run->story, html);
-    base_str_add(html, "</dl>\n<div class=\"grid\">\n");
+    page_tiles(&run->story, html);
+    base_str_add(html, "<div class=\"grid\">\n");
     page_curves(&run->story, html);
     page_workers(&run->story, html);
     page_results(&run->story, html);

@@ -5,8 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/event_reader.h"
+#include "base/file.h"
 #include "base/mem.h"
+#include "report/story_private.h"
 
 enum { MOST_RATES = 128 }; /* bins of what is noisy from step to step */
 
@@ -173,141 +174,6 @@ static void read_event(struct report_story *s, const struct base_event_line *lin
     }
 }
 
-static void read_events(struct report_story *s, const char *path)
-{
-    char *file = base_format("%s/events.jsonl", path);
-    struct base_event_reader *reader = NULL;
-    const struct base_event_line *line;
-    size_t after = 0;
-
-    s->has_events = base_event_reader_open(file, &reader) == BASE_OK;
-    base_free(file);
-    if (!s->has_events)
-        return;
-    while ((line = base_event_next(reader)) != NULL)
-        read_event(s, line, &after);
-    s->damaged += base_event_reader_damaged(reader);
-    base_event_reader_close(reader);
-}
-
-/* ---- workers and hosts ---- */
-
-static struct report_node *node_of(struct report_story *s, int64_t id, int64_t host)
-{
-    struct report_node *made;
-
-    for (size_t i = 0; i < s->node_count; i++)
-        if (s->nodes[i].session == s->session && s->nodes[i].id == id &&
-            (id != 0 || s->nodes[i].host == host))
-            return &s->nodes[i];
-    if (s->node_count == REPORT_MAX_NODES) {
-        s->left_out++;
-        return NULL;
-    }
-    made = &s->nodes[s->node_count++];
-    *made =
-        (struct report_node){.id = id, .host = host, .session = s->session, .from = NAN, .to = NAN};
-    return made;
-}
-
-static void read_heartbeat(struct report_story *s, const struct base_event_line *line, double time)
-{
-    double id = base_event_number(line, "id"), host = base_event_number(line, "host");
-    struct report_node *node =
-        isfinite(id) && isfinite(host) ? node_of(s, report_whole(id), report_whole(host)) : NULL;
-
-    if (node == NULL)
-        return;
-    report_curve_add(&node->cpu, time, time, base_event_number(line, "cpu"));
-    report_curve_add(&node->memory, time, time, base_event_number(line, "memory"));
-}
-
-static void read_members(struct report_story *s, const struct base_event_line *line, double time)
-{
-    json_t *event = base_event_json(line), *member;
-    size_t index;
-
-    json_array_foreach(json_object_get(event, "members"), index, member)
-    {
-        struct report_node *node = node_of(s, json_integer_value(member), -1);
-
-        if (node != NULL && isnan(node->from))
-            node->from = time;
-    }
-    json_decref(event);
-}
-
-static void read_end(struct report_story *s, const struct base_event_line *line, double time)
-{
-    double id = base_event_number(line, "id");
-    struct report_node *node = id > 0 ? node_of(s, report_whole(id), -1) : NULL;
-    json_t *event;
-
-    if (node == NULL)
-        return;
-    if (isnan(node->to))
-        node->to = time;
-    if (!base_event_is(line, "lost") || node->fate != NULL)
-        return;
-    event = base_event_json(line);
-    if (json_is_string(json_object_get(event, "reason")))
-        node->fate = base_strdup(json_string_value(json_object_get(event, "reason")));
-    json_decref(event);
-}
-
-/* The coordinator of a resumed run has begun: workers of the session before it are gone. */
-static void begin_session(struct report_story *s)
-{
-    for (size_t i = 0; i < s->node_count; i++)
-        if (isnan(s->nodes[i].to))
-            s->nodes[i].to = s->cluster_seconds;
-    s->session++;
-}
-
-/* The time of an event since the job began. A coordinator's clock begins at 0, and its first words
- * are that host 0 has joined or, of a successor, which keeps the workers, that it is one. */
-static double cluster_time(struct report_story *s, const struct base_event_line *line)
-{
-    double time = s->begun + base_event_number(line, "time");
-    bool first = base_event_is(line, "succession") ||
-                 (base_event_is(line, "join") && base_event_number(line, "host") == 0);
-
-    if (time < s->cluster_seconds - (first ? 0 : 0.5)) {
-        if (!base_event_is(line, "succession"))
-            begin_session(s);
-        time += s->cluster_seconds - s->begun;
-        s->begun = s->cluster_seconds;
-    }
-    s->cluster_seconds = fmax(s->cluster_seconds, time);
-    return time;
-}
-
-static void read_cluster(struct report_story *s, const char *path)
-{
-    char *file = base_format("%s/cluster.jsonl", path);
-    struct base_event_reader *reader = NULL;
-    const struct base_event_line *line;
-
-    if (base_event_reader_open(file, &reader) == BASE_OK) {
-        while ((line = base_event_next(reader)) != NULL) {
-            double time;
-
-            if (isnan(base_event_number(line, "time")))
-                continue;
-            time = cluster_time(s, line);
-            if (base_event_is(line, "heartbeat"))
-                read_heartbeat(s, line, time);
-            else if (base_event_is(line, "view"))
-                read_members(s, line, time);
-            else if (base_event_is(line, "lost") || base_event_is(line, "exit"))
-                read_end(s, line, time);
-        }
-        s->damaged += base_event_reader_damaged(reader);
-    }
-    base_event_reader_close(reader);
-    base_free(file);
-}
-
 /* ---- the whole ---- */
 
 /* Adds a curve that is a quotient of two others, where both are there. */
@@ -322,14 +188,77 @@ static void derive(struct report_story *s, const char *name, const char *top, co
         return;
     s->curves[s->curve_count].name = base_strdup(name);
     report_curve_divide(a, b, MOST_RATES, &s->curves[s->curve_count++].curve);
+    s->derived_count++;
 }
 
-void report_story_read(const char *path, struct report_story *s)
+/* These are the last ones, and are made anew after reading. */
+static void forget_derived(struct report_story *s)
 {
-    read_events(s, path);
-    read_cluster(s, path);
+    for (; s->derived_count > 0; s->derived_count--) {
+        s->curve_count--;
+        base_free(s->curves[s->curve_count].name);
+        report_curve_fini(&s->curves[s->curve_count].curve);
+        s->curves[s->curve_count].name = NULL;
+    }
+}
+
+/* The reader of one of the run's files, opened where it is not; NULL: there is no such file yet. */
+static struct base_event_reader *reader_of(const struct report_story *s, const char *path,
+                                           const char *name, struct base_event_reader **reader)
+{
+    char *file = *reader == NULL ? base_format("%s/%s", path, name) : NULL;
+
+    if (file != NULL && base_exists(file) && base_event_reader_open(file, reader) == BASE_OK &&
+        s->follows)
+        base_event_reader_follow(*reader);
+    base_free(file);
+    return *reader;
+}
+
+static size_t read_file(struct report_story *s, struct base_event_reader *reader,
+                        void (*read_line)(struct report_story *, const struct base_event_line *,
+                                          size_t *))
+{
+    size_t before = base_event_reader_damaged(reader), after = 0, lines = 0;
+    const struct base_event_line *line;
+
+    for (; (line = base_event_next(reader)) != NULL; lines++)
+        read_line(s, line, &after);
+    s->damaged += base_event_reader_damaged(reader) - before;
+    return lines;
+}
+
+static void close_readers(struct report_story *s)
+{
+    base_event_reader_close(s->events);
+    base_event_reader_close(s->cluster);
+    s->events = s->cluster = NULL;
+}
+
+size_t report_story_read(const char *path, struct report_story *s)
+{
+    struct base_event_reader *events = reader_of(s, path, "events.jsonl", &s->events);
+    struct base_event_reader *cluster = reader_of(s, path, "cluster.jsonl", &s->cluster);
+    size_t lines = 0;
+
+    forget_derived(s);
+    s->has_events = events != NULL;
+    if (events != NULL)
+        lines += read_file(s, events, read_event);
+    if (cluster != NULL)
+        lines += read_file(s, cluster, report_story_cluster_event);
     derive(s, "step.accuracy", "step.correct", "step.samples");
     derive(s, "step.rate", "step.samples", "step.seconds");
+    if (!s->follows)
+        close_readers(s);
+    return lines;
+}
+
+double report_story_newest(const struct report_story *s, const char *name)
+{
+    const struct report_curve *c = report_story_curve(s, name);
+
+    return c != NULL ? report_curve_newest(c) : NAN;
 }
 
 const struct report_curve *report_story_curve(const struct report_story *s, const char *name)
@@ -350,7 +279,11 @@ void report_story_fini(struct report_story *s)
         report_curve_fini(&s->nodes[i].cpu);
         report_curve_fini(&s->nodes[i].memory);
         base_free(s->nodes[i].fate);
+        base_free(s->nodes[i].name);
     }
+    for (size_t i = 0; i < REPORT_MAX_NOTES; i++)
+        base_free(s->notes[i].text);
+    close_readers(s);
     for (size_t i = 0; i < s->turn_count; i++)
         base_free(s->turns[i].text);
     base_free(s->kernels);

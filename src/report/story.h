@@ -12,12 +12,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/event_reader.h"
 #include "base/json.h"
 #include "base/status.h"
 #include "report/curve.h"
 #include "report/svg.h"
 
-enum { REPORT_MAX_CURVES = 64, REPORT_MAX_NODES = 256, REPORT_MAX_TURNS = 512 };
+enum {
+    REPORT_MAX_CURVES = 64,
+    REPORT_MAX_NODES = 256,
+    REPORT_MAX_TURNS = 512,
+    REPORT_MAX_NOTES = 64,
+};
 
 /* "step.loss", "epoch.test_accuracy": an event and its field. x is the step, time the seconds of
  * all steps before. */
@@ -33,6 +39,10 @@ struct report_node {
     struct report_curve cpu, memory;
     double from, to; /* in a view; NAN: never was */
     char *fate;      /* why it was lost; NULL: it was not */
+    char *name;      /* of a host; NULL: not told */
+    int64_t rank;    /* in the newest view; -1: not in it */
+    /* Of its newest heartbeat; NAN: there was none. The load is a host's, the others a worker's. */
+    double heard, step, rate, load;
 };
 
 /* The members changed, or the run went on from an earlier step. */
@@ -41,32 +51,49 @@ struct report_turn {
     char *text;
 };
 
+/* What the coordinator has told about hosts and workers. */
+struct report_note {
+    double time;
+    char *text;
+};
+
 struct report_story {
+    bool follows;       /* set by the caller: the files are read on, by further calls */
     const char *name;   /* of the run; borrowed, and so are the next two */
     const char *status; /* as in run.json, or `lost` */
     const json_t *json; /* run.json */
     struct report_named_curve curves[REPORT_MAX_CURVES];
-    size_t curve_count;
+    size_t curve_count, derived_count; /* derived: the last ones, quotients of others */
     struct report_node nodes[REPORT_MAX_NODES];
     size_t node_count;
     struct report_turn turns[REPORT_MAX_TURNS]; /* of the run's events: where x is the step */
     size_t turn_count;
     double steps, seconds; /* the newest step; of all steps together */
     double cluster_seconds;
-    size_t session; /* how often another session has gone on in cluster.jsonl */
+    struct report_note
+        notes[REPORT_MAX_NOTES]; /* the newest; number i is at i % REPORT_MAX_NOTES */
+    size_t note_count;           /* that there were */
+    size_t session;              /* how often another session has gone on in cluster.jsonl */
     bool resumed;
     char *kernels;
     size_t damaged, dropped, left_out; /* lines, events, and turns and nodes without room */
     bool has_events;
     /* While reading. */
+    struct base_event_reader *events, *cluster; /* NULL: not open */
     double begun; /* the coordinator's: cluster_seconds when it began */
     int64_t members[REPORT_MAX_NODES];
     size_t member_count;
 };
 
-/* `path` is the run's folder. What cannot be read is left out. */
-void report_story_read(const char *path, struct report_story *story);
+/* `path` is the run's folder. What cannot be read is left out. A story that `follows` is read on by
+ * further calls. Returns the number of events that were new. */
+size_t report_story_read(const char *path, struct report_story *story);
 void report_story_fini(struct report_story *story); /* accepts zeros */
+
+/* "starting", "working", "silent" (no heartbeat for some seconds), "lost" or "ended". */
+const char *report_node_state(const struct report_story *story, const struct report_node *node);
+/* The newest value of a curve; NAN: it has none. */
+double report_story_newest(const struct report_story *story, const char *curve);
 
 const struct report_curve *report_story_curve(const struct report_story *story, const char *name);
 

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "http/multipart.h"
+#include "http/page.h"
 #include "serve/answer.h"
 #include "serve/page.h"
 #include "serve/serve_private.h"
@@ -148,6 +149,12 @@ void serve_health(struct serve *serve, int *wanted_p, int *able_p)
     base_free(all);
 }
 
+static void show_page(void *context, struct http_request *request)
+{
+    (void)context;
+    http_answer_page(request, serve_page);
+}
+
 static void ping(void *context, struct http_request *request)
 {
     int wanted, able;
@@ -166,7 +173,7 @@ static void describe_api(void *context, struct http_request *request)
 }
 
 const struct http_route serve_inference_routes[] = {
-    {"GET", "/", serve_page_show, .open = true, .local = true, .help = "a page for people"},
+    {"GET", "/", show_page, .open = true, .local = true, .help = "a page for people"},
     {"OPTIONS", "/", describe_api, .help = "this description"},
     {"GET", "/api-description", describe_api, .help = "this description"},
     {"GET", "/ping", ping, .open = true, .help = "the server's health"},

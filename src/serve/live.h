@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the server is doing, told once a second to the pages that look (server-sent events). While
- * no page looks, its thread sleeps.
+ * What the server is doing, for the pages that look (http/live.h).
  */
 #ifndef SERVE_LIVE_H
 #define SERVE_LIVE_H
 
+#include "http/live.h"
 #include "serve/serve_private.h"
 
-base_status serve_live_new(struct serve *serve, struct serve_live **live_p);
-void serve_live_free(struct serve_live *live); /* accepts NULL */
+http_live_tell serve_live_tell; /* of a struct serve */
 
 #endif

@@ -6,10 +6,6 @@
 #ifndef SERVE_PAGE_H
 #define SERVE_PAGE_H
 
-#include "http/server.h"
-
 extern const char serve_page[]; /* page.html; cmake/embed.cmake makes it */
-
-http_handle serve_page_show;
 
 #endif

@@ -80,12 +80,6 @@ out:
 
 /* ---- tokens and certificate ---- */
 
-static bool is_loopback(const char *host)
-{
-    return strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 ||
-           strcmp(host, "localhost") == 0;
-}
-
 /* The metrics port takes the management's token. */
 static base_status read_secrets(struct serve *serve)
 {
@@ -99,7 +93,7 @@ static base_status read_secrets(struct serve *serve)
                         &tokens[SERVE_MANAGEMENT]));
     if (tokens[SERVE_MANAGEMENT] != NULL)
         tokens[SERVE_METRICS] = base_strdup(tokens[SERVE_MANAGEMENT]);
-    if (!is_loopback(s->host) &&
+    if (!http_is_loopback(s->host) &&
         (tokens[SERVE_INFERENCE] == NULL || tokens[SERVE_MANAGEMENT] == NULL))
         TRY(base_fail(BASE_ERR_USAGE,
                       "others can reach %s, so clients need tokens: --token-file FILE and "
@@ -232,7 +226,7 @@ static base_status tell_ready(const struct serve *serve)
         text = json_dumps(ready, JSON_COMPACT);
         TRY(base_file_replace(serve->setup->ready_file, text, strlen(text)));
     }
-    if (is_loopback(serve->setup->host))
+    if (http_is_loopback(serve->setup->host))
         base_info("ready; open %s or try", json_string_value(json_object_get(ready, "inference")));
     else
         base_info("ready; try");
@@ -245,31 +239,11 @@ out:
 
 /* ---- from start to end ---- */
 
-static sigset_t stop_signals(void)
-{
-    sigset_t stops;
-
-    sigemptyset(&stops);
-    sigaddset(&stops, SIGINT);
-    sigaddset(&stops, SIGTERM);
-    sigaddset(&stops, SIGHUP);
-    return stops;
-}
-
-/* Blocks signals for this thread and those it makes, so that they reach the main thread alone, and
- * only where it waits for them. */
-static void block_signals(sigset_t *before)
-{
-    sigset_t stops = stop_signals();
-
-    pthread_sigmask(SIG_BLOCK, &stops, before);
-}
-
 /* The thread that ends the process at a signal while models load: no request is under way yet, so
  * there is nothing to wait for. */
 static void *quit_at_signal(void *argument)
 {
-    sigset_t stops = stop_signals();
+    sigset_t stops = base_stop_signals();
     struct sigaction action;
     int number;
 
@@ -327,7 +301,7 @@ static void close_all(struct serve *serve)
     for (int i = 0; i < SERVE_PORTS; i++)
         if (serve->servers[i] != NULL)
             http_server_drain(serve->servers[i], 0); /* no handler runs any more */
-    serve_live_free(serve->live);
+    http_live_free(serve->live);
     serve_follower_free(serve->follower);
     serve_models_free(serve->models); /* its workers give the last answers */
     for (int i = 0; i < SERVE_PORTS; i++) {
@@ -369,13 +343,13 @@ base_status serve_run(const struct serve_setup *setup, json_t **result_p)
 
     *result_p = NULL;
     base_stop_install("answering the requests under way; Ctrl-C again quits at once");
-    block_signals(&before);
+    base_stop_block(&before);
     raise_descriptors();
     serve.threads = nn_threads_set((int)setup->threads);
     serve.models = serve_models_new();
     TRY(read_secrets(&serve));
     TRY(add_models_or_quit(&serve));
-    TRY(serve_live_new(&serve, &serve.live));
+    TRY(http_live_new(1, serve_live_tell, &serve, &serve.live));
     TRY(open_ports(&serve));
     TRY(tell_ready(&serve));
     while (base_stop_signal() == 0)

@@ -22,7 +22,7 @@ struct serve {
     char *state_path;          /* NULL: none */
     json_t *state;             /* the contents of that file, until they are restored */
     struct serve_follower *follower;
-    struct serve_live *live;
+    struct http_live *live;
     struct http_server *servers[SERVE_PORTS];
     char *tokens[SERVE_PORTS]; /* NULL: none is asked for */
     char *certificate, *key;

@@ -141,6 +141,8 @@ const struct base_option train_job_options[] = {
      .help = "newest checkpoints to keep; 0: all"},
     {.name = "record", .argument = "LAYER", .kind = BASE_TEXTS, .offset = AT(record),
      .help = "write statistics of a layer's activations into the events"},
+    {.name = "tensorboard", .kind = BASE_FLAG, .offset = AT(tensorboard),
+     .help = "write event files for TensorBoard into the run's folder"},
     {.name = "init", .argument = "C", .kind = BASE_TEXT, .offset = AT(init),
      .help = "start from a checkpoint or a .safetensors file; layers that differ start new"},
     {.name = "run", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(run),
@@ -158,6 +160,8 @@ const struct base_option train_job_options[] = {
      .help = "one JSON object on standard output", .local = true},
     {.name = "quiet", .kind = BASE_FLAG, .offset = AT(quiet),
      .help = "only warnings and errors", .local = true},
+    {.name = "watch", .kind = BASE_FLAG, .offset = AT(watch),
+     .help = "show the run as a live page on this host (see `paceline watch`)", .local = true},
     {.name = "restart-workers", .kind = BASE_FLAG, .offset = AT(restart),
      .help = "start a new worker in place of one that died", .local = true},
     {.table = cluster_options, .offset = AT(cluster)},
@@ -239,10 +243,10 @@ static bool is_one_of(const char *name, const char *const *names) /* NULL-ended 
 enum train_change train_job_may_change(const char *name)
 {
     static const char *const free_names[] = {
-        "epochs",     "steps",    "threads",    "memory",           "log-every",
-        "eval-every", "test",     "checkpoint", "checkpoint-every", "keep",
-        "record",     "patience", "strategy",   "shares",           "data",
-        "add",        NULL};
+        "epochs",     "steps",       "threads",    "memory",           "log-every",
+        "eval-every", "test",        "checkpoint", "checkpoint-every", "keep",
+        "record",     "patience",    "strategy",   "shares",           "data",
+        "add",        "tensorboard", NULL};
     /* These decide what the state is of and how steps are counted. */
     static const char *const fixed_names[] = {
         "model",      "init",      "kernels", "tune",

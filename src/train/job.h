@@ -39,10 +39,12 @@ struct train_job {
     bool test, checkpoint;
     int64_t checkpoint_every, keep;
     struct base_texts record;
+    bool tensorboard;
     const char *init;
     /* About this call only: */
     const char *run, *runs_dir, *resume, *like;
-    bool override, json, quiet, restart;
+    bool override, json, quiet, restart, watch;
+    void (*on_folder)(const char *path); /* called once the run has a folder; NULL: not */
     struct cluster_flags cluster;
 };
 

@@ -23,6 +23,33 @@ void train_journal_fini(struct train_journal *j)
     j->told = NULL;
 }
 
+base_status train_journal_open(struct train_journal *j, const struct train_run *run, int64_t step)
+{
+    base_status st = BASE_OK;
+
+    TRY(base_events_open(run->events, &j->events));
+    if (j->job->tensorboard)
+        TRY(train_tensorboard_open(run->path, step, &j->board));
+out:
+    return st;
+}
+
+base_status train_journal_close(struct train_journal *j)
+{
+    base_status st = base_events_close(j->events);
+
+    train_tensorboard_close(j->board);
+    j->events = NULL;
+    j->board = NULL;
+    return st;
+}
+
+void train_journal_flush(struct train_journal *j)
+{
+    base_events_flush(j->events);
+    train_tensorboard_flush(j->board);
+}
+
 base_status train_journal_plan(struct train_journal *j, int64_t first, int64_t last)
 {
     j->first_step = first;
@@ -96,9 +123,23 @@ static void log_window(struct train_journal *j, const struct train_position *p)
     memset(&j->window, 0, sizeof j->window);
 }
 
+static void tell_board(struct train_journal *j, const struct train_told *t)
+{
+    const struct train_scalar scalars[] = {
+        {"loss/train", j->grade->scored || t->samples == 0 ? NAN : t->loss},
+        {"accuracy/train", j->grade->counted ? (double)t->correct / (double)t->samples : NAN},
+        {"learning_rate", j->grade->scored ? NAN : t->lr}, /* a model of sweeps has none */
+        {"samples_per_second", (double)t->samples / t->seconds},
+    };
+
+    train_tensorboard_scalars(j->board, t->step, scalars, sizeof scalars / sizeof *scalars);
+}
+
 static void tell_step(struct train_journal *j, const struct train_told *t)
 {
     char loss[32];
+
+    tell_board(j, t);
 
     snprintf(loss, sizeof loss, "%.9g", t->loss);
     base_event(j->events,
@@ -131,6 +172,7 @@ void train_journal_back(struct train_journal *j, int64_t from, int64_t step)
             j->told[i] = (struct train_told){0};
     base_event(j->events, "{\"event\":\"back\",\"from\":%" PRId64 ",\"step\":%" PRId64 "}", from,
                step);
+    train_tensorboard_back(j->board, step);
 }
 
 void train_journal_step(struct train_journal *j, const struct train_position *p,
@@ -215,6 +257,22 @@ static json_t *epoch_json(const struct train_journal *j, const struct train_posi
     return epoch;
 }
 
+/* Scores of an epoch's end: "loss/validation", "accuracy/test", "rmse/test". */
+static void board_scores(struct train_journal *j, const struct train_position *p,
+                         struct train_scored validation, struct train_scored test)
+{
+    char validated[64], tested[64];
+    const struct train_scalar scalars[] = {
+        {"loss/validation", validation.there && !j->grade->scored ? validation.loss : NAN},
+        {validated, validation.there ? validation.grade : NAN},
+        {tested, test.there ? test.grade : NAN},
+    };
+
+    snprintf(validated, sizeof validated, "%s/validation", j->grade->key);
+    snprintf(tested, sizeof tested, "%s/test", j->grade->key);
+    train_tensorboard_scalars(j->board, p->step, scalars, sizeof scalars / sizeof *scalars);
+}
+
 json_t *train_journal_epoch(struct train_journal *j, const struct train_position *p,
                             struct train_scored validation, struct train_scored test)
 {
@@ -224,6 +282,7 @@ json_t *train_journal_epoch(struct train_journal *j, const struct train_position
 
     base_event(j->events, "{\"event\":\"epoch\",%s", text + 1);
     base_free(text);
+    board_scores(j, p, validation, test);
     if (j->grade->scored)
         base_str_add(&line, "sweep %" PRId64 "  %.2f M ratings/s", p->epoch, 1e-6 * j->shown_rate);
     else

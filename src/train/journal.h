@@ -14,6 +14,7 @@
 #include "train/run.h"
 #include "train/state.h"
 #include "train/task.h"
+#include "train/tensorboard.h"
 
 /* A step as events.jsonl has it. */
 struct train_told {
@@ -30,6 +31,7 @@ struct train_journal {
     const struct train_job *job;
     const struct train_grade *grade; /* of the task, once that is open */
     struct base_events *events;      /* NULL: another worker writes them */
+    struct train_tensorboard *board; /* of --tensorboard, likewise; NULL: it was not given */
     struct train_record *record;     /* of --record; it writes where there are events */
     struct train_told *told;         /* the newest TRAIN_REMEMBERED steps, each at step % that */
     struct train_pace pace;          /* of this process's steps */
@@ -54,6 +56,12 @@ struct train_entry {
 
 void train_journal_init(struct train_journal *journal, const struct train_job *job);
 void train_journal_fini(struct train_journal *journal);
+/* The run's events, and what --tensorboard writes, from `step` on. */
+base_status train_journal_open(struct train_journal *journal, const struct train_run *run,
+                               int64_t step);
+base_status train_journal_close(struct train_journal *journal); /* where it is open */
+/* What was told so far is in the files, or closing will tell why not. */
+void train_journal_flush(struct train_journal *journal);
 /* Where the bar begins and ends; once, before the first step. */
 base_status train_journal_plan(struct train_journal *journal, int64_t first, int64_t last);
 

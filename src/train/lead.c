@@ -144,7 +144,9 @@ base_status train_session_lead(struct train_session *s, bool takes_over)
     s->run_started = true;
     if (s->team.worker != NULL)
         cluster_worker_folder(s->team.worker, s->run.path);
-    TRY(base_events_open(s->run.events, &s->journal.events));
+    else if (s->job->on_folder != NULL)
+        s->job->on_folder(s->run.path);
+    TRY(train_journal_open(&s->journal, &s->run, s->state.position.step));
     about = json_object_get(s->run.json, "about");
     if (takes_over)
         train_journal_catch_up(&s->journal, &s->run, s->state.position.step);
@@ -167,8 +169,7 @@ base_status train_session_keep_folder(struct train_session *s)
               "one, without what was in the former",
               s->run.path);
     train_run_unlock(&s->run);
-    base_ignore(base_events_close(s->journal.events)); /* those of the former folder */
-    s->journal.events = NULL;
+    base_ignore(train_journal_close(&s->journal)); /* that of the former folder */
     TRY(base_make_dirs(s->run.path));
     TRY(train_session_lead(s, true));
 out:

@@ -2,6 +2,7 @@
 #include "train/record.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -10,6 +11,7 @@ enum { BINS = 20 };
 
 struct train_record {
     struct base_events *const *events;
+    struct train_tensorboard *const *board;
     bool armed;
     int64_t step;
 };
@@ -51,6 +53,7 @@ static void hook(void *context, const struct nn_node *node, int n, const float *
     struct walk w = {.low = INFINITY, .high = -INFINITY};
     struct base_str bins = {0};
     double mean, variance;
+    char tag[128];
 
     if (!r->armed || *r->events == NULL)
         return;
@@ -73,17 +76,27 @@ static void hook(void *context, const struct nn_node *node, int n, const float *
                (long long)r->step, node->name, mean, sqrt(variance),
                (double)w.zeros / (double)w.count, w.low, w.high, bins.text);
     base_str_fini(&bins);
+    snprintf(tag, sizeof tag, "activations/%s", node->name);
+    train_tensorboard_histogram(*r->board, r->step, tag,
+                                &(struct train_histogram){.low = w.low,
+                                                          .high = w.high,
+                                                          .sum = w.sum,
+                                                          .squares = w.squares,
+                                                          .count = w.count,
+                                                          .bins = w.bins,
+                                                          .bin_count = BINS});
 }
 
 base_status train_record_new(struct nn_net *net, const struct nn_graph *graph,
                              const struct base_texts *layers, struct base_events *const *events,
-                             struct train_record **record_p)
+                             struct train_tensorboard *const *board, struct train_record **record_p)
 {
     base_status st = BASE_OK;
     struct train_record *r = base_calloc(1, sizeof *r);
 
     *record_p = NULL;
     r->events = events;
+    r->board = board;
     for (int i = 0; i < layers->count; i++) {
         int index = -1;
 

@@ -38,7 +38,7 @@ static base_status write_checkpoint(struct train_session *s, const struct model_
         TRY(train_run_save(&s->run, "running"));
         s->about_waits = false;
     }
-    base_events_flush(s->journal.events); /* no checkpoint has a step that events.jsonl lacks */
+    train_journal_flush(&s->journal); /* no checkpoint has a step that events.jsonl lacks */
     TRY(store_save_begin(s->run.checkpoints, (uint64_t)s->state.position.step, &save));
     if (s->wrote_step >= 0)
         store_save_after(save, (uint64_t)s->wrote_step);

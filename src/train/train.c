@@ -76,9 +76,8 @@ static void add_way_on(const struct train_session *s)
 static base_status close_run(struct train_session *s, base_status st, json_t *result)
 {
     char *message = base_strdup(base_message());
-    base_status closed = base_events_close(s->journal.events), saved;
+    base_status closed = train_journal_close(&s->journal), saved;
 
-    s->journal.events = NULL;
     if (st == BASE_OK && closed != BASE_OK) {
         st = closed;
         base_free(message);
@@ -142,7 +141,7 @@ static base_status stand_by(struct train_session *s)
     if (!folder_says(s, "lost"))
         goto out;
     TRY(train_run_lock(&s->run, 0));
-    TRY(base_events_open(s->run.events, &s->journal.events));
+    TRY(train_journal_open(&s->journal, &s->run, s->state.position.step));
     train_journal_catch_up(&s->journal, &s->run, s->state.position.step);
     TRY(conclude(s));
 out:

@@ -35,6 +35,8 @@ completes 'eval s' second
 completes 'compare first s' second
 completes 'report first s' second
 completes 'plot first --x t' time
+completes 'watch f' first
+completes 'top --runs-dir others t' third
 completes 'status ' --runs-dir --json --help first second
 completes 'set f' first
 completes 'runs r' rm

@@ -59,6 +59,7 @@ keep trace 0 trace pair -o pair.json --json
 keep report 0 report one pair -o two.html --json
 keep plot 0 plot one pair -o two.svg --json
 keep events 0 events pair --json
+keep top 0 top pair --once --json
 keep plan 0 plan --model mlp:8x1 --data synthetic:train=64,test=16 --workers 2 --deepest --json
 # What strategies count: the table has it all, and nothing else.
 for strategy in local-sgd downpour ps; do
@@ -118,8 +119,8 @@ def look(value, path):
     if not isinstance(value, dict):
         return
     for key, item in value.items():
-        # Keys of `settings` are the options of train; those of `files` are files; a lab's own are in its file.
-        own = {"settings", "files"} | ({"options", "figures", "runs"} if path[0].startswith("objects/lab") else set())
+        # Keys of `settings` are the options of train; those of `files` are files; of `newest` they are curves; a lab's own are in its file.
+        own = {"settings", "files", "newest"} | ({"options", "figures", "runs"} if path[0].startswith("objects/lab") else set())
         if path[-1] not in own and key not in words:
             missing.add(".".join(path + [key]))
         look(item, path + [key])
@@ -154,7 +155,7 @@ for option in $(grep -oE -- '^  --[a-z-]+' out); do
     grep -qF -- "\`$option" "$docs/serving.md" || fail "docs/serving.md lacks $option"
 done
 for option in $(cat "$root/README.md" "$docs"/{json,files,model-files,export,serving,labs,reports}.md |
-    grep -v "did you mean\|torchserve --start" | sed 's/--mca //' | grep -oE -- '--[a-z][a-z0-9-]+' | sort -u); do
+    grep -v "did you mean\|torchserve --start\|tensorboard --logdir" | sed 's/--mca //' | grep -oE -- '--[a-z][a-z0-9-]+' | sort -u); do
     grep -qxF -e "$option" -e "--${option#--no-}" options.txt || fail "there is no option $option"
 done
 for variable in $(grep -rhoE 'getenv\("[A-Z_]+"' "$root/src" | grep -oE '[A-Z_]{2,}' | sort -u); do

@@ -17,6 +17,7 @@
 #include "cli/cluster.h"
 #include "cli/train_check.h"
 #include "cli/train_choose.h"
+#include "cli/train_watch.h"
 #include "comm/transport.h"
 #include "train/run.h"
 #include "train/shares_plan.h"
@@ -209,7 +210,8 @@ static base_status run_workers(const struct train_job *job, const struct cluster
                                   .restarts = job->restart,
                                   .one_speaks = true,
                                   .steps = true,
-                                  .tells_folder = true};
+                                  .tells_folder = true,
+                                  .on_folder = job->on_folder};
 
     if (launch->host == 0) /* whose job counts; a run's settings are there alone */
         TRY(cli_train_check(job, launch->hosts * launch->workers, &setup.least));
@@ -295,6 +297,7 @@ static base_status cmd_train(void *args, const struct cli_positional *positional
         }
         TRY(restore_launch(job, &from, cli_given(positional, "threads"), &launch));
     }
+    job->on_folder = job->watch ? cli_train_watch_begin : NULL;
     if (job->model != NULL && strcmp(job->model, TRAIN_AUTO) == 0)
         TRY(cli_train_choose(job));
     if (job->model != NULL) {
@@ -317,6 +320,7 @@ static base_status cmd_train(void *args, const struct cli_positional *positional
     if (job->json && result != NULL)
         TRY(base_json_print(result));
 out:
+    cli_train_watch_end();
     json_decref(result);
     base_free(strategy);
     base_free(shares);
@@ -334,6 +338,7 @@ const struct cli_command cli_command_train = {
                 "  paceline train --model mlp:64x2 --data synthetic --optimiser adamw --lr 0.001\n"
                 "  paceline train --model lda --data flowers.csv --target species\n"
                 "  paceline train --model vgg11 --data cifar10 --workers 2 --strategy allreduce\n"
+                "  paceline train --model vgg11 --data cifar10 --watch     # and a live page\n"
                 "  paceline train --model bmf --data ratings.csv          # who likes what\n"
                 "  paceline train --resume vgg11-cifar10-1 --epochs 30\n"
                 "  paceline train --resume bmf-ratings-1 --add new.csv    # more ratings\n"

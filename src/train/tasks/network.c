@@ -254,7 +254,7 @@ static base_status network_fit_net(struct train_session *s)
     TRY(nn_net_new(n->graph, &setup, &n->net));
     n->net_piece = n->piece;
     n->weights = setup.weights;
-    TRY(train_record_new(n->net, n->graph, &s->job->record, &s->journal.events,
+    TRY(train_record_new(n->net, n->graph, &s->job->record, &s->journal.events, &s->journal.board,
                          &s->journal.record));
 out:
     return st;

@@ -166,6 +166,41 @@ static void test_long_lines(void **state)
     try_length(3 * (size_t)BASE_EVENT_BYTES, 2, 1);
 }
 
+static void append(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "a");
+
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A file that is being written: half a line waits for its rest, or is cut off and replaced. */
+static void test_follow(void **state)
+{
+    static const char whole[] = "{\"event\":\"step\",\"step\":1}\n";
+    char *path = made_file(whole, strlen(whole));
+    struct base_event_reader *reader = NULL;
+
+    (void)state;
+    assert_int_equal(base_event_reader_open(path, &reader), BASE_OK);
+    base_event_reader_follow(reader);
+    assert_true(base_event_number(base_event_next(reader), "step") == 1);
+    assert_null(base_event_next(reader));
+    append(path, "{\"event\":\"step\",\"st");
+    assert_null(base_event_next(reader));
+    append(path, "ep\":2}\n{\"event\":\"ste");
+    assert_true(base_event_number(base_event_next(reader), "step") == 2);
+    assert_null(base_event_next(reader));
+    assert_int_equal(truncate(path, (off_t)(2 * strlen(whole))), 0); /* as a resumed run does */
+    append(path, "{\"event\":\"step\",\"step\":3}\n");
+    assert_true(base_event_number(base_event_next(reader), "step") == 3);
+    assert_null(base_event_next(reader));
+    assert_int_equal(base_event_reader_damaged(reader), 0);
+    base_event_reader_close(reader);
+    unlink(path);
+    base_free(path);
+}
+
 static void test_no_file(void **state)
 {
     struct base_event_reader *reader;
@@ -182,7 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_members), cmocka_unit_test(test_bad_lines),
         cmocka_unit_test(test_files),   cmocka_unit_test(test_long_lines),
-        cmocka_unit_test(test_no_file),
+        cmocka_unit_test(test_no_file), cmocka_unit_test(test_follow),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -144,12 +144,13 @@ static void test_resumed(void **state)
     assert_true(s->dropped == (size_t)1 << 53);
     assert_true(s->resumed && s->steps == 2 && s->seconds == 1);
     assert_int_equal(report_story_curve(s, "step.loss")->count, 1);
-    assert_int_equal(s->node_count, 4);
+    assert_int_equal(s->node_count, 5);
     assert_true(s->nodes[0].session == 0 && s->nodes[0].from == 1 && s->nodes[0].to == 9);
     assert_string_equal(s->nodes[1].fate, "died");
-    assert_true(s->nodes[2].session == 1 && s->nodes[2].id == 1 && s->nodes[2].from == 10);
-    assert_true(isnan(s->nodes[2].to));
-    assert_true(s->nodes[3].to == 12 && s->nodes[3].fate == NULL);
+    assert_true(s->nodes[2].session == 1 && s->nodes[2].id == 0); /* the host */
+    assert_true(s->nodes[3].session == 1 && s->nodes[3].id == 1 && s->nodes[3].from == 10);
+    assert_true(isnan(s->nodes[3].to));
+    assert_true(s->nodes[4].to == 12 && s->nodes[4].fate == NULL);
     report_story_fini(s);
     base_free(s);
     remove_folder(folder);
