@@ -196,14 +196,16 @@ base_status train_session_save_alone(struct train_session *s)
 {
     base_status st = BASE_OK;
     char *words = base_strdup(base_message());
-    int64_t step = s->state.position.step;
-    bool due = s->saved_step == step, there = false;
+    int64_t step;
+    bool due, there = false;
 
     if (!s->whole || !s->job->checkpoint || s->run.path == NULL)
         goto out;
     train_session_leave(s);          /* the strategy's extras are what they are between views */
-    if (s->strategy->settle != NULL) /* a step that waits for the next view never was */
+    if (s->strategy->settle != NULL) /* no view will decide about a step that waits for one */
         s->strategy->settle(s, (struct train_version){-1, -1});
+    step = s->state.position.step;
+    due = s->saved_step == step;
     if (!train_state_is_whole(&s->state) || s->state.claims.count > 0 || s->state.ahead > 0) {
         tell_newest(s);
         goto out;

@@ -320,7 +320,7 @@ out:
 void train_session_close(struct train_session *s)
 {
     train_session_leave(s);
-    if (s->whole && s->strategy->settle != NULL) /* a step that waits to be settled never was */
+    if (s->whole && s->strategy->settle != NULL) /* as in train_session_save_alone */
         s->strategy->settle(s, (struct train_version){-1, -1});
     if (s->task != NULL && s->work != NULL) {
         train_session_discard(s);
