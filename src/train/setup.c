@@ -96,6 +96,7 @@ static base_status open_resumed(struct train_session *s, const struct model_abou
     if (!store_has_checkpoint(s->run.checkpoints)) {
         base_info("run %s has no checkpoint yet: it starts from the beginning", s->run.name);
         TRY(describe(s, resumed->model));
+        s->about_waits = s->former_digest != NULL;
         goto out;
     }
     TRY(store_checkpoint_open(s->run.checkpoints, false, &s->origin));
