@@ -8,6 +8,10 @@
 
 #include "train/job.h"
 
+/* Is it a model: a name of the zoo or of a rating model, with options that it has, or a file that
+ * can be read? An unknown name is an error that has the nearest one. */
+base_status cli_train_model(const char *model);
+
 /* What would be refused by every one of so many workers is refused here, once. *least_p: the fewest
  * workers that the strategy can go on with. */
 base_status cli_train_check(const struct train_job *job, int workers, int *least_p);

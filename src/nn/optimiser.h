@@ -39,6 +39,7 @@ struct nn_optimiser {
     const char *name, *help;
     int slots;
     const char *slot_names[NN_MAX_SLOTS]; /* PyTorch's: "momentum_buffer", "exp_avg", … */
+    /* To be called through nn_optimiser_update, which knows what it need not do. */
     void (*update)(const struct nn_hyper *hyper, const struct nn_update *update);
 };
 
@@ -46,5 +47,17 @@ extern const struct nn_optimiser *const nn_optimiser_registry[];
 extern const size_t nn_optimiser_count;
 
 base_status nn_optimiser_find(const char *name, const struct nn_optimiser **optimiser_p);
+
+/* The optimiser's update, to the bit. Where a lazy one writes to what it reads, weights and slots
+ * of blocks without a gradient are not even looked at: of embeddings, most. */
+void nn_optimiser_update(const struct nn_optimiser *optimiser, const struct nn_hyper *hyper,
+                         const struct nn_update *update);
+
+enum { NN_UPDATE_BLOCK = 256 }; /* floats */
+/* Has none of these a gradient? */
+bool nn_update_is_idle(const float *gradient, size_t count);
+/* Floats [from, from + count) of an update. */
+struct nn_update nn_update_part(const struct nn_optimiser *optimiser,
+                                const struct nn_update *update, size_t from, size_t count);
 
 #endif

@@ -167,6 +167,27 @@ int gibbs_samples(const struct recsys_fit *fit); /* that answers are made of */
 double gibbs_says(const struct gibbs *g, const float *p, const float *q, const float *d);
 const float *gibbs_time_row(const struct recsys_fit *fit, uint32_t time); /* NULL: no times */
 
+/* ---- gibbs_fold_time.c ---- */
+
+/* What the bins of a new user's ratings do not know yet: of some of the ratings, the bin and its
+ * doubt, 0 … 1. */
+struct gibbs_doubts {
+    struct gibbs_doubt {
+        uint32_t bin;
+        double doubt;
+    } * at;
+    uint32_t count;
+};
+
+/* Of a model with times. */
+void gibbs_doubts_find(const struct recsys_fit *fit, const struct recsys_rating *ratings,
+                       uint32_t count, struct gibbs_doubts *doubts_p);
+void gibbs_doubts_fini(struct gibbs_doubts *doubts); /* accepts zeros */
+/* A user's prior in the sample that begins at float `at` of kept rows, lambda (k,k) and lambda mu
+ * (k), becomes that of the new user. */
+base_status gibbs_doubts_widen(const struct recsys_fit *fit, const struct gibbs_doubts *doubts,
+                               size_t at, double *lambda, double *lambda_mu);
+
 /* ---- gibbs_fold.c ---- */
 
 base_status gibbs_fold(const struct recsys_fit *fit, const struct recsys_rating *ratings,

@@ -14,10 +14,12 @@ struct folding {
     const struct recsys_fit *fit;
     const struct recsys_rating *ratings;
     uint32_t count;
-    const float *prior; /* of the sample */
-    size_t at;          /* of the sample in a kept row */
-    double *a;          /* (k,k) the factor of the row's precision */
-    double *y;          /* (count) what each rating leaves for <row,x> to explain */
+    const float *prior;         /* of the sample */
+    double *lambda, *lambda_mu; /* (k,k), (k): the same for this user's row */
+    struct gibbs_doubts doubts;
+    size_t at; /* of the sample in a kept row */
+    double *a; /* (k,k) the factor of the row's precision */
+    double *y; /* (count) what each rating leaves for <row,x> to explain */
 };
 
 /* The x (k) whose product with a user's row is what the row says about an item, and *rest_p: what
@@ -77,8 +79,7 @@ static void add_lambda(const struct folding *c, const double *v, double *to)
     const int k = gibbs_of(c->fit)->k;
 
     for (int i = 0; i < k; i++)
-        for (int f = 0; f < k; f++)
-            to[i] += (double)c->prior[i * k + f] * v[f];
+        to[i] += recsys_product(c->lambda + i * k, v, k);
 }
 
 /* Sets c->y for a user of this row. */
@@ -105,8 +106,7 @@ static base_status precision(const struct folding *c, double alpha)
 {
     const int k = gibbs_of(c->fit)->k;
 
-    for (int i = 0; i < k * k; i++)
-        c->a[i] = (double)c->prior[i];
+    memcpy(c->a, c->lambda, (size_t)k * (size_t)k * sizeof *c->a);
     for (uint32_t j = 0; j < c->count; j++) {
         double x[RECSYS_MAX_K];
 
@@ -132,8 +132,7 @@ static base_status fold_sample(const struct folding *c, double *b)
     double prior[RECSYS_MAX_K] = {0}, effect[RECSYS_MAX_K] = {0};
 
     TRY(precision(c, alpha));
-    for (int i = 0; i < k; i++)
-        prior[i] = (double)c->prior[k * k + i];
+    memcpy(prior, c->lambda_mu, (size_t)k * sizeof *prior);
     for (uint32_t j = 0; j < c->count; j++)
         add_effect(c, j, effect);
     add_lambda(c, effect, prior);
@@ -155,28 +154,44 @@ out:
     return st;
 }
 
-static struct folding folding_of(const struct recsys_fit *fit, const struct recsys_rating *ratings,
-                                 uint32_t count)
+static void folding_begin(struct folding *c, const struct recsys_fit *fit,
+                          const struct recsys_rating *ratings, uint32_t count)
 {
-    const size_t k = (size_t)gibbs_of(fit)->k;
+    const struct gibbs *g = gibbs_of(fit);
+    const size_t k = (size_t)g->k;
 
-    return (struct folding){.fit = fit,
-                            .ratings = ratings,
-                            .count = count,
-                            .a = base_calloc(k * k, sizeof(double)),
-                            .y = base_calloc(count + 1u, sizeof(double))};
+    *c = (struct folding){.fit = fit,
+                          .ratings = ratings,
+                          .count = count,
+                          .lambda = base_calloc(k * k, sizeof(double)),
+                          .lambda_mu = base_calloc(k, sizeof(double)),
+                          .a = base_calloc(k * k, sizeof(double)),
+                          .y = base_calloc(count + 1u, sizeof(double))};
+    if (g->sides > GIBBS_TIMES)
+        gibbs_doubts_find(fit, ratings, count, &c->doubts);
 }
 
-static void choose_sample(struct folding *c, int sample)
+static base_status choose_sample(struct folding *c, int sample)
 {
     const struct gibbs *g = gibbs_of(c->fit);
+    const int k = g->k;
 
     c->prior = recsys_at(c->fit, g->kept_prior, (size_t)sample);
-    c->at = (size_t)sample * (size_t)g->k;
+    c->at = (size_t)sample * (size_t)k;
+    for (int i = 0; i < k * k; i++)
+        c->lambda[i] = (double)c->prior[i];
+    for (int i = 0; i < k; i++)
+        c->lambda_mu[i] = (double)c->prior[k * k + i];
+    return c->doubts.count > 0
+               ? gibbs_doubts_widen(c->fit, &c->doubts, c->at, c->lambda, c->lambda_mu)
+               : BASE_OK;
 }
 
 static void folding_end(struct folding *c)
 {
+    gibbs_doubts_fini(&c->doubts);
+    base_free(c->lambda);
+    base_free(c->lambda_mu);
     base_free(c->a);
     base_free(c->y);
 }
@@ -186,12 +201,13 @@ base_status gibbs_fold(const struct recsys_fit *fit, const struct recsys_rating 
 {
     base_status st = BASE_OK;
     const struct gibbs *g = gibbs_of(fit);
-    struct folding c = folding_of(fit, ratings, count);
+    struct folding c;
     double b[RECSYS_MAX_K];
 
+    folding_begin(&c, fit, ratings, count);
     memset(row, 0, recsys_row_floats(fit) * sizeof *row);
     for (int s = 0; s < gibbs_samples(fit); s++) {
-        choose_sample(&c, s);
+        TRY(choose_sample(&c, s));
         TRY(fold_sample(&c, b));
         for (int f = 0; f < g->k; f++)
             row[c.at + (size_t)f] = (float)b[f];
@@ -253,13 +269,14 @@ base_status gibbs_explain(const struct recsys_fit *fit, const struct recsys_rati
                           uint32_t count, uint32_t item, float *parts, float *rest_p)
 {
     base_status st = BASE_OK;
-    struct folding c = folding_of(fit, ratings, count);
     const int samples = gibbs_samples(fit);
+    struct folding c;
     double rest = gibbs_of(fit)->ordinal ? 0 : (double)fit->mean;
 
+    folding_begin(&c, fit, ratings, count);
     memset(parts, 0, count * sizeof *parts);
     for (int s = 0; s < samples; s++) {
-        choose_sample(&c, s);
+        TRY(choose_sample(&c, s));
         TRY(explain_sample(&c, item, samples, parts, &rest));
     }
     *rest_p = (float)rest;

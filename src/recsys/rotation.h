@@ -6,12 +6,14 @@
  * bundle, and passes the bundle on. In a *rotation* every bundle comes to every worker once, for a
  * part of its users; an epoch has several rotations.
  *
- *     TRY(rotation->lay_out(fit, &part));      // once; part of a worker
- *     rotation->begin(fit);                    // an epoch: the items' rows go into bundles
+ *     TRY(rotation->lay_out(fit, &part));       // once; part of a worker
+ *     …memory for all bundles, one after another, rotation->floats(fit) each, zeros at first…
+ *     rotation->begin(fit, from, to, bundles);  // an epoch: the items' rows go into bundles
  *     …for each rotation r and bundle b, in an order that is the same in every epoch:
- *         rotation->train(fit, users, r, b);
- *     …all bundles are here…
- *     rotation->end(fit);                      // and back into the items' rows
+ *         rotation->train(fit, users, bundles, r, b);
+ *     rotation->end(fit, from, to, bundles, items);    // and into rows of items
+ *
+ * Every bundle is begun and ended by one worker, or by all that have memory of their own for it.
  */
 #ifndef RECSYS_ROTATION_H
 #define RECSYS_ROTATION_H
@@ -31,12 +33,15 @@ struct recsys_rotation {
     /* What that takes, about, for each of `workers`. */
     double (*bytes)(const struct recsys_fit *fit, int workers);
     uint32_t (*count)(const struct recsys_fit *fit); /* of rotations in an epoch */
-    void (*begin)(struct recsys_fit *fit);
+    size_t (*floats)(const struct recsys_fit *fit);  /* of a bundle */
+    /* An epoch begins for this worker, with bundles from … to-1: the items' rows go there. */
+    void (*begin)(struct recsys_fit *fit, uint32_t from, uint32_t to, float *bundles);
     /* Changes `users`, rows of the part's users, and the bundle. */
-    void (*train)(struct recsys_fit *fit, float *users, uint32_t rotation, uint32_t bundle);
-    /* Its memory; bundles lie one after another and have as many floats each. */
-    float *(*bundle)(const struct recsys_fit *fit, uint32_t bundle, size_t *floats_p);
-    void (*end)(struct recsys_fit *fit);
+    void (*train)(struct recsys_fit *fit, float *users, float *bundles, uint32_t rotation,
+                  uint32_t bundle);
+    /* Bundles from … to-1 go into `items`, the rows of all items. */
+    void (*end)(const struct recsys_fit *fit, uint32_t from, uint32_t to, const float *bundles,
+                float *items);
 };
 
 #endif

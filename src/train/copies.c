@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/copies.h"
 
+#include <assert.h>
 #include <omp.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -8,7 +9,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-enum { TILE = 4096, PAD = 48 }; /* floats; sums of a tile stay in the first cache */
+/* Floats; sums of a tile stay in the first cache. */
+enum { TILE = 4096, BLOCK = NN_UPDATE_BLOCK, PAD = 48 };
+static_assert(TILE % BLOCK == 0);
 
 double train_copies_bytes(double weights, int slots)
 {
@@ -62,6 +65,8 @@ base_status train_copies_open(struct train_copies *c, const struct train_exchang
     coll_slice(state->floats, x->rank, x->size, &from, &count);
     for (int i = 0; i < buffers_of(state); i++)
         memcpy(at(c, state, 0, i) + from, *buffer_of(state, i) + from, count * sizeof(float));
+    c->differ = base_calloc(count / BLOCK + 1, sizeof *c->differ);
+    memset(c->differ, true, (count / BLOCK + 1) * sizeof *c->differ);
     TRY(coll_barrier(x->coll));
     for (int i = 0; i < buffers_of(state); i++) {
         c->home[i] = *buffer_of(state, i);
@@ -69,8 +74,11 @@ base_status train_copies_open(struct train_copies *c, const struct train_exchang
     }
     point(c, state);
 out:
-    if (st != BASE_OK)
+    if (st != BASE_OK) {
         comm_shared_close(&c->shared);
+        base_free(c->differ);
+        c->differ = NULL;
+    }
     return st;
 }
 
@@ -83,14 +91,40 @@ void train_copies_close(struct train_copies *c, struct train_state *state)
         *buffer_of(state, i) = c->home[i];
     }
     comm_shared_close(&c->shared);
+    base_free(c->differ);
     *c = (struct train_copies){0};
 }
 
-/* Floats [from, from + count) of the model; returns the seconds that their sums took. */
+static void copy_block(const struct nn_update *u, int slots)
+{
+    memcpy(u->weight_out, u->weight_in, u->count * sizeof(float));
+    for (int slot = 0; slot < slots; slot++)
+        memcpy(u->slot_out[slot], u->slot_in[slot], u->count * sizeof(float));
+}
+
+/* `differ`: of the first block. */
+static void update_lazily(const struct train_update *by, const struct nn_update *u, bool *differ)
+{
+    for (size_t from = 0; from < u->count; from += BLOCK, differ++) {
+        const size_t count = u->count - from < BLOCK ? u->count - from : BLOCK;
+        const struct nn_update block = nn_update_part(by->optimiser, u, from, count);
+        const bool idle = nn_update_is_idle(block.gradient, count);
+
+        if (!idle)
+            by->optimiser->update(&by->hyper, &block);
+        else if (*differ)
+            copy_block(&block, by->optimiser->slots);
+        *differ = !idle;
+    }
+}
+
+/* A tile of the slice that begins with float `slice` of the model; returns the seconds that its
+ * sums took. */
 static double update_tile(const struct train_copies *c, const struct train_exchange *x,
                           const struct train_update *by, const struct train_state *state,
-                          size_t from, size_t count)
+                          size_t slice, size_t done, size_t count)
 {
+    const size_t from = slice + done;
     _Alignas(BASE_ALIGN) float sum[TILE];
     double began = base_now(), summed;
     struct nn_update update = {
@@ -106,7 +140,10 @@ static double update_tile(const struct train_copies *c, const struct train_excha
         update.slot_in[slot] = at(c, state, c->current, 1 + slot) + from;
         update.slot_out[slot] = at(c, state, !c->current, 1 + slot) + from;
     }
-    by->optimiser->update(&by->hyper, &update);
+    if (by->hyper.lazy)
+        update_lazily(by, &update, c->differ + done / BLOCK);
+    else
+        by->optimiser->update(&by->hyper, &update);
     return summed;
 }
 
@@ -119,8 +156,7 @@ void train_copies_write(const struct train_copies *c, struct train_exchange *x,
     coll_slice(state->floats, x->rank, x->size, &from, &count);
 #pragma omp parallel for reduction(+ : sums)
     for (size_t done = 0; done < count; done += TILE)
-        sums +=
-            update_tile(c, x, by, state, from + done, count - done < TILE ? count - done : TILE);
+        sums += update_tile(c, x, by, state, from, done, count - done < TILE ? count - done : TILE);
     train_clock_move(x->clock, TRAIN_COMMUNICATE, sums / omp_get_max_threads());
 }
 

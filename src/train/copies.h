@@ -17,6 +17,9 @@ struct train_copies { /* zeros: not in use */
     struct comm_shared shared;
     size_t stride; /* floats from one buffer to the next */
     int current;
+    /* Of each block of this worker's slice: may the copies differ? A lazy update leaves a block
+     * alone that has no gradient, once both copies have what it is. */
+    bool *differ;
     float *home[1 + NN_MAX_SLOTS]; /* the worker's own buffers, their pages given back meanwhile */
 };
 

@@ -269,11 +269,12 @@ base_status train_session_move(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct train_agreed a = {0};
-    struct refill r = {.before = s->state, .kept = true};
+    struct refill r = {.kept = true};
 
     TRY(train_agree(s, &a));
     if (s->strategy->close != NULL) /* what it has besides the state is of the old places */
         s->strategy->close(s);
+    r.before = s->state; /* which that may have moved */
     st = take_places(s, &a, false, &r);
     if (st != BASE_OK)
         go_without(s, &r);

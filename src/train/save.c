@@ -205,7 +205,7 @@ base_status train_session_save_alone(struct train_session *s)
     if (!s->whole || !s->job->checkpoint || s->run.path == NULL)
         goto out;
     train_session_leave(s);          /* the strategy's extras are what they are between views */
-    if (s->strategy->settle != NULL) /* a step that waits for the next view never was */
+    if (s->strategy->settle != NULL) /* no view will decide about a step that waits for one */
         s->strategy->settle(s, (struct train_version){-1, -1});
     step = s->state.position.step;
     due = s->saved_step == step;

@@ -96,6 +96,7 @@ static base_status open_resumed(struct train_session *s, const struct model_abou
     if (!store_has_checkpoint(s->run.checkpoints)) {
         base_info("run %s has no checkpoint yet: it starts from the beginning", s->run.name);
         TRY(describe(s, resumed->model));
+        s->about_waits = s->former_digest != NULL;
         goto out;
     }
     TRY(store_checkpoint_open(s->run.checkpoints, false, &s->origin));
@@ -331,7 +332,7 @@ out:
 void train_session_close(struct train_session *s)
 {
     train_session_leave(s);
-    if (s->whole && s->strategy->settle != NULL) /* a step that waits to be settled never was */
+    if (s->whole && s->strategy->settle != NULL) /* as in train_session_save_alone */
         s->strategy->settle(s, (struct train_version){-1, -1});
     if (s->task != NULL && s->work != NULL) {
         train_session_discard(s);

@@ -80,12 +80,18 @@ struct train_rotation {
     base_status (*lay_out)(struct train_session *session, uint32_t from, uint32_t to,
                            uint32_t bundles, uint32_t least);
     uint32_t (*count)(const struct train_session *session); /* of rotations */
-    void (*begin)(struct train_session *session);           /* the weights go into bundles */
-    /* Trains `rows`, those from … to-1, and the bundle. */
-    void (*train)(struct train_session *session, float *rows, uint32_t rotation, uint32_t bundle);
-    /* A bundle's memory; they lie one after another, and have as many floats each. */
-    float *(*bundle)(struct train_session *session, uint32_t bundle, size_t *floats_p);
-    base_status (*end)(struct train_session *session); /* all bundles are here: into the weights */
+    /* Floats of a bundle. Their memory is the strategy's: `bundles` has them one after another, and
+     * is zeros at first. */
+    size_t (*floats)(const struct train_session *session);
+    /* A sweep begins: of the weights, bundles from … to-1 get theirs. */
+    void (*begin)(struct train_session *session, uint32_t from, uint32_t to, float *bundles);
+    /* Trains `rows`, those of the layout, and the bundle. */
+    void (*train)(struct train_session *session, float *rows, float *bundles, uint32_t rotation,
+                  uint32_t bundle);
+    /* What bundles from … to-1 hold goes to its places in `rest`, the weights after the rows that
+     * stay; train_sweeps' `finish` comes when that has become the state. */
+    void (*end)(const struct train_session *session, uint32_t from, uint32_t to,
+                const float *bundles, float *rest);
 };
 
 /* A task that goes over all of its data at once, in *sweeps*, in place of batches and gradients: a

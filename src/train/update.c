@@ -55,6 +55,6 @@ void train_update_ranges(struct train_update *u, const struct train_range *range
             part.slot_out[slot] = u->slots[slot] + range.offset;
         }
         if (range.count > 0)
-            u->optimiser->update(&u->hyper, &part);
+            nn_optimiser_update(u->optimiser, &u->hyper, &part);
     }
 }

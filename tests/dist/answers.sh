@@ -16,6 +16,8 @@ answers '^one ' runs
 answers '^one ' compare one
 answers 'parameters' model show mlp:8x1
 answers '^mnist-cnn' model list
+answers '^bmf  +Bayesian' model list
+answers '^  time=DAYS ' model show bmf
 answers '^mnist' data list
 answers 'samples' data info synthetic:train=64,test=16
 answers '^ddp' strategies

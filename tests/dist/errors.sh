@@ -53,6 +53,12 @@ done <<TABLE
 2|train $ok --batch 0|--batch takes a whole number from 1
 2|train $ok --lr fast|--lr takes a number, not 'fast'
 2|train $ok --momentum 2|--momentum takes a number from 0
+2|train --model bmff:k=8 --data none.csv --split last|unknown model .* 'bmff'; did you mean 'bmf'.*mlp
+2|train --model bmf:kk=8 --data none.csv|model bmf has no option 'kk'
+2|train --model bmf --data none.csv --run a/b|'a/b' is no name for a run
+2|train --model auto --data none.csv --run .b|'.b' is no name for a run
+2|model show bmff|unknown model .* 'bmff'; did you mean 'bmf'
+2|model show bmf --text|bmf is a rating model: it has no layers
 2|train $ok --optimiser adamm|unknown optimiser 'adamm'.*adamw
 2|train $ok --schedule cosin|unknown schedule 'cosin'.*cosine
 2|train $ok --strategy dpp|unknown strategy 'dpp'.*single

@@ -78,6 +78,20 @@ json "o['steps'] == 45"
 PACELINE_FAULT=2:turn-1:47 train 0 --resume kept --workers 2 --add newer.csv
 json "o['workers'] == 1"
 
+# Killed before a run's very first checkpoint: what it was started with is what it goes on with.
+PACELINE_FAULT=1:turn-1:1 train 1 --data old.csv --model mf:k=8,sweeps=4 --strategy rotate --workers 1 --run early
+cp runs/early/run.json before.json
+PACELINE_FAULT=1:turn-1:1 train 1 --resume early --add new.csv
+cmp before.json runs/early/run.json >/dev/null && fail "the second try left no trace of its own"
+/usr/bin/python3 -c "
+import json
+a, b = (json.load(open(f))['about'] for f in ('before.json', 'runs/early/run.json'))
+assert a == b and a['data']['path'].endswith('old.csv'), (a, b)" || fail "an addition that never trained is the run's"
+train 0 --resume early --add newer.csv
+json "o['steps'] == 4"
+expect 0 "$paceline" eval early --json
+json "o['test']['samples'] > 1000"
+
 # Mistakes: one sentence, and the run is as it was.
 was=$(about; bits kept)
 no() { # CODE WORDS ARGUMENT…

@@ -27,7 +27,6 @@ void sim_rotating_init(struct sim_rotating *r, uint32_t samples)
 void sim_rotating_fini(struct sim_rotating *r)
 {
     base_free(r->work);
-    base_free(r->items);
     *r = (struct sim_rotating){0};
 }
 
@@ -44,10 +43,7 @@ static base_status rotating_lay_out(struct train_session *s, uint32_t from, uint
     struct sim_rotating *r = s->work;
 
     (void)least;
-    base_free(r->items);
-    *r = (struct sim_rotating){r->work, from, to, bundles, (items_of(s) + bundles - 1) / bundles,
-                               NULL};
-    r->items = base_calloc(bundles * r->each, sizeof *r->items);
+    *r = (struct sim_rotating){r->work, from, to, bundles, (items_of(s) + bundles - 1) / bundles};
     return BASE_OK;
 }
 
@@ -57,16 +53,31 @@ static uint32_t rotating_count(const struct train_session *s)
     return ROTATIONS;
 }
 
-static void rotating_begin(struct train_session *s)
+static size_t rotating_floats(const struct train_session *s)
 {
-    const struct sim_rotating *r = s->work;
+    return ((const struct sim_rotating *)s->work)->each;
+}
+
+/* Where a bundle's samples are among those that travel; the last bundle may have fewer, or none. */
+static size_t first_of(const struct train_session *s, uint32_t bundle)
+{
+    const size_t at = bundle * ((const struct sim_rotating *)s->work)->each;
+
+    return at < items_of(s) ? at : items_of(s);
+}
+
+static void rotating_begin(struct train_session *s, uint32_t from, uint32_t to, float *bundles)
+{
+    const size_t first = first_of(s, from);
 
     sim_worker_self()->knows = true;
     sim_counting_check_state(s, "the next sweep");
-    train_state_get(&s->state, TRAIN_WEIGHTS, 0, rows_of(s), items_of(s), r->items);
+    train_state_get(&s->state, TRAIN_WEIGHTS, 0, rows_of(s) + first, first_of(s, to) - first,
+                    bundles + first);
 }
 
-static void rotating_train(struct train_session *s, float *rows, uint32_t rotation, uint32_t bundle)
+static void rotating_train(struct train_session *s, float *rows, float *bundles, uint32_t rotation,
+                           uint32_t bundle)
 {
     const struct sim_rotating *r = s->work;
 
@@ -75,31 +86,22 @@ static void rotating_train(struct train_session *s, float *rows, uint32_t rotati
     for (size_t i = 0; i < r->each; i++) {
         const size_t item = bundle * r->each + i, partner = item % rows_of(s);
 
-        r->items[item] += partner >= r->from && partner < r->to && item % ROTATIONS == rotation;
+        bundles[item] += partner >= r->from && partner < r->to && item % ROTATIONS == rotation;
     }
     sim_counting_compute((double)(r->to - r->from) / r->bundles / ROTATIONS);
 }
 
-static float *rotating_bundle(struct train_session *s, uint32_t bundle, size_t *floats_p)
+static void rotating_end(const struct train_session *s, uint32_t from, uint32_t to,
+                         const float *bundles, float *rest)
 {
-    const struct sim_rotating *r = s->work;
-
-    *floats_p = r->each;
-    return r->items + bundle * r->each;
-}
-
-static base_status rotating_end(struct train_session *s)
-{
-    const struct sim_rotating *r = s->work;
-
-    train_state_put(&s->state, TRAIN_WEIGHTS, 0, rows_of(s), items_of(s), r->items);
-    return BASE_OK;
+    for (size_t i = first_of(s, from); i < first_of(s, to); i++)
+        rest[i] = bundles[i];
 }
 
 const struct train_rotation sim_rotation = {.stays = rotating_stays,
                                             .lay_out = rotating_lay_out,
                                             .count = rotating_count,
+                                            .floats = rotating_floats,
                                             .begin = rotating_begin,
                                             .train = rotating_train,
-                                            .bundle = rotating_bundle,
                                             .end = rotating_end};

@@ -15,8 +15,7 @@ struct sim_rotating {
     uint64_t *work;    /* (rows+1) */
     uint32_t from, to; /* this worker's rows */
     uint32_t bundles;
-    size_t each;  /* samples of a bundle; the last may have fewer */
-    float *items; /* (bundles, each) */
+    size_t each; /* samples of a bundle; the last may have fewer */
 };
 
 extern const struct train_rotation sim_rotation; /* of a task whose work begins with the above */

@@ -6,13 +6,16 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/registry.h"
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/shape.h"
+#include "cli/train_check.h"
 #include "nn/closed.h"
 #include "nn/net.h"
 #include "nn/optimiser.h"
 #include "nn/zoo.h"
+#include "recsys/model.h"
 
 struct args {
     const char *input;
@@ -87,6 +90,42 @@ static json_t *cmd_model_graph_json(const struct nn_graph *graph, int batch, uin
                      "batch", batch, "training_bytes", (json_int_t)bytes);
 }
 
+/* A rating model has no layers before its data is known: its options are what can be shown. */
+static base_status cmd_model_show_rated(const struct args *a, const struct recsys_model *model)
+{
+    base_status st = BASE_OK;
+    json_t *options = json_array(), *json;
+    struct base_option row;
+
+    if (a->text || a->input != NULL)
+        TRY(base_fail(BASE_ERR_USAGE, "%s is a rating model: it has no layers", model->name));
+    if (!a->json)
+        printf("%s: %s\n\nOptions [default], as in %s:%s:\n", model->name, model->help, model->name,
+               model->examples[0]);
+    for (size_t i = 0; base_option_at(model->options, i, &row); i++) {
+        const char *argument = row.argument != NULL ? row.argument : "on|off";
+        char *name = base_format("%s=%s", row.name, argument), *help = cli_help_option(&row);
+        char *value = base_option_text(&row, model->defaults);
+
+        if (!a->json)
+            printf("  %-24s %s [%s]\n", name, help, value != NULL ? value : "");
+        json_array_append_new(options,
+                              json_pack("{s:s, s:s, s:s, s:s?}", "name", row.name, "argument",
+                                        argument, "help", help, "default", value));
+        base_free(name);
+        base_free(help);
+        base_free(value);
+    }
+    json = json_pack("{s:i, s:s, s:s, s:O}", "schema", 1, "name", model->name, "help", model->help,
+                     "options", options);
+    if (a->json)
+        st = base_json_print(json);
+    json_decref(json);
+out:
+    json_decref(options);
+    return st;
+}
+
 static base_status cmd_model_show(const struct args *a, const char *model)
 {
     base_status st = BASE_OK;
@@ -122,18 +161,23 @@ out:
 
 static json_t *cmd_model_list_json(void)
 {
-    json_t *models = json_array(), *layers = json_array();
+    json_t *models = json_array(), *rating_models = json_array(), *layers = json_array();
 
     for (size_t i = 0; i < nn_zoo_count; i++)
         json_array_append_new(
             models, json_pack("{s:s, s:s?, s:s}", "name", nn_zoo_registry[i]->name, "arguments",
                               nn_zoo_registry[i]->arguments, "help", nn_zoo_registry[i]->help));
+    for (size_t i = 0; i < recsys_model_count; i++)
+        json_array_append_new(rating_models,
+                              json_pack("{s:s, s:s}", "name", recsys_model_registry[i]->name,
+                                        "help", recsys_model_registry[i]->help));
     for (size_t i = 0; i < nn_layer_count; i++)
         json_array_append_new(
             layers, json_pack("{s:s, s:s?, s:s, s:s}", "name", nn_layer_registry[i]->name, "alias",
                               nn_layer_registry[i]->alias, "usage", nn_layer_registry[i]->usage,
                               "help", nn_layer_registry[i]->help));
-    return json_pack("{s:i, s:o, s:o}", "schema", 1, "models", models, "layers", layers);
+    return json_pack("{s:i, s:o, s:o, s:o}", "schema", 1, "models", models, "rating_models",
+                     rating_models, "layers", layers);
 }
 
 static void cmd_model_list(void)
@@ -147,6 +191,9 @@ static void cmd_model_list(void)
         printf("%-20s %s\n", name, zoo->help);
         base_free(name);
     }
+    puts("\nRating models (their options: paceline model show NAME):");
+    for (size_t i = 0; i < recsys_model_count; i++)
+        printf("%-20s %s\n", recsys_model_registry[i]->name, recsys_model_registry[i]->help);
     puts("\nLayers of model files:");
     for (size_t i = 0; i < nn_layer_count; i++) {
         const struct nn_layer *layer = nn_layer_registry[i];
@@ -163,11 +210,13 @@ static const char *const verbs[] = {"show", "list", NULL};
 static base_status cmd_model(void *args, const struct cli_positional *positional)
 {
     const char *verb = positional->at[0];
+    const struct recsys_model *rated;
+    base_status st;
 
     if (strcmp(verb, "list") == 0 && ((const struct args *)args)->json) {
         json_t *json = cmd_model_list_json();
-        base_status st = base_json_print(json);
 
+        st = base_json_print(json);
         json_decref(json);
         return st;
     }
@@ -180,6 +229,11 @@ static base_status cmd_model(void *args, const struct cli_positional *positional
     if (positional->count < 2)
         return base_fail(BASE_ERR_USAGE,
                          "which model? paceline model show FILE|NAME ('paceline model list')");
+    if ((rated = base_registry_get(positional->at[1], recsys_model_registry, recsys_model_count)) !=
+        NULL)
+        return cmd_model_show_rated(args, rated);
+    if ((st = cli_train_model(positional->at[1])) != BASE_OK)
+        return st;
     return cmd_model_show(args, positional->at[1]);
 }
 
@@ -207,7 +261,8 @@ const struct cli_command cli_command_model = {
     .usage = "paceline model show FILE|NAME | paceline model list",
     .examples = "  paceline model show vgg11\n"
                 "  paceline model show mlp:64x2 --input 1x28x28\n"
-                "  paceline model show resnet18 --text > my.model\n",
+                "  paceline model show resnet18 --text > my.model\n"
+                "  paceline model show bmf                  # options of a rating model\n",
     .verbs = verbs,
     .completes = "M",
     .options = options,

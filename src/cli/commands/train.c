@@ -259,6 +259,22 @@ static base_status check_options(const struct train_job *job,
     return BASE_OK;
 }
 
+/* What is refused before data is read. Other hosts get host 0's job, and processes of a launcher
+ * may find the run that one of them has made. */
+static base_status check_names(const struct train_job *job, const struct cluster_launch *launch)
+{
+    base_status st = BASE_OK;
+    const bool alone = launch->hosts == 1 && strcmp(launch->source, "flags") == 0;
+
+    if (job->model != NULL && job->resume == NULL && launch->host == 0 &&
+        strcmp(job->model, TRAIN_AUTO) != 0)
+        TRY(cli_train_model(job->model));
+    if (job->run != NULL && job->resume == NULL && alone)
+        TRY(train_run_check(job->runs_dir, job->run));
+out:
+    return st;
+}
+
 /* What the task prefers, where the person has not said anything. */
 static base_status take_preferences(struct train_job *job, const struct cli_positional *positional)
 {
@@ -298,6 +314,7 @@ static base_status cmd_train(void *args, const struct cli_positional *positional
         TRY(restore_launch(job, &from, cli_given(positional, "threads"), &launch));
     }
     job->on_folder = job->watch ? cli_train_watch_begin : NULL;
+    TRY(check_names(job, &launch));
     if (job->model != NULL && strcmp(job->model, TRAIN_AUTO) == 0)
         TRY(cli_train_choose(job));
     if (job->model != NULL) {

@@ -128,10 +128,19 @@ static void embed_add_all(const struct nn_pass *p, int side)
         }
 }
 
+static void embed_clear(float *gradient, size_t floats)
+{
+    enum { PIECE = 1 << 16 };
+
+#pragma omp parallel for
+    for (size_t from = 0; from < floats; from += PIECE)
+        memset(gradient + from, 0, (floats - from < PIECE ? floats - from : PIECE) * sizeof(float));
+}
+
 static base_status embed_backward(struct nn_pass *p)
 {
     for (int side = 0; side < SIDES; side++) {
-        memset(p->dparam[side], 0, p->node->param[side].floats * sizeof(float));
+        embed_clear(p->dparam[side], p->node->param[side].floats);
         embed_add_all(p, side);
     }
     if (p->dx != NULL) /* numbers of rows have no slope */

@@ -37,8 +37,7 @@ struct mf {
     int k;
     double lambda, bias_lambda;
     struct recsys_cells cells;
-    uint32_t bundles;          /* of groups; 0: the ratings are not laid out yet */
-    float *groups;             /* (groups, group_rows + 1, k): the items' rows as cells want them */
+    float *groups;             /* the one bundle of a fit that is not divided */
     float *decay, *bias_decay; /* (longest + 1) */
     double rate;               /* of the epoch */
 };
@@ -140,7 +139,6 @@ static void mf_close(struct recsys_fit *fit)
     base_free(m->bias_decay);
     m->cells = (struct recsys_cells){.unit = m->cells.unit};
     m->groups = m->decay = m->bias_decay = NULL;
-    m->bundles = 0;
 }
 
 /* ---- layout ---- */
@@ -171,11 +169,8 @@ static base_status mf_lay_out(struct recsys_fit *fit, const struct recsys_part *
 
     mf_close(fit);
     TRY(recsys_cells_init(&m->cells, fit, &shape));
-    TRY(base_tensor((size_t)shape.groups * (m->cells.group_rows + 1) * (size_t)m->k, sizeof(float),
-                    "groups of items", &m->groups));
     TRY(base_tensor(m->cells.longest + 1, sizeof(float), "decays", &m->decay));
     TRY(base_tensor(m->cells.longest + 1, sizeof(float), "decays", &m->bias_decay));
-    m->bundles = part->bundles;
 out:
     return st;
 }
@@ -192,14 +187,26 @@ static double mf_bytes(const struct recsys_fit *fit, int workers)
            (double)fit->items * (double)(o->k + 2) * sizeof(float);
 }
 
-static base_status mf_prepare(struct recsys_fit *fit, int phase)
+/* A bundle is (stripes, group_rows + 1, k): the items' rows as cells want them. */
+static size_t mf_floats(const struct recsys_fit *fit)
 {
     const struct mf *m = fit->own;
 
+    return (size_t)m->cells.shape.stripes * (m->cells.group_rows + 1) * (size_t)m->k;
+}
+
+static base_status mf_prepare(struct recsys_fit *fit, int phase)
+{
+    base_status st = BASE_OK;
+    struct mf *m = fit->own;
+
     (void)phase;
-    if (m->bundles == 1)
+    if (m->groups != NULL)
         return BASE_OK;
-    return mf_lay_out(fit, &(struct recsys_part){.to = fit->users, .bundles = 1, .least = 1});
+    TRY(mf_lay_out(fit, &(struct recsys_part){.to = fit->users, .bundles = 1, .least = 1}));
+    TRY(base_tensor(mf_floats(fit), sizeof(float), "groups of items", &m->groups));
+out:
+    return st;
 }
 
 /* ---- starting values ---- */
@@ -263,21 +270,19 @@ out:
 
 /* ---- an epoch ---- */
 
-static void move_items(struct recsys_fit *fit, bool into_groups)
+/* Is the item in one of the bundles from … to-1? */
+static bool mf_bundled(const struct mf *m, uint32_t item, uint32_t from, uint32_t to)
 {
-    const struct mf *m = fit->own;
-    const size_t k = (size_t)m->k;
+    const uint32_t each = m->cells.shape.stripes * (m->cells.group_rows + 1);
+    const uint32_t bundle = m->cells.place[item] / each;
 
-    for (uint32_t i = 0; i < fit->items; i++) {
-        float *group = m->groups + m->cells.place[i] * k, *row = recsys_at(fit, ITEMS, i);
-
-        memcpy(into_groups ? group : row, into_groups ? row : group, k * sizeof(float));
-    }
+    return bundle >= from && bundle < to;
 }
 
 struct sub_epoch {
     const struct mf *m;
     struct recsys_sgd sgd;
+    float *groups; /* of all bundles */
     uint32_t rotation, bundle, turn;
 };
 
@@ -307,7 +312,7 @@ static void mf_cell(const void *context, int unit, int thread)
     struct recsys_sgd sgd = e->sgd;
 
     (void)thread;
-    sgd.items = e->m->groups + (size_t)group * (c->group_rows + 1) * (size_t)e->m->k;
+    sgd.items = e->groups + (size_t)group * (c->group_rows + 1) * (size_t)e->m->k;
     decay_items(e->m, group, (double)sgd.rate, (double)c->share[e->rotation * stripes + stripe],
                 sgd.items);
     recsys_kernels()->sgd(&sgd, &c->cell[recsys_cell_at(&c->shape, e->rotation, stripe, group)]);
@@ -322,19 +327,23 @@ static double rate_of(const struct recsys_fit *fit)
     return o->rate * pow(o->last_rate, done < 1 ? done : 1);
 }
 
-static void mf_begin(struct recsys_fit *fit)
+static void mf_begin(struct recsys_fit *fit, uint32_t from, uint32_t to, float *bundles)
 {
     struct mf *m = fit->own;
+    const size_t k = (size_t)m->k;
 
     m->rate = rate_of(fit);
     for (uint32_t n = 0; n <= m->cells.longest; n++) {
         m->decay[n] = (float)pow(1 - m->rate * m->lambda, n);
         m->bias_decay[n] = (float)pow(1 - m->rate * m->bias_lambda, n);
     }
-    move_items(fit, true);
+    for (uint32_t i = 0; i < fit->items; i++)
+        if (mf_bundled(m, i, from, to))
+            memcpy(bundles + m->cells.place[i] * k, recsys_at(fit, ITEMS, i), k * sizeof(float));
 }
 
-static void mf_train(struct recsys_fit *fit, float *users, uint32_t rotation, uint32_t bundle)
+static void mf_train(struct recsys_fit *fit, float *users, float *bundles, uint32_t rotation,
+                     uint32_t bundle)
 {
     const struct mf *m = fit->own;
     struct sub_epoch e = {
@@ -347,6 +356,7 @@ static void mf_train(struct recsys_fit *fit, float *users, uint32_t rotation, ui
                 .decay = m->decay,
                 .bias_decay = m->bias_decay,
                 .users = users},
+        .groups = bundles,
         .rotation = rotation,
         .bundle = bundle};
 
@@ -354,9 +364,15 @@ static void mf_train(struct recsys_fit *fit, float *users, uint32_t rotation, ui
         base_team_run(fit->team, (int)m->cells.shape.stripes, mf_cell, &e);
 }
 
-static void mf_end(struct recsys_fit *fit)
+static void mf_end(const struct recsys_fit *fit, uint32_t from, uint32_t to, const float *bundles,
+                   float *items)
 {
-    move_items(fit, false);
+    const struct mf *m = fit->own;
+    const size_t k = (size_t)m->k;
+
+    for (uint32_t i = 0; i < fit->items; i++)
+        if (mf_bundled(m, i, from, to))
+            memcpy(items + i * k, bundles + m->cells.place[i] * k, k * sizeof(float));
 }
 
 static uint32_t mf_rotations(const struct recsys_fit *fit)
@@ -364,23 +380,17 @@ static uint32_t mf_rotations(const struct recsys_fit *fit)
     return (uint32_t)((const struct mf_options *)fit->options)->rotations;
 }
 
-static float *mf_bundle(const struct recsys_fit *fit, uint32_t bundle, size_t *floats_p)
-{
-    const struct mf *m = fit->own;
-
-    *floats_p = (size_t)m->cells.shape.stripes * (m->cells.group_rows + 1) * (size_t)m->k;
-    return m->groups + bundle * *floats_p;
-}
-
 static void mf_run(struct recsys_fit *fit, int phase, uint32_t from, uint32_t to)
 {
+    float *groups = ((const struct mf *)fit->own)->groups;
+
     (void)phase;
     if (from == to)
         return;
-    mf_begin(fit);
+    mf_begin(fit, 0, 1, groups);
     for (uint32_t rotation = 0; rotation < mf_rotations(fit); rotation++)
-        mf_train(fit, fit->buffers[USERS].at, rotation, 0);
-    mf_end(fit);
+        mf_train(fit, fit->buffers[USERS].at, groups, rotation, 0);
+    mf_end(fit, 0, 1, groups, fit->buffers[ITEMS].at);
 }
 
 /* ---- answers ---- */
@@ -537,9 +547,9 @@ const struct recsys_model recsys_model_mf = {
                                                 .lay_out = mf_lay_out,
                                                 .bytes = mf_bytes,
                                                 .count = mf_rotations,
+                                                .floats = mf_floats,
                                                 .begin = mf_begin,
                                                 .train = mf_train,
-                                                .bundle = mf_bundle,
                                                 .end = mf_end},
     .guess = mf_guess,
     .scores = mf_scores,

@@ -8,200 +8,25 @@
  * rotation is over the bundles are where they were at first.
  *
  * Training does not touch the state: rows are trained in a copy, items in their bundles; when the
- * sweep is committed, the copy and the state's memory change places. At the end of a sweep every
- * worker gets all bundles, and, with replicas=2, the rows of the worker before it,
- * which it keeps, too. So a lost worker costs the sweep under way; two neighbours that are lost at
+ * sweep is committed, the copy and the state's memory change places (rotate/versions.h). At the end
+ * of a sweep every worker gets all bundles, and, with replicas=2, the rows of the worker before it,
+ * which it keeps, too. On one host both are in memory that the workers share, and messages only say
+ * that they are there. So a lost worker costs the sweep under way; two neighbours that are lost at
  * once take their rows with them, and all go back to the newest checkpoint.
  *
  * Commit: no worker writes the state before all have everything, which they tell each other in a
  * meeting. One that loses another in that meeting cannot know whether the others went on. It has
  * both versions, the next view decides (rotate_settle).
  */
-#include <math.h>
-#include <string.h>
+#include "train/strategies/rotate/rotate.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "comm/engine.h"
-#include "train/memory.h"
-#include "train/step.h"
+#include "train/strategies/rotate/place.h"
 
-enum {
-    AHEAD = 2, /* turns from the end of a bundle's training to its next one: bundles a worker */
-    LEAST = 3, /* A worker's speed is known after so many sweeps with the same shares. */
-};
-
-struct options {
-    int64_t replicas;
-};
-
-/* Rows of one worker, as the sweep under way has left them: in the spare memory. */
-struct rotate_rows {
-    uint32_t from, to;
-    float *trained;
-};
-
-struct rotate {
-    struct rotate_rows own, before; /* `before`: of the worker before this one; or none */
-    size_t width;
-    struct train_state spare; /* memory as the state's, which a sweep writes to */
-    uint32_t bundles, turns;
-    struct comm_task *receives, *sends; /* of each turn; those of the two turns after the last … */
-    uint32_t received, sent;            /* … bring the bundles home; so many were handed over */
-    double seconds;                     /* of this worker's training in the sweep under way */
-    bool waits;                         /* a sweep waits for rotate_settle … */
-    struct train_step step;             /* … which is this one */
-};
-
-/* ---- who has what ---- */
-
-static void rotate_want(struct train_holds *wanted, enum train_group group, size_t from, size_t end)
-{
-    struct train_hold *last = wanted->count > 0 ? &wanted->at[wanted->count - 1] : NULL;
-
-    if (from >= end)
-        return;
-    if (last != NULL && last->group == group && last->from + last->count == from)
-        last->count += end - from;
-    else
-        wanted->at[wanted->count++] =
-            (struct train_hold){.group = group, .from = from, .count = end - from};
-}
-
-/* Where the rows of the worker of that rank begin; of rank `size`: where all end. */
-static uint32_t rotate_begin(const struct train_stays *stays, const struct train_shares *shares,
-                             int rank)
-{
-    const bool beyond = rank == shares->size;
-    const struct data_share share = train_shares_of(shares, beyond ? rank - 1 : rank);
-
-    return train_rows_begin(stays->work, stays->rows, beyond ? share.to : share.from, share.total);
-}
-
-static void rotate_place(const struct train_placing *p, int rank, struct train_holds *wanted)
-{
-    const struct options *options = p->options;
-    const struct train_stays *stays = &p->stays;
-    const int replicas = options->replicas < p->size ? (int)options->replicas : p->size;
-    const int first = rank - replicas + 1;
-
-    for (enum train_group g = TRAIN_WEIGHTS; g <= TRAIN_SLOTS; g++) {
-        size_t begin[3] = {0};
-
-        for (int i = 0; i < 3; i++) {
-            const int of = i == 0 ? first : i == 1 ? rank + 1 : first + p->size;
-
-            begin[i] = stays->width * rotate_begin(stays, p->shares,
-                                                   of < 0         ? 0
-                                                   : of > p->size ? p->size
-                                                                  : of);
-        }
-        if (p->floats[g] == 0)
-            continue;
-        rotate_want(wanted, g, begin[0], begin[1]);
-        if (first < 0)
-            rotate_want(wanted, g, begin[2], stays->width * stays->rows);
-        rotate_want(wanted, g, stays->width * stays->rows, p->floats[g]);
-    }
-}
-
-static void rotate_memory(const struct train_memory_question *q, struct train_memory *m)
-{
-    const struct options *options = q->options;
-    const struct train_stays *stays = &q->sizes->stays;
-    const double all = (double)stays->rows * (double)stays->width * sizeof(float);
-    const bool copies = options->replicas > 1 && q->seat.workers > 1;
-
-    m->of[TRAIN_MEMORY_SPARE].own +=
-        all / q->seat.workers * (copies ? 2 : 1) + q->sizes->weights - all;
-}
+enum { LEAST = 3 }; /* A worker's speed is known after so many sweeps with the same shares. */
 
 /* ---- a sweep ---- */
-
-static uint32_t rotate_bundle_of(const struct train_session *s, uint32_t turn)
-{
-    const struct rotate *r = s->strategy_state;
-
-    return (AHEAD * (uint32_t)s->team.exchange.rank + turn) % r->bundles;
-}
-
-static void rotate_receive(struct train_session *s, uint32_t turn)
-{
-    struct rotate *r = s->strategy_state;
-    const struct train_exchange *x = &s->team.exchange;
-    size_t floats;
-    float *bundle = s->task->sweeps->rotation->bundle(s, rotate_bundle_of(s, turn), &floats);
-
-    comm_engine_receive(comm_group_engine(s->team.group), (x->rank + 1) % x->size, COMM_FORWARD,
-                        turn, bundle, floats * sizeof(float), &r->receives[turn]);
-    r->received = turn + 1;
-}
-
-static void rotate_send(struct train_session *s, uint32_t turn)
-{
-    struct rotate *r = s->strategy_state;
-    const struct train_exchange *x = &s->team.exchange;
-    size_t floats;
-    const float *bundle = s->task->sweeps->rotation->bundle(s, rotate_bundle_of(s, turn), &floats);
-
-    comm_engine_send(comm_group_engine(s->team.group), (x->rank + x->size - 1) % x->size,
-                     COMM_FORWARD, turn + AHEAD, bundle, floats * sizeof(float), &r->sends[turn]);
-    r->sent = turn + 1;
-}
-
-static base_status rotate_wait(struct train_session *s, struct comm_task *task)
-{
-    const enum train_category was = train_clock_enter(&s->clock, TRAIN_COMMUNICATE);
-    const base_status st = comm_engine_wait(comm_group_engine(s->team.group), task, INFINITY);
-
-    train_clock_enter(&s->clock, was);
-    return st;
-}
-
-/* Until no message is under way; those of a group that has ended are not. */
-static base_status rotate_drain(struct train_session *s)
-{
-    struct rotate *r = s->strategy_state;
-    base_status st = BASE_OK, ended;
-
-    for (uint32_t turn = AHEAD; turn < r->received; turn++)
-        if ((ended = rotate_wait(s, &r->receives[turn])) != BASE_OK)
-            st = ended;
-    for (uint32_t turn = 0; turn < r->sent; turn++)
-        if ((ended = rotate_wait(s, &r->sends[turn])) != BASE_OK)
-            st = ended;
-    r->received = r->sent = 0;
-    return st;
-}
-
-static base_status rotate_turns(struct train_session *s)
-{
-    base_status st = BASE_OK;
-    struct rotate *r = s->strategy_state;
-    const bool travels = s->team.exchange.size > 1;
-    double began;
-
-    r->seconds = 0;
-    for (uint32_t turn = 0; turn < r->turns; turn++) {
-        if (travels)
-            rotate_receive(s, turn + AHEAD);
-        if (travels && turn >= AHEAD)
-            TRY(rotate_wait(s, &r->receives[turn]));
-        began = base_now();
-        s->task->sweeps->rotation->train(s, r->own.trained, turn / r->bundles,
-                                         rotate_bundle_of(s, turn));
-        r->seconds += base_now() - began;
-        train_fault_nth(&s->fault, "turn", (int)turn + 1, s->team.exchange.step);
-        if (travels)
-            rotate_send(s, turn);
-    }
-out:
-    if (st == BASE_OK)
-        st = rotate_drain(s);
-    else
-        base_ignore(rotate_drain(s)); /* says the same */
-    return st;
-}
 
 static void rotate_add(struct train_message *messages, size_t *count, int peer, bool sends,
                        float *at, size_t floats)
@@ -211,50 +36,56 @@ static void rotate_add(struct train_message *messages, size_t *count, int peer, 
 }
 
 /* All bundles to all workers; trained rows to the next one. */
-static base_status rotate_gather(struct train_session *s)
+static base_status rotate_pass(struct train_session *s)
 {
     const struct rotate *r = s->strategy_state;
-    const struct options *options = s->options;
+    const struct rotate_options *options = s->options;
     const struct train_exchange *x = &s->team.exchange;
     struct train_message *messages = base_calloc(2 * (size_t)x->size, sizeof *messages);
-    size_t count = 0, floats;
-    float *bundles = s->task->sweeps->rotation->bundle(s, 0, &floats);
+    const size_t floats = ROTATE_AHEAD * s->task->sweeps->rotation->floats(s);
+    size_t count = 0;
     base_status st;
 
     for (int peer = 0; peer < x->size; peer++)
         for (int sends = 0; sends < (peer != x->rank ? 2 : 0); sends++)
             rotate_add(messages, &count, peer, sends == 1,
-                       bundles + AHEAD * floats * (size_t)(sends == 1 ? x->rank : peer),
-                       AHEAD * floats);
+                       r->versions.bundles + floats * (size_t)(sends == 1 ? x->rank : peer),
+                       floats);
     if (options->replicas > 1 && x->size > 1) {
-        rotate_add(messages, &count, (x->rank + 1) % x->size, true, r->own.trained,
-                   (r->own.to - r->own.from) * r->width);
-        rotate_add(messages, &count, (x->rank + x->size - 1) % x->size, false, r->before.trained,
-                   (r->before.to - r->before.from) * r->width);
+        rotate_add(messages, &count, (x->rank + 1) % x->size, true,
+                   rotate_versions_at(&r->versions, &r->own), r->own.count);
+        rotate_add(messages, &count, (x->rank + x->size - 1) % x->size, false,
+                   rotate_versions_at(&r->versions, &r->other), r->other.count);
     }
     st = train_team_pass(&s->team, messages, count);
     base_free(messages);
     return st;
 }
 
-static float *rotate_spare(const struct rotate *r, const struct rotate_rows *rows)
+/* What bundles from … to-1 hold becomes a part of the next version. */
+static void rotate_put(const struct train_session *s, uint32_t from, uint32_t to)
 {
-    return train_state_at(&r->spare, TRAIN_WEIGHTS, 0, rows->from * r->width,
-                          (rows->to - rows->from) * r->width);
+    const struct rotate *r = s->strategy_state;
+
+    s->task->sweeps->rotation->end(s, from, to, r->versions.bundles,
+                                   rotate_versions_at(&r->versions, &r->rest));
 }
 
-/* What the sweep has written becomes the state's memory, without a copy. */
-static void rotate_swap(struct train_session *s)
+/* On return this worker has all that it is to have of the next version. */
+static base_status rotate_gather(struct train_session *s)
 {
-    struct rotate *r = s->strategy_state;
-    const struct train_state before = s->state;
+    base_status st = BASE_OK;
+    const struct rotate *r = s->strategy_state;
 
-    s->state.weights = r->spare.weights;
-    s->state.parts[TRAIN_WEIGHTS] = r->spare.parts[TRAIN_WEIGHTS];
-    r->spare.weights = before.weights;
-    r->spare.parts[TRAIN_WEIGHTS] = before.parts[TRAIN_WEIGHTS];
-    r->own.trained = rotate_spare(r, &r->own);
-    r->before.trained = rotate_spare(r, &r->before);
+    if (rotate_versions_shared(&r->versions)) {
+        rotate_put(s, rotate_bundle_of(s, 0), rotate_bundle_of(s, 0) + r->home);
+        TRY(coll_barrier(s->team.exchange.coll));
+    } else {
+        TRY(rotate_pass(s));
+        rotate_put(s, 0, r->bundles);
+    }
+out:
+    return st;
 }
 
 /* Of this worker's users. */
@@ -263,16 +94,17 @@ static int64_t rotate_ratings(const struct train_session *s)
     const struct rotate *r = s->strategy_state;
     const struct train_stays stays = s->task->sweeps->rotation->stays(s);
 
-    return (int64_t)(stays.work[r->own.to] - stays.work[r->own.from]);
+    return (int64_t)(stays.work[r->to] - stays.work[r->from]);
 }
 
 /* All workers have what they need: from here on there is nothing that can fail. */
 static base_status rotate_commit(struct train_session *s, const struct train_step *step)
 {
+    struct rotate *r = s->strategy_state;
     base_status st;
 
-    rotate_swap(s);
-    st = s->task->sweeps->rotation->end(s);
+    rotate_versions_swap(&r->versions, &s->state);
+    st = s->task->sweeps->finish(s);
     train_step_advance(s, step);
     train_step_count(s, &step->outcome, rotate_ratings(s));
     train_step_tell(s, step);
@@ -297,16 +129,30 @@ static void rotate_keep(struct train_session *s, const struct train_step *step)
     r->waits = true;
 }
 
-static void rotate_settle(struct train_session *s, struct train_version version)
+/* What a view has taken. */
+static void rotate_free(struct train_session *s)
 {
     struct rotate *r = s->strategy_state;
 
+    rotate_versions_close(&r->versions, &s->state);
+    base_free(r->receives);
+    base_free(r->sends);
+    *r = (struct rotate){0};
+}
+
+/* Without a version to go by (the session ends) either will do, but one in shared memory may have
+ * been written over by those that went on: the newer one is whole in any case. */
+static void rotate_settle(struct train_session *s, struct train_version version)
+{
+    const struct rotate *r = s->strategy_state;
+
     if (!r->waits)
         return;
-    r->waits = false;
     s->state.claims.count = 0;
-    if (version.step == s->state.position.step + 1)
+    if (version.step == s->state.position.step + 1 ||
+        (version.step < 0 && rotate_versions_shared(&r->versions)))
         base_ignore(rotate_commit(s, &r->step));
+    rotate_free(s);
 }
 
 static base_status rotate_meet(struct train_session *s, const struct train_step *step)
@@ -321,7 +167,7 @@ static base_status rotate_meet(struct train_session *s, const struct train_step 
         TRY(train_exchange_head(x));
     train_head_read(s, x->mine, &none);
 out:
-    if (st == BASE_ERR_PEER_LOST)
+    if (st != BASE_OK)
         rotate_keep(s, step);
     return st;
 }
@@ -337,9 +183,10 @@ static base_status rotate_sweep(struct train_session *s)
     s->team.exchange.step = s->state.position.step + 1;
     train_trace_begin(&s->trace, s->team.exchange.step);
     train_clock_enter(&s->clock, TRAIN_COMPUTE);
-    s->task->sweeps->rotation->begin(s);
-    train_state_get(&s->state, TRAIN_WEIGHTS, 0, r->own.from * r->width,
-                    (r->own.to - r->own.from) * r->width, r->own.trained);
+    s->task->sweeps->rotation->begin(s, rotate_bundle_of(s, 0), rotate_bundle_of(s, 0) + r->home,
+                                     r->versions.bundles);
+    train_state_get(&s->state, TRAIN_WEIGHTS, 0, r->own.from, r->own.count,
+                    rotate_versions_at(&r->versions, &r->own));
     TRY(rotate_turns(s));
     train_fault_at(&s->fault, "combine", s->team.exchange.step);
     train_clock_enter(&s->clock, TRAIN_COMMUNICATE);
@@ -394,42 +241,39 @@ out:
     return st;
 }
 
-static void rotate_rows_of(const struct train_session *s, int rank, struct rotate_rows *rows)
+static struct train_extent rotate_rows_of(const struct train_session *s, int rank)
 {
     const struct train_stays stays = s->task->sweeps->rotation->stays(s);
+    const uint32_t from = rotate_begin(&stays, &s->team.shares, rank);
+    const uint32_t to = rotate_begin(&stays, &s->team.shares, rank + 1);
 
-    rows->from = rotate_begin(&stays, &s->team.shares, rank);
-    rows->to = rotate_begin(&stays, &s->team.shares, rank + 1);
-    rows->trained = rotate_spare(s->strategy_state, rows);
+    return (struct train_extent){from * stays.width, (to - from) * stays.width};
 }
 
-static base_status rotate_make_spare(struct train_session *s)
+/* Whose weights are where. */
+static void rotate_divide(struct train_session *s)
 {
-    base_status st = BASE_OK;
-    struct train_state spare = s->state;
-    struct train_holds held;
+    struct rotate *r = s->strategy_state;
+    const struct rotate_options *options = s->options;
+    const struct train_exchange *x = &s->team.exchange;
+    const struct train_stays stays = s->task->sweeps->rotation->stays(s);
+    const size_t rest = stays.rows * stays.width;
 
-    train_state_holds(&s->state, &held);
-    TRY(train_state_make_room(&spare, TRAIN_WEIGHTS, &held));
-    ((struct rotate *)s->strategy_state)->spare = spare;
-out:
-    return st;
-}
-
-/* What a view has taken. */
-static void rotate_free(struct rotate *r)
-{
-    train_state_drop(&r->spare, TRAIN_WEIGHTS);
-    base_free(r->receives);
-    base_free(r->sends);
-    *r = (struct rotate){0};
+    r->from = rotate_begin(&stays, &s->team.shares, x->rank);
+    r->to = rotate_begin(&stays, &s->team.shares, x->rank + 1);
+    r->own = rotate_rows_of(s, x->rank);
+    if (x->size > 1 && options->replicas > 1)
+        r->other = rotate_rows_of(s, (x->rank + x->size - 1) % x->size);
+    r->rest = (struct train_extent){rest, s->state.floats - rest};
+    r->home = x->size > 1 ? ROTATE_AHEAD : 1;
+    r->bundles = r->home * (uint32_t)x->size;
+    r->turns = r->bundles * s->task->sweeps->rotation->count(s);
 }
 
 static base_status rotate_open(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct rotate *r = s->strategy_state;
-    const struct options *options = s->options;
     const struct train_exchange *x = &s->team.exchange;
     const struct train_rotation *rotation = s->task->sweeps->rotation;
     uint32_t threads = 1;
@@ -437,20 +281,16 @@ static base_status rotate_open(struct train_session *s)
     if (rotation->stays(s).rows == 0)
         TRY(base_fail(BASE_ERR_USAGE, "strategy rotate does not serve %s; it is for %s",
                       s->job->model, s->task->sweeps->rotating()));
-    rotate_free(r);
+    rotate_free(s);
     if (x->size > 1)
         TRY(rotate_threads(s, &threads));
-    r->width = rotation->stays(s).width;
-    r->bundles = x->size > 1 ? AHEAD * (uint32_t)x->size : 1;
-    r->turns = r->bundles * rotation->count(s);
-    TRY(rotate_make_spare(s));
-    rotate_rows_of(s, x->rank, &r->own);
-    if (x->size > 1 && options->replicas > 1)
-        rotate_rows_of(s, (x->rank + x->size - 1) % x->size, &r->before);
-    TRY(rotation->lay_out(s, r->own.from, r->own.to, r->bundles, threads));
-    r->receives = base_calloc(r->turns + AHEAD, sizeof *r->receives);
+    rotate_divide(s);
+    TRY(rotation->lay_out(s, r->from, r->to, r->bundles, threads));
+    TRY(rotate_versions_open(&r->versions, x, r->bundles * rotation->floats(s), &r->own, &r->rest,
+                             &s->state));
+    r->receives = base_calloc(r->turns + ROTATE_AHEAD, sizeof *r->receives);
     r->sends = base_calloc(r->turns, sizeof *r->sends);
-    if (x->size > 1)
+    if (x->size > 1 && !rotate_versions_shared(&r->versions))
         TRY(comm_engine_begin(coll_group(x->coll)));
 out:
     return st;
@@ -463,10 +303,10 @@ static void rotate_close(struct train_session *s)
     if (s->team.group != NULL)
         base_ignore(comm_engine_end(s->team.group)); /* says what ended the group, which is known */
     if (!r->waits)
-        rotate_free(r);
+        rotate_free(s);
 }
 
-#define AT(field) offsetof(struct options, field)
+#define AT(field) offsetof(struct rotate_options, field)
 
 /* clang-format off */
 static const struct base_option table[] = {
@@ -485,8 +325,8 @@ const struct train_strategy train_strategy_rotate = {
     .shares = TRAIN_SHARES_BATCHES,
     .least = 1,
     .options = table,
-    .options_size = sizeof(struct options),
-    .defaults = &(const struct options){.replicas = 2},
+    .options_size = sizeof(struct rotate_options),
+    .defaults = &(const struct rotate_options){.replicas = 2},
     .examples = (const char *const[]){"", "replicas=1", NULL},
     .state_size = sizeof(struct rotate),
     .place = rotate_place,

@@ -274,7 +274,7 @@ static void zero_update(struct train_session *s, const struct train_update *u)
         for (int slot = 0; slot < u->optimiser->slots; slot++)
             part.slot_in[slot] = part.slot_out[slot] =
                 train_state_at(&s->state, TRAIN_SLOTS, slot, from, count);
-        u->optimiser->update(&u->hyper, &part);
+        nn_optimiser_update(u->optimiser, &u->hyper, &part);
     }
 }
 

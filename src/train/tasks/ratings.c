@@ -330,31 +330,31 @@ static uint32_t ratings_rotate_count(const struct train_session *s)
     return ratings_rotation(s)->count(((const struct ratings *)s->work)->fit);
 }
 
-static void ratings_rotate_begin(struct train_session *s)
+static size_t ratings_rotate_floats(const struct train_session *s)
+{
+    return ratings_rotation(s)->floats(((const struct ratings *)s->work)->fit);
+}
+
+static void ratings_rotate_begin(struct train_session *s, uint32_t from, uint32_t to,
+                                 float *bundles)
 {
     struct recsys_fit *fit = ratings_fit(s);
 
     fit->sweep = s->state.position.step - s->state.position.plan_start;
-    ratings_rotation(s)->begin(fit);
+    ratings_rotation(s)->begin(fit, from, to, bundles);
 }
 
-static void ratings_rotate_train(struct train_session *s, float *rows, uint32_t rotation,
-                                 uint32_t bundle)
+static void ratings_rotate_train(struct train_session *s, float *rows, float *bundles,
+                                 uint32_t rotation, uint32_t bundle)
 {
-    ratings_rotation(s)->train(((const struct ratings *)s->work)->fit, rows, rotation, bundle);
+    ratings_rotation(s)->train(((const struct ratings *)s->work)->fit, rows, bundles, rotation,
+                               bundle);
 }
 
-static float *ratings_rotate_bundle(struct train_session *s, uint32_t bundle, size_t *floats_p)
+static void ratings_rotate_end(const struct train_session *s, uint32_t from, uint32_t to,
+                               const float *bundles, float *rest)
 {
-    return ratings_rotation(s)->bundle(((const struct ratings *)s->work)->fit, bundle, floats_p);
-}
-
-static base_status ratings_rotate_end(struct train_session *s)
-{
-    struct recsys_fit *fit = ratings_fit(s);
-
-    ratings_rotation(s)->end(fit);
-    return recsys_finish(fit);
+    ratings_rotation(s)->end(((const struct ratings *)s->work)->fit, from, to, bundles, rest);
 }
 
 static const char *ratings_rotating(void)
@@ -416,9 +416,9 @@ static void ratings_result(const struct train_session *s, json_t *result)
 static const struct train_rotation ratings_rotates = {.stays = ratings_stays,
                                                       .lay_out = ratings_rotate_lay_out,
                                                       .count = ratings_rotate_count,
+                                                      .floats = ratings_rotate_floats,
                                                       .begin = ratings_rotate_begin,
                                                       .train = ratings_rotate_train,
-                                                      .bundle = ratings_rotate_bundle,
                                                       .end = ratings_rotate_end};
 
 const struct train_task train_task_ratings = {

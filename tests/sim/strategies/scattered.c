@@ -98,7 +98,7 @@ static void scattered_apply(struct train_session *s, const struct train_step *st
         for (int slot = 0; slot < u->optimiser->slots; slot++)
             part.slot_in[slot] = part.slot_out[slot] =
                 train_state_at(&s->state, TRAIN_SLOTS, slot, from, count);
-        u->optimiser->update(&u->hyper, &part);
+        nn_optimiser_update(u->optimiser, &u->hyper, &part);
     }
     train_step_advance(s, step);
     train_step_count(s, &step->outcome, step->batch.count);

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <cmocka.h>
 
 #include "nn/optimiser.h"
@@ -204,6 +205,63 @@ static void lazy_updates_leave_zeros_alone(void **state)
     }
 }
 
+enum { PAGES = 4, PAGE = 4096, FLOATS = PAGES * PAGE / sizeof(float) };
+
+/* Weights and slots in memory of their own, and an update of them in place. */
+static void idle_init(float *memory[3], const float *gradient, struct nn_update *update_p)
+{
+    for (int i = 0; i < 3; i++) {
+        memory[i] =
+            mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        assert_true(memory[i] != MAP_FAILED);
+        support_fill(memory[i], FLOATS, 1 + (uint32_t)i);
+        for (size_t j = 0; j < FLOATS; j++)
+            memory[i][j] = fabsf(memory[i][j]);
+    }
+    *update_p = (struct nn_update){
+        FLOATS, gradient, memory[0], {memory[1], memory[2]}, memory[0], {memory[1], memory[2]}};
+}
+
+static void protect(float *memory[3], size_t pages, int how)
+{
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(mprotect((char *)memory[i] + PAGE, pages * PAGE, how), 0);
+}
+
+/* Pages in the middle have no gradient and cannot be read: the others get the bits of the whole. */
+static void lazy_updates_do_not_look_at_idle_blocks(void **state)
+{
+    struct nn_hyper hyper = {.lr = 0.1,
+                             .momentum = 0.9,
+                             .weight_decay = 0.1,
+                             .beta1 = 0.9,
+                             .beta2 = 0.99,
+                             .epsilon = 1e-8,
+                             .gradient_scale = 1,
+                             .step = 3,
+                             .lazy = true};
+    const size_t rows[] = {3, 700, FLOATS - 1024, FLOATS - 1};
+    float gradient[FLOATS] = {0}, *memory[2][3];
+    struct nn_update update[2];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        gradient[rows[i]] = i == 1 ? -1e-30f : 0.5f;
+    for (size_t o = 0; o < nn_optimiser_count; o++) {
+        for (int i = 0; i < 2; i++)
+            idle_init(memory[i], gradient, &update[i]);
+        nn_optimiser_registry[o]->update(&hyper, &update[0]);
+        protect(memory[1], PAGES - 2, PROT_NONE);
+        nn_optimiser_update(nn_optimiser_registry[o], &hyper, &update[1]);
+        protect(memory[1], PAGES - 2, PROT_READ | PROT_WRITE);
+        for (int b = 0; b < 3; b++) {
+            assert_memory_equal(memory[0][b], memory[1][b], PAGES * PAGE);
+            for (int i = 0; i < 2; i++)
+                munmap(memory[i][b], PAGES * PAGE);
+        }
+    }
+}
+
 static void unknown_name(void **state)
 {
     const struct nn_optimiser *optimiser;
@@ -217,8 +275,11 @@ static void unknown_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sgd_is_pytorchs),    cmocka_unit_test(adam_and_adamw_are_pytorchs),
-        cmocka_unit_test(any_range_any_copy), cmocka_unit_test(lazy_updates_leave_zeros_alone),
+        cmocka_unit_test(sgd_is_pytorchs),
+        cmocka_unit_test(adam_and_adamw_are_pytorchs),
+        cmocka_unit_test(any_range_any_copy),
+        cmocka_unit_test(lazy_updates_leave_zeros_alone),
+        cmocka_unit_test(lazy_updates_do_not_look_at_idle_blocks),
         cmocka_unit_test(unknown_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

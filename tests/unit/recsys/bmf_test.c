@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The parts of Gibbs sampling against plain double precision with the same random numbers: rows,
- * effects, noise; the prior against the moments of the rows; and guesses against kept samples.
+ * effects, noise; the prior against the moments of the rows; and guesses against kept samples. What
+ * bins of time do not know.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -354,6 +355,45 @@ static void test_deviation(void **state)
     fit_close(&f);
 }
 
+/* ---- new users under times ---- */
+
+/* All rate in the first days but one: the bin of these knows what its row says, a bin between has
+ * learned nothing. */
+static void test_doubts(void **state)
+{
+    enum { MANY = 60, FEW = 20, DAY = 86400, SWEEPS = 60 };
+    const struct rated kept = rated;
+    struct rated_one *all = base_calloc(MANY * FEW, sizeof *all);
+    struct gibbs_doubts known, none;
+    struct recsys_rating ratings[FEW];
+    struct fitted f;
+
+    (void)state;
+    for (uint32_t n = 0; n < MANY * FEW; n++)
+        all[n] = (struct rated_one){n / FEW, n % FEW, DAY * (10 + n % 25), 1 + (float)(n % 7) / 2};
+    all[MANY * FEW - 1].time = 400 * DAY;
+    rated_init(&rated, MANY, FEW, all, MANY * FEW, NULL);
+    fit_open(&f, "bmf:k=16,sweeps=60,time=30");
+    for (int i = 0; i < SWEEPS; i++)
+        assert_int_equal(recsys_sweep(f.fit), BASE_OK);
+    for (uint32_t j = 0; j < FEW; j++)
+        ratings[j] = (struct recsys_rating){.item = j, .value = 3, .time = 12 * DAY};
+    gibbs_doubts_find(f.fit, ratings, FEW, &known);
+    for (uint32_t j = 0; j < FEW; j++)
+        ratings[j].time = 200 * DAY;
+    gibbs_doubts_find(f.fit, ratings, FEW, &none);
+    assert_true(known.count == FEW && none.count == FEW);
+    assert_true(known.at[0].bin == 0 && none.at[0].bin == 6);
+    for (uint32_t j = 0; j < FEW; j++)
+        assert_true(known.at[j].doubt < 0.8 && none.at[j].doubt > 0.9 && none.at[j].doubt <= 1);
+    gibbs_doubts_fini(&known);
+    gibbs_doubts_fini(&none);
+    fit_close(&f);
+    rated_fini(&rated);
+    base_free(all);
+    rated = kept;
+}
+
 static int make_ratings(void **state)
 {
     (void)state;
@@ -374,7 +414,7 @@ int main(void)
         cmocka_unit_test(test_rows),      cmocka_unit_test(test_prior),
         cmocka_unit_test(test_effects),   cmocka_unit_test(test_draws),
         cmocka_unit_test(test_latents),   cmocka_unit_test(test_guess),
-        cmocka_unit_test(test_deviation),
+        cmocka_unit_test(test_deviation), cmocka_unit_test(test_doubts),
     };
 
     return cmocka_run_group_tests(tests, make_ratings, free_ratings);

@@ -4,10 +4,11 @@
  * has them. Every fifth user is left out, its training ratings are folded in, and its tests are
  * guessed; RMSE may be 0.01 above that of a training with all users.
  *
- *     unit-recsys-fold_test [RATINGS]
+ *     unit-recsys-fold_test [RATINGS [MODEL:OPTIONS]]
  *
  * Without an argument: made-up ratings and small models. With ratings, of ml-latest-small say: the
- * models as they are by default, a table on standard output, and minutes of time.
+ * models as they are by default, or the one that is named; a table on standard output, and minutes
+ * of time.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,6 +18,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -49,6 +51,7 @@ static const struct model {
 };
 
 static struct rated rated;
+static const char *only; /* "bmf:time=30"; NULL: all */
 
 /* Every fifth user's ratings to part 1. */
 static void deal_users(const void *context, uint32_t user, uint8_t *part_of)
@@ -131,7 +134,11 @@ static void retrain(const char *model, const char *options, struct served *serve
 static bool compare(const char *model, const char *options)
 {
     struct served served;
+    char name[64];
 
+    snprintf(name, sizeof name, "%s:%s", model, options);
+    if (only != NULL && strcmp(name, only) != 0)
+        return true;
     fold_in(model, options, &served);
     retrain(model, options, &served);
     print_message("%s:%-24s folded in %.4f, retrained %.4f, unknown %.4f\n", model, options,
@@ -175,6 +182,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest made_up[] = {cmocka_unit_test(test_made_up)};
     const struct CMUnitTest file[] = {cmocka_unit_test_prestate(test_file, argv[1])};
 
+    only = argc > 2 ? argv[2] : NULL;
     return argc > 1 ? cmocka_run_group_tests(file, NULL, NULL)
                     : cmocka_run_group_tests(made_up, NULL, NULL);
 }

@@ -277,10 +277,9 @@ static void test_rotation(void **state)
 {
     enum { WORKERS = 2, BUNDLES = 2 * WORKERS, EPOCHS = 8 };
     struct fitted one, f[WORKERS];
-    float *users[WORKERS], *bundle[WORKERS];
+    float *users[WORKERS], *bundles;
     struct recsys_score score = {0}, divided = {0};
     const struct recsys_rotation *rotation;
-    size_t floats;
 
     (void)state;
     fit_open(&one, "mf:k=16,sweeps=8");
@@ -296,20 +295,19 @@ static void test_rotation(void **state)
             BASE_OK);
         users[w] = recsys_at(f[w].fit, rotation->users, USERS * w / WORKERS);
     }
+    bundles = base_calloc(BUNDLES * rotation->floats(f[0].fit), sizeof *bundles);
     for (int e = 0; e < EPOCHS; e++) {
-        for (int w = 0; w < WORKERS; w++)
-            rotation->begin(f[w].fit);
+        for (uint32_t w = 0; w < WORKERS; w++)
+            rotation->begin(f[w].fit, 2 * w, 2 * w + 2, bundles);
         for (uint32_t turn = 0; turn < BUNDLES * rotation->count(one.fit); turn++)
             for (uint32_t w = 0; w < WORKERS; w++) {
                 const uint32_t b = (2 * w + turn) % BUNDLES;
 
-                rotation->train(f[w].fit, users[w], turn / BUNDLES, b);
-                bundle[w] = rotation->bundle(f[w].fit, b, &floats);
-                memcpy(rotation->bundle(f[1 - w].fit, b, &floats), bundle[w],
-                       floats * sizeof(float)); /* no worker trains it in the same turn */
+                rotation->train(f[w].fit, users[w], bundles, turn / BUNDLES, b);
             }
         for (int w = 0; w < WORKERS; w++) {
-            rotation->end(f[w].fit);
+            for (uint32_t b = 0; b < BUNDLES; b++)
+                rotation->end(f[w].fit, b, b + 1, bundles, recsys_at(f[w].fit, 1, 0));
             assert_int_equal(recsys_finish(f[w].fit), BASE_OK);
         }
     }
@@ -326,6 +324,7 @@ static void test_rotation(void **state)
     for (int w = 0; w < WORKERS; w++)
         fit_close(&f[w]);
     fit_close(&one);
+    base_free(bundles);
 }
 
 static void test_epoch(void **state)

@@ -94,7 +94,7 @@ static void update(struct ps_server *v, const struct train_log_entry *e)
             part.slot_in[slot] = part.slot_out[slot] =
                 train_state_at(&s->state, TRAIN_SLOTS, slot, slice->from, slice->count);
         if (slice->count > 0)
-            s->state.optimiser->update(&hyper, &part);
+            nn_optimiser_update(s->state.optimiser, &hyper, &part);
         sum += slice->count;
     }
 }

@@ -19,7 +19,7 @@ static void ring_update_range(struct train_session *s, const struct train_update
     for (int slot = 0; slot < u->optimiser->slots; slot++)
         part.slot_in[slot] = part.slot_out[slot] =
             train_state_at(&s->state, TRAIN_SLOTS, slot, from, count);
-    u->optimiser->update(&u->hyper, &part);
+    nn_optimiser_update(u->optimiser, &u->hyper, &part);
 }
 
 void ring_update_own(struct train_session *s, const struct train_update *update)
