@@ -46,8 +46,10 @@ struct train_aggregator {
     const void *defaults;
     const char *const *examples; /* texts of options that tests run; NULL-ended; NULL: "" alone */
 
-    /* Optional: are the options right, beyond what their table says? */
-    base_status (*check)(const void *options);
+    /* Optional: checks the options beyond what their table says, and makes what the rule keeps
+     * beside them in their struct. `close` frees that; it accepts a struct that `open` refused. */
+    base_status (*open)(void *options);
+    void (*close)(void *options);
     /* Weights of any positive scale; NULL: by samples, of a late update a part (1/(1 + age)). */
     void (*weigh)(const void *options, const struct train_updates *updates, double *weights);
     /* y[i] of the values [i] of all rows. The weights sum to 1. NULL: the weighted sum. */
@@ -65,15 +67,30 @@ extern const size_t train_aggregator_count;
 /* What is meant where none is asked for. */
 #define TRAIN_AGGREGATOR "average"
 
-/* "NAME" or "NAME:option=value,…". *options_p: its struct, to be freed. */
-base_status train_aggregator_find(const char *text, const struct train_aggregator **aggregator_p,
-                                  void **options_p);
+/* An aggregator with its options. */
+struct train_aggregation {
+    const struct train_aggregator *rule;
+    void *options;
+};
+
+/* "NAME" or "NAME:option=value,…". */
+base_status train_aggregation_find(const char *text, struct train_aggregation *aggregation_p);
+void train_aggregation_fini(struct train_aggregation *aggregation); /* accepts zeros */
+
+/* How many of `count` updates may be anything; 0: none, or the rule promises nothing. */
+int train_aggregation_tolerates(const struct train_aggregation *aggregation, int count);
 
 /* y (floats) becomes the one update of the rows; at least one. `weights` (count) gets what each row
  * counted for; NULL: not asked. Fails where no row has a weight. */
-base_status train_aggregate(const struct train_aggregator *aggregator, const void *options,
+base_status train_aggregate(const struct train_aggregation *aggregation,
                             const struct train_row *rows, int count, size_t floats, float *y,
                             float *weights);
+
+/* The option `f`, workers that may send anything, of rules that can be told: the `table` of a row
+ * whose offset is that of an int64_t, or all the options there are. */
+extern const struct base_option train_aggregator_f[];
+/* What such a rule stands: f, or where f is 0 or more than that, `most`. */
+int train_aggregator_bound(int64_t f, int most);
 
 /* The default of `weigh`: samples, of a late update a part. */
 double train_row_weight(const struct train_row *row);

@@ -70,20 +70,6 @@ void train_distances_order(const double *d, int count, int row, int *order)
     }
 }
 
-void train_krum_scores(const double *d, int count, int rest, double *scores)
-{
-    const int wanted = count - 1 - rest > 1 ? count - 1 - rest : 1;
-    int *order = base_calloc((size_t)count, sizeof *order);
-
-    for (int i = 0; i < count; i++) {
-        scores[i] = 0;
-        train_distances_order(d, count, i, order);
-        for (int k = 1; k <= wanted && k < count; k++)
-            scores[i] += d[i * count + order[k]];
-    }
-    base_free(order);
-}
-
 int train_least(const double *values, int count)
 {
     int least = 0;
@@ -92,13 +78,6 @@ int train_least(const double *values, int count)
         if (values[i] < values[least])
             least = i;
     return least;
-}
-
-int train_krum_tolerates(int64_t f, int count)
-{
-    int most = count >= 3 ? (count - 3) / 2 : 0;
-
-    return f > 0 && f < most ? (int)f : most;
 }
 
 void train_distances_begin(const struct train_updates *updates, bool *near, double *weights)

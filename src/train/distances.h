@@ -18,13 +18,6 @@ void train_distances_from(const double *d, int count, const double *weights, dou
 /* The rows that are nearest to `row`, itself first; `order` (count) has them all. */
 void train_distances_order(const double *d, int count, int row, int *order);
 
-/* Krum's score of each row: the sum of its distances to the nearest others. Of these `rest` do not
- * count, but one does at least. */
-void train_krum_scores(const double *d, int count, int rest, double *scores);
-
-/* How many dishonest updates krum can stand, f of 2f + 3 at least; f = 0: as many as it can. */
-int train_krum_tolerates(int64_t f, int count);
-
 /* The index of the least value, the first of equals. */
 int train_least(const double *values, int count);
 

@@ -147,18 +147,17 @@ base_status train_strategy_trains(const struct train_strategy *strategy,
 base_status train_strategy_aggregates(const struct train_strategy *strategy, const char *aggregate)
 {
     base_status st = BASE_OK;
-    const struct train_aggregator *aggregator;
-    void *options = NULL;
+    struct train_aggregation aggregation = {0};
 
     if (aggregate == NULL)
         return BASE_OK;
-    TRY(train_aggregator_find(aggregate, &aggregator, &options));
+    TRY(train_aggregation_find(aggregate, &aggregation));
     if (!strategy->aggregates)
         st = base_fail(BASE_ERR_USAGE,
                        "strategy %s has one way to combine, and no use for --aggregate %s",
                        strategy->name, aggregate);
 out:
-    base_free(options);
+    train_aggregation_fini(&aggregation);
     return st;
 }
 

@@ -27,8 +27,7 @@ static void aggregate(uint64_t seed, const char *text, int count, int bad, float
 {
     static float values[MOST][COUNT];
     struct train_row rows[MOST];
-    const struct train_aggregator *aggregator;
-    void *options;
+    struct train_aggregation aggregation;
 
     for (int r = 0; r < count; r++) {
         struct base_rng rng = base_rng_of(seed, BASE_STREAM_TEST, 5, 0, (uint32_t)r);
@@ -39,10 +38,10 @@ static void aggregate(uint64_t seed, const char *text, int count, int bad, float
         rows[r] = (struct train_row){
             .values = values[r], .samples = 50 + 10 * r, .loss = 1, .judged = 1, .age = r % 3 == 2};
     }
-    if (train_aggregator_find(text, &aggregator, &options) != BASE_OK ||
-        train_aggregate(aggregator, options, rows, count, COUNT, y, NULL) != BASE_OK)
+    if (train_aggregation_find(text, &aggregation) != BASE_OK ||
+        train_aggregate(&aggregation, rows, count, COUNT, y, NULL) != BASE_OK)
         fail_msg("%s: %s", text, base_message());
-    base_free(options);
+    train_aggregation_fini(&aggregation);
 }
 
 static void check(const char *text, const float y[COUNT], char *line)

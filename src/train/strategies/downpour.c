@@ -96,11 +96,11 @@ static base_status downpour_check(const struct train_session *s)
                          "%s is computed from shares of one set of data; "
                          "downpour:split=local has several",
                          s->job->model);
-    if (d->aggregator->judges && s->count[DATA_VALIDATION] == 0)
+    if (d->aggregation.rule->judges && s->count[DATA_VALIDATION] == 0)
         return base_fail(BASE_ERR_USAGE,
                          "--aggregate %s judges updates by samples that no worker trains on: add "
                          "--validation 0.05",
-                         d->aggregator->name);
+                         d->aggregation.rule->name);
     return BASE_OK;
 }
 
@@ -124,8 +124,8 @@ out:
 /* A rule that stands so many wrong updates may stand none of as few as this view has. */
 static void downpour_say_tolerance(const struct downpour *d, int updates)
 {
-    const struct train_aggregator *a = d->aggregator;
-    int wrong = a->tolerates != NULL ? a->tolerates(d->aggregator_options, updates) : 0;
+    const struct train_aggregator *a = d->aggregation.rule;
+    int wrong = train_aggregation_tolerates(&d->aggregation, updates);
 
     if (wrong > 0)
         base_info("--aggregate %s: %d of %d updates may be anything", a->name, wrong, updates);
@@ -148,7 +148,7 @@ static base_status downpour_open(struct train_session *s)
     size_t statistics = nn_graph_stat_floats(s->state.graph);
     const char *name = s->job->aggregate != NULL ? s->job->aggregate : TRAIN_AGGREGATOR;
 
-    TRY(train_aggregator_find(name, &d->aggregator, &d->aggregator_options));
+    TRY(train_aggregation_find(name, &d->aggregation));
     TRY(downpour_check(s));
     /* The round that this worker left half-way was committed, as the state tells that it got. */
     if (s->state.position.step == d->solo.round.goal)
@@ -184,7 +184,7 @@ static void downpour_close(struct train_session *s)
     if (d->manager != NULL)
         d->parcel.pulled += downpour_manager_sent(d->manager);
     downpour_manager_close(d->manager);
-    base_free(d->aggregator_options);
+    train_aggregation_fini(&d->aggregation);
     comm_region_close(d->region);
     base_free(d->fetched);
     base_free(d->change);
@@ -193,7 +193,6 @@ static void downpour_close(struct train_session *s)
     d->fetched = d->change = NULL;
     downpour_solo_close(&d->solo);
     d->manager = NULL;
-    d->aggregator_options = NULL;
 }
 
 static void downpour_fini(void *state)

@@ -40,13 +40,11 @@ static void fill(int count)
 
 static void run(const char *text, int count, float *y, float *weights)
 {
-    const struct train_aggregator *aggregator;
-    void *options;
+    struct train_aggregation aggregation;
 
-    assert_int_equal(train_aggregator_find(text, &aggregator, &options), BASE_OK);
-    assert_int_equal(train_aggregate(aggregator, options, rows, count, FLOATS, y, weights),
-                     BASE_OK);
-    base_free(options);
+    assert_int_equal(train_aggregation_find(text, &aggregation), BASE_OK);
+    assert_int_equal(train_aggregate(&aggregation, rows, count, FLOATS, y, weights), BASE_OK);
+    train_aggregation_fini(&aggregation);
 }
 
 static int ascending(const void *a, const void *b)
@@ -152,28 +150,25 @@ static void test_a_lie_about_the_loss_is_bounded_and_does_not_help_with_the_mana
 
 static void test_no_weight_is_an_error(void **state)
 {
-    const struct train_aggregator *aggregator;
-    void *options;
+    struct train_aggregation aggregation;
     float y[FLOATS];
 
     (void)state;
     fill(2);
     rows[0].judged = rows[1].judged = NAN;
-    assert_int_equal(train_aggregator_find("trust-weighted", &aggregator, &options), BASE_OK);
-    assert_int_equal(train_aggregate(aggregator, options, rows, 2, FLOATS, y, NULL),
-                     BASE_ERR_DIVERGED);
+    assert_int_equal(train_aggregation_find("trust-weighted", &aggregation), BASE_OK);
+    assert_int_equal(train_aggregate(&aggregation, rows, 2, FLOATS, y, NULL), BASE_ERR_DIVERGED);
     assert_non_null(strstr(base_message(), "none of 2 updates"));
-    base_free(options);
+    train_aggregation_fini(&aggregation);
 }
 
 static void refuse(const char *text, const char *message)
 {
-    const struct train_aggregator *aggregator;
-    void *options;
+    struct train_aggregation aggregation;
 
-    assert_int_equal(train_aggregator_find(text, &aggregator, &options), BASE_ERR_USAGE);
-    assert_null(aggregator);
-    assert_null(options);
+    assert_int_equal(train_aggregation_find(text, &aggregation), BASE_ERR_USAGE);
+    assert_null(aggregation.rule);
+    assert_null(aggregation.options);
     assert_non_null(strstr(base_message(), message));
 }
 

@@ -31,8 +31,7 @@ struct downpour {
     double split_seconds; /* in which it has divided samples into blocks */
 
     /* Of a view. */
-    const struct train_aggregator *aggregator;
-    void *aggregator_options;
+    struct train_aggregation aggregation;
     struct downpour_manager *manager; /* rank 0's */
     struct downpour_line line;        /* the others' */
     struct comm_region *region;       /* that this worker reads the centre from; or NULL */

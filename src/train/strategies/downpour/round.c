@@ -150,10 +150,9 @@ static base_status downpour_aggregate(struct train_session *s)
 
     train_fault_at(&s->fault, "aggregate", d->solo.round.step + 1);
     TRY(base_tensor(downpour_solo_floats(s), sizeof *update, "the round's update", &update));
-    if (d->aggregator->judges)
+    if (d->aggregation.rule->judges)
         TRY(downpour_judge(s, rows, count));
-    TRY(train_aggregate(d->aggregator, d->aggregator_options, rows, count, downpour_solo_floats(s),
-                        update, NULL));
+    TRY(train_aggregate(&d->aggregation, rows, count, downpour_solo_floats(s), update, NULL));
     downpour_solo_rebase(&d->solo, s, update);
 out:
     base_free(update);
