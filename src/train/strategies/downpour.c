@@ -170,6 +170,7 @@ static base_status downpour_open(struct train_session *s)
         TRY(comm_engine_begin(coll_group(x->coll)));
     d->begins = true;
     d->solo.split = options->split;
+    d->solo.alpha = options->alpha;
     TRY(downpour_solo_open(&d->solo, s, rules.adds));
 out:
     return st;
@@ -323,6 +324,8 @@ out:
 static const struct base_option table[] = {
     {.name = "split", .argument = "HOW", .kind = BASE_ENUM, .offset = AT(split),
      .names = train_split_names, .help = "how samples are dealt to blocks"},
+    {.name = "alpha", .argument = "X", .kind = BASE_REAL, .offset = AT(alpha), .min = 0.01,
+     .max = 1e6, .help = "of split=dirichlet: the less, the more uneven are classes and blocks"},
     {.name = "push-every", .argument = "K", .kind = BASE_INT, .offset = AT(push_every), .max = 1e9,
      .help = "steps after which a worker's change is added, at once; 0: one update a round"},
     {.name = "fetch-every", .argument = "K", .kind = BASE_INT, .offset = AT(fetch_every),
@@ -349,8 +352,9 @@ const struct train_strategy train_strategy_downpour = {
     .aggregates = true,
     .options = table,
     .options_size = sizeof(struct downpour_options),
-    .defaults = &(const struct downpour_options){.quorum = 1},
-    .examples = (const char *const[]){"split=equal", "apart,wire=int8", "quorum=0.6,grace=0.05",
+    .defaults = &(const struct downpour_options){.alpha = 0.33, .quorum = 1},
+    .examples = (const char *const[]){"split=equal", "split=dirichlet,alpha=1", "apart,wire=int8",
+                                      "quorum=0.6,grace=0.05",
                                       "push-every=2,fetch-every=3,wire=topk/share=0.2", NULL},
     .check = downpour_check_options,
     .extras = downpour_extras,

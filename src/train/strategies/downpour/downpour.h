@@ -15,6 +15,7 @@
 
 struct downpour_options {
     enum train_split split;
+    double alpha; /* of split=dirichlet */
     int64_t push_every, fetch_every;
     double quorum, grace;
     double latency;   /* seconds that every message of the talk takes longer, for studies */

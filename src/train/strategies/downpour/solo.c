@@ -90,7 +90,9 @@ static struct train_division divide(const struct downpour_solo *solo, struct tra
                                    .samples = to - from,
                                    .order = solo->order + from,
                                    .classes = solo->classes + from,
-                                   .class_count = classes};
+                                   .class_count = classes,
+                                   .alpha = solo->alpha,
+                                   .seed = (uint64_t)s->job->seed};
 }
 
 base_status downpour_solo_divide(struct downpour_solo *solo, struct train_session *s, bool computes)
