@@ -22,6 +22,7 @@ base_status cli_train_check(const struct train_job *job, int workers, int *least
     TRY(train_strategy_serves(strategy, workers));
     TRY(train_strategy_trains(strategy, task));
     TRY(train_strategy_aggregates(strategy, job->aggregate));
+    TRY(train_strategy_attacked(strategy, job));
     TRY(train_strategy_shares(strategy, job->shares));
     TRY(nn_kernelplan_check(job->kernels));
     if (job->resume == NULL) /* a run has its model with it */

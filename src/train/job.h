@@ -33,6 +33,7 @@ struct train_job {
     int64_t seed, threads, memory;
     const char *strategy, *kernels; /* strategy NULL: by the number of workers */
     const char *shares;             /* of workers in a batch: even, speed */
+    const char *attack;             /* NULL: no worker attacks */
     const char *aggregate;          /* NULL: the usual one of a strategy that has use for it */
     bool tune;
     int64_t log_every, eval_every;
@@ -42,7 +43,7 @@ struct train_job {
     const char *init;
     /* About this call only: */
     const char *run, *runs_dir, *resume, *like;
-    bool override, json, quiet, restart;
+    bool override, json, quiet, restart, yes_attack;
     struct cluster_flags cluster;
 };
 

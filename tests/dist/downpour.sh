@@ -45,6 +45,27 @@ for aggregate in weighted:bound=3 trust-weighted median trimmed-mean:share=0.4 m
     [[ $aggregate != mixed* ]] || says '--aggregate mixed stands no wrong update of 3'
     rm -r runs/form
 done
+# Workers that attack on purpose: a rule that stands it learns, the mean does not; only who says so gets it.
+expect 2 "$paceline" train "${job[@]}" --strategy downpour --attack 3:sign-flip --run attacked
+says 'add --yes-attack'
+expect 2 "$paceline" train "${job[@]}" --strategy ddp --attack 3:sign-flip --yes-attack --run attacked
+says 'of which strategy ddp has no use'
+for aggregate in average median; do
+    expect 0 "$paceline" train "${job[@]}" --strategy downpour --aggregate $aggregate --attack 3:sign-flip=9,7:mimic \
+        --yes-attack --run $aggregate
+    says 'this run is attacked on purpose: worker 3 sign-flip, worker 7 mimic'
+    says 'there is no worker 7 now'
+done
+/usr/bin/python3 - <<'PY' || fail "an attack, with and without a defence"
+import json
+runs = [json.load(open(f"runs/{name}/run.json")) for name in ("average", "median")]
+assert all(run["settings"]["attack"] == "3:sign-flip=9,7:mimic" for run in runs)
+mean, median = (run["result"]["test"]["accuracy"] for run in runs)
+assert median > mean + 0.2, (mean, median)
+PY
+rm -r runs/average runs/median
+expect 0 "$paceline" train "${job[@]}" --strategy downpour --attack 1:label-flip,2:slow=1,3:stall=0.2 --yes-attack --run attacked
+rounds attacked "$once"
 expect 0 "$paceline" train "${job[@]}" --workers 2 --transport tcp --strategy downpour:push-every=5 --run tcp
 rounds tcp "$once"
 

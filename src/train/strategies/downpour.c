@@ -88,6 +88,11 @@ static base_status downpour_check(const struct train_session *s)
         return base_fail(BASE_ERR_USAGE,
                          "downpour:push-every adds changes as they come: it has no use for "
                          "--aggregate and quorum");
+    if (s->job->attack != NULL && (options->push_every > 0 || s->closed))
+        return base_fail(BASE_ERR_USAGE,
+                         "--attack is for updates that an aggregator makes one of; %s",
+                         s->closed ? "this model is computed in one step"
+                                   : "downpour:push-every adds changes as they come");
     if (options->fetch_every > 0 && options->push_every == 0)
         return base_fail(BASE_ERR_USAGE, "downpour:fetch-every is for push-every alone: without it "
                                          "workers get the weights at the end of a round");
@@ -134,6 +139,26 @@ static void downpour_say_tolerance(const struct downpour *d, int updates)
                   a->name, updates);
 }
 
+/* Which workers attack, so that no reader of the log takes the run for an honest one. */
+static void downpour_say_attackers(const struct train_session *s)
+{
+    const struct train_attackers *a = &s->attackers;
+    const struct comm_view *v = &s->team.view;
+    char *text = a->count > 0 ? train_attackers_text(a) : NULL;
+
+    if (a->count > 0)
+        base_warn("--attack: this run is attacked on purpose: %s", text);
+    for (int i = 0; i < a->count; i++) {
+        bool here = false;
+
+        for (int rank = 0; rank < s->team.exchange.size && s->team.worker != NULL; rank++)
+            here |= v->members[rank].id == a->of[i].worker;
+        if (!here)
+            base_warn("--attack: there is no worker %u now", a->of[i].worker);
+    }
+    base_free(text);
+}
+
 static base_status downpour_open(struct train_session *s)
 {
     base_status st = BASE_OK;
@@ -157,6 +182,8 @@ static base_status downpour_open(struct train_session *s)
                              residual != NULL ? *residual : NULL, s->state.floats, statistics));
     if (downpour_parcel_packs(&d->parcel))
         rules.wiring = &d->parcel.wiring;
+    if (x->rank == 0)
+        downpour_say_attackers(s);
     if (x->rank == 0)
         downpour_say_tolerance(d, x->size - (options->apart && x->size > 1));
     if (x->rank == 0)

@@ -146,15 +146,18 @@ static base_status downpour_aggregate(struct train_session *s)
     struct downpour *d = s->strategy_state;
     struct train_row *rows = base_calloc(d->solo.round.blocks + d->ledger.late_count, sizeof *rows);
     int count = downpour_ledger_rows(&d->ledger, rows);
-    float *update = NULL;
+    float *update = NULL, *forged = NULL;
 
     train_fault_at(&s->fault, "aggregate", d->solo.round.step + 1);
     TRY(base_tensor(downpour_solo_floats(s), sizeof *update, "the round's update", &update));
+    TRY(train_attackers_forge(&s->attackers, rows, count, downpour_solo_floats(s),
+                              (uint64_t)s->job->seed, d->solo.round.step, &forged));
     if (d->aggregation.rule->judges)
         TRY(downpour_judge(s, rows, count));
     TRY(train_aggregate(&d->aggregation, rows, count, downpour_solo_floats(s), update, NULL));
     downpour_solo_rebase(&d->solo, s, update);
 out:
+    base_free(forged);
     base_free(update);
     base_free(rows);
     return st;
