@@ -91,7 +91,8 @@ base_status train_aggregate(const struct train_aggregation *a, const struct trai
     base_status st = BASE_OK;
     float *own = base_calloc((size_t)count, sizeof *own);
     double *distances = a->rule->distances ? train_distances_new(rows, count, floats) : NULL;
-    const struct train_updates updates = {rows, count, distances};
+    double *squares = a->rule->distances ? train_squares_new(rows, count, floats) : NULL;
+    const struct train_updates updates = {rows, count, distances, squares};
 
     TRY(weigh(a, &updates, own));
     if (a->rule->combine != NULL)
@@ -101,6 +102,7 @@ base_status train_aggregate(const struct train_aggregation *a, const struct trai
     if (weights != NULL)
         memcpy(weights, own, (size_t)count * sizeof *own);
 out:
+    base_free(squares);
     base_free(distances);
     base_free(own);
     return st;

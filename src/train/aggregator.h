@@ -26,6 +26,7 @@ struct train_row {
     int64_t samples;     /* that it was computed from; at least 1 */
     double loss;         /* their mean, by the worker's own word; finite */
     double judged; /* loss with this update on samples of the manager; for a rule that `judges` */
+    bool trusted;  /* it is of the worker in the manager's process */
     int64_t age;   /* rounds since the worker got the weights that it began with; 0: this one's */
 };
 
@@ -33,12 +34,14 @@ struct train_updates {
     const struct train_row *rows;
     int count;               /* at least 1 */
     const double *distances; /* (count, count): squared, between whole updates; NULL: not wanted */
+    const double *squares;   /* (count): squared lengths of whole updates; with distances */
 };
 
 struct train_aggregator {
     const char *name, *help;
     bool judges;    /* wants `judged` of each row */
-    bool distances; /* wants them of the updates */
+    bool trusts;    /* counts on a row that is `trusted` */
+    bool distances; /* wants them of the updates, and squares */
 
     /* What may follow the name, "trimmed-mean:share=0.3"; as of a strategy. */
     const struct base_option *options;

@@ -40,6 +40,22 @@ double *train_distances_new(const struct train_row *rows, int count, size_t floa
     return d;
 }
 
+double *train_squares_new(const struct train_row *rows, int count, size_t floats)
+{
+    double *squares = base_calloc((size_t)count, sizeof *squares);
+
+    for (int i = 0; i < count; i++) {
+        const float *x = rows[i].values;
+        double sum = 0;
+
+#pragma omp simd reduction(+ : sum)
+        for (size_t k = 0; k < floats; k++)
+            sum += (double)x[k] * (double)x[k];
+        squares[i] = sum;
+    }
+    return squares;
+}
+
 /* |x_i - m|² = Σ_j w_j d_ij - ½ Σ_jk w_j w_k d_jk for m = Σ_j w_j x_j. */
 void train_distances_from(const double *d, int count, const double *weights, double *from)
 {

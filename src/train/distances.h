@@ -12,6 +12,9 @@
 /* To be freed. */
 double *train_distances_new(const struct train_row *rows, int count, size_t floats);
 
+/* The squared lengths of the rows; to be freed. */
+double *train_squares_new(const struct train_row *rows, int count, size_t floats);
+
 /* The squared distance of each row from the mean by `weights`, which sum to 1; into `from`. */
 void train_distances_from(const double *d, int count, const double *weights, double *from);
 

@@ -34,6 +34,7 @@ static void fill(void)
                                      .samples = 64 + r,
                                      .loss = 0.3 + 0.1 * r,
                                      .judged = 1.3 - 0.1 * r,
+                                     .trusted = r == ROWS - 1,
                                      .age = r == 4};
     }
 }

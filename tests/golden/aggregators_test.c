@@ -35,8 +35,12 @@ static void aggregate(uint64_t seed, const char *text, int count, int bad, float
         for (uint32_t i = 0; i < COUNT; i++)
             values[r][i] =
                 2.0f * base_rng_unit(base_rng_u32(&rng, i)) - 1.0f + (r >= count - bad ? 1.5f : 0);
-        rows[r] = (struct train_row){
-            .values = values[r], .samples = 50 + 10 * r, .loss = 1, .judged = 1, .age = r % 3 == 2};
+        rows[r] = (struct train_row){.values = values[r],
+                                     .samples = 50 + 10 * r,
+                                     .loss = 1,
+                                     .judged = 1,
+                                     .trusted = r == 1,
+                                     .age = r % 3 == 2};
     }
     if (train_aggregation_find(text, &aggregation) != BASE_OK ||
         train_aggregate(&aggregation, rows, count, COUNT, y, NULL) != BASE_OK)

@@ -29,7 +29,7 @@ static base_status mixed_open(void *options)
     TRY(train_aggregation_find(text, &o->rule));
     if (o->rule.rule->open == mixed_open)
         TRY(base_fail(BASE_ERR_USAGE, "aggregator mixed cannot be the rule of itself"));
-    if (o->rule.rule->judges)
+    if (o->rule.rule->judges || o->rule.rule->trusts)
         TRY(base_fail(BASE_ERR_USAGE,
                       "aggregator mixed: rule %s judges the updates of workers one by one, which "
                       "mixed ones are not",
@@ -100,7 +100,7 @@ static void mixed_weigh(const void *options, const struct train_updates *updates
     for (int i = 0; i < count && a->rule->weigh == NULL; i++)
         of_mixed[i] = train_row_weight(&updates->rows[i]);
     if (a->rule->weigh != NULL) /* which finds zeros, as in train_aggregate */
-        a->rule->weigh(a->options, &(struct train_updates){updates->rows, count, distances},
+        a->rule->weigh(a->options, &(struct train_updates){updates->rows, count, distances, NULL},
                        of_mixed);
     for (int i = 0; i < count; i++)
         for (int k = 0; k < count; k++)
@@ -150,8 +150,8 @@ static void mixed_combine(const void *options, const struct train_updates *updat
         size_t columns = floats - at < COLUMNS ? floats - at : COLUMNS;
 
         mixed_block(updates, shares, at, columns, block);
-        a->rule->combine(a->options, &(struct train_updates){rows, updates->count, NULL}, weights,
-                         columns, y + at);
+        a->rule->combine(a->options, &(struct train_updates){rows, updates->count, NULL, NULL},
+                         weights, columns, y + at);
     }
     base_free(shares);
     base_free(block);

@@ -101,6 +101,11 @@ static base_status downpour_check(const struct train_session *s)
                          "%s is computed from shares of one set of data; "
                          "downpour:split=local has several",
                          s->job->model);
+    if (d->aggregation.rule->trusts && options->apart)
+        return base_fail(BASE_ERR_USAGE,
+                         "--aggregate %s trusts the worker beside the manager, which "
+                         "downpour:apart leaves out",
+                         d->aggregation.rule->name);
     if (d->aggregation.rule->judges && s->count[DATA_VALIDATION] == 0)
         return base_fail(BASE_ERR_USAGE,
                          "--aggregate %s judges updates by samples that no worker trains on: add "

@@ -162,6 +162,26 @@ static void test_no_weight_is_an_error(void **state)
     train_aggregation_fini(&aggregation);
 }
 
+/* Fewer than half honest: what points away from the trusted update, or is large, does not win. */
+static void test_fltrust_follows_the_trusted_update(void **state)
+{
+    float y[FLOATS], weights[5];
+
+    (void)state;
+    fill(5);
+    for (int r = 0; r < 5; r++)
+        for (int i = 0; i < FLOATS; i++)
+            values[r][i] = r == 2 || r == 4 ? 1.0f + 0.01f * (float)(i % 7) : -1e3f;
+    rows[2].trusted = true;
+    run("fltrust", 5, y, weights);
+    assert_true(weights[0] == 0 && weights[1] == 0 && weights[3] == 0 && weights[4] > 0.49f);
+    for (int i = 0; i < FLOATS; i++)
+        assert_true(fabsf(y[i] - values[2][i]) < 1e-4f);
+    rows[2].trusted = false; /* none is: krum's choice is the majority's */
+    run("fltrust", 5, y, weights);
+    assert_true(weights[2] == 0 && y[0] == -1e3f);
+}
+
 static void refuse(const char *text, const char *message)
 {
     struct train_aggregation aggregation;
@@ -187,6 +207,7 @@ static void test_bad_names_and_options(void **state)
     refuse("mixed:rule=means", "unknown aggregator 'means'");
     refuse("mixed:rule=krum/x=1", "aggregator krum has no option 'x'");
     refuse("mixed:rule=mixed", "the rule of itself");
+    refuse("mixed:rule=fltrust", "judges the updates of workers one by one");
     refuse("mixed:rule=trust-weighted", "judges the updates of workers one by one");
     assert_int_equal(train_strategy_find("ddp", &ddp, &options), BASE_OK);
     assert_int_equal(train_strategy_aggregates(ddp, NULL), BASE_OK);
@@ -202,6 +223,7 @@ int main(void)
         cmocka_unit_test(test_means_by_their_weights),
         cmocka_unit_test(test_a_lie_about_the_loss_is_bounded_and_does_not_help_with_the_manager),
         cmocka_unit_test(test_no_weight_is_an_error),
+        cmocka_unit_test(test_fltrust_follows_the_trusted_update),
         cmocka_unit_test(test_bad_names_and_options),
     };
 

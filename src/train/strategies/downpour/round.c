@@ -149,6 +149,8 @@ static base_status downpour_aggregate(struct train_session *s)
     float *update = NULL, *forged = NULL;
 
     train_fault_at(&s->fault, "aggregate", d->solo.round.step + 1);
+    for (int i = 0; i < count; i++)
+        rows[i].trusted = rows[i].worker == train_team_id(&s->team);
     TRY(base_tensor(downpour_solo_floats(s), sizeof *update, "the round's update", &update));
     TRY(train_attackers_forge(&s->attackers, rows, count, downpour_solo_floats(s),
                               (uint64_t)s->job->seed, d->solo.round.step, &forged));
