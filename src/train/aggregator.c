@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/registry.h"
 #include "coll/kernels.h"
@@ -85,8 +86,26 @@ out:
     return st;
 }
 
-base_status train_aggregate(const struct train_aggregation *a, const struct train_row *rows,
-                            int count, size_t floats, float *y, float *weights)
+/* Marks the rows that the rule suspects, and tells when that is news. */
+static void look_for_suspects(struct train_aggregation *a, const struct train_updates *updates,
+                              struct train_row *rows)
+{
+    char *why = NULL;
+
+    for (int i = 0; i < updates->count; i++)
+        rows[i].suspect = false;
+    if (a->rule->suspect != NULL)
+        why = a->rule->suspect(a->options, updates, rows);
+    if (why != NULL && !a->suspicious)
+        base_warn("--aggregate %s: %s", a->rule->name, why);
+    if (why == NULL && a->suspicious)
+        base_info("--aggregate %s: the updates of all workers look alike again", a->rule->name);
+    a->suspicious = why != NULL;
+    base_free(why);
+}
+
+base_status train_aggregate(struct train_aggregation *a, struct train_row *rows, int count,
+                            size_t floats, float *y, float *weights)
 {
     base_status st = BASE_OK;
     float *own = base_calloc((size_t)count, sizeof *own);
@@ -94,6 +113,7 @@ base_status train_aggregate(const struct train_aggregation *a, const struct trai
     double *squares = a->rule->distances ? train_squares_new(rows, count, floats) : NULL;
     const struct train_updates updates = {rows, count, distances, squares};
 
+    look_for_suspects(a, &updates, rows);
     TRY(weigh(a, &updates, own));
     if (a->rule->combine != NULL)
         a->rule->combine(a->options, &updates, own, floats, y);

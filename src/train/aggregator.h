@@ -28,6 +28,7 @@ struct train_row {
     double judged; /* loss with this update on samples of the manager; for a rule that `judges` */
     bool trusted;  /* it is of the worker in the manager's process */
     int64_t age;   /* rounds since the worker got the weights that it began with; 0: this one's */
+    bool suspect;  /* a rule that has `suspect` finds it unlike the others */
 };
 
 struct train_updates {
@@ -53,6 +54,10 @@ struct train_aggregator {
      * beside them in their struct. `close` frees that; it accepts a struct that `open` refused. */
     base_status (*open)(void *options);
     void (*close)(void *options);
+    /* Optional: marks the rows that look unlike the others, before `weigh`, which may go by that.
+     * Returns what is odd about them, for the log, to be freed; NULL: nothing. */
+    char *(*suspect)(const void *options, const struct train_updates *updates,
+                     struct train_row *rows);
     /* Weights of any positive scale; NULL: by samples, of a late update a part (1/(1 + age)). */
     void (*weigh)(const void *options, const struct train_updates *updates, double *weights);
     /* y[i] of the values [i] of all rows. The weights sum to 1. NULL: the weighted sum. */
@@ -74,6 +79,7 @@ extern const size_t train_aggregator_count;
 struct train_aggregation {
     const struct train_aggregator *rule;
     void *options;
+    bool suspicious; /* updates looked unlike when it was last used */
 };
 
 /* "NAME" or "NAME:option=value,…". */
@@ -84,10 +90,10 @@ void train_aggregation_fini(struct train_aggregation *aggregation); /* accepts z
 int train_aggregation_tolerates(const struct train_aggregation *aggregation, int count);
 
 /* y (floats) becomes the one update of the rows; at least one. `weights` (count) gets what each row
- * counted for; NULL: not asked. Fails where no row has a weight. */
-base_status train_aggregate(const struct train_aggregation *aggregation,
-                            const struct train_row *rows, int count, size_t floats, float *y,
-                            float *weights);
+ * counted for; NULL: not asked. The log tells when suspicion arises and when it is gone. Fails
+ * where no row has a weight. */
+base_status train_aggregate(struct train_aggregation *aggregation, struct train_row *rows,
+                            int count, size_t floats, float *y, float *weights);
 
 /* The option `f`, workers that may send anything, of rules that can be told: the `table` of a row
  * whose offset is that of an int64_t, or all the options there are. */

@@ -39,7 +39,7 @@ static void fill(void)
     }
 }
 
-typedef void check(const struct train_aggregation *aggregation);
+typedef void check(struct train_aggregation *aggregation);
 
 static void for_each(check *each)
 {
@@ -62,12 +62,12 @@ static void for_each(check *each)
     }
 }
 
-static void aggregate(const struct train_aggregation *a, float *y)
+static void aggregate(struct train_aggregation *a, float *y)
 {
     assert_int_equal(train_aggregate(a, rows, ROWS, FLOATS, y, NULL), BASE_OK);
 }
 
-static void check_equal(const struct train_aggregation *a)
+static void check_equal(struct train_aggregation *a)
 {
     float y[FLOATS];
 
@@ -79,7 +79,7 @@ static void check_equal(const struct train_aggregation *a)
         assert_true(fabsf(y[i] - values[0][i]) < 1e-6f);
 }
 
-static void check_order(const struct train_aggregation *a)
+static void check_order(struct train_aggregation *a)
 {
     float y[FLOATS], again[FLOATS], other[FLOATS];
 
@@ -123,7 +123,7 @@ static void check_near(const struct train_aggregation *a, const float *y, int ba
 }
 
 /* Outliers far away on both sides, far away on one, and near enough to be taken seriously. */
-static void check_outliers(const struct train_aggregation *a)
+static void check_outliers(struct train_aggregation *a)
 {
     const float sizes[][2] = {{-1e30f, 1e30f}, {1e30f, 1e30f}, {3, 3}, {-0.8f, 0.8f}};
     int bad = train_aggregation_tolerates(a, ROWS);

@@ -50,7 +50,7 @@ expect 2 "$paceline" train "${job[@]}" --strategy downpour --attack 3:sign-flip 
 says 'add --yes-attack'
 expect 2 "$paceline" train "${job[@]}" --strategy ddp --attack 3:sign-flip --yes-attack --run attacked
 says 'of which strategy ddp has no use'
-for aggregate in average median; do
+for aggregate in average median auto; do
     expect 0 "$paceline" train "${job[@]}" --strategy downpour --aggregate $aggregate --attack 3:sign-flip=9,7:mimic \
         --yes-attack --run $aggregate
     says 'this run is attacked on purpose: worker 3 sign-flip, worker 7 mimic'
@@ -62,8 +62,11 @@ runs = [json.load(open(f"runs/{name}/run.json")) for name in ("average", "median
 assert all(run["settings"]["attack"] == "3:sign-flip=9,7:mimic" for run in runs)
 mean, median = (run["result"]["test"]["accuracy"] for run in runs)
 assert median > mean + 0.2, (mean, median)
+suspects = [e for e in map(json.loads, open("runs/auto/events.jsonl")) if e["event"] == "suspects"]
+assert [e["step"] for e in suspects] == [20, 40, 60] and all(3 in e["workers"] for e in suspects), suspects
 PY
-rm -r runs/average runs/median
+says "updates are unlike: .*worker 3's is [0-9.]+ times as far from the others as usual.*; they are mixed and clipped"
+rm -r runs/average runs/median runs/auto
 expect 0 "$paceline" train "${job[@]}" --strategy downpour --attack 1:label-flip,2:slow=1,3:stall=0.2 --yes-attack --run attacked
 rounds attacked "$once"
 expect 0 "$paceline" train "${job[@]}" --workers 2 --transport tcp --strategy downpour:push-every=5 --run tcp

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Nearest-neighbour mixing (Allouah et al., AISTATS 2023) before another rule: every update is
- * replaced by the mean of the n - f that are nearest to it, itself among them. Honest updates come
- * closer together, above all where workers have different data, and the rule after it can tell the
- * others apart. The mixture is a matrix: rules that weigh see distances between mixed updates, and
- * their weights are turned into weights of the given ones; rules that go by coordinates see mixed
- * values, a few at a time.
+ * Nearest-neighbour mixing (train/mixing.h) before another rule: every update is replaced by the
+ * mean of the n - f that are nearest to it. Of rules that weigh, the weights are turned into those
+ * of the given updates; rules that go by coordinates see mixed values, a few at a time.
  */
 #include <string.h>
 
 #include "base/mem.h"
-#include "train/distances.h"
+#include "train/mixing.h"
 
 enum { COLUMNS = 1024 };
 
@@ -51,64 +48,19 @@ static int mixed_tolerates(const void *options, int count)
     return train_aggregator_bound(o->f, train_aggregation_tolerates(&o->rule, count));
 }
 
-/* (count, count): row i has the shares of the given updates in the mixed one. */
-static double *mixed_shares(const struct options *o, const struct train_updates *updates)
-{
-    const int count = updates->count, nearest = count - mixed_tolerates(o, count);
-    double *shares = base_calloc((size_t)count * (size_t)count, sizeof *shares);
-    int *order = base_calloc((size_t)count, sizeof *order);
-
-    for (int i = 0; i < count; i++) {
-        train_distances_order(updates->distances, count, i, order);
-        for (int k = 0; k < nearest; k++)
-            shares[i * count + order[k]] = 1.0 / nearest;
-    }
-    base_free(order);
-    return shares;
-}
-
-/* Squared distances of the mixed updates: -½ Σ_kl c_k c_l d_kl with c the difference of their
- * shares, which sums to zero. */
-static double *mixed_distances(const double *d, const double *shares, int count)
-{
-    double *mixed = base_calloc((size_t)count * (size_t)count, sizeof *mixed);
-
-    for (int i = 0; i < count; i++)
-        for (int j = 0; j < i; j++) {
-            double sum = 0;
-
-            for (int k = 0; k < count; k++) {
-                double c = shares[i * count + k] - shares[j * count + k];
-
-                for (int l = 0; l < count && c != 0; l++)
-                    sum += c * (shares[i * count + l] - shares[j * count + l]) * d[k * count + l];
-            }
-            mixed[i * count + j] = mixed[j * count + i] = sum < 0 ? -sum / 2 : 0;
-        }
-    return mixed;
-}
-
-/* Weights of the mixed updates where the rule goes by coordinates; otherwise of the given ones. */
-static void mixed_weigh(const void *options, const struct train_updates *updates, double *weights)
+static double *mixed_shares(const void *options, const struct train_updates *updates)
 {
     const int count = updates->count;
-    const struct train_aggregation *a = &((const struct options *)options)->rule;
-    double *of_mixed = base_calloc((size_t)count, sizeof *of_mixed);
-    double *shares = mixed_shares(options, updates);
-    double *distances = mixed_distances(updates->distances, shares, count);
 
-    for (int i = 0; i < count && a->rule->weigh == NULL; i++)
-        of_mixed[i] = train_row_weight(&updates->rows[i]);
-    if (a->rule->weigh != NULL) /* which finds zeros, as in train_aggregate */
-        a->rule->weigh(a->options, &(struct train_updates){updates->rows, count, distances, NULL},
-                       of_mixed);
-    for (int i = 0; i < count; i++)
-        for (int k = 0; k < count; k++)
-            weights[k] += a->rule->combine != NULL ? (i == k) * of_mixed[i]
-                                                   : of_mixed[i] * shares[i * count + k];
-    base_free(distances);
+    return train_mixing_shares(updates->distances, count, count - mixed_tolerates(options, count));
+}
+
+static void mixed_weigh(const void *options, const struct train_updates *updates, double *weights)
+{
+    double *shares = mixed_shares(options, updates);
+
+    train_mixing_weigh(&((const struct options *)options)->rule, updates, shares, weights);
     base_free(shares);
-    base_free(of_mixed);
 }
 
 /* The mixed values of columns [at, at + columns), row i at block + i * COLUMNS. */

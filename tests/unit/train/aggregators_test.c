@@ -182,6 +182,46 @@ static void test_fltrust_follows_the_trusted_update(void **state)
     assert_true(weights[2] == 0 && y[0] == -1e3f);
 }
 
+static int suspects(int count)
+{
+    int sum = 0;
+
+    for (int r = 0; r < count; r++)
+        sum += rows[r].suspect;
+    return sum;
+}
+
+/* Alike, updates are averaged to the bit; one far away, one too near to the others, and two that
+ * are the same are suspect, and the mean has none of that. */
+static void test_auto_goes_by_what_it_sees(void **state)
+{
+    float y[FLOATS], mean[FLOATS], weights[10];
+    double off = 0;
+
+    (void)state;
+    fill(10);
+    run("average", 10, mean, NULL);
+    run("auto", 10, y, NULL);
+    assert_int_equal(suspects(10), 0);
+    assert_memory_equal(y, mean, sizeof y);
+    memcpy(values[4], mean, sizeof mean); /* nearer to all others than these to each other */
+    run("auto", 10, y, NULL);
+    assert_true(rows[4].suspect && suspects(10) == 1);
+    fill(10);
+    memcpy(values[2], values[7], sizeof values[2]);
+    run("auto", 10, y, NULL);
+    assert_true(rows[2].suspect && rows[7].suspect && suspects(10) == 2);
+    fill(10);
+    for (int i = 0; i < FLOATS; i++)
+        values[0][i] = values[1][i] = 1e3f;
+    run("auto", 10, y, weights);
+    assert_true(rows[0].suspect && rows[1].suspect && suspects(10) == 2);
+    assert_true(weights[0] < 1e-3f && weights[1] < 1e-3f && weights[5] > 0.05f);
+    for (int i = 0; i < FLOATS; i++)
+        off = fmax(off, fabs((double)y[i] - (double)mean[i]));
+    assert_true(off < 0.5);
+}
+
 static void refuse(const char *text, const char *message)
 {
     struct train_aggregation aggregation;
@@ -223,6 +263,7 @@ int main(void)
         cmocka_unit_test(test_means_by_their_weights),
         cmocka_unit_test(test_a_lie_about_the_loss_is_bounded_and_does_not_help_with_the_manager),
         cmocka_unit_test(test_no_weight_is_an_error),
+        cmocka_unit_test(test_auto_goes_by_what_it_sees),
         cmocka_unit_test(test_fltrust_follows_the_trusted_update),
         cmocka_unit_test(test_bad_names_and_options),
     };

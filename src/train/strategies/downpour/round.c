@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/thread.h"
 #include "train/strategies/downpour/downpour.h"
 
@@ -139,6 +140,22 @@ out:
     return st;
 }
 
+/* What the rule finds odd in the updates of this round. */
+static void downpour_tell_suspects(struct train_session *s, const struct train_row *rows, int count)
+{
+    const struct downpour *d = s->strategy_state;
+    struct base_str ids = {0};
+
+    for (int i = 0; i < count; i++)
+        if (rows[i].suspect)
+            base_str_add(&ids, "%s%" PRIu32, ids.length > 0 ? "," : "", rows[i].worker);
+    if (ids.length > 0)
+        base_event(s->journal.events,
+                   "{\"event\":\"suspects\",\"step\":%" PRId64 ",\"workers\":[%s]}",
+                   d->solo.round.goal, ids.text);
+    base_str_fini(&ids);
+}
+
 /* Rank 0: the round's beginning, changed by one update of all results, into the state. */
 static base_status downpour_aggregate(struct train_session *s)
 {
@@ -157,6 +174,7 @@ static base_status downpour_aggregate(struct train_session *s)
     if (d->aggregation.rule->judges)
         TRY(downpour_judge(s, rows, count));
     TRY(train_aggregate(&d->aggregation, rows, count, downpour_solo_floats(s), update, NULL));
+    downpour_tell_suspects(s, rows, count);
     downpour_solo_rebase(&d->solo, s, update);
 out:
     base_free(forged);
