@@ -203,15 +203,14 @@ static base_status downpour_open(struct train_session *s)
                              s->state.floats, statistics));
     if (downpour_parcel_packs(&d->parcel))
         rules.wiring = &d->parcel.wiring;
-    if (x->rank == 0)
+    if (x->rank == 0) {
         downpour_say_attackers(s);
-    if (x->rank == 0)
         downpour_say_tolerance(d, x->size - (options->apart && x->size > 1));
-    if (x->rank == 0)
         TRY(downpour_manager_open(&s->team, &d->ledger, &rules, downpour_solo_floats(s), statistics,
                                   &d->manager));
-    else
+    } else {
         downpour_line_open(&d->line, &s->team);
+    }
     if (rules.adds)
         TRY(downpour_open_centre(s));
     if (x->size > 1)

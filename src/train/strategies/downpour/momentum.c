@@ -50,11 +50,6 @@ void downpour_momentum_commit(struct downpour_momentum *m, float *mean)
         memcpy(mean, m->next, m->floats * sizeof *mean);
         m->begun = true;
     }
-    downpour_momentum_forget(m);
-}
-
-void downpour_momentum_forget(struct downpour_momentum *m)
-{
     m->waits = m->counts = false;
 }
 

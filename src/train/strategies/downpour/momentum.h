@@ -37,8 +37,6 @@ void downpour_momentum_fini(struct downpour_momentum *momentum);
 void downpour_momentum_smooth(struct downpour_momentum *momentum, const float *mean, float *values);
 /* The round is committed, also as another worker's state tells. */
 void downpour_momentum_commit(struct downpour_momentum *momentum, float *mean);
-/* The round ends, or another one begins, without the newest result. */
-void downpour_momentum_forget(struct downpour_momentum *momentum);
 
 /* Collective, before a checkpoint: at rank 0 *mean_p becomes that of the workers that compute,
  * until the caller undoes it. */
