@@ -223,7 +223,7 @@ says 'results.json cannot be gone on with \(--fresh forgets it\): "schema" is 2'
 
 # The labs of the program: listed, printed as files that mean the same, and all of their quick forms are trainings.
 expect 0 "$paceline" lab --list --json
-json "[l['lab'] for l in o['labs']] == ['s0', 's1', 's2', 's3', 's4', 'ten'] and all(l['about'] and l['runs'] > 0 for l in o['labs'])"
+json "[l['lab'] for l in o['labs']] == ['poison', 's0', 's1', 's2', 's3', 's4', 'ten'] and all(l['about'] and l['runs'] > 0 for l in o['labs'])"
 images=synthetic:train=256,test=32,shape=3x32x32,classes=10
 for lab in s0 s1 s2 s3 s4 ten; do
     expect 0 "$paceline" lab $lab --print
