@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * The mean while updates look alike, and a robust rule in rounds in which they do not. Honest
- * updates of samples that were dealt at random are all about as far from each other: a row whose
- * typical distance from the others is far above or below the usual one is suspect, and so are two
- * that are nearly the same. A worker that stays within these bounds moves the mean by as little as
- * an honest one can. Otherwise updates are mixed with their nearest neighbours, all but as many as
- * there are suspects, and then clipped (train/mixing.h, centered-clipping.c): no update is thrown
- * out, because where workers have different data honest ones are suspect, too.
+ * updates of samples that were dealt at random are all about as far from each other. Updates that
+ * are nearly the same count as one: no two honest ones are. A row whose typical distance from the
+ * others is far above or below the usual one is odd; where there is one, updates are mixed with
+ * their nearest neighbours, all but as many as are odd, and then clipped (train/mixing.h,
+ * centered-clipping.c). None is thrown out, because where workers have different data honest ones
+ * are odd, too. What stays within these bounds moves the mean by as little as an honest update.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -66,40 +66,50 @@ static double auto_typical(const struct train_updates *updates, double *typical)
     return usual;
 }
 
-static bool auto_has_twin(const struct train_updates *updates, int row, double usual)
+/* `odd`: is a row's typical distance far from the usual one? `twins`: so many rows are nearly the
+ * same as this one, itself counted. `typical` (count), room. Returns the usual distance. */
+static double auto_look(const struct options *o, const struct train_updates *updates,
+                        double *typical, bool *odd, int *twins)
 {
-    for (int i = 0; i < updates->count; i++)
-        if (i != row && updates->distances[row * updates->count + i] < TWINS * usual)
-            return true;
-    return false;
+    const int count = updates->count;
+    const double usual = auto_typical(updates, typical), spread = o->spread * o->spread;
+
+    for (int i = 0; i < count; i++) {
+        odd[i] = typical[i] > spread * usual || typical[i] * spread < usual;
+        twins[i] = 1;
+        for (int j = 0; j < count; j++)
+            twins[i] += j != i && updates->distances[i * count + j] < TWINS * usual;
+    }
+    return usual;
 }
 
 static char *auto_suspect(const void *options, const struct train_updates *updates,
                           struct train_row *rows)
 {
-    const double spread = ((const struct options *)options)->spread;
-    double *typical = base_calloc((size_t)updates->count, sizeof *typical);
-    const double usual = auto_typical(updates, typical);
+    const size_t count = (size_t)updates->count;
+    double *typical = base_calloc(count, sizeof *typical);
+    bool *odd = base_calloc(count, sizeof *odd);
+    int *twins = base_calloc(count, sizeof *twins), suspects = 0, wrong = 0;
+    const double usual = auto_look(options, updates, typical, odd, twins);
     struct base_str text = {0};
-    int suspects = 0;
 
-    for (int i = 0; i < updates->count; i++) {
-        bool twin = auto_has_twin(updates, i, usual);
-
-        rows[i].suspect =
-            twin || typical[i] > spread * spread * usual || typical[i] * spread * spread < usual;
+    for (size_t i = 0; i < count; i++) {
+        rows[i].suspect = odd[i] || twins[i] > 1;
         if (!rows[i].suspect)
             continue;
         base_str_add(&text, "%sworker %" PRIu32 "'s is ",
                      suspects++ > 0 ? ", " : "updates are unlike: ", rows[i].worker);
-        if (twin)
-            base_str_add(&text, "nearly that of another worker");
-        else
+        if (odd[i])
             base_str_add(&text, "%.3g times as far from the others as usual",
                          sqrt(typical[i] / usual));
+        else
+            base_str_add(&text, "nearly that of another worker");
+        wrong += odd[i];
     }
     if (suspects > 0)
-        base_str_add(&text, "; they are mixed and clipped");
+        base_str_add(&text, wrong > 0 ? "; all are mixed and clipped" : "; these count as one");
+    base_free(twins);
+    base_free(odd);
     base_free(typical);
     return text.text;
 }
@@ -107,22 +117,25 @@ static char *auto_suspect(const void *options, const struct train_updates *updat
 static void auto_weigh(const void *options, const struct train_updates *updates, double *weights)
 {
     const int count = updates->count;
-    double *shares;
-    int suspects = 0;
+    double *shares, *typical = base_calloc((size_t)count, sizeof *typical);
+    bool *odd = base_calloc((size_t)count, sizeof *odd);
+    int *twins = base_calloc((size_t)count, sizeof *twins), wrong = 0;
 
-    for (int i = 0; i < count; i++) {
-        weights[i] = train_row_weight(&updates->rows[i]);
-        suspects += updates->rows[i].suspect;
-    }
-    if (suspects == 0)
-        return;
+    auto_look(options, updates, typical, odd, twins);
     for (int i = 0; i < count; i++)
-        weights[i] = 0;
-    shares = train_mixing_shares(
-        updates->distances, count,
-        count - train_aggregator_bound(suspects, auto_tolerates(options, count)));
-    train_mixing_weigh(&((const struct options *)options)->rule, updates, shares, weights);
-    base_free(shares);
+        wrong += odd[i];
+    if (wrong == 0) {
+        for (int i = 0; i < count; i++)
+            weights[i] = train_row_weight(&updates->rows[i]) / twins[i];
+    } else {
+        wrong = train_aggregator_bound(wrong, auto_tolerates(options, count));
+        shares = train_mixing_shares(updates->distances, count, count - wrong);
+        train_mixing_weigh(&((const struct options *)options)->rule, updates, shares, weights);
+        base_free(shares);
+    }
+    base_free(twins);
+    base_free(odd);
+    base_free(typical);
 }
 
 static const struct base_option table[] = {

@@ -192,10 +192,10 @@ static int suspects(int count)
 }
 
 /* Alike, updates are averaged to the bit; one far away, one too near to the others, and two that
- * are the same are suspect, and the mean has none of that. */
+ * are the same are suspect; the last count as one. */
 static void test_auto_goes_by_what_it_sees(void **state)
 {
-    float y[FLOATS], mean[FLOATS], weights[10];
+    float y[FLOATS], mean[FLOATS], weights[10], shares[10];
     double off = 0;
 
     (void)state;
@@ -211,8 +211,12 @@ static void test_auto_goes_by_what_it_sees(void **state)
     assert_true(rows[4].suspect && suspects(10) == 1);
     fill(10);
     memcpy(values[2], values[7], sizeof values[2]);
-    run("auto", 10, y, NULL);
+    rows[2].samples = rows[7].samples = 150;
+    rows[2].age = rows[7].age = 0;
+    run("average", 10, mean, weights);
+    run("auto", 10, y, shares);
     assert_true(rows[2].suspect && rows[7].suspect && suspects(10) == 2);
+    assert_true(fabsf(shares[2] / shares[5] - weights[2] / weights[5] / 2) < 1e-6f);
     fill(10);
     for (int i = 0; i < FLOATS; i++)
         values[0][i] = values[1][i] = 1e3f;
