@@ -156,7 +156,7 @@ const struct train_aggregator train_aggregator_auto = {
     .distances = true,
     .options = table,
     .options_size = sizeof(struct options),
-    .defaults = &(const struct options){.spread = 1.5},
+    .defaults = &(const struct options){.spread = 1.25},
     .examples = (const char *const[]){"", "spread=2", NULL},
     .open = auto_open,
     .close = auto_close,
