@@ -280,6 +280,15 @@ out:
     return st;
 }
 
+char *base_options_unnest(const char *text)
+{
+    char *list = base_strdup(text);
+
+    for (char *at = list, mark = ':'; (at = strchr(at, '/')) != NULL; mark = ',')
+        *at = mark;
+    return list;
+}
+
 char *base_option_text(const struct base_option *row, const void *settings)
 {
     const void *at = field(row, settings);

@@ -77,6 +77,10 @@ base_status base_options_parse(const struct base_option *options, const char *ki
                                const char *name, const void *defaults, size_t size,
                                const char *text, void **settings_p);
 
+/* "NAME/option=value/…", as a plug-in is named inside the options of another one, which commas and
+ * colons divide, becomes "NAME:option=value,…"; base_free. */
+char *base_options_unnest(const char *text);
+
 /* The value as a person would write it, or NULL when there is none: a whole number out of range
  * stands for one that was not given. base_free. */
 char *base_option_text(const struct base_option *row, const void *settings);

@@ -96,6 +96,83 @@ void cli_lab_table(const struct lab *lab, const struct lab_results *results)
     base_free(cells);
 }
 
+/* ---- side by side ---- */
+
+/* Titles of rows or columns, each once, in their order. */
+static size_t add_once(char **titles, size_t count, const char *title)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(titles[i], title) == 0)
+            return count;
+    titles[count] = base_strdup(title);
+    return count + 1;
+}
+
+/* What was chosen for the option; "-": the case has none. base_free. */
+static char *chosen(const struct lab *lab, const struct lab_point *point)
+{
+    const json_t *value = json_object_get(point->options, lab->across);
+
+    return value != NULL ? lab_value_text(value) : base_strdup("-");
+}
+
+/* The first of the lab's columns, of the selected point in a row and a column; base_free. */
+static char *figure_at(const struct lab *lab, const struct lab_results *results, const char *row,
+                       const char *column, int digits)
+{
+    struct lab_statistics s = {0};
+
+    for (size_t i = 0; i < lab->point_count; i++) {
+        const struct lab_point *point = &lab->points[i];
+        char *value = chosen(lab, point);
+
+        if (point->selected && strcmp(point->row, row) == 0 && strcmp(value, column) == 0)
+            s = lab_point_figure(lab, results, lab->columns[0], point);
+        base_free(value);
+    }
+    return mean_text(lab->columns[0], digits, &s);
+}
+
+static void free_titles(char **titles, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        base_free(titles[i]);
+    base_free(titles);
+}
+
+void cli_lab_across(const struct lab *lab, const struct lab_results *results)
+{
+    size_t most = lab->point_count + 1, rows = 0, columns = 0, count = 0;
+    char **row = base_calloc(most, sizeof *row), **column = base_calloc(most, sizeof *column);
+    char **cells;
+    const char *figure = lab->columns[0];
+    const int digits = digits_of(lab, results, figure);
+
+    for (size_t i = 0; i < lab->point_count; i++) {
+        char *value = chosen(lab, &lab->points[i]);
+
+        if (lab->points[i].selected) {
+            rows = add_once(row, rows, lab->points[i].row);
+            columns = add_once(column, columns, value);
+        }
+        base_free(value);
+    }
+    cells = base_calloc((rows + 1) * (columns + 1), sizeof *cells);
+    cells[count++] = lab_figure_title(figure);
+    for (size_t c = 0; c < columns; c++)
+        cells[count++] = base_strdup(column[c]);
+    for (size_t r = 0; r < rows; r++) {
+        cells[count++] = base_strdup(row[r]);
+        for (size_t c = 0; c < columns; c++)
+            cells[count++] = figure_at(lab, results, row[r], column[c], digits);
+    }
+    printf("\n");
+    cli_table(stdout, cells, rows + 1, columns + 1);
+    base_free(cells);
+    free_titles(row, rows);
+    free_titles(column, columns);
+}
+
 /* ---- CSV: a line a run ---- */
 
 /* The options of all points, each once, in their order: keys of an object. */

@@ -63,6 +63,7 @@ base_status cli_train_check(const struct train_job *job, int workers, int *least
     TRY(train_strategy_trains(strategy, train_task_of(job->model)));
     TRY(train_strategy_aggregates(strategy, job->aggregate));
     TRY(train_strategy_shares(strategy, job->shares, workers));
+    TRY(train_strategy_attacked(strategy, job));
     TRY(nn_kernelplan_check(job->kernels));
     *least_p = strategy->least;
 out:

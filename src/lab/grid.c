@@ -140,8 +140,10 @@ static json_t *combination(json_t *all, size_t combinations, size_t number)
 }
 
 /* "ddp workers=3": the case's name, or where it has none its options as it has them; then what was
- * chosen from lists. `lists`: these words, too, or else the case alone. base_free. */
-static char *name_of(const json_t *a_case, json_t *all, const json_t *options, bool lists)
+ * chosen from lists. `lists`: these words, too, or else the case alone; but not what was chosen for
+ * option `without` (NULL: all). base_free. */
+static char *name_of(const json_t *a_case, json_t *all, const json_t *options, bool lists,
+                     const char *without)
 {
     const char *given = json_string_value(json_object_get(a_case, "name")), *key;
     json_t *own = json_object_get(a_case, "train"), *value;
@@ -152,12 +154,15 @@ static char *name_of(const json_t *a_case, json_t *all, const json_t *options, b
     {
         bool listed = json_is_array(json_object_get(all, key));
 
+        if (without != NULL && strcmp(key, without) == 0)
+            continue;
         if (listed ? lists : given == NULL)
             add_word(&name, key, json_object_get(options, key));
     }
     json_object_foreach(all, key, value)
     {
-        if (lists && json_is_array(value) && json_object_get(own, key) == NULL)
+        if (lists && json_is_array(value) && json_object_get(own, key) == NULL &&
+            (without == NULL || strcmp(key, without) != 0))
             add_word(&name, key, json_object_get(options, key));
     }
     if (name.length == 0)
@@ -239,14 +244,16 @@ base_status lab_expand(struct lab *lab, const json_t *common, const json_t *a_ca
     for (size_t i = 0; i < combinations; i++) {
         json_t *options = combination(all, combinations, i);
 
-        TRY(add_point(lab, (struct lab_point){.name = name_of(a_case, all, options, true),
-                                              .group = name_of(a_case, all, options, false),
-                                              .options = options,
-                                              .launch = launch,
-                                              .theirs = json_object_get(a_case, "theirs"),
-                                              .selected = true,
-                                              .most_seeds = (size_t)seeds,
-                                              .cores = 1}));
+        TRY(add_point(lab,
+                      (struct lab_point){.name = name_of(a_case, all, options, true, NULL),
+                                         .group = name_of(a_case, all, options, false, NULL),
+                                         .row = name_of(a_case, all, options, true, lab->across),
+                                         .options = options,
+                                         .launch = launch,
+                                         .theirs = json_object_get(a_case, "theirs"),
+                                         .selected = true,
+                                         .most_seeds = (size_t)seeds,
+                                         .cores = 1}));
     }
 out:
     json_decref(all);

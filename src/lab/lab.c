@@ -368,12 +368,21 @@ out:
     return st;
 }
 
+/* Some case must have the option. */
+static base_status check_across(const struct lab *lab)
+{
+    for (size_t i = 0; i < lab->point_count; i++)
+        if (lab->across == NULL || json_object_get(lab->points[i].options, lab->across) != NULL)
+            return BASE_OK;
+    return base_fail(BASE_ERR_DATA, "\"across\" is '%s', an option that no case has", lab->across);
+}
+
 base_status lab_open(const char *name, json_t *file, const struct lab_changes *changes,
                      struct lab *lab_p)
 {
-    static const char *const keys[] = {"schema", "about",    "train",   "cases",
-                                       "seeds",  "parallel", "columns", "baseline",
-                                       "plots",  "quick",    "launch",  NULL};
+    static const char *const keys[] = {"schema",   "about",   "train",    "cases", "seeds",
+                                       "parallel", "columns", "baseline", "plots", "quick",
+                                       "launch",   "across",  NULL};
     base_status st = BASE_OK;
     int64_t schema;
 
@@ -384,7 +393,9 @@ base_status lab_open(const char *name, json_t *file, const struct lab_changes *c
     TRY(base_json_bounded(file, "schema", 1, 1, &schema));
     TRY(base_json_string(file, "about", &lab_p->about));
     TRY(optional_flag(file, "parallel", &lab_p->parallel));
+    TRY(optional_text(file, "across", &lab_p->across));
     TRY(read_cases(lab_p, changes));
+    TRY(check_across(lab_p));
     TRY(check_theirs(lab_p, changes->quick));
     TRY(read_columns(lab_p));
     TRY(read_baseline(lab_p));
@@ -431,6 +442,7 @@ void lab_close(struct lab *lab)
     for (size_t i = 0; i < lab->point_count; i++) {
         base_free(lab->points[i].name);
         base_free(lab->points[i].group);
+        base_free(lab->points[i].row);
         json_decref(lab->points[i].options);
     }
     base_free(lab->points);

@@ -24,6 +24,7 @@ enum {
 struct lab_point {
     char *name;           /* "ddp workers=3" */
     char *group;          /* its case's name: "ddp" */
+    char *row;            /* its name without what option lab.across has chosen: "workers=3" */
     json_t *options;      /* of train: name → text, number or boolean */
     const json_t *launch; /* words in front of the command ("numactl", …), a list; NULL: none */
     const json_t *theirs; /* figures to compare with, or NULL */
@@ -55,6 +56,7 @@ struct lab {
     bool parallel; /* runs may go side by side: nothing that is timed counts */
     const char *columns[LAB_MAX_COLUMNS];
     size_t column_count;
+    const char *across; /* an option whose values stand side by side in a table; NULL: none */
     const struct lab_point *baseline; /* of the figure speedup; NULL: none */
     struct lab_plot plots[LAB_MAX_PLOTS];
     size_t plot_count;

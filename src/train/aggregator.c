@@ -4,34 +4,57 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/registry.h"
 #include "coll/kernels.h"
 #include "train/distances.h"
 
-base_status train_aggregator_find(const char *text, const struct train_aggregator **aggregator_p,
-                                  void **options_p)
+base_status train_aggregation_find(const char *text, struct train_aggregation *a)
 {
     base_status st = BASE_OK;
-    const struct train_aggregator *aggregator = NULL;
     char *name = base_strndup(text, strcspn(text, ":"));
 
-    *aggregator_p = NULL;
-    *options_p = NULL;
+    *a = (struct train_aggregation){0};
     TRY(base_registry_find("aggregator", name, train_aggregator_registry, train_aggregator_count,
-                           &aggregator));
-    TRY(base_options_parse(aggregator->options, "aggregator", name, aggregator->defaults,
-                           aggregator->options_size, text, options_p));
-    if (aggregator->check != NULL)
-        TRY(aggregator->check(*options_p));
-    *aggregator_p = aggregator;
+                           &a->rule));
+    TRY(base_options_parse(a->rule->options, "aggregator", name, a->rule->defaults,
+                           a->rule->options_size, text, &a->options));
+    if (a->rule->open != NULL)
+        TRY(a->rule->open(a->options));
 out:
-    if (st != BASE_OK) {
-        base_free(*options_p);
-        *options_p = NULL;
-    }
+    if (st != BASE_OK)
+        train_aggregation_fini(a);
     base_free(name);
     return st;
+}
+
+void train_aggregation_fini(struct train_aggregation *a)
+{
+    if (a->options != NULL && a->rule->close != NULL)
+        a->rule->close(a->options);
+    base_free(a->options);
+    *a = (struct train_aggregation){0};
+}
+
+int train_aggregation_tolerates(const struct train_aggregation *a, int count)
+{
+    return a->rule->tolerates != NULL ? a->rule->tolerates(a->options, count) : 0;
+}
+
+const struct base_option train_aggregator_f[] = {
+    {.name = "f",
+     .argument = "N",
+     .kind = BASE_INT,
+     .max = 1e6,
+     .names = (const char *const[]){"most", NULL},
+     .help = "workers that may send anything; at most what the rule can stand"},
+    {0},
+};
+
+int train_aggregator_bound(int64_t f, int most)
+{
+    return f > 0 && f < most ? (int)f : most;
 }
 
 double train_row_weight(const struct train_row *row)
@@ -40,22 +63,22 @@ double train_row_weight(const struct train_row *row)
 }
 
 /* Weights that sum to 1. */
-static base_status weigh(const struct train_aggregator *aggregator, const void *options,
-                         const struct train_updates *updates, float *weights)
+static base_status weigh(const struct train_aggregation *a, const struct train_updates *updates,
+                         float *weights)
 {
     base_status st = BASE_OK;
     double *scale = base_calloc((size_t)updates->count, sizeof *scale), sum = 0;
 
-    for (int i = 0; i < updates->count && aggregator->weigh == NULL; i++)
+    for (int i = 0; i < updates->count && a->rule->weigh == NULL; i++)
         scale[i] = train_row_weight(&updates->rows[i]);
-    if (aggregator->weigh != NULL)
-        aggregator->weigh(options, updates, scale);
+    if (a->rule->weigh != NULL)
+        a->rule->weigh(a->options, updates, scale);
     for (int i = 0; i < updates->count; i++)
         sum += scale[i];
     if (!isfinite(sum) || sum <= 0)
         TRY(base_fail(BASE_ERR_DIVERGED,
                       "aggregator %s finds a weight for none of %d updates; try a lower --lr",
-                      aggregator->name, updates->count));
+                      a->rule->name, updates->count));
     for (int i = 0; i < updates->count; i++)
         weights[i] = (float)(scale[i] / sum);
 out:
@@ -63,23 +86,43 @@ out:
     return st;
 }
 
-base_status train_aggregate(const struct train_aggregator *aggregator, const void *options,
-                            const struct train_row *rows, int count, size_t floats, float *y,
-                            float *weights)
+/* Marks the rows that the rule suspects, and tells when that is news. */
+static void look_for_suspects(struct train_aggregation *a, const struct train_updates *updates,
+                              struct train_row *rows)
+{
+    char *why = NULL;
+
+    for (int i = 0; i < updates->count; i++)
+        rows[i].suspect = false;
+    if (a->rule->suspect != NULL)
+        why = a->rule->suspect(a->options, updates, rows);
+    if (why != NULL && !a->suspicious)
+        base_warn("--aggregate %s: %s", a->rule->name, why);
+    if (why == NULL && a->suspicious)
+        base_info("--aggregate %s: the updates of all workers look alike again", a->rule->name);
+    a->suspicious = why != NULL;
+    base_free(why);
+}
+
+base_status train_aggregate(struct train_aggregation *a, struct train_row *rows, int count,
+                            size_t floats, float *y, float *weights)
 {
     base_status st = BASE_OK;
     float *own = base_calloc((size_t)count, sizeof *own);
-    double *distances = aggregator->distances ? train_distances_new(rows, count, floats) : NULL;
-    const struct train_updates updates = {rows, count, distances};
+    double *distances = a->rule->distances ? train_distances_new(rows, count, floats) : NULL;
+    double *squares = a->rule->distances ? train_squares_new(rows, count, floats) : NULL;
+    const struct train_updates updates = {rows, count, distances, squares};
 
-    TRY(weigh(aggregator, options, &updates, own));
-    if (aggregator->combine != NULL)
-        aggregator->combine(options, &updates, own, floats, y);
+    look_for_suspects(a, &updates, rows);
+    TRY(weigh(a, &updates, own));
+    if (a->rule->combine != NULL)
+        a->rule->combine(a->options, &updates, own, floats, y);
     else
         train_rows_sum(&updates, own, floats, y);
     if (weights != NULL)
         memcpy(weights, own, (size_t)count * sizeof *own);
 out:
+    base_free(squares);
     base_free(distances);
     base_free(own);
     return st;

@@ -26,19 +26,23 @@ struct train_row {
     int64_t samples;     /* that it was computed from; at least 1 */
     double loss;         /* their mean, by the worker's own word; finite */
     double judged; /* loss with this update on samples of the manager; for a rule that `judges` */
+    bool trusted;  /* it is of the worker in the manager's process */
     int64_t age;   /* rounds since the worker got the weights that it began with; 0: this one's */
+    bool suspect;  /* a rule that has `suspect` finds it unlike the others */
 };
 
 struct train_updates {
     const struct train_row *rows;
     int count;               /* at least 1 */
     const double *distances; /* (count, count): squared, between whole updates; NULL: not wanted */
+    const double *squares;   /* (count): squared lengths of whole updates; with distances */
 };
 
 struct train_aggregator {
     const char *name, *help;
     bool judges;    /* wants `judged` of each row */
-    bool distances; /* wants them of the updates */
+    bool trusts;    /* counts on a row that is `trusted` */
+    bool distances; /* wants them of the updates, and squares */
 
     /* What may follow the name, "trimmed-mean:share=0.3"; as of a strategy. */
     const struct base_option *options;
@@ -46,8 +50,14 @@ struct train_aggregator {
     const void *defaults;
     const char *const *examples; /* texts of options that tests run; NULL-ended; NULL: "" alone */
 
-    /* Optional: are the options right, beyond what their table says? */
-    base_status (*check)(const void *options);
+    /* Optional: checks the options beyond what their table says, and makes what the rule keeps
+     * beside them in their struct. `close` frees that; it accepts a struct that `open` refused. */
+    base_status (*open)(void *options);
+    void (*close)(void *options);
+    /* Optional: marks the rows that look unlike the others, before `weigh`, which may go by that.
+     * Returns what is odd about them, for the log, to be freed; NULL: nothing. */
+    char *(*suspect)(const void *options, const struct train_updates *updates,
+                     struct train_row *rows);
     /* Weights of any positive scale; NULL: by samples, of a late update a part (1/(1 + age)). */
     void (*weigh)(const void *options, const struct train_updates *updates, double *weights);
     /* y[i] of the values [i] of all rows. The weights sum to 1. NULL: the weighted sum. */
@@ -65,15 +75,31 @@ extern const size_t train_aggregator_count;
 /* What is meant where none is asked for. */
 #define TRAIN_AGGREGATOR "average"
 
-/* "NAME" or "NAME:option=value,…". *options_p: its struct, to be freed. */
-base_status train_aggregator_find(const char *text, const struct train_aggregator **aggregator_p,
-                                  void **options_p);
+/* An aggregator with its options. */
+struct train_aggregation {
+    const struct train_aggregator *rule;
+    void *options;
+    bool suspicious; /* updates looked unlike when it was last used */
+};
+
+/* "NAME" or "NAME:option=value,…". */
+base_status train_aggregation_find(const char *text, struct train_aggregation *aggregation_p);
+void train_aggregation_fini(struct train_aggregation *aggregation); /* accepts zeros */
+
+/* How many of `count` updates may be anything; 0: none, or the rule promises nothing. */
+int train_aggregation_tolerates(const struct train_aggregation *aggregation, int count);
 
 /* y (floats) becomes the one update of the rows; at least one. `weights` (count) gets what each row
- * counted for; NULL: not asked. Fails where no row has a weight. */
-base_status train_aggregate(const struct train_aggregator *aggregator, const void *options,
-                            const struct train_row *rows, int count, size_t floats, float *y,
-                            float *weights);
+ * counted for; NULL: not asked. The log tells when suspicion arises and when it is gone. Fails
+ * where no row has a weight. */
+base_status train_aggregate(struct train_aggregation *aggregation, struct train_row *rows,
+                            int count, size_t floats, float *y, float *weights);
+
+/* The option `f`, workers that may send anything, of rules that can be told: the `table` of a row
+ * whose offset is that of an int64_t, or all the options there are. */
+extern const struct base_option train_aggregator_f[];
+/* What such a rule stands: f, or where f is 0 or more than that, `most`. */
+int train_aggregator_bound(int64_t f, int most);
 
 /* The default of `weigh`: samples, of a late update a part. */
 double train_row_weight(const struct train_row *row);

@@ -40,6 +40,22 @@ double *train_distances_new(const struct train_row *rows, int count, size_t floa
     return d;
 }
 
+double *train_squares_new(const struct train_row *rows, int count, size_t floats)
+{
+    double *squares = base_calloc((size_t)count, sizeof *squares);
+
+    for (int i = 0; i < count; i++) {
+        const float *x = rows[i].values;
+        double sum = 0;
+
+#pragma omp simd reduction(+ : sum)
+        for (size_t k = 0; k < floats; k++)
+            sum += (double)x[k] * (double)x[k];
+        squares[i] = sum;
+    }
+    return squares;
+}
+
 /* |x_i - m|² = Σ_j w_j d_ij - ½ Σ_jk w_j w_k d_jk for m = Σ_j w_j x_j. */
 void train_distances_from(const double *d, int count, const double *weights, double *from)
 {
@@ -70,20 +86,6 @@ void train_distances_order(const double *d, int count, int row, int *order)
     }
 }
 
-void train_krum_scores(const double *d, int count, int rest, double *scores)
-{
-    const int wanted = count - 1 - rest > 1 ? count - 1 - rest : 1;
-    int *order = base_calloc((size_t)count, sizeof *order);
-
-    for (int i = 0; i < count; i++) {
-        scores[i] = 0;
-        train_distances_order(d, count, i, order);
-        for (int k = 1; k <= wanted && k < count; k++)
-            scores[i] += d[i * count + order[k]];
-    }
-    base_free(order);
-}
-
 int train_least(const double *values, int count)
 {
     int least = 0;
@@ -92,13 +94,6 @@ int train_least(const double *values, int count)
         if (values[i] < values[least])
             least = i;
     return least;
-}
-
-int train_krum_tolerates(int64_t f, int count)
-{
-    int most = count >= 3 ? (count - 3) / 2 : 0;
-
-    return f > 0 && f < most ? (int)f : most;
 }
 
 void train_distances_begin(const struct train_updates *updates, bool *near, double *weights)

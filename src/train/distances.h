@@ -12,18 +12,14 @@
 /* To be freed. */
 double *train_distances_new(const struct train_row *rows, int count, size_t floats);
 
+/* The squared lengths of the rows; to be freed. */
+double *train_squares_new(const struct train_row *rows, int count, size_t floats);
+
 /* The squared distance of each row from the mean by `weights`, which sum to 1; into `from`. */
 void train_distances_from(const double *d, int count, const double *weights, double *from);
 
 /* The rows that are nearest to `row`, itself first; `order` (count) has them all. */
 void train_distances_order(const double *d, int count, int row, int *order);
-
-/* Krum's score of each row: the sum of its distances to the nearest others. Of these `rest` do not
- * count, but one does at least. */
-void train_krum_scores(const double *d, int count, int rest, double *scores);
-
-/* How many dishonest updates krum can stand, f of 2f + 3 at least; f = 0: as many as it can. */
-int train_krum_tolerates(int64_t f, int count);
 
 /* The index of the least value, the first of equals. */
 int train_least(const double *values, int count);

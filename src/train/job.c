@@ -8,6 +8,7 @@
 #include "nn/optimiser.h"
 #include "nn/schedule.h"
 #include "train/aggregator.h"
+#include "train/attack.h"
 #include "train/shares.h"
 #include "train/strategy.h"
 #include "train/task.h"
@@ -118,6 +119,10 @@ const struct base_option train_job_options[] = {
     {.name = "aggregate", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(aggregate),
      .registry = train_aggregator_registry,
      .help = "how updates of workers become one (downpour), NAME or NAME:option=value,… [average]"},
+    {.name = "attack", .argument = "W:KIND[=X],…", .kind = BASE_TEXT, .offset = AT(attack),
+     .registry = train_attack_registry,
+     .help = "to measure defences (downpour): workers W attack the job, with strength X; needs "
+             "--yes-attack. KIND is"},
     {.name = "sync-bn", .kind = BASE_FLAG, .offset = AT(sync_bn),
      .help = "batch-norm over the samples of all workers, so that they equal one"},
     {.name = "kernels", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(kernels),
@@ -164,6 +169,8 @@ const struct base_option train_job_options[] = {
      .help = "show the run as a live page on this host (see `paceline watch`)", .local = true},
     {.name = "restart-workers", .kind = BASE_FLAG, .offset = AT(restart),
      .help = "start a new worker in place of one that died", .local = true},
+    {.name = "yes-attack", .kind = BASE_FLAG, .offset = AT(yes_attack),
+     .help = "this run and its model may be ruined by --attack", .local = true},
     {.table = cluster_options, .offset = AT(cluster)},
     {0},
 };

@@ -33,6 +33,7 @@ struct train_job {
     int64_t seed, threads, memory;
     const char *strategy, *kernels; /* strategy NULL: by the number of workers */
     const char *shares;             /* of workers in a batch: auto, even, speed */
+    const char *attack;             /* NULL: no worker attacks */
     const char *aggregate;          /* NULL: the usual one of a strategy that has use for it */
     bool tune;
     int64_t log_every, eval_every;
@@ -43,7 +44,7 @@ struct train_job {
     const char *init;
     /* About this call only: */
     const char *run, *runs_dir, *resume, *like;
-    bool override, json, quiet, restart, watch;
+    bool override, json, quiet, restart, watch, yes_attack;
     void (*on_folder)(const char *path); /* called once the run has a folder; NULL: not */
     struct cluster_flags cluster;
 };

@@ -8,6 +8,7 @@
 #define TRAIN_SESSION_H
 
 #include "nn/schedule.h"
+#include "train/attack.h"
 #include "train/clock.h"
 #include "train/fault.h"
 #include "train/job.h"
@@ -69,6 +70,7 @@ struct train_session {
     void *first_options;              /* of the strategy, as the job has them */
     struct cluster_settings settings; /* changed since by a person; `options` follows them */
     struct train_fault fault;
+    struct train_attackers attackers;
     struct train_clock clock;
     struct train_trace trace; /* of the clock */
     struct train_journal journal;

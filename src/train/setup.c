@@ -312,6 +312,7 @@ base_status train_session_open(const struct train_job *job, struct cluster_worke
     TRY(train_job_check(job));
     TRY(train_shares_plan_parse(job->shares, &s->shares_plan));
     TRY(train_fault_find(train_team_id(&s->team), &s->fault));
+    TRY(train_attackers_parse(job->attack, train_team_id(&s->team), &s->attackers));
     TRY(train_strategy_find(train_job_strategy(job, worker != NULL), &s->strategy, &s->options));
     TRY(train_strategy_trains(s->strategy, s->task));
     s->first_options = base_calloc(1, s->strategy->options_size);
@@ -350,6 +351,7 @@ void train_session_close(struct train_session *s)
     base_free(s->test);
     base_free(s->ranks);
     json_decref(s->result);
+    train_attackers_fini(&s->attackers);
     train_journal_fini(&s->journal);
     train_trace_fini(&s->trace);
 }

@@ -8,6 +8,7 @@
 #include "base/registry.h"
 #include "base/str.h"
 #include "train/aggregator.h"
+#include "train/attack.h"
 #include "train/session.h"
 #include "train/touched.h"
 
@@ -147,18 +148,39 @@ base_status train_strategy_trains(const struct train_strategy *strategy,
 base_status train_strategy_aggregates(const struct train_strategy *strategy, const char *aggregate)
 {
     base_status st = BASE_OK;
-    const struct train_aggregator *aggregator;
-    void *options = NULL;
+    struct train_aggregation aggregation = {0};
 
     if (aggregate == NULL)
         return BASE_OK;
-    TRY(train_aggregator_find(aggregate, &aggregator, &options));
+    TRY(train_aggregation_find(aggregate, &aggregation));
     if (!strategy->aggregates)
         st = base_fail(BASE_ERR_USAGE,
                        "strategy %s has one way to combine, and no use for --aggregate %s",
                        strategy->name, aggregate);
 out:
-    base_free(options);
+    train_aggregation_fini(&aggregation);
+    return st;
+}
+
+base_status train_strategy_attacked(const struct train_strategy *strategy,
+                                    const struct train_job *job)
+{
+    base_status st = BASE_OK;
+    struct train_attackers attackers = {0};
+
+    if (job->attack == NULL)
+        return BASE_OK;
+    TRY(train_attackers_parse(job->attack, 0, &attackers));
+    if (!strategy->aggregates)
+        TRY(base_fail(BASE_ERR_USAGE,
+                      "--attack measures what --aggregate stands, of which strategy %s has no use",
+                      strategy->name));
+    if (!job->yes_attack)
+        TRY(base_fail(BASE_ERR_USAGE,
+                      "--attack spoils this run and its model on purpose; if that is what you "
+                      "want, add --yes-attack"));
+out:
+    train_attackers_fini(&attackers);
     return st;
 }
 

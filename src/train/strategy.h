@@ -277,6 +277,10 @@ base_status train_strategy_trains(const struct train_strategy *strategy,
 /* An error where the job asks for an aggregator that is unknown, or that the strategy has no use
  * for. */
 base_status train_strategy_aggregates(const struct train_strategy *strategy, const char *aggregate);
+/* An error where the job asks for an attack that is unknown, or that the strategy has no defence to
+ * measure against. */
+base_status train_strategy_attacked(const struct train_strategy *strategy,
+                                    const struct train_job *job);
 /* Does it divide work as --shares says? */
 base_status train_strategy_shares(const struct train_strategy *strategy, const char *shares,
                                   int workers);

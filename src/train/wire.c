@@ -10,13 +10,11 @@
 base_status train_wire_find(const char *text, struct train_wiring *wiring)
 {
     base_status st = BASE_OK;
-    char *name = base_strndup(text, strcspn(text, "/")), *list = base_strdup(text);
+    char *name = base_strndup(text, strcspn(text, "/")), *list = base_options_unnest(text);
     const struct train_wire *wire = NULL;
 
     *wiring = (struct train_wiring){0};
     TRY(base_registry_find("wire", name, train_wire_registry, train_wire_count, &wire));
-    for (char *at = list, mark = ':'; (at = strchr(at, '/')) != NULL; mark = ',')
-        *at = mark; /* as options of a plug-in are written where it stands alone */
     TRY(base_options_parse(wire->options, "wire", name, wire->defaults, wire->options_size, list,
                            &wiring->options));
     wiring->wire = wire;

@@ -34,56 +34,57 @@ static void fill(void)
                                      .samples = 64 + r,
                                      .loss = 0.3 + 0.1 * r,
                                      .judged = 1.3 - 0.1 * r,
+                                     .trusted = r == ROWS - 1,
                                      .age = r == 4};
     }
 }
 
-typedef void check(const struct train_aggregator *aggregator, const void *options);
+typedef void check(struct train_aggregation *aggregation);
 
 static void for_each(check *each)
 {
     for (size_t i = 0; i < train_aggregator_count; i++) {
-        const struct train_aggregator *a = train_aggregator_registry[i], *found;
+        const struct train_aggregator *a = train_aggregator_registry[i];
+        struct train_aggregation aggregation;
         const char *const none[] = {"", NULL};
         const char *const *examples = a->examples != NULL ? a->examples : none;
 
         for (; *examples != NULL; examples++) {
             char *text = base_format("%s:%s", a->name, *examples);
-            void *options;
 
-            assert_int_equal(train_aggregator_find(text, &found, &options), BASE_OK);
-            assert_ptr_equal(found, a);
+            assert_int_equal(train_aggregation_find(text, &aggregation), BASE_OK);
+            assert_ptr_equal(aggregation.rule, a);
             fill();
-            each(a, options);
-            base_free(options);
+            each(&aggregation);
+            train_aggregation_fini(&aggregation);
             base_free(text);
         }
     }
 }
 
-static void aggregate(const struct train_aggregator *a, const void *options, float *y)
+static void aggregate(struct train_aggregation *a, float *y)
 {
-    assert_int_equal(train_aggregate(a, options, rows, ROWS, FLOATS, y, NULL), BASE_OK);
+    assert_int_equal(train_aggregate(a, rows, ROWS, FLOATS, y, NULL), BASE_OK);
 }
 
-static void check_equal(const struct train_aggregator *a, const void *options)
+static void check_equal(struct train_aggregation *a)
 {
     float y[FLOATS];
 
-    assert_non_null(a->help);
+    assert_non_null(a->rule->help);
     for (int r = 1; r < ROWS; r++)
         memcpy(values[r], values[0], sizeof values[r]);
-    aggregate(a, options, y);
+    aggregate(a, y);
     for (int i = 0; i < FLOATS; i++)
         assert_true(fabsf(y[i] - values[0][i]) < 1e-6f);
 }
 
-static void check_order(const struct train_aggregator *a, const void *options)
+static void check_order(struct train_aggregation *a)
 {
     float y[FLOATS], again[FLOATS], other[FLOATS];
 
-    aggregate(a, options, y);
-    aggregate(a, options, again);
+    aggregate(a, y);
+    aggregate(a, again);
     assert_memory_equal(y, again, sizeof y);
     for (int r = 0; r < ROWS / 2; r++) {
         struct train_row row = rows[r];
@@ -91,7 +92,7 @@ static void check_order(const struct train_aggregator *a, const void *options)
         rows[r] = rows[ROWS - 1 - r];
         rows[ROWS - 1 - r] = row;
     }
-    aggregate(a, options, other);
+    aggregate(a, other);
     for (int i = 0; i < FLOATS; i++)
         assert_true(fabsf(y[i] - other[i]) < 1e-6f);
 }
@@ -107,7 +108,7 @@ static double distance(const float *a, const double *b)
 
 /* With the first `bad` rows anything: is y near the others, and between them where the rule goes by
  * coordinates? */
-static void check_near(const struct train_aggregator *a, const float *y, int bad)
+static void check_near(const struct train_aggregation *a, const float *y, int bad)
 {
     double mean[FLOATS] = {0}, radius = 0;
 
@@ -117,15 +118,15 @@ static void check_near(const struct train_aggregator *a, const float *y, int bad
     for (int r = bad; r < ROWS; r++)
         radius = fmax(radius, distance(values[r], mean));
     assert_true(distance(y, mean) <= 2.0 * (ROWS - bad) / (ROWS - 2 * bad) * radius);
-    for (int i = 0; i < FLOATS && a->combine != NULL; i++)
+    for (int i = 0; i < FLOATS && a->rule->combine != NULL; i++)
         assert_true(fabsf(y[i]) <= 0.5f);
 }
 
 /* Outliers far away on both sides, far away on one, and near enough to be taken seriously. */
-static void check_outliers(const struct train_aggregator *a, const void *options)
+static void check_outliers(struct train_aggregation *a)
 {
     const float sizes[][2] = {{-1e30f, 1e30f}, {1e30f, 1e30f}, {3, 3}, {-0.8f, 0.8f}};
-    int bad = a->tolerates != NULL ? a->tolerates(options, ROWS) : 0;
+    int bad = train_aggregation_tolerates(a, ROWS);
     float y[FLOATS];
 
     assert_true(bad >= 0 && 2 * bad < ROWS);
@@ -133,7 +134,7 @@ static void check_outliers(const struct train_aggregator *a, const void *options
         for (int r = 0; r < bad; r++)
             for (int i = 0; i < FLOATS; i++)
                 values[r][i] = sizes[kind][r % 2];
-        aggregate(a, options, y);
+        aggregate(a, y);
         check_near(a, y, bad);
     }
 }

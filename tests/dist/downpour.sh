@@ -45,11 +45,35 @@ for aggregate in weighted:bound=3 trust-weighted median trimmed-mean:share=0.4 m
     [[ $aggregate != mixed* ]] || says '--aggregate mixed stands no wrong update of 3'
     rm -r runs/form
 done
+# Workers that attack on purpose: a rule that stands it learns, the mean does not; only who says so gets it.
+expect 2 "$paceline" train "${job[@]}" --strategy downpour --attack 3:sign-flip --run attacked
+says 'add --yes-attack'
+expect 2 "$paceline" train "${job[@]}" --strategy ddp --attack 3:sign-flip --yes-attack --run attacked
+says 'of which strategy ddp has no use'
+for aggregate in average median auto; do
+    expect 0 "$paceline" train "${job[@]}" --strategy downpour --aggregate $aggregate --attack 3:sign-flip=9,7:mimic \
+        --yes-attack --run $aggregate
+    says 'this run is attacked on purpose: worker 3 sign-flip, worker 7 mimic'
+    says 'there is no worker 7 now'
+done
+/usr/bin/python3 - <<'PY' || fail "an attack, with and without a defence"
+import json
+runs = [json.load(open(f"runs/{name}/run.json")) for name in ("average", "median", "auto")]
+assert all(run["about"]["settings"]["attack"] == "3:sign-flip=9,7:mimic" for run in runs)
+losses = [run["result"]["train"]["loss"] for run in runs]
+assert losses[0] > 4 and max(losses[1:]) < 2.3, losses
+suspects = [e for e in map(json.loads, open("runs/auto/events.jsonl")) if e["event"] == "suspects"]
+assert [e["step"] for e in suspects] == [20, 40, 60] and all(3 in e["workers"] for e in suspects), suspects
+PY
+says "updates are unlike: .*worker 3's is [0-9.]+ times as far from the others as usual.*; all are mixed and clipped"
+rm -r runs/average runs/median runs/auto
+expect 0 "$paceline" train "${job[@]}" --strategy downpour --attack 1:label-flip,2:slow=1,3:stall=0.2 --yes-attack --run attacked
+rounds attacked "$once"
 expect 0 "$paceline" train "${job[@]}" --workers 2 --transport tcp --strategy downpour:push-every=5 --run tcp
 rounds tcp "$once"
 
 # Changes in a wire format, both ways: fewer bytes by the format's factor, and the loss falls as without.
-for form in split=equal push-every=4,fetch-every=3; do
+for form in split=equal,momentum=0.5 push-every=4,fetch-every=3; do
     for case in fp32:1 int8:3.9 topk/share=0.1:20; do
         wire=${case%:*}
         expect 0 "$paceline" train "${job[@]}" --transport tcp --strategy downpour:$form,wire=$wire --run wire
@@ -59,17 +83,18 @@ for form in split=equal push-every=4,fetch-every=3; do
         /usr/bin/python3 -c "import sys; sys.exit($bytes * ${case#*:} > $whole)" || fail "$form, $wire: $bytes bytes, $whole as floats"
         [ $wire = topk/share=0.1 ] || rm -r runs/wire
     done
-    # What is left out is in the checkpoint, for any number of workers.
+    # What is left out is in the checkpoint, for any number of workers, and so are their running means.
     expect 0 "$paceline" train --resume wire --workers 2 --epochs 4 --no-quiet
     ! grep -q 'starts at zero\|dropped' err || fail "the residual is lost: $(cat err)"
-    /usr/bin/python3 - <<'PY' || fail "$form: no residual in the checkpoint: see above"
-import json, struct
+    /usr/bin/python3 - $form <<'PY' || fail "$form: no residual in the checkpoint: see above"
+import json, struct, sys
 with open("runs/wire/checkpoints/step-80/state.safetensors", "rb") as file:
     length, = struct.unpack("<Q", file.read(8))
     head = json.loads(file.read(length))
-    begin, end = head[next(n for n in head if n.startswith("strategy.residual."))]["data_offsets"]
-    file.seek(8 + length + begin)
-    assert any(file.read(end - begin))
+    for extra in ["residual"] + ["momentum"] * ("momentum" in sys.argv[1]):
+        begin, end = head[next(n for n in head if n.startswith(f"strategy.{extra}."))]["data_offsets"]
+        file.seek(8 + length + begin)
+        assert any(file.read(end - begin)), extra
 PY
     rm -r runs/wire
 done
@@ -79,10 +104,12 @@ expect 0 "$paceline" train "${one[@]}" --strategy single --run alone
 expect 0 "$paceline" train "${one[@]}" --strategy downpour --run manager
 "$root/tests/support/equal.py" losses alone manager || fail "one worker under a manager is not one worker"
 
-# Killed at the phases of the second round (its first step is 21): what was done of the round before counts.
+# Killed at the phases of the second round (its first step is 21): what was done of the round before counts. A
+# defence is on.
 for fault in 2:block-issued 2:update 2:block-done 1:block-issued 1:block-done 1:aggregate 1:checkpoint; do
     [ $fault = 1:checkpoint ] && step=20 || step=21
-    PACELINE_FAULT=$fault:$step hit "worker ${fault%%:*} .*signal 9" "$paceline" train "${job[@]}" --strategy downpour --run lost
+    PACELINE_FAULT=$fault:$step hit "worker ${fault%%:*} .*signal 9" "$paceline" train "${job[@]}" \
+        --strategy downpour:momentum=0.5 --aggregate auto --run lost
     # The manager takes the events with it that were not yet written.
     [ ${fault%%:*} = 1 ] && want="[e['samples'] for e in r][-1] == 960 and o['steps'] == 60" || want=$once
     rounds lost "$want and o['workers'] == 2"
@@ -199,5 +226,9 @@ expect 2 "$paceline" train "${job[@]}" --strategy downpour --sync-bn --run bad
 says 'leave one out'
 expect 2 "$paceline" train "${job[@]}" --strategy downpour:push-every=2,quorum=0.5 --run bad
 says 'as they come'
+expect 2 "$paceline" train "${job[@]}" --strategy downpour:apart --aggregate fltrust --run bad
+says 'which downpour:apart leaves out'
+expect 2 "$paceline" train "${job[@]}" --strategy downpour:push-every=2 --attack 2:alie --yes-attack --run bad
+says 'adds changes as they come'
 expect 2 "$paceline" train "${job[@]}" --strategy downpour:fetch-every=2 --run bad
 says 'for push-every alone'

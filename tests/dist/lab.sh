@@ -186,6 +186,11 @@ JSON
 expect 0 env PACELINE_DATA="$work/nowhere" PACELINE_MIRROR=http://127.0.0.1:9 "$paceline" lab far.json --only near
 [ ! -e nowhere ] || fail "data of a case that was left out is fetched: $(ls nowhere)"
 
+# Values of an option side by side: attacks against two defences. All of that lab's cases are trainings.
+expect 0 "$paceline" lab poison --quick --only 'uneven, 1 of 10 10:gaussian' --set 'aggregate=median'
+grep -qE '^accuracy % +median$' out || fail "no table across an option: $(cat out)"
+grep -qE '^uneven, 1 of 10 10:gaussian +[0-9.]+$' out || fail "no row in the table across an option: $(cat out)"
+
 # Wrong files: a sentence with the place, no folder left.
 wrong() { # CODE TEXT PATTERN
     printf '%s' "$2" >wrong.json
@@ -219,7 +224,7 @@ says 'results.json cannot be gone on with \(--fresh forgets it\): "schema" is 2'
 
 # The labs of the program: listed, printed as files that mean the same, and all of their quick forms are trainings.
 expect 0 "$paceline" lab --list --json
-json "[l['lab'] for l in o['labs']] == ['s0', 's1', 's2', 's3', 's4', 'ten'] and all(l['about'] and l['runs'] > 0 for l in o['labs'])"
+json "[l['lab'] for l in o['labs']] == ['poison', 's0', 's1', 's2', 's3', 's4', 'ten'] and all(l['about'] and l['runs'] > 0 for l in o['labs'])"
 images=synthetic:train=256,test=32,shape=3x32x32,classes=10
 for lab in s0 s1 s2 s3 s4 ten; do
     expect 0 "$paceline" lab $lab --print

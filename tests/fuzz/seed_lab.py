@@ -21,6 +21,7 @@ for path in pathlib.Path(__file__).resolve().parents[2].glob("labs/*.json"):
 ONE = [{"name": "a", "train": {"model": "m"}}]
 write("grid", lab([{"train": {"strategy": ["ddp", "single"], "workers": [1, 2], "flip": [True, False], "lr": 0.1}}],
                   train={"model": "m", "seedless": [1, 2]}))
+write("across", lab([{"train": {"strategy": ["ddp", "single"], "workers": [1, 2]}}, {"train": {"lr": 1}}], across="strategy"))
 write("empty-name", lab([{"train": {"model": ["", "x"]}}]))
 write("twice", lab([{"train": {"lr": [1, 1]}}]))
 write("many", lab([{"train": {c: list(range(9)) for c in "abcdefgh"}}]))

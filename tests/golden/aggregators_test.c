@@ -27,8 +27,7 @@ static void aggregate(uint64_t seed, const char *text, int count, int bad, float
 {
     static float values[MOST][COUNT];
     struct train_row rows[MOST];
-    const struct train_aggregator *aggregator;
-    void *options;
+    struct train_aggregation aggregation;
 
     for (int r = 0; r < count; r++) {
         struct base_rng rng = base_rng_of(seed, BASE_STREAM_TEST, 5, 0, (uint32_t)r);
@@ -36,13 +35,17 @@ static void aggregate(uint64_t seed, const char *text, int count, int bad, float
         for (uint32_t i = 0; i < COUNT; i++)
             values[r][i] =
                 2.0f * base_rng_unit(base_rng_u32(&rng, i)) - 1.0f + (r >= count - bad ? 1.5f : 0);
-        rows[r] = (struct train_row){
-            .values = values[r], .samples = 50 + 10 * r, .loss = 1, .judged = 1, .age = r % 3 == 2};
+        rows[r] = (struct train_row){.values = values[r],
+                                     .samples = 50 + 10 * r,
+                                     .loss = 1,
+                                     .judged = 1,
+                                     .trusted = r == 1,
+                                     .age = r % 3 == 2};
     }
-    if (train_aggregator_find(text, &aggregator, &options) != BASE_OK ||
-        train_aggregate(aggregator, options, rows, count, COUNT, y, NULL) != BASE_OK)
+    if (train_aggregation_find(text, &aggregation) != BASE_OK ||
+        train_aggregate(&aggregation, rows, count, COUNT, y, NULL) != BASE_OK)
         fail_msg("%s: %s", text, base_message());
-    base_free(options);
+    train_aggregation_fini(&aggregation);
 }
 
 static void check(const char *text, const float y[COUNT], char *line)

@@ -120,6 +120,8 @@ static base_status conclude(const struct args *a, const struct lab_work *work, b
         }
     } else {
         cli_lab_table(work->lab, work->results);
+        if (work->lab->across != NULL)
+            cli_lab_across(work->lab, work->results);
         fflush(stdout);
         base_info("results are in %s%s", work->results->folder,
                   json_array_size(plots) > 0 ? ", with pictures (*.svg)" : "");

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "train/aggregator.h"
+#include "train/attack.h"
 #include "train/strategy.h"
 
 struct args {
@@ -66,6 +67,19 @@ static json_t *cmd_strategies_aggregators_json(void)
     return list;
 }
 
+static json_t *cmd_strategies_attacks_json(void)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < train_attack_count; i++) {
+        const struct train_attack *a = train_attack_registry[i];
+
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s?, s:f}", "name", a->name, "help",
+                                              a->help, "unit", a->unit, "strength", a->strength));
+    }
+    return list;
+}
+
 static json_t *cmd_strategies_choice_json(bool several)
 {
     struct train_choice choice = train_strategy_auto(train_task_of(NULL), NULL, several);
@@ -88,10 +102,10 @@ static base_status cmd_strategies_print_json(void)
                                         cmd_strategies_options_of(s->options, s->defaults),
                                         "examples", cmd_strategies_examples_of(s->examples)));
     }
-    object = json_pack("{s:i, s:o, s:{s:o, s:o}, s:o}", "schema", 1, "strategies", list, TRAIN_AUTO,
-                       "one", cmd_strategies_choice_json(false), "several",
+    object = json_pack("{s:i, s:o, s:{s:o, s:o}, s:o, s:o}", "schema", 1, "strategies", list,
+                       TRAIN_AUTO, "one", cmd_strategies_choice_json(false), "several",
                        cmd_strategies_choice_json(true), "aggregators",
-                       cmd_strategies_aggregators_json());
+                       cmd_strategies_aggregators_json(), "attacks", cmd_strategies_attacks_json());
     st = base_json_print(object);
     json_decref(object);
     return st;
@@ -142,6 +156,15 @@ static void cmd_strategies_print_text(void)
 
         printf("%-17s %s\n", a->name, a->help);
         cmd_strategies_print_options(a->options, a->defaults);
+    }
+    printf("\n--attack, what workers can be made to do to measure that:\n");
+    for (size_t i = 0; i < train_attack_count; i++) {
+        const struct train_attack *a = train_attack_registry[i];
+
+        printf("%-17s %s", a->name, a->help);
+        if (a->unit != NULL)
+            printf("; =X: %s [%g]", a->unit, a->strength);
+        printf("\n");
     }
 }
 

@@ -5,10 +5,8 @@
  * coordinates passes krum and fails here. The paper lets krum choose again after each choice; the
  * last choices are then between two nearest neighbours, by chance. Samples and ages do not count.
  */
-#include <math.h>
-
 #include "base/mem.h"
-#include "train/distances.h"
+#include "train/krum.h"
 
 struct options {
     int64_t f;
@@ -16,25 +14,19 @@ struct options {
 
 static int bulyan_tolerates(const void *options, int count)
 {
-    int64_t f = ((const struct options *)options)->f;
-    int most = count >= 3 ? (count - 3) / 4 : 0;
-
-    return f > 0 && f < most ? (int)f : most;
+    return train_aggregator_bound(((const struct options *)options)->f,
+                                  count >= 3 ? (count - 3) / 4 : 0);
 }
 
 static void bulyan_weigh(const void *options, const struct train_updates *updates, double *weights)
 {
-    const int count = updates->count, f = bulyan_tolerates(options, count);
-    double *scores = base_calloc((size_t)count, sizeof *scores);
+    const int count = updates->count, f = bulyan_tolerates(options, count), keep = count - 2 * f;
+    int *best = base_calloc((size_t)keep, sizeof *best);
 
-    train_krum_scores(updates->distances, count, f + 1, scores);
-    for (int i = 0; i < count - 2 * f; i++) {
-        int best = train_least(scores, count);
-
-        weights[best] = 1;
-        scores[best] = INFINITY;
-    }
-    base_free(scores);
+    train_krum_best(updates->distances, count, f, keep, best);
+    for (int i = 0; i < keep; i++)
+        weights[best[i]] = 1;
+    base_free(best);
 }
 
 /* The mean of the count - 2·cut values that are nearest to the median. */
@@ -68,24 +60,11 @@ static void bulyan_combine(const void *options, const struct train_updates *upda
     base_free(chosen);
 }
 
-static const char *const most[] = {"most", NULL};
-
-static const struct base_option table[] = {
-    {.name = "f",
-     .argument = "N",
-     .kind = BASE_INT,
-     .offset = offsetof(struct options, f),
-     .max = 1e6,
-     .names = most,
-     .help = "workers that may send anything; of n updates at most (n - 3)/4"},
-    {0},
-};
-
 const struct train_aggregator train_aggregator_bulyan = {
     .name = "bulyan",
     .help = "krum's choice, then of every coordinate what is nearest to its median",
     .distances = true,
-    .options = table,
+    .options = train_aggregator_f,
     .options_size = sizeof(struct options),
     .defaults = &(const struct options){0},
     .examples = (const char *const[]){"", "f=1", NULL},

@@ -3,8 +3,7 @@
  * Krum (Blanchard et al., NeurIPS 2017): the one update whose nearest others are nearest. It takes
  * the word of one worker, so it learns slower than a mean; multi-krum keeps more of them.
  */
-#include "base/mem.h"
-#include "train/distances.h"
+#include "train/krum.h"
 
 struct options {
     int64_t f;
@@ -17,33 +16,18 @@ static int krum_tolerates(const void *options, int count)
 
 static void krum_weigh(const void *options, const struct train_updates *updates, double *weights)
 {
+    const int count = updates->count;
     int best;
 
-    train_krum_scores(updates->distances, updates->count,
-                      krum_tolerates(options, updates->count) + 1, weights);
-    best = train_least(weights, updates->count);
-    for (int i = 0; i < updates->count; i++)
-        weights[i] = i == best;
+    train_krum_best(updates->distances, count, krum_tolerates(options, count), 1, &best);
+    weights[best] = 1;
 }
-
-static const char *const most[] = {"most", NULL};
-
-static const struct base_option table[] = {
-    {.name = "f",
-     .argument = "N",
-     .kind = BASE_INT,
-     .offset = offsetof(struct options, f),
-     .max = 1e6,
-     .names = most,
-     .help = "workers that may send anything; of n updates at most (n - 3)/2"},
-    {0},
-};
 
 const struct train_aggregator train_aggregator_krum = {
     .name = "krum",
     .help = "the one update that has the nearest neighbours",
     .distances = true,
-    .options = table,
+    .options = train_aggregator_f,
     .options_size = sizeof(struct options),
     .defaults = &(const struct options){0},
     .examples = (const char *const[]){"", "f=1", NULL},

@@ -1,141 +1,66 @@
 /* SPDX-License-Identifier: MIT
  *
- * Nearest-neighbour mixing (Allouah et al., AISTATS 2023) before another rule: every update is
- * replaced by the mean of the n - f that are nearest to it, itself among them. Honest updates come
- * closer together, above all where workers have different data, and the rule after it can tell the
- * others apart. The mixture is a matrix: rules that weigh see distances between mixed updates, and
- * their weights are turned into weights of the given ones; rules that go by coordinates see mixed
- * values, a few at a time.
+ * Nearest-neighbour mixing (train/mixing.h) before another rule: every update is replaced by the
+ * mean of the n - f that are nearest to it. Of rules that weigh, the weights are turned into those
+ * of the given updates; rules that go by coordinates see mixed values, a few at a time.
  */
 #include <string.h>
 
 #include "base/mem.h"
-#include "train/distances.h"
+#include "train/mixing.h"
 
 enum { COLUMNS = 1024 };
 
 struct options {
-    const char *rule; /* its own options after slashes */
+    const char *name; /* of the rule, with its own options after slashes */
     int64_t f;
+    struct train_aggregation rule; /* not in the table: what `name` stands for */
 };
 
-struct rule {
-    const struct train_aggregator *aggregator;
-    void *options;
-};
-
-static base_status mixed_find(const struct options *o, struct rule *rule)
+static base_status mixed_open(void *options)
 {
-    char *text = base_strdup(o->rule);
-    base_status st;
+    base_status st = BASE_OK;
+    struct options *o = options;
+    char *text = base_options_unnest(o->name);
 
-    for (char *at = text, mark = ':'; (at = strchr(at, '/')) != NULL; mark = ',')
-        *at = mark;
-    st = train_aggregator_find(text, &rule->aggregator, &rule->options);
+    TRY(train_aggregation_find(text, &o->rule));
+    if (o->rule.rule->open == mixed_open)
+        TRY(base_fail(BASE_ERR_USAGE, "aggregator mixed cannot be the rule of itself"));
+    if (o->rule.rule->judges || o->rule.rule->trusts)
+        TRY(base_fail(BASE_ERR_USAGE,
+                      "aggregator mixed: rule %s judges the updates of workers one by one, which "
+                      "mixed ones are not",
+                      o->rule.rule->name));
+out:
     base_free(text);
     return st;
 }
 
-static base_status mixed_check(const void *options)
+static void mixed_close(void *options)
 {
-    base_status st = BASE_OK;
-    struct rule rule = {0};
-
-    if (strncmp(((const struct options *)options)->rule, "mixed", strlen("mixed")) == 0)
-        return base_fail(BASE_ERR_USAGE, "aggregator mixed cannot be the rule of itself");
-    TRY(mixed_find(options, &rule));
-    if (rule.aggregator->judges)
-        st = base_fail(BASE_ERR_USAGE,
-                       "aggregator mixed: rule %s judges the updates of workers one by one, which "
-                       "mixed ones are not",
-                       rule.aggregator->name);
-out:
-    base_free(rule.options);
-    return st;
-}
-
-/* As many as the rule can stand; fewer if f says so. */
-static int mixed_tolerates_of(const struct options *o, const struct rule *rule, int count)
-{
-    int most =
-        rule->aggregator->tolerates != NULL ? rule->aggregator->tolerates(rule->options, count) : 0;
-
-    return o->f > 0 && o->f < most ? (int)o->f : most;
+    train_aggregation_fini(&((struct options *)options)->rule);
 }
 
 static int mixed_tolerates(const void *options, int count)
 {
-    struct rule rule = {0};
-    int most =
-        mixed_find(options, &rule) == BASE_OK ? mixed_tolerates_of(options, &rule, count) : 0;
+    const struct options *o = options;
 
-    base_free(rule.options);
-    return most;
+    return train_aggregator_bound(o->f, train_aggregation_tolerates(&o->rule, count));
 }
 
-/* (count, count): row i has the shares of the given updates in the mixed one. */
-static double *mixed_shares(const struct options *o, const struct rule *rule,
-                            const struct train_updates *updates)
-{
-    const int count = updates->count, nearest = count - mixed_tolerates_of(o, rule, count);
-    double *shares = base_calloc((size_t)count * (size_t)count, sizeof *shares);
-    int *order = base_calloc((size_t)count, sizeof *order);
-
-    for (int i = 0; i < count; i++) {
-        train_distances_order(updates->distances, count, i, order);
-        for (int k = 0; k < nearest; k++)
-            shares[i * count + order[k]] = 1.0 / nearest;
-    }
-    base_free(order);
-    return shares;
-}
-
-/* Squared distances of the mixed updates: -½ Σ_kl c_k c_l d_kl with c the difference of their
- * shares, which sums to zero. */
-static double *mixed_distances(const double *d, const double *shares, int count)
-{
-    double *mixed = base_calloc((size_t)count * (size_t)count, sizeof *mixed);
-
-    for (int i = 0; i < count; i++)
-        for (int j = 0; j < i; j++) {
-            double sum = 0;
-
-            for (int k = 0; k < count; k++) {
-                double c = shares[i * count + k] - shares[j * count + k];
-
-                for (int l = 0; l < count && c != 0; l++)
-                    sum += c * (shares[i * count + l] - shares[j * count + l]) * d[k * count + l];
-            }
-            mixed[i * count + j] = mixed[j * count + i] = sum < 0 ? -sum / 2 : 0;
-        }
-    return mixed;
-}
-
-/* Weights of the mixed updates where the rule goes by coordinates; otherwise of the given ones. */
-static void mixed_weigh(const void *options, const struct train_updates *updates, double *weights)
+static double *mixed_shares(const void *options, const struct train_updates *updates)
 {
     const int count = updates->count;
-    struct rule rule = {0};
-    double *of_mixed = base_calloc((size_t)count, sizeof *of_mixed), *shares, *distances;
 
-    if (mixed_find(options, &rule) != BASE_OK)
-        goto out;
-    shares = mixed_shares(options, &rule, updates);
-    distances = mixed_distances(updates->distances, shares, count);
-    for (int i = 0; i < count && rule.aggregator->weigh == NULL; i++)
-        of_mixed[i] = train_row_weight(&updates->rows[i]);
-    if (rule.aggregator->weigh != NULL) /* which finds zeros, as in train_aggregate */
-        rule.aggregator->weigh(rule.options,
-                               &(struct train_updates){updates->rows, count, distances}, of_mixed);
-    for (int i = 0; i < count; i++)
-        for (int k = 0; k < count; k++)
-            weights[k] += rule.aggregator->combine != NULL ? (i == k) * of_mixed[i]
-                                                           : of_mixed[i] * shares[i * count + k];
-    base_free(distances);
+    return train_mixing_shares(updates->distances, count, count - mixed_tolerates(options, count));
+}
+
+static void mixed_weigh(const void *options, const struct train_updates *updates, double *weights)
+{
+    double *shares = mixed_shares(options, updates);
+
+    train_mixing_weigh(&((const struct options *)options)->rule, updates, shares, weights);
     base_free(shares);
-out:
-    base_free(rule.options);
-    base_free(of_mixed);
 }
 
 /* The mixed values of columns [at, at + columns), row i at block + i * COLUMNS. */
@@ -157,16 +82,18 @@ static void mixed_combine(const void *options, const struct train_updates *updat
                           const float *weights, size_t floats, float *y)
 {
     const size_t count = (size_t)updates->count;
-    struct rule rule = {0};
-    struct train_row *rows = base_calloc(count, sizeof *rows);
-    float *block = base_calloc(count * COLUMNS, sizeof *block);
-    double *shares = NULL;
+    const struct train_aggregation *a = &((const struct options *)options)->rule;
+    struct train_row *rows;
+    float *block;
+    double *shares;
 
-    if (mixed_find(options, &rule) != BASE_OK || rule.aggregator->combine == NULL) {
+    if (a->rule->combine == NULL) {
         train_rows_sum(updates, weights, floats, y);
-        goto out;
+        return;
     }
-    shares = mixed_shares(options, &rule, updates);
+    rows = base_calloc(count, sizeof *rows);
+    block = base_calloc(count * COLUMNS, sizeof *block);
+    shares = mixed_shares(options, updates);
     for (size_t i = 0; i < count; i++) {
         rows[i] = updates->rows[i];
         rows[i].values = block + i * COLUMNS;
@@ -175,32 +102,22 @@ static void mixed_combine(const void *options, const struct train_updates *updat
         size_t columns = floats - at < COLUMNS ? floats - at : COLUMNS;
 
         mixed_block(updates, shares, at, columns, block);
-        rule.aggregator->combine(rule.options, &(struct train_updates){rows, updates->count, NULL},
-                                 weights, columns, y + at);
+        a->rule->combine(a->options, &(struct train_updates){rows, updates->count, NULL, NULL},
+                         weights, columns, y + at);
     }
-out:
     base_free(shares);
     base_free(block);
     base_free(rows);
-    base_free(rule.options);
 }
-
-static const char *const most[] = {"most", NULL};
 
 static const struct base_option table[] = {
     {.name = "rule",
      .argument = "NAME[/O=V]",
      .kind = BASE_TEXT,
-     .offset = offsetof(struct options, rule),
+     .offset = offsetof(struct options, name),
      .registry = train_aggregator_registry,
      .help = "the aggregator of the mixed updates"},
-    {.name = "f",
-     .argument = "N",
-     .kind = BASE_INT,
-     .offset = offsetof(struct options, f),
-     .max = 1e6,
-     .names = most,
-     .help = "workers that may send anything; at most what the rule can stand"},
+    {.table = train_aggregator_f, .offset = offsetof(struct options, f)},
     {0},
 };
 
@@ -210,10 +127,11 @@ const struct train_aggregator train_aggregator_mixed = {
     .distances = true,
     .options = table,
     .options_size = sizeof(struct options),
-    .defaults = &(const struct options){.rule = "trimmed-mean"},
+    .defaults = &(const struct options){.name = "trimmed-mean"},
     .examples = (const char *const[]){"", "rule=centered-clipping,f=3", "rule=krum/f=2",
                                       "rule=bulyan", "rule=trimmed-mean/share=0.4,f=2", NULL},
-    .check = mixed_check,
+    .open = mixed_open,
+    .close = mixed_close,
     .weigh = mixed_weigh,
     .combine = mixed_combine,
     .tolerates = mixed_tolerates,

@@ -3,10 +3,8 @@
  * Multi-krum (Blanchard et al., NeurIPS 2017): the mean, by samples, of the updates with the best
  * scores of krum; all but f of them unless `keep` says fewer.
  */
-#include <math.h>
-
 #include "base/mem.h"
-#include "train/distances.h"
+#include "train/krum.h"
 
 struct options {
     int64_t f, keep;
@@ -23,34 +21,22 @@ static void multi_krum_weigh(const void *options, const struct train_updates *up
     const struct options *o = options;
     const int count = updates->count, f = multi_krum_tolerates(options, count);
     const int keep = o->keep > 0 && o->keep < count - f ? (int)o->keep : count - f;
-    double *scores = base_calloc((size_t)count, sizeof *scores);
+    int *best = base_calloc((size_t)keep, sizeof *best);
 
-    train_krum_scores(updates->distances, count, f + 1, scores);
-    for (int i = 0; i < keep; i++) {
-        int best = train_least(scores, count);
-
-        weights[best] = train_row_weight(&updates->rows[best]);
-        scores[best] = INFINITY;
-    }
-    base_free(scores);
+    train_krum_best(updates->distances, count, f, keep, best);
+    for (int i = 0; i < keep; i++)
+        weights[best[i]] = train_row_weight(&updates->rows[best[i]]);
+    base_free(best);
 }
 
-static const char *const most[] = {"most", NULL}, *const others[] = {"others", NULL};
-
 static const struct base_option table[] = {
-    {.name = "f",
-     .argument = "N",
-     .kind = BASE_INT,
-     .offset = offsetof(struct options, f),
-     .max = 1e6,
-     .names = most,
-     .help = "workers that may send anything; of n updates at most (n - 3)/2"},
+    {.table = train_aggregator_f, .offset = offsetof(struct options, f)},
     {.name = "keep",
      .argument = "N",
      .kind = BASE_INT,
      .offset = offsetof(struct options, keep),
      .max = 1e6,
-     .names = others,
+     .names = (const char *const[]){"others", NULL},
      .help = "updates that are averaged; at most all but f"},
     {0},
 };

@@ -25,6 +25,13 @@
 #include "train/residual.h"
 #include "train/strategies/downpour/downpour.h"
 
+float *downpour_extra(struct train_session *s, const char *name)
+{
+    float **extra = train_state_extra(&s->state, name);
+
+    return extra != NULL ? *extra : NULL;
+}
+
 bool downpour_computes(const struct train_session *s)
 {
     const struct downpour_options *options = s->options;
@@ -50,6 +57,10 @@ static void downpour_memory(const struct train_memory_question *q, struct train_
     if (options->push_every > 0 && q->seat.rank == 0) {
         m->of[TRAIN_MEMORY_SPARE].own += row;
         m->of[TRAIN_MEMORY_COMMUNICATION].shared += 2 * row;
+    }
+    if (options->momentum > 0) {
+        m->of[TRAIN_MEMORY_SLOTS].own += sizes->weights;
+        m->of[TRAIN_MEMORY_SPARE].own += sizes->weights;
     }
     if (q->seat.rank == 0)
         m->of[TRAIN_MEMORY_COMMUNICATION].own += (2 * q->seat.workers - 1) * row;
@@ -84,10 +95,16 @@ static base_status downpour_check(const struct train_session *s)
     if (s->job->sync_bn)
         return base_fail(BASE_ERR_USAGE, "--sync-bn normalises over the samples of all workers, "
                                          "but downpour's train alone; leave one out");
-    if (options->push_every > 0 && (s->job->aggregate != NULL || options->quorum < 1))
+    if (options->push_every > 0 &&
+        (s->job->aggregate != NULL || options->quorum < 1 || options->momentum > 0))
         return base_fail(BASE_ERR_USAGE,
                          "downpour:push-every adds changes as they come: it has no use for "
-                         "--aggregate and quorum");
+                         "--aggregate, quorum and momentum");
+    if (s->job->attack != NULL && (options->push_every > 0 || s->closed))
+        return base_fail(BASE_ERR_USAGE,
+                         "--attack is for updates that an aggregator makes one of; %s",
+                         s->closed ? "this model is computed in one step"
+                                   : "downpour:push-every adds changes as they come");
     if (options->fetch_every > 0 && options->push_every == 0)
         return base_fail(BASE_ERR_USAGE, "downpour:fetch-every is for push-every alone: without it "
                                          "workers get the weights at the end of a round");
@@ -96,11 +113,16 @@ static base_status downpour_check(const struct train_session *s)
                          "%s is computed from shares of one set of data; "
                          "downpour:split=local has several",
                          s->job->model);
-    if (d->aggregator->judges && s->count[DATA_VALIDATION] == 0)
+    if (d->aggregation.rule->trusts && options->apart)
+        return base_fail(BASE_ERR_USAGE,
+                         "--aggregate %s trusts the worker beside the manager, which "
+                         "downpour:apart leaves out",
+                         d->aggregation.rule->name);
+    if (d->aggregation.rule->judges && s->count[DATA_VALIDATION] == 0)
         return base_fail(BASE_ERR_USAGE,
                          "--aggregate %s judges updates by samples that no worker trains on: add "
                          "--validation 0.05",
-                         d->aggregator->name);
+                         d->aggregation.rule->name);
     return BASE_OK;
 }
 
@@ -124,14 +146,34 @@ out:
 /* A rule that stands so many wrong updates may stand none of as few as this view has. */
 static void downpour_say_tolerance(const struct downpour *d, int updates)
 {
-    const struct train_aggregator *a = d->aggregator;
-    int wrong = a->tolerates != NULL ? a->tolerates(d->aggregator_options, updates) : 0;
+    const struct train_aggregator *a = d->aggregation.rule;
+    int wrong = train_aggregation_tolerates(&d->aggregation, updates);
 
     if (wrong > 0)
         base_info("--aggregate %s: %d of %d updates may be anything", a->name, wrong, updates);
     else if (a->tolerates != NULL)
         base_warn("--aggregate %s stands no wrong update of %d; with more workers it would",
                   a->name, updates);
+}
+
+/* Which workers attack, so that no reader of the log takes the run for an honest one. */
+static void downpour_say_attackers(const struct train_session *s)
+{
+    const struct train_attackers *a = &s->attackers;
+    const struct comm_view *v = &s->team.view;
+    char *text = a->count > 0 ? train_attackers_text(a) : NULL;
+
+    if (a->count > 0)
+        base_warn("--attack: this run is attacked on purpose: %s", text);
+    for (int i = 0; i < a->count; i++) {
+        bool here = false;
+
+        for (int rank = 0; rank < s->team.exchange.size && s->team.worker != NULL; rank++)
+            here |= v->members[rank].id == a->of[i].worker;
+        if (!here)
+            base_warn("--attack: there is no worker %u now", a->of[i].worker);
+    }
+    base_free(text);
 }
 
 static base_status downpour_open(struct train_session *s)
@@ -144,32 +186,38 @@ static base_status downpour_open(struct train_session *s)
                                 .grace = options->grace,
                                 .fixed = options->split == DOWNPOUR_SPLIT_LOCAL,
                                 .adds = options->push_every > 0};
-    float **residual = train_state_extra(&s->state, TRAIN_RESIDUAL);
+    float *residual = downpour_extra(s, TRAIN_RESIDUAL);
+    float *mean = downpour_extra(s, DOWNPOUR_MOMENTUM);
     size_t statistics = nn_graph_stat_floats(s->state.graph);
     const char *name = s->job->aggregate != NULL ? s->job->aggregate : TRAIN_AGGREGATOR;
 
-    TRY(train_aggregator_find(name, &d->aggregator, &d->aggregator_options));
+    TRY(train_aggregation_find(name, &d->aggregation));
     TRY(downpour_check(s));
     /* The round that this worker left half-way was committed, as the state tells that it got. */
-    if (s->state.position.step == d->solo.round.goal)
-        downpour_parcel_commit(&d->parcel, residual != NULL ? *residual : NULL);
-    TRY(downpour_parcel_open(&d->parcel, x->size > 1 ? options->wire : NULL, &s->team,
-                             residual != NULL ? *residual : NULL, s->state.floats, statistics));
+    if (s->state.position.step == d->solo.round.goal) {
+        downpour_parcel_commit(&d->parcel, residual);
+        downpour_momentum_commit(&d->momentum, mean);
+    }
+    TRY(downpour_momentum_open(&d->momentum, options->momentum, mean, s->state.floats));
+    TRY(downpour_parcel_open(&d->parcel, x->size > 1 ? options->wire : NULL, &s->team, residual,
+                             s->state.floats, statistics));
     if (downpour_parcel_packs(&d->parcel))
         rules.wiring = &d->parcel.wiring;
-    if (x->rank == 0)
+    if (x->rank == 0) {
+        downpour_say_attackers(s);
         downpour_say_tolerance(d, x->size - (options->apart && x->size > 1));
-    if (x->rank == 0)
         TRY(downpour_manager_open(&s->team, &d->ledger, &rules, downpour_solo_floats(s), statistics,
                                   &d->manager));
-    else
+    } else {
         downpour_line_open(&d->line, &s->team);
+    }
     if (rules.adds)
         TRY(downpour_open_centre(s));
     if (x->size > 1)
         TRY(comm_engine_begin(coll_group(x->coll)));
     d->begins = true;
     d->solo.split = options->split;
+    d->solo.alpha = options->alpha;
     TRY(downpour_solo_open(&d->solo, s, rules.adds));
 out:
     return st;
@@ -184,7 +232,7 @@ static void downpour_close(struct train_session *s)
     if (d->manager != NULL)
         d->parcel.pulled += downpour_manager_sent(d->manager);
     downpour_manager_close(d->manager);
-    base_free(d->aggregator_options);
+    train_aggregation_fini(&d->aggregation);
     comm_region_close(d->region);
     base_free(d->fetched);
     base_free(d->change);
@@ -193,7 +241,6 @@ static void downpour_close(struct train_session *s)
     d->fetched = d->change = NULL;
     downpour_solo_close(&d->solo);
     d->manager = NULL;
-    d->aggregator_options = NULL;
 }
 
 static void downpour_fini(void *state)
@@ -203,15 +250,22 @@ static void downpour_fini(void *state)
     downpour_ledger_fini(&d->ledger);
     downpour_solo_fini(&d->solo);
     downpour_parcel_fini(&d->parcel);
+    downpour_momentum_fini(&d->momentum);
 }
 
-/* Rank 0 saves the mean of all residuals in place of its own, from where its gradients were. */
+/* Rank 0 saves the mean of all workers' extras in place of its own: of residuals from where its
+ * gradients were. */
 static base_status downpour_saving(struct train_session *s)
 {
     base_status st = BASE_OK;
-    const struct downpour_parcel *p = &((const struct downpour *)s->strategy_state)->parcel;
+    struct downpour *d = s->strategy_state;
+    const struct downpour_parcel *p = &d->parcel;
     float *mean = s->team.exchange.mine + TRAIN_HEAD;
+    float **changes = train_state_extra(&s->state, DOWNPOUR_MOMENTUM);
 
+    d->changes = changes != NULL ? *changes : NULL;
+    if (changes != NULL)
+        TRY(downpour_momentum_saving(&d->momentum, &s->team, downpour_computes(s), changes));
     if (p->residual == NULL)
         goto out;
     memcpy(mean, p->residual, p->floats * sizeof *mean);
@@ -226,17 +280,24 @@ out:
 
 static void downpour_saved(struct train_session *s)
 {
-    const struct downpour_parcel *p = &((const struct downpour *)s->strategy_state)->parcel;
+    const struct downpour *d = s->strategy_state;
 
-    if (p->residual != NULL)
-        *train_state_extra(&s->state, TRAIN_RESIDUAL) = p->residual;
+    if (d->changes != NULL)
+        *train_state_extra(&s->state, DOWNPOUR_MOMENTUM) = d->changes;
+    if (d->parcel.residual != NULL)
+        *train_state_extra(&s->state, TRAIN_RESIDUAL) = d->parcel.residual;
 }
 
 static const char *const *downpour_extras(const void *options)
 {
-    static const char *const residual[] = {TRAIN_RESIDUAL, NULL};
+    static const char *const both[] = {DOWNPOUR_MOMENTUM, TRAIN_RESIDUAL, NULL};
+    static const char *const momentum[] = {DOWNPOUR_MOMENTUM, NULL};
+    const struct downpour_options *o = options;
+    bool lossy = train_wire_is_lossy(o->wire);
 
-    return train_wire_is_lossy(((const struct downpour_options *)options)->wire) ? residual : NULL;
+    if (o->momentum > 0)
+        return lossy ? both : momentum;
+    return lossy ? both + 1 : NULL;
 }
 
 static base_status downpour_check_options(const void *options)
@@ -324,6 +385,8 @@ out:
 static const struct base_option table[] = {
     {.name = "split", .argument = "HOW", .kind = BASE_ENUM, .offset = AT(split),
      .names = train_split_names, .help = "how samples are dealt to blocks"},
+    {.name = "alpha", .argument = "X", .kind = BASE_REAL, .offset = AT(alpha), .min = 0.01,
+     .max = 1e6, .help = "of split=dirichlet: the less, the more uneven are classes and blocks"},
     {.name = "push-every", .argument = "K", .kind = BASE_INT, .offset = AT(push_every), .max = 1e9,
      .help = "steps after which a worker's change is added, at once; 0: one update a round"},
     {.name = "fetch-every", .argument = "K", .kind = BASE_INT, .offset = AT(fetch_every),
@@ -332,6 +395,8 @@ static const struct base_option table[] = {
      .max = 1, .help = "share of the blocks that ends a round; others count in a later one"},
     {.name = "grace", .argument = "S", .kind = BASE_REAL, .offset = AT(grace), .max = 1e6,
      .help = "seconds that the others have once the quorum is there"},
+    {.name = "momentum", .argument = "X", .kind = BASE_REAL, .offset = AT(momentum), .max = 0.999,
+     .help = "workers send running means of their changes, of which X stays from round to round"},
     {.name = "latency", .argument = "S", .kind = BASE_REAL, .offset = AT(latency), .max = 10,
      .help = "for studies: every message to and from the manager takes so much longer"},
     {.name = "wire", .argument = "NAME[/O=V]", .kind = BASE_TEXT, .offset = AT(wire),
@@ -350,8 +415,9 @@ const struct train_strategy train_strategy_downpour = {
     .aggregates = true,
     .options = table,
     .options_size = sizeof(struct downpour_options),
-    .defaults = &(const struct downpour_options){.quorum = 1},
-    .examples = (const char *const[]){"split=equal", "apart,wire=int8", "quorum=0.6,grace=0.05",
+    .defaults = &(const struct downpour_options){.alpha = 0.33, .quorum = 1},
+    .examples = (const char *const[]){"split=equal", "split=dirichlet,momentum=0.5,wire=int4",
+                                      "apart,wire=int8", "quorum=0.6,grace=0.05",
                                       "push-every=2,fetch-every=3,wire=topk/share=0.2", NULL},
     .check = downpour_check_options,
     .extras = downpour_extras,

@@ -46,6 +46,9 @@ static const char WHOLE_WIRE[] = "wire=fp32";
 /* A round that goes on without a block leaves its samples out; this one waits for all. */
 static const char PATIENT_QUORUM[] = "quorum=0.6,grace=1000000";
 
+/* Running means of changes have more of some samples than of others; this one sends changes. */
+static const char PLAIN_CHANGES[] = "split=dirichlet,wire=fp32";
+
 static char *draw_strategy(void)
 {
     const struct train_strategy *all[64] = {0}, *s;
@@ -77,6 +80,8 @@ static char *draw_strategy(void)
         options = WHOLE_OUTER_STEP;
     else if (strstr(options, "quorum") != NULL)
         options = PATIENT_QUORUM;
+    else if (strstr(options, "momentum") != NULL)
+        options = PLAIN_CHANGES;
     if (strcmp(s->name, "ddp") == 0 && sim_random(2) == 0)
         options = "overlap=on,bucket=1K,first=1K";
     if (strcmp(s->name, "scattered") == 0)

@@ -75,6 +75,26 @@ static void test_grid(void **state)
     lab_close(&lab);
 }
 
+static void test_across(void **state)
+{
+    static const char *const rows[] = {"one", "workers=2", "workers=2", "workers=4", "workers=4"};
+    struct lab lab;
+
+    (void)state;
+    assert_int_equal(open_text("{\"schema\": 1, \"about\": \"x\", \"across\": \"strategy\","
+                               " \"cases\": [{\"name\": \"one\", \"train\": {\"lr\": 1}},"
+                               " {\"train\": {\"workers\": [2, 4],"
+                               " \"strategy\": [\"ddp\", \"zero\"]}}]}",
+                               &(struct lab_changes){0}, &lab),
+                     BASE_OK);
+    assert_string_equal(lab.across, "strategy");
+    assert_int_equal(lab.point_count, 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_string_equal(lab.points[i].row, rows[i]);
+    assert_string_equal(lab.points[4].name, "workers=4 zero");
+    lab_close(&lab);
+}
+
 static void test_changes(void **state)
 {
     struct lab_changes changes = {.quick = true,
@@ -201,6 +221,8 @@ static void test_bad_files(void **state)
         {HEAD "\"case\": []}", "unknown key 'case'; did you mean 'cases'?"},
         {HEAD "\"cases\": {}}", "\"cases\" is of the wrong type, a list expected"},
         {HEAD "\"cases\": []}", "\"cases\" is empty"},
+        {HEAD "\"across\": \"lr\", \"cases\": [{\"train\": {\"flip\": true}}]}",
+         "\"across\" is 'lr', an option that no case has"},
         {HEAD "\"cases\": [3]}", "case 1: not an object"},
         {HEAD "\"cases\": [{\"nam\": \"x\"}]}", "case 1: unknown key 'nam'"},
         {HEAD "\"cases\": [{\"name\": \"x\"}]}", "case 1: \"train\" is missing"},
@@ -325,15 +347,11 @@ static void test_find(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_grid),
-        cmocka_unit_test(test_changes),
-        cmocka_unit_test(test_launch),
-        cmocka_unit_test(test_select),
-        cmocka_unit_test(test_seeds_of_a_case),
-        cmocka_unit_test(test_ids),
-        cmocka_unit_test(test_bad_files),
-        cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_find),
+        cmocka_unit_test(test_grid),     cmocka_unit_test(test_across),
+        cmocka_unit_test(test_changes),  cmocka_unit_test(test_launch),
+        cmocka_unit_test(test_select),   cmocka_unit_test(test_seeds_of_a_case),
+        cmocka_unit_test(test_ids),      cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_too_many), cmocka_unit_test(test_find),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,13 +40,11 @@ static void fill(int count)
 
 static void run(const char *text, int count, float *y, float *weights)
 {
-    const struct train_aggregator *aggregator;
-    void *options;
+    struct train_aggregation aggregation;
 
-    assert_int_equal(train_aggregator_find(text, &aggregator, &options), BASE_OK);
-    assert_int_equal(train_aggregate(aggregator, options, rows, count, FLOATS, y, weights),
-                     BASE_OK);
-    base_free(options);
+    assert_int_equal(train_aggregation_find(text, &aggregation), BASE_OK);
+    assert_int_equal(train_aggregate(&aggregation, rows, count, FLOATS, y, weights), BASE_OK);
+    train_aggregation_fini(&aggregation);
 }
 
 static int ascending(const void *a, const void *b)
@@ -152,28 +150,91 @@ static void test_a_lie_about_the_loss_is_bounded_and_does_not_help_with_the_mana
 
 static void test_no_weight_is_an_error(void **state)
 {
-    const struct train_aggregator *aggregator;
-    void *options;
+    struct train_aggregation aggregation;
     float y[FLOATS];
 
     (void)state;
     fill(2);
     rows[0].judged = rows[1].judged = NAN;
-    assert_int_equal(train_aggregator_find("trust-weighted", &aggregator, &options), BASE_OK);
-    assert_int_equal(train_aggregate(aggregator, options, rows, 2, FLOATS, y, NULL),
-                     BASE_ERR_DIVERGED);
+    assert_int_equal(train_aggregation_find("trust-weighted", &aggregation), BASE_OK);
+    assert_int_equal(train_aggregate(&aggregation, rows, 2, FLOATS, y, NULL), BASE_ERR_DIVERGED);
     assert_non_null(strstr(base_message(), "none of 2 updates"));
-    base_free(options);
+    train_aggregation_fini(&aggregation);
+}
+
+/* Fewer than half honest: what points away from the trusted update, or is large, does not win. */
+static void test_fltrust_follows_the_trusted_update(void **state)
+{
+    float y[FLOATS], weights[5];
+
+    (void)state;
+    fill(5);
+    for (int r = 0; r < 5; r++)
+        for (int i = 0; i < FLOATS; i++)
+            values[r][i] = r == 2 || r == 4 ? 1.0f + 0.01f * (float)(i % 7) : -1e3f;
+    rows[2].trusted = true;
+    run("fltrust", 5, y, weights);
+    assert_true(weights[0] == 0 && weights[1] == 0 && weights[3] == 0 && weights[4] > 0.49f);
+    for (int i = 0; i < FLOATS; i++)
+        assert_true(fabsf(y[i] - values[2][i]) < 1e-4f);
+    rows[2].trusted = false; /* none is: krum's choice is the majority's */
+    run("fltrust", 5, y, weights);
+    assert_true(weights[2] == 0 && y[0] == -1e3f);
+}
+
+static int suspects(int count)
+{
+    int sum = 0;
+
+    for (int r = 0; r < count; r++)
+        sum += rows[r].suspect;
+    return sum;
+}
+
+/* Alike, updates are averaged to the bit; one far away, one too near to the others, and two that
+ * are the same are suspect; the last count as one. */
+static void test_auto_goes_by_what_it_sees(void **state)
+{
+    float y[FLOATS], mean[FLOATS], weights[10], shares[10];
+    double off = 0;
+
+    (void)state;
+    fill(10);
+    run("average", 10, mean, NULL);
+    run("auto", 10, y, NULL);
+    assert_int_equal(suspects(10), 0);
+    assert_memory_equal(y, mean, sizeof y);
+    memcpy(values[4], mean, sizeof mean); /* nearer to all others than these to each other */
+    run("auto:spread=1.5", 10, y, NULL);
+    assert_int_equal(suspects(10), 0);
+    run("auto", 10, y, NULL);
+    assert_true(rows[4].suspect && suspects(10) == 1);
+    fill(10);
+    memcpy(values[2], values[7], sizeof values[2]);
+    rows[2].samples = rows[7].samples = 150;
+    rows[2].age = rows[7].age = 0;
+    run("average", 10, mean, weights);
+    run("auto", 10, y, shares);
+    assert_true(rows[2].suspect && rows[7].suspect && suspects(10) == 2);
+    assert_true(fabsf(shares[2] / shares[5] - weights[2] / weights[5] / 2) < 1e-6f);
+    fill(10);
+    for (int i = 0; i < FLOATS; i++)
+        values[0][i] = values[1][i] = 1e3f;
+    run("auto", 10, y, weights);
+    assert_true(rows[0].suspect && rows[1].suspect && suspects(10) == 2);
+    assert_true(weights[0] < 1e-3f && weights[1] < 1e-3f && weights[5] > 0.05f);
+    for (int i = 0; i < FLOATS; i++)
+        off = fmax(off, fabs((double)y[i] - (double)mean[i]));
+    assert_true(off < 0.5);
 }
 
 static void refuse(const char *text, const char *message)
 {
-    const struct train_aggregator *aggregator;
-    void *options;
+    struct train_aggregation aggregation;
 
-    assert_int_equal(train_aggregator_find(text, &aggregator, &options), BASE_ERR_USAGE);
-    assert_null(aggregator);
-    assert_null(options);
+    assert_int_equal(train_aggregation_find(text, &aggregation), BASE_ERR_USAGE);
+    assert_null(aggregation.rule);
+    assert_null(aggregation.options);
     assert_non_null(strstr(base_message(), message));
 }
 
@@ -192,6 +253,7 @@ static void test_bad_names_and_options(void **state)
     refuse("mixed:rule=means", "unknown aggregator 'means'");
     refuse("mixed:rule=krum/x=1", "aggregator krum has no option 'x'");
     refuse("mixed:rule=mixed", "the rule of itself");
+    refuse("mixed:rule=fltrust", "judges the updates of workers one by one");
     refuse("mixed:rule=trust-weighted", "judges the updates of workers one by one");
     assert_int_equal(train_strategy_find("ddp", &ddp, &options), BASE_OK);
     assert_int_equal(train_strategy_aggregates(ddp, NULL), BASE_OK);
@@ -207,6 +269,8 @@ int main(void)
         cmocka_unit_test(test_means_by_their_weights),
         cmocka_unit_test(test_a_lie_about_the_loss_is_bounded_and_does_not_help_with_the_manager),
         cmocka_unit_test(test_no_weight_is_an_error),
+        cmocka_unit_test(test_auto_goes_by_what_it_sees),
+        cmocka_unit_test(test_fltrust_follows_the_trusted_update),
         cmocka_unit_test(test_bad_names_and_options),
     };
 

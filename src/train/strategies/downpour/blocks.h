@@ -15,7 +15,10 @@ enum train_split {
     DOWNPOUR_SPLIT_RANDOM, /* the order is cut */
     DOWNPOUR_SPLIT_CLASS,  /* each block has classes of its own, as far as there are enough */
     DOWNPOUR_SPLIT_EQUAL,  /* each block has the same share of every class, give or take a sample */
-    DOWNPOUR_SPLIT_LOCAL,  /* nothing is dealt: a block is what its worker has itself */
+    /* Of each class the blocks have shares by chance (Dirichlet): data that workers have collected
+     * apart. The same in every round. */
+    DOWNPOUR_SPLIT_DIRICHLET,
+    DOWNPOUR_SPLIT_LOCAL, /* nothing is dealt: a block is what its worker has itself */
 };
 extern const char *const train_split_names[]; /* "random", …; NULL-ended */
 
@@ -26,6 +29,8 @@ struct train_division {
     const uint32_t *order;  /* (samples) their ids */
     const int32_t *classes; /* (samples) of each; NULL: all are of one */
     int32_t class_count;
+    double alpha;  /* of `dirichlet`: the less, the more uneven */
+    uint64_t seed; /* of `dirichlet` */
 };
 
 /* counts (blocks): the samples of each block. */

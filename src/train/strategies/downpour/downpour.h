@@ -10,13 +10,16 @@
 #include "comm/region.h"
 #include "train/strategies/downpour/line.h"
 #include "train/strategies/downpour/manager.h"
+#include "train/strategies/downpour/momentum.h"
 #include "train/strategies/downpour/parcel.h"
 #include "train/strategies/downpour/solo.h"
 
 struct downpour_options {
     enum train_split split;
+    double alpha; /* of split=dirichlet */
     int64_t push_every, fetch_every;
     double quorum, grace;
+    double momentum;  /* of a worker's changes; 0: they go as they are */
     double latency;   /* seconds that every message of the talk takes longer, for studies */
     const char *wire; /* NULL: floats travel as they are */
     bool apart;
@@ -27,12 +30,13 @@ struct downpour {
     struct downpour_ledger ledger; /* rank 0's */
     struct downpour_solo solo;
     struct downpour_parcel parcel;
+    struct downpour_momentum momentum;
     int64_t rounds;       /* that were committed, as far as this worker knows */
+    float *changes;       /* the state's mean of changes, while a checkpoint has another */
     double split_seconds; /* in which it has divided samples into blocks */
 
     /* Of a view. */
-    const struct train_aggregator *aggregator;
-    void *aggregator_options;
+    struct train_aggregation aggregation;
     struct downpour_manager *manager; /* rank 0's */
     struct downpour_line line;        /* the others' */
     struct comm_region *region;       /* that this worker reads the centre from; or NULL */
@@ -44,6 +48,8 @@ struct downpour {
 
 /* Does this worker compute blocks? Rank 0 that manages `apart` does not. */
 bool downpour_computes(const struct train_session *session);
+/* An extra of the state that this worker has for itself; NULL: there is none. */
+float *downpour_extra(struct train_session *session, const char *name);
 /* Weights and statistics into one row. */
 void downpour_fill(const struct train_session *session, float *row);
 

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/thread.h"
 #include "train/strategies/downpour/downpour.h"
 
@@ -139,6 +140,22 @@ out:
     return st;
 }
 
+/* What the rule finds odd in the updates of this round. */
+static void downpour_tell_suspects(struct train_session *s, const struct train_row *rows, int count)
+{
+    const struct downpour *d = s->strategy_state;
+    struct base_str ids = {0};
+
+    for (int i = 0; i < count; i++)
+        if (rows[i].suspect)
+            base_str_add(&ids, "%s%" PRIu32, ids.length > 0 ? "," : "", rows[i].worker);
+    if (ids.length > 0)
+        base_event(s->journal.events,
+                   "{\"event\":\"suspects\",\"step\":%" PRId64 ",\"workers\":[%s]}",
+                   d->solo.round.goal, ids.text);
+    base_str_fini(&ids);
+}
+
 /* Rank 0: the round's beginning, changed by one update of all results, into the state. */
 static base_status downpour_aggregate(struct train_session *s)
 {
@@ -146,16 +163,21 @@ static base_status downpour_aggregate(struct train_session *s)
     struct downpour *d = s->strategy_state;
     struct train_row *rows = base_calloc(d->solo.round.blocks + d->ledger.late_count, sizeof *rows);
     int count = downpour_ledger_rows(&d->ledger, rows);
-    float *update = NULL;
+    float *update = NULL, *forged = NULL;
 
     train_fault_at(&s->fault, "aggregate", d->solo.round.step + 1);
+    for (int i = 0; i < count; i++)
+        rows[i].trusted = rows[i].worker == train_team_id(&s->team);
     TRY(base_tensor(downpour_solo_floats(s), sizeof *update, "the round's update", &update));
-    if (d->aggregator->judges)
+    TRY(train_attackers_forge(&s->attackers, rows, count, downpour_solo_floats(s),
+                              (uint64_t)s->job->seed, d->solo.round.step, &forged));
+    if (d->aggregation.rule->judges)
         TRY(downpour_judge(s, rows, count));
-    TRY(train_aggregate(d->aggregator, d->aggregator_options, rows, count, downpour_solo_floats(s),
-                        update, NULL));
+    TRY(train_aggregate(&d->aggregation, rows, count, downpour_solo_floats(s), update, NULL));
+    downpour_tell_suspects(s, rows, count);
     downpour_solo_rebase(&d->solo, s, update);
 out:
+    base_free(forged);
     base_free(update);
     base_free(rows);
     return st;
@@ -292,7 +314,9 @@ base_status downpour_round_end(struct train_session *s, const struct train_answe
     s->verdict.renew = e.renew;
     if (e.how == TRAIN_ENDING_COMMIT) {
         downpour_settle(d, e.counts[s->team.exchange.rank], true);
+        d->momentum.counts = e.counts[s->team.exchange.rank];
         TRY(downpour_commit(s, &e));
+        downpour_momentum_commit(&d->momentum, downpour_extra(s, DOWNPOUR_MOMENTUM));
         d->solo.own.late = d->solo.own.valid && !d->solo.own.complete && answer->wanted;
         d->solo.own.valid = d->solo.own.late;
     } else {

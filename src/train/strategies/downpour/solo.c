@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/mem.h"
 
@@ -90,7 +91,9 @@ static struct train_division divide(const struct downpour_solo *solo, struct tra
                                    .samples = to - from,
                                    .order = solo->order + from,
                                    .classes = solo->classes + from,
-                                   .class_count = classes};
+                                   .class_count = classes,
+                                   .alpha = solo->alpha,
+                                   .seed = (uint64_t)s->job->seed};
 }
 
 base_status downpour_solo_divide(struct downpour_solo *solo, struct train_session *s, bool computes)
@@ -282,8 +285,11 @@ base_status downpour_solo_train(struct downpour_solo *solo, struct train_session
         downpour_solo_rebase(solo, s, own->done > 0 ? own->values : NULL);
     TRY(take_up(solo, s));
     while (own->done < own->samples && !*over_p) {
+        bool first = own->done == 0;
+
         TRY(step_alone(solo, s, &step));
         tell(s, own, &step);
+        train_attackers_delay(&s->attackers, base_now() - step.began, first);
         TRY(look(s, context, over_p));
     }
     own->complete = own->done == own->samples;

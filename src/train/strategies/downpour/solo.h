@@ -33,6 +33,7 @@ struct train_own {
 
 struct downpour_solo { /* zeros: nothing is open */
     enum train_split split;
+    double alpha;         /* of `dirichlet` */
     struct train_own own; /* across views */
 
     /* Of a view. */

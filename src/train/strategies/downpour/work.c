@@ -179,6 +179,21 @@ out:
     return st;
 }
 
+/* Trains over the rest of the block; complete, its change becomes what is sent. */
+static base_status downpour_train(struct train_session *s, struct train_answer *answer_p,
+                                  bool *over_p)
+{
+    base_status st = BASE_OK;
+    struct downpour *d = s->strategy_state;
+
+    TRY(downpour_solo_train(&d->solo, s, downpour_look, answer_p, over_p));
+    if (d->solo.own.complete)
+        downpour_momentum_smooth(&d->momentum, downpour_extra(s, DOWNPOUR_MOMENTUM),
+                                 d->solo.own.values);
+out:
+    return st;
+}
+
 /* What this worker begins the round with. */
 static base_status downpour_greet(struct train_session *s, bool *over_p,
                                   struct train_answer *answer_p)
@@ -189,7 +204,7 @@ static base_status downpour_greet(struct train_session *s, bool *over_p,
 
     *over_p = false;
     if (own->valid && own->late && !own->complete)
-        TRY(downpour_solo_train(&d->solo, s, downpour_look, answer_p, over_p));
+        TRY(downpour_train(s, answer_p, over_p));
     if (*over_p)
         goto out;
     TRY(downpour_call(s,
@@ -240,7 +255,7 @@ base_status downpour_work(struct train_session *s, struct train_answer *answer_p
         if (answer_p->kind == TRAIN_ANSWER_CLOSE)
             break;
         train_fault_at(&s->fault, "block-issued", d->solo.round.step + 1);
-        TRY(downpour_solo_train(&d->solo, s, downpour_look, answer_p, &over));
+        TRY(downpour_train(s, answer_p, &over));
         if (over)
             break;
         train_fault_at(&s->fault, "block-done", d->solo.round.step + 1);

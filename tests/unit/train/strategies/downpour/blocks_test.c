@@ -32,7 +32,7 @@ static struct train_division divide(enum train_split split, uint32_t blocks, uin
     base_rng_shuffle(&rng, order, samples);
     for (uint32_t i = 0; i < samples; i++)
         classes[i] = class_of(order[i]);
-    return (struct train_division){split, blocks, samples, order, classes, CLASSES};
+    return (struct train_division){split, blocks, samples, order, classes, CLASSES, 0.33, 1};
 }
 
 /* Places of the epoch's order, by id. */
@@ -111,6 +111,38 @@ static void test_class_blocks_have_classes_of_their_own(void **state)
     }
 }
 
+/* The shares of classes in a block; of large alpha they are nearly equal. */
+static void test_dirichlet_blocks_are_uneven_and_the_same_in_any_order(void **state)
+{
+    struct train_division d = divide(DOWNPOUR_SPLIT_DIRICHLET, 10, MOST);
+    uint32_t again[BLOCKS], most = 0, least = MOST;
+
+    (void)state;
+    downpour_blocks_count(&d, counts);
+    for (uint32_t i = 0; i < MOST / 2; i++) { /* another order of the same samples */
+        uint32_t id = order[i];
+
+        order[i] = order[MOST - 1 - i];
+        order[MOST - 1 - i] = id;
+    }
+    for (uint32_t i = 0; i < MOST; i++)
+        classes[i] = class_of(order[i]);
+    downpour_blocks_count(&d, again);
+    assert_memory_equal(counts, again, 10 * sizeof *counts);
+    for (uint32_t block = 0; block < 10; block++) {
+        most = counts[block] > most ? counts[block] : most;
+        least = counts[block] < least ? counts[block] : least;
+    }
+    assert_true(most > 2 * (least + 1));
+    d.seed++;
+    downpour_blocks_count(&d, again);
+    assert_memory_not_equal(counts, again, 10 * sizeof *counts);
+    d.alpha = 1e6;
+    downpour_blocks_count(&d, counts);
+    for (uint32_t block = 0; block < 10; block++)
+        assert_in_range(counts[block], 90, 110);
+}
+
 static void test_samples_without_classes(void **state)
 {
     struct train_division d = divide(DOWNPOUR_SPLIT_EQUAL, 4, 100);
@@ -133,6 +165,7 @@ int main(void)
         cmocka_unit_test(test_every_sample_is_in_one_block),
         cmocka_unit_test(test_equal_blocks_have_equal_shares_of_classes),
         cmocka_unit_test(test_class_blocks_have_classes_of_their_own),
+        cmocka_unit_test(test_dirichlet_blocks_are_uneven_and_the_same_in_any_order),
         cmocka_unit_test(test_samples_without_classes),
     };
 

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a file in train/attacks/ provides: `const struct train_attack train_attack_NAME`, a way in
+ * which a worker is dishonest or slow on purpose, so that defences can be measured. It does one of
+ * these:
+ *
+ *   forge   another update in place of the worker's. The manager puts it in, before it aggregates,
+ *           because it sees what all workers have sent: the attacker knows every honest update,
+ *           which is the worst case, and attackers act together.
+ *   label   the worker trains on other labels than its samples have.
+ *   delay   the worker sleeps.
+ *
+ * An attack depends on its arguments alone, so that a run can be repeated. Workers are named by
+ * their ids, which they keep for life.
+ */
+#ifndef TRAIN_ATTACK_H
+#define TRAIN_ATTACK_H
+
+#include "comm/view.h"
+#include "train/aggregator.h"
+
+/* An update that is to be forged. */
+struct train_forgery {
+    const struct train_row *rows; /* as the workers have sent them */
+    int count, row;               /* of all; whose update is forged */
+    const bool *hostile;          /* (count) a row whose worker forges its updates, too */
+    int honest;                   /* rows that are not hostile */
+    size_t floats;
+    double strength;
+    uint64_t seed; /* of this update */
+};
+
+struct train_attack {
+    const char *name, *help;
+    const char *unit;      /* what its strength is; NULL: it has none */
+    double strength, most; /* the usual one, and the largest */
+
+    /* y (floats). Called only where a row is honest. */
+    void (*forge)(const struct train_forgery *forgery, float *y);
+    void (*label)(uint32_t count, int32_t classes, const int32_t *labels, int32_t *y);
+    /* Seconds to sleep after a step that took `seconds`; `first`: of its block. */
+    double (*delay)(double strength, double seconds, bool first);
+};
+
+extern const struct train_attack *const train_attack_registry[];
+extern const size_t train_attack_count;
+
+/* The workers that attack, and how. */
+struct train_attackers { /* zeros: none */
+    int count;
+    struct train_attacker {
+        uint32_t worker; /* its id */
+        const struct train_attack *attack;
+        double strength;
+    } of[COMM_MAX_WORKERS];
+
+    /* Of this worker. */
+    const struct train_attacker *own; /* what it does; NULL: it is honest */
+    int32_t *labels;                  /* false ones of a batch … */
+    uint32_t room;                    /* … of up to so many samples */
+};
+
+/* "WORKER:KIND[=STRENGTH],…"; NULL: none. `own`: the id of this worker. */
+base_status train_attackers_parse(const char *text, uint32_t own,
+                                  struct train_attackers *attackers_p);
+void train_attackers_fini(struct train_attackers *attackers); /* accepts zeros */
+/* What the worker of that id does; NULL: it is honest. */
+const struct train_attacker *train_attackers_find(const struct train_attackers *attackers,
+                                                  uint32_t worker);
+/* Does one of them train on false labels? */
+bool train_attackers_relabel(const struct train_attackers *attackers);
+/* One line for the log: "worker 3 sign-flip, worker 7 alie"; base_free. */
+char *train_attackers_text(const struct train_attackers *attackers);
+
+/* The updates of workers that forge become others; *forged_p has the memory of these, base_free.
+ * `step` makes those of every round differ. */
+base_status train_attackers_forge(const struct train_attackers *attackers, struct train_row *rows,
+                                  int count, size_t floats, uint64_t seed, int64_t step,
+                                  float **forged_p);
+
+/* The labels of a batch as this worker sees them, valid until the next call. */
+const int32_t *train_attackers_labels(struct train_attackers *attackers, uint32_t count,
+                                      int32_t classes, const int32_t *labels);
+/* This worker has made a step of a block, in so many seconds: sleeps if it is to be slow. */
+void train_attackers_delay(const struct train_attackers *attackers, double seconds, bool first);
+
+/* For `forge`: y is the mean of the honest rows. */
+void train_forgery_mean(const struct train_forgery *forgery, float *y);
+
+#endif
