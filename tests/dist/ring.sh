@@ -218,8 +218,8 @@ PACELINE_FAULT=2:backward-2:7:STOP train bn still --workers 3 --strategy ring:mi
 PACELINE_FAULT=2,3:data:7 train bn three --workers 4 --strategy ring:microbatches=3,replicas=3 --checkpoint-every 4 --no-quiet
 says 'ring: 3 micro-batches, .*, each stage on 3 workers'
 says 'view [23]: workers 1,4 go on after step [56]'
-PACELINE_FAULT=2,3:data:8 train bn rare --workers 4 --strategy ring:microbatches=3,replicas=3,replicate=every:3 --checkpoint-every 4
-says 'all go back from step 7 to step 6, at which replicas were renewed last'
+PACELINE_FAULT=2,3:data:8 train bn rare --workers 4 --strategy ring:microbatches=3,replicas=3,replicate=every:3 --checkpoint-every 4 --no-quiet
+says 'view [23]: workers 1,4 go on after step 6'
 for run in both still three rare; do
     [ "$(fingerprint runs/$run)" = "$(fingerprint runs/undisturbed)" ] || fail "$run has other bits than without the loss"
 done

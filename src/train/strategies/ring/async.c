@@ -92,9 +92,10 @@ static void ring_async_stash(struct train_session *s)
     for (int i = 0; i < r->count; i++) {
         const struct nn_range *range = &r->at[i].weights;
 
-        memcpy(r->at[i].stash,
-               train_state_at(&s->state, TRAIN_WEIGHTS, 0, range->from, range->count),
-               range->count * sizeof(float));
+        if (range->count > 0)
+            memcpy(r->at[i].stash,
+                   train_state_at(&s->state, TRAIN_WEIGHTS, 0, range->from, range->count),
+                   range->count * sizeof(float));
     }
 }
 
