@@ -23,7 +23,9 @@ struct figure {
 
 static double of_rank(const json_t *ranks, size_t rank, const char *key)
 {
-    return json_number_value(json_object_get(json_array_get(ranks, rank), key));
+    const json_t *value = json_object_get(json_array_get(ranks, rank), key);
+
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
 static double sum_of(const json_t *result, const char *key)

@@ -178,6 +178,7 @@ static base_status run_view(struct train_session *s)
 {
     base_status st = BASE_OK;
 
+    TRY(train_shares_resume(s));
     while ((s->state.position.step < s->plan.last_step || epoch_is_over(s)) &&
            !train_session_stale(s) && !train_session_halts(s)) {
         TRY(s->closed ? s->task->solve(s) : s->strategy->leg(s, next_meeting(s)));

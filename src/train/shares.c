@@ -5,10 +5,11 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/str.h"
+#include "base/thread.h"
+#include "cluster/process.h"
 #include "train/session.h"
 
 static const double OLDER = 0.5; /* weight of a second, as a part of that of the next one */
@@ -19,6 +20,8 @@ static const double WORTH = 1.1;  /* steps must be so many times as long as with
 /* Of auto: workers are unlike when other shares make steps so many times shorter, for so many
  * seconds without a break. */
 static const double UNLIKE = 1.3, FOR_LONG = 4;
+
+enum { MOST_STEPS = 1 << 20 }; /* from one comparison to the next */
 
 const char *const train_shares_names[] = {
     "auto", "even", "speed", TRAIN_SHARES_RECORDED, TRAIN_SHARES_AT "…", NULL};
@@ -173,18 +176,20 @@ bool train_shares_unlike(struct train_shares *shares, const struct train_effort 
 
     for (int i = 0; i < shares->size; i++)
         seconds = fmax(seconds, efforts[i].seconds);
-    shares->every = (int)fmin(2.0 * shares->every, fmax(1, shares->every / fmax(seconds, 1e-9)));
+    shares->every = (int)fmin(fmin(2.0 * shares->every, MOST_STEPS),
+                              fmax(1, shares->every / fmax(seconds, 1e-9)));
     shares->unlike = gain(shares, batch, better) < UNLIKE ? 0 : shares->unlike + seconds;
     return shares->by_speed || shares->unlike >= FOR_LONG;
 }
 
 /* ---- a training ---- */
 
-/* Under auto shares of a round stay even: those by speed would begin with short rounds. */
+/* Under auto shares of a round stay even: those by speed would begin with short rounds. So do all
+ * shares with --memory, which was compared with what even ones need. */
 static bool is_auto(const struct train_session *s)
 {
     return s->team.shares.size > 1 && s->strategy->shares == TRAIN_SHARES_BATCHES &&
-           strcmp(s->job->shares, "auto") == 0;
+           s->job->memory == 0 && strcmp(s->job->shares, "auto") == 0;
 }
 
 static bool follows_speed(const struct train_session *s)
@@ -195,37 +200,30 @@ static bool follows_speed(const struct train_session *s)
 /* Do the workers of this host have more threads than there are cores? */
 static bool is_crowded(const struct train_session *s)
 {
-    return (long)train_team_neighbours(&s->team) * s->threads > sysconf(_SC_NPROCESSORS_ONLN);
+    return base_world == NULL && train_team_neighbours(&s->team) * s->threads > cluster_cores();
 }
 
-/* Shares that the plan has for the next step, if they are others than those of now: *changed_p. */
-static base_status follow_plan(struct train_session *s, bool *changed_p)
+/* Takes the shares that the plan has for the next step; true: they are others than those of now.
+ * Where the plan is of another number of workers, shares stay as they are. */
+static bool follow_plan(struct train_session *s)
 {
-    base_status st = BASE_OK;
     struct train_shares *shares = &s->team.shares;
     const struct train_shares_entry *e =
         train_shares_plan_at(&s->shares_plan, s->state.position.step + 1);
     size_t bytes = (size_t)shares->size * sizeof *shares->of;
 
-    *changed_p = false;
-    if (e == NULL)
-        return BASE_OK;
-    TRY(train_shares_entry_fits(e, shares->size));
-    *changed_p = !shares->by_speed || memcmp(shares->of, e->of, bytes) != 0;
+    if (e == NULL || e->size != shares->size || memcmp(shares->of, e->of, bytes) == 0)
+        return false;
     memcpy(shares->of, e->of, bytes);
     shares->by_speed = true;
-out:
-    return st;
+    return true;
 }
 
 base_status train_shares_begin(struct train_session *s)
 {
     base_status st = BASE_OK;
     struct train_effort efforts[COMM_MAX_WORKERS];
-    bool changed;
 
-    if (s->shares_plan.count > 0)
-        return follow_plan(s, &changed);
     if (!follows_speed(s))
         return BASE_OK;
     TRY(train_team_gather(&s->team, &s->team.effort, sizeof s->team.effort, efforts));
@@ -258,8 +256,8 @@ base_status train_shares_tell(struct train_session *s, struct train_effort effor
     uint32_t batch = train_session_whole(s, s->plan.batch);
     enum train_category was;
 
-    if (s->shares_plan.count > 0)
-        return follow_plan(s, &s->verdict.shares);
+    if (follow_plan(s))
+        s->verdict.shares = true;
     if (is_auto(s) ? !is_due(s, &effort) : !follows_speed(s))
         return BASE_OK;
     was = train_clock_enter(&s->clock, TRAIN_WAIT); /* for the slowest, which is no effort */
@@ -308,6 +306,17 @@ static void say_why(const struct train_session *s)
     }
     base_info("worker %u on host %u computes %.0f samples a second, a worker in the mean %.0f",
               m[slowest].id, m[slowest].host, rates[slowest], sum / shares->size);
+}
+
+base_status train_shares_resume(struct train_session *s)
+{
+    const struct train_shares_entry *e =
+        train_shares_plan_at(&s->shares_plan, s->state.position.step + 1);
+
+    if (e != NULL && e->size != s->team.shares.size && train_team_leads(&s->team))
+        base_warn("shares are even: the recorded ones are those of %d workers, and there are %d",
+                  e->size, s->team.shares.size);
+    return follow_plan(s) ? train_shares_take(s) : BASE_OK;
 }
 
 base_status train_shares_take(struct train_session *s)

@@ -63,6 +63,8 @@ base_status train_shares_tell(struct train_session *session, struct train_effort
 bool train_shares_unknown(const struct train_session *session);
 /* Says which they are from the next step on, if they are by speed. */
 void train_shares_say(const struct train_session *session);
+/* When a view begins, whose position all workers know: shares as --shares at:… has them. */
+base_status train_shares_resume(struct train_session *session);
 /* Between two legs, when the verdict says so: the task gets ready for its new share, and a state
  * that is divided by shares is divided anew. */
 base_status train_shares_take(struct train_session *session);

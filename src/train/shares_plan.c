@@ -30,7 +30,7 @@ static bool read_number(const char **text_p, int64_t least, int64_t most, int64_
 /* "21=10/20/34" at *text_p. */
 static bool read_entry(const char **text_p, struct train_shares_entry *e)
 {
-    int64_t samples;
+    int64_t samples, sum = 0;
 
     *e = (struct train_shares_entry){0};
     if (!read_number(text_p, 1, INT64_MAX, &e->step) || **text_p != '=')
@@ -40,8 +40,9 @@ static bool read_entry(const char **text_p, struct train_shares_entry *e)
         if (e->size == COMM_MAX_WORKERS || !read_number(text_p, 1, MOST_SAMPLES, &samples))
             return false;
         e->of[e->size++] = (uint32_t)samples;
+        sum += samples;
     } while (**text_p == '/');
-    return true;
+    return sum <= MOST_SAMPLES;
 }
 
 static void add(struct train_shares_plan *plan, const struct train_shares_entry *e)
@@ -118,7 +119,8 @@ static bool read_event(const struct base_event_line *line, struct train_shares_e
     return good && e->step > 0;
 }
 
-/* Events that say after which step the run goes on take back what came later. */
+/* Events that say after which step the run goes on take back what came later; shares are even then,
+ * unless an event says otherwise. */
 static void read_line(const struct base_event_line *line, struct train_shares_plan *plan)
 {
     double step = base_event_number(line, "step");
@@ -130,7 +132,13 @@ static void read_line(const struct base_event_line *line, struct train_shares_pl
         return;
     while (plan->count > 0 && (double)plan->at[plan->count - 1].step > step - !goes_on)
         plan->count--;
-    if (!goes_on && plan->count < MOST_ENTRIES && read_event(line, &e))
+    if (goes_on && plan->count > 0) {
+        e = plan->at[plan->count - 1];
+        e.step = (int64_t)step + 1;
+        for (int i = 0; i < e.size; i++)
+            e.of[i] = 1;
+    }
+    if (plan->count < MOST_ENTRIES && (goes_on ? plan->count > 0 : read_event(line, &e)))
         add(plan, &e);
 }
 

@@ -5,6 +5,7 @@
 source "$(dirname "$0")/../support/dist.bash"
 
 build=$(dirname "$paceline")
+[[ $build == "$root"/* ]] || fail "$build is not inside of the tree, and an overlay of that would not hold it"
 targets=(conform-layers_test unit-nn-conv_test conform-collectives_test conform-aggregators_test)
 mkdir upper scratch built
 cat >build.bash <<'BUILD'

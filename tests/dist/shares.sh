@@ -11,7 +11,7 @@ expect 2 "$paceline" train --model mlp:8x1 --data synthetic --shares fast
 says "^paceline: unknown shares 'fast'; known: auto, even, speed, recorded"
 expect 2 "$paceline" train --model mlp:8x1 --data synthetic --shares recorded
 says '^paceline: --shares recorded is for --like'
-for text in at: at:0=1/2 at:3=0/2 at:3=1/2,3=2/1 at:3=1/2,5 at:9=1/2x; do
+for text in at: at:0=1/2 at:3=0/2 at:3=1/2,3=2/1 at:3=1/2,5 at:9=1/2x at:1=1000000000/1000000000; do
     expect 2 "$paceline" train --model mlp:8x1 --data synthetic --shares "$text"
     says 'is not of the form at:STEP='
 done
@@ -35,10 +35,10 @@ PY
 for strategy in ddp local-sgd:k=64; do
     run=by-${strategy%%:*} how=(--shares speed)
     [ $strategy != ddp ] || how=()
-    timeout 120 "$root/tools/cluster" train --loopback --cpu 0.4,0.1 --period 10 -- "$paceline" train "${common[@]}" \
+    timeout 240 "$root/tools/cluster" train --loopback --cpu 0.4,0.08 --period 10 -- "$paceline" train "${common[@]}" \
         --workers=2 --strategy $strategy "${how[@]}" --epochs 1000 --run "$run" >out 2>err &
     pid=$!
-    for _ in $(seq 500); do
+    for _ in $(seq 1000); do
         changed "$run" && break
         kill -0 $pid 2>/dev/null || fail "it ended by itself: $(cat err)"
         sleep 0.2

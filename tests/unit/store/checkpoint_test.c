@@ -192,8 +192,6 @@ static void replaces_a_step(void **state)
     base_free(step);
 }
 
-/* What a writer left is told by the lock that ended with it. Its process id may have been given to
- * another process since (here this test's parent), or be that of a process that was not reaped. */
 /* Step 2 has file `name` of step 1, or its own text. True: step 1's was taken. */
 static bool save_after(const char *dir, const char *name, uint64_t former)
 {
@@ -237,6 +235,8 @@ static void takes_a_file_of_the_checkpoint_before(void **state)
     base_free(one);
 }
 
+/* What a writer left is told by the lock that ended with it. Its process id may have been given to
+ * another process since (here this test's parent), or be that of a process that was not reaped. */
 static void removes_leftovers(void **state)
 {
     char *dir = *state, name[64], expected[128];

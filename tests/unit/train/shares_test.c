@@ -9,6 +9,13 @@
 
 #include <cmocka.h>
 
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "train/run.h"
 #include "train/shares.h"
 
 /* A step of workers that compute so many samples a second, with the shares they have. */
@@ -104,6 +111,42 @@ static void test_auto(void **state)
     assert_true(shares.by_speed && shares.of[0] == 7 && shares.of[1] == 3);
 }
 
+/* The text of a run's events: what is done again is told again, and shares are even where a run was
+ * resumed or a view began without a word of them. */
+static void test_recorded(void **state)
+{
+    static const char events[] = "{\"event\":\"view\",\"step\":0}\n"
+                                 "{\"event\":\"shares\",\"step\":21,\"samples\":[10,20]}\n"
+                                 "{\"event\":\"shares\",\"step\":41,\"samples\":[12,18]}\n"
+                                 "{\"event\":\"resume\",\"step\":30}\n"
+                                 "{\"event\":\"step\",\"step\":31}\n"
+                                 "{\"event\":\"view\",\"step\":50}\n"
+                                 "{\"event\":\"shares\",\"step\":51,\"samples\":[15,15]}\n";
+    char path[] = "/tmp/paceline-shares-XXXXXX", *text;
+    struct train_run run = {.events = path};
+    struct train_shares_plan plan;
+    int fd = mkstemp(path);
+
+    (void)state;
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(base_file_replace(path, events, strlen(events)), BASE_OK);
+    assert_int_equal(train_shares_recorded(&run, &text), BASE_OK);
+    assert_string_equal(text, "at:21=10/20,31=1/1,51=15/15");
+    assert_int_equal(train_shares_plan_parse(text, &plan), BASE_OK);
+    assert_null(train_shares_plan_at(&plan, 20));
+    assert_int_equal(train_shares_plan_at(&plan, 30)->of[1], 20);
+    assert_int_equal(train_shares_plan_at(&plan, 31)->of[1], 1);
+    assert_int_equal(train_shares_plan_at(&plan, 1000)->of[1], 15);
+    train_shares_plan_fini(&plan);
+    base_free(text);
+    assert_int_equal(base_file_replace(path, "", 0), BASE_OK);
+    assert_int_equal(train_shares_recorded(&run, &text), BASE_OK);
+    assert_string_equal(text, "even");
+    base_free(text);
+    unlink(path);
+}
+
 /* A worker becomes slow: three steps later its share is right within a tenth. */
 static void test_change(void **state)
 {
@@ -168,9 +211,10 @@ static void test_small(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_even),   cmocka_unit_test(test_speed), cmocka_unit_test(test_auto),
-        cmocka_unit_test(test_change), cmocka_unit_test(test_alike), cmocka_unit_test(test_small),
-        cmocka_unit_test(test_large),
+        cmocka_unit_test(test_even),   cmocka_unit_test(test_speed),
+        cmocka_unit_test(test_auto),   cmocka_unit_test(test_recorded),
+        cmocka_unit_test(test_change), cmocka_unit_test(test_alike),
+        cmocka_unit_test(test_small),  cmocka_unit_test(test_large),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
