@@ -35,7 +35,7 @@ PY
 for strategy in ddp local-sgd:k=64; do
     run=by-${strategy%%:*} how=(--shares speed)
     [ $strategy != ddp ] || how=()
-    timeout 240 "$root/tools/cluster" train --loopback --cpu 0.4,0.08 --period 10 -- "$paceline" train "${common[@]}" \
+    timeout 240 "$root/tools/cluster" train --loopback --cpu 0.5,0.1 --period 10 -- "$paceline" train "${common[@]}" \
         --workers=2 --strategy $strategy "${how[@]}" --epochs 1000 --run "$run" >out 2>err &
     pid=$!
     for _ in $(seq 1000); do
