@@ -8,7 +8,7 @@
 #include "base/mem.h"
 
 /* Users with a score above this count when targets are looked for. */
-static const double HIGH = 2;
+static const double HIGH = 1.5;
 
 static const double RARE = 1e-3, /* the chance that a set without targets has one */
     PRIOR = 2,         /* ratings of the usual value that every item's mean has besides its own */
