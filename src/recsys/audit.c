@@ -10,7 +10,8 @@
 /* Users with a score above this count when targets are looked for. */
 static const double HIGH = 1.5;
 
-static const double RARE = 1e-3, /* the chance that a set without targets has one */
+static const double RARE =
+                        1e-3, /* the chance of a target in a set without, if ratings were random */
     PRIOR = 2,         /* ratings of the usual value that every item's mean has besides its own */
     SUSPICIOUS = 3,    /* what score and evidence must come to */
     OF_EVIDENCE = 0.4; /* how much a logarithm of the evidence counts */
