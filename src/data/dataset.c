@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "data/data_private.h"
 #include "data/get.h"
+#include "data/index.h"
 #include "data/table.h"
 
 struct data_set {
@@ -294,6 +295,44 @@ out:
     return st;
 }
 
+/* A rising list of the source's training samples without those of the index; how many are left. */
+static uint32_t sift(uint32_t *list, uint32_t count, const struct data_index *index)
+{
+    uint32_t left = 0, at = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        while (at < index->count && index->samples[at] < list[i])
+            at++;
+        if (at == index->count || index->samples[at] != list[i])
+            list[left++] = list[i];
+    }
+    return left;
+}
+
+static base_status leave_out(struct data_set *set, const struct data_index *index)
+{
+    base_status st = BASE_OK;
+    const uint32_t total = set->source.count[DATA_TRAIN];
+
+    if (index == NULL)
+        goto out;
+    TRY(data_index_check(index, set->info.digest, false));
+    if (index->of != total)
+        TRY(base_fail(BASE_ERR_DATA, "the index is of %u training samples, and there are %u",
+                      index->of, total));
+    if (set->chosen[DATA_TRAIN] == NULL) {
+        TRY(base_tensor(total, sizeof *set->order, "the list of samples", &set->order));
+        for (uint32_t i = 0; i < total; i++)
+            set->order[i] = i;
+        set->chosen[DATA_TRAIN] = set->order;
+    }
+    for (int part = 0; part < DATA_PARTS; part++)
+        if (part != DATA_TEST && set->chosen[part] != NULL)
+            set->info.count[part] = sift(set->chosen[part], set->info.count[part], index);
+out:
+    return st;
+}
+
 static base_status normalise(struct data_set *set, const struct data_options *options)
 {
     struct data_info *info = &set->info;
@@ -428,6 +467,7 @@ static base_status complete(struct data_set *set, const char *what,
     describe(set, what, options);
     digest(set);
     TRY(base_prefix(split(set, options), "%s", what));
+    TRY(base_prefix(leave_out(set, options->exclude), "%s", what));
     TRY(normalise(set, options));
 out:
     return st;

@@ -31,6 +31,7 @@ enum data_crop { DATA_CROP_NONE, DATA_CROP_CENTRE, DATA_CROP_RANDOM };
 extern const char *const data_crop_names[]; /* by number, NULL-ended */
 
 struct data_table;
+struct data_index;
 
 struct data_info {
     char *name;         /* what the person wrote */
@@ -57,6 +58,9 @@ struct data_options {
     double test_share; /* of a table in one file: share of it that is the test part, 0 … 0.9 */
     double validation; /* share of the training part kept apart, 0 … 0.9 */
     uint64_t seed;     /* of these splits */
+    /* Samples of the source's training part that neither training nor validation sees; NULL: none.
+     * They are left out after the splits, which stay what they were. */
+    const struct data_index *exclude;
     uint32_t skip_bad; /* leave out up to so many files that cannot be read; all are tried first */
     bool unit_range;   /* no normalisation: pixels only scaled to [0,1] (mean 0, deviation 1) */
     /* Of tables: the column to predict (NULL: the last), and "NAME=number|category|ignore". */

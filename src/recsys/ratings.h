@@ -134,9 +134,10 @@ const char *recsys_id_text(const struct recsys_ids *ids, uint32_t number, struct
 base_status recsys_transpose(const struct recsys_rows *rows, bool times, int threads,
                              struct recsys_rows *transposed_p);
 /* Ratings dealt to parts (count), each of which has all rows, and in them its ratings in the same
- * order. The dealer says for each rating of a row to which part it goes; it is called from several
- * threads, twice for each row, and must always say the same. `times`: as above. */
-enum { RECSYS_MAX_PARTS = 3 };
+ * order. The dealer says for each rating of a row to which part it goes, or RECSYS_NO_PART: to
+ * none; it is called from several threads, twice for each row, and must always say the same.
+ * `times`: as above. */
+enum { RECSYS_MAX_PARTS = 3, RECSYS_NO_PART = RECSYS_MAX_PARTS };
 typedef void recsys_dealer(const void *context, uint32_t row, uint8_t *part_of);
 base_status recsys_deal(const struct recsys_rows *rows, recsys_dealer *dealer, const void *context,
                         bool times, int threads, int count, struct recsys_rows *parts_p);

@@ -136,7 +136,7 @@ static void count_unit(const void *context, int unit, int thread)
     for (uint32_t r = d->cut[unit]; r < d->cut[unit + 1]; r++) {
         const uint64_t count = d->from->start[r + 1] - d->from->start[r];
         const uint8_t *part_of = ask_dealer(d, r, thread);
-        uint64_t of[RECSYS_MAX_PARTS] = {0};
+        uint64_t of[RECSYS_MAX_PARTS + 1] = {0};
 
         for (uint64_t k = 0; k < count; k++)
             of[part_of[k]]++;
@@ -156,7 +156,8 @@ static void deal_unit(const void *context, int unit, int thread)
         for (int p = 0; p < d->count; p++)
             to[p] = d->part[p].start[r];
         for (uint64_t k = d->from->start[r]; k < d->from->start[r + 1]; k++, part_of++)
-            put(&d->part[*part_of], to[*part_of]++, d->from->column[k], k);
+            if (*part_of != RECSYS_NO_PART)
+                put(&d->part[*part_of], to[*part_of]++, d->from->column[k], k);
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "data/index.h"
 #include "recsys/recsys_private.h"
 
 struct recsys_parts {
@@ -236,6 +237,7 @@ enum { TRAIN, TEST, VALIDATION };
 struct division {
     const struct recsys_rows *rows;
     struct recsys_parts *tests, *validation; /* NULL: there are none */
+    const bool *excluded;                    /* (users); NULL: none */
 };
 
 /* The validation part is of what the tests leave. */
@@ -243,11 +245,40 @@ static void deal_user(const void *division, uint32_t user, uint8_t *part_of)
 {
     const struct division *d = division;
 
-    memset(part_of, TRAIN, d->rows->start[user + 1] - d->rows->start[user]);
+    const uint64_t count = d->rows->start[user + 1] - d->rows->start[user];
+
+    if (d->excluded != NULL && d->excluded[user]) {
+        memset(part_of, RECSYS_NO_PART, count);
+        return;
+    }
+    memset(part_of, TRAIN, count);
     if (d->validation != NULL)
         mark_tests(d->validation, user, VALIDATION, part_of);
     if (d->tests != NULL)
         mark_tests(d->tests, user, TEST, part_of);
+}
+
+base_status recsys_excluded(const struct recsys_ratings *r, const struct data_index *index,
+                            bool **excluded_p)
+{
+    base_status st = BASE_OK;
+    bool *excluded = NULL;
+    uint32_t user;
+
+    *excluded_p = NULL;
+    TRY(data_index_check(index, r->digest, true));
+    TRY(base_tensor(r->users, sizeof *excluded, "users", &excluded));
+    for (uint32_t i = 0; i < index->count; i++) {
+        if (!recsys_id_find(&r->user_ids, index->users[i], &user))
+            TRY(base_fail(BASE_ERR_DATA, "user '%s' of the index has no ratings in %s",
+                          index->users[i], r->path));
+        excluded[user] = true;
+    }
+    *excluded_p = excluded;
+    excluded = NULL;
+out:
+    base_free(excluded);
+    return st;
 }
 
 base_status recsys_divide(const struct recsys_ratings *ratings, const struct recsys_divide *how,
@@ -257,7 +288,7 @@ base_status recsys_divide(const struct recsys_ratings *ratings, const struct rec
     struct recsys_split split;
     const struct recsys_split held = {RECSYS_SPLIT_SHARE, base_rng_mix(~how->seed),
                                       .share = how->validation};
-    struct division division = {.rows = &ratings->by_user};
+    struct division division = {.rows = &ratings->by_user, .excluded = how->excluded};
     struct recsys_rows parts[RECSYS_MAX_PARTS] = {0};
     int count = 1;
 

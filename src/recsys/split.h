@@ -48,10 +48,19 @@ struct recsys_divide {
     uint64_t seed;
     int threads;
     bool by_item, times; /* what the reader of the parts needs (recsys_model) */
+    /* (users) those whose ratings are in no part; NULL: none. No user or item gets another number.
+     */
+    const bool *excluded;
 };
 base_status recsys_divide(const struct recsys_ratings *ratings, const struct recsys_divide *how,
                           struct recsys_division *division_p);
 void recsys_division_fini(struct recsys_division *division); /* accepts zeros */
+
+/* (users) which of them an index lists; base_free. An id that the ratings do not have is an error.
+ */
+struct data_index;
+base_status recsys_excluded(const struct recsys_ratings *ratings, const struct data_index *index,
+                            bool **excluded_p);
 
 /* Is rating k, of this user, for tests? */
 bool recsys_is_test(const struct recsys_parts *parts, uint32_t user, uint64_t k);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/agree.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -16,6 +17,7 @@ struct note { /* what a member says of itself */
     uint32_t shape;
     uint32_t count[DATA_PARTS];
     char digest[BASE_SHA256_HEX];
+    char excluded[BASE_SHA256_HEX]; /* of the index of --exclude; "": none */
 };
 
 static struct note *note_of(const struct train_session *s)
@@ -30,6 +32,7 @@ static struct note *note_of(const struct train_session *s)
     n->shape = s->shape;
     memcpy(n->count, s->count, sizeof n->count);
     memcpy(n->digest, s->digest, sizeof n->digest);
+    snprintf(n->excluded, sizeof n->excluded, "%s", s->excluded);
     if (s->whole) {
         train_state_holds(&s->state, &n->holds);
         train_state_sizes(&s->state, n->size);
@@ -51,8 +54,10 @@ static base_status check_data(const struct train_session *s, const struct note *
     bool own = has_own_data(s);
 
     for (int i = 0; i < s->team.exchange.size; i++) {
-        bool same = own ? all[i].shape == all[source].shape
-                        : memcmp(all[i].digest, all[source].digest, sizeof all[i].digest) == 0;
+        const struct note *a = &all[i], *b = &all[source];
+        bool same = own ? a->shape == b->shape
+                        : memcmp(a->digest, b->digest, sizeof a->digest) == 0 &&
+                              memcmp(a->excluded, b->excluded, sizeof a->excluded) == 0;
 
         if (odd != rank && !same)
             odd = i;

@@ -13,6 +13,7 @@
 #include "recsys/rank.h"
 #include "recsys/saved.h"
 #include "recsys/split.h"
+#include "train/rated.h"
 
 struct evaluation {
     struct model_about about;
@@ -55,7 +56,8 @@ static base_status open_data(struct evaluation *e, const struct train_eval *eval
                                 .seed = (uint64_t)e->job.seed,
                                 .threads = e->threads,
                                 .times = model->times};
-    char *path = NULL;
+    char *path = NULL, index[BASE_SHA256_HEX];
+    bool *excluded = NULL;
 
     e->data = eval->data != NULL ? eval->data : model_about_place(&e->about);
     TRY(recsys_ratings_path(e->data, &path));
@@ -68,9 +70,12 @@ static base_status open_data(struct evaluation *e, const struct train_eval *eval
     if (e->own) {
         how.split = e->job.split != NULL ? e->job.split : "0.2";
         how.validation = model->batches ? 0 : e->job.validation;
+        TRY(train_rated_excluded(e->set, &e->job, index, &excluded));
+        how.excluded = excluded;
     }
     TRY(recsys_divide(e->set, &how, &e->parts));
 out:
+    base_free(excluded);
     base_free(path);
     return st;
 }

@@ -82,6 +82,8 @@ const struct base_option train_job_options[] = {
      .help = "of ratings: refuse bad lines and pairs that come twice"},
     {.name = "add", .argument = "FILE", .kind = BASE_TEXTS, .offset = AT(add),
      .help = "with --resume: go on with the ratings of this file, too, and their users and items"},
+    {.name = "exclude", .argument = "FILE", .kind = BASE_TEXT, .offset = AT(exclude),
+     .help = "leave out the samples, or users of ratings, that this index lists (audit --drop)"},
     {.name = "image-size", .argument = "HxW", .kind = BASE_TEXT, .offset = AT(image_size),
      .help = "scale the images of a folder to this [their median size, at most 256 a side]"},
     {.name = "channels", .argument = "N", .kind = BASE_NAME, .offset = AT(channels),
@@ -250,10 +252,11 @@ static bool is_one_of(const char *name, const char *const *names) /* NULL-ended 
 enum train_change train_job_may_change(const char *name)
 {
     static const char *const free_names[] = {
-        "epochs",     "steps",       "threads",    "memory",           "log-every",
-        "eval-every", "test",        "checkpoint", "checkpoint-every", "keep",
-        "record",     "patience",    "strategy",   "shares",           "data",
-        "add",        "tensorboard", NULL};
+        "epochs",           "steps",      "threads", "memory",
+        "log-every",        "eval-every", "test",    "checkpoint",
+        "checkpoint-every", "keep",       "record",  "patience",
+        "strategy",         "shares",     "data",    "add",
+        "tensorboard",      "exclude",    NULL};
     /* These decide what the state is of and how steps are counted. */
     static const char *const fixed_names[] = {
         "model",      "init",      "kernels", "tune",

@@ -24,6 +24,7 @@ struct train_job {
     struct base_texts columns;
     const char *split, *rating_columns, *separator; /* of ratings; NULL: the usual */
     bool strict;
+    const char *exclude;               /* an index of samples or users to leave out; NULL: none */
     struct base_texts add;             /* ratings that came after those of `data` … */
     int added;                         /* … of which this call brings the last so many */
     const char *image_size, *channels; /* NULL: as the data decides */

@@ -125,6 +125,8 @@ static base_status take_folder(struct train_session *s, bool takes_over)
         remove_old_socket(s);
     if (!s->about_waits)
         json_object_set_new(s->run.json, "about", train_session_about(s));
+    if (s->excluded[0] != '\0')
+        json_object_set_new(s->run.json, "excluded", json_string(s->excluded));
     json_object_set_new(s->run.json, "launch", cluster_worker_launch(s->team.worker));
     train_session_forget_epochs(s);
     st = train_run_save(&s->run, "running");

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/registry.h"
+#include "data/index.h"
 #include "recsys/saved.h"
 
 void train_rated_close(struct train_rated *r)
@@ -57,6 +58,24 @@ out:
     return st;
 }
 
+base_status train_rated_excluded(const struct recsys_ratings *set, const struct train_job *job,
+                                 char digest[BASE_SHA256_HEX], bool **excluded_p)
+{
+    base_status st = BASE_OK;
+    struct data_index index = {0};
+
+    *excluded_p = NULL;
+    digest[0] = '\0';
+    if (job->exclude == NULL)
+        goto out;
+    TRY(data_index_read(job->exclude, &index));
+    TRY(base_prefix(recsys_excluded(set, &index, excluded_p), "%s", job->exclude));
+    memcpy(digest, index.digest, sizeof index.digest);
+out:
+    data_index_fini(&index);
+    return st;
+}
+
 base_status train_rated_open(struct train_rated *r, const struct train_job *job, int threads)
 {
     base_status st = BASE_OK;
@@ -69,19 +88,22 @@ base_status train_rated_open(struct train_rated *r, const struct train_job *job,
     const struct recsys_model *model = train_rated_model(job->model);
     /* Of a network's samples the data set keeps some apart. */
     const double validation = model->batches ? 0 : job->validation;
-    const struct recsys_divide how = {.split = job->split != NULL ? job->split : "0.2",
-                                      .validation = validation,
-                                      .seed = (uint64_t)job->seed,
-                                      .threads = threads,
-                                      .by_item = model->by_item,
-                                      .times = model->times};
+    struct recsys_divide how = {.split = job->split != NULL ? job->split : "0.2",
+                                .validation = validation,
+                                .seed = (uint64_t)job->seed,
+                                .threads = threads,
+                                .by_item = model->by_item,
+                                .times = model->times};
     char *path = NULL;
+    bool *excluded = NULL;
 
     TRY(recsys_ratings_path(job->data, &path));
     TRY(recsys_ratings_open(path, &options, &r->set));
     if (job->added > 0)
         TRY(check_added(r, job, path, &options));
     r->path = realpath(path, NULL);
+    TRY(train_rated_excluded(r->set, job, r->excluded, &excluded));
+    how.excluded = excluded;
     TRY(recsys_divide(r->set, &how, &r->parts));
     if (validation > 0 && (r->parts.validation.count == 0 || r->parts.by_user.count == 0))
         TRY(base_fail(BASE_ERR_DATA, "--validation %g of %s leaves no ratings to %s", validation,
@@ -90,7 +112,11 @@ base_status train_rated_open(struct train_rated *r, const struct train_job *job,
         TRY(base_fail(BASE_ERR_DATA, "%s has %llu ratings; up to %u can be trained on", job->data,
                       (unsigned long long)r->parts.by_user.count, UINT32_MAX));
     TRY(base_team_new(threads, &r->team));
+    if (r->parts.by_user.count == 0)
+        TRY(base_fail(BASE_ERR_DATA, "--exclude %s leaves no ratings of %s to train on",
+                      job->exclude, job->data));
 out:
+    base_free(excluded);
     base_free(path);
     return st;
 }

@@ -15,6 +15,7 @@ struct train_rated { /* zeros: nothing is open */
     struct recsys_ratings *set;
     char *path;                          /* where the set is, absolute */
     char former_digest[BASE_SHA256_HEX]; /* of it before this call added ratings; "": it did not */
+    char excluded[BASE_SHA256_HEX];      /* digest of the index of --exclude; "": none */
     struct recsys_division parts;
     struct base_team *team;
 };
@@ -22,6 +23,11 @@ struct train_rated { /* zeros: nothing is open */
 /* What the call adds (job->added) must be new, and on the scale of what is there. */
 base_status train_rated_open(struct train_rated *rated, const struct train_job *job, int threads);
 void train_rated_close(struct train_rated *rated); /* accepts half-opened */
+
+/* (users) those that the index of --exclude lists, and that index's digest ("": none, and NULL);
+ * base_free. */
+base_status train_rated_excluded(const struct recsys_ratings *set, const struct train_job *job,
+                                 char digest[BASE_SHA256_HEX], bool **excluded_p);
 
 /* The rating model that --model names; NULL: it is none. */
 const struct recsys_model *train_rated_model(const char *text);

@@ -2,9 +2,11 @@
 #include "train/samples.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "data/index.h"
 #include "data/table.h"
 
 static base_status open_set(struct train_samples *s, const struct train_job *job,
@@ -69,11 +71,19 @@ base_status train_samples_open(struct train_samples *s, const struct train_job *
         .crop = train_job_crop(job),
     };
 
+    struct data_index index = {0};
+
     TRY(train_job_image_size(job, &options.height, &options.width));
+    if (job->exclude != NULL) {
+        TRY(data_index_read(job->exclude, &index));
+        options.exclude = &index;
+        memcpy(s->excluded, index.digest, sizeof s->excluded);
+    }
     TRY(open_set(s, job, &options));
     TRY(check_kind(data_describe(s->set), job, &options));
     TRY(train_samples_adopt(s, job, s->set));
 out:
+    data_index_fini(&index);
     return st;
 }
 

@@ -15,10 +15,11 @@ struct train_samples { /* zeros: nothing is open */
     struct data_set *set;
     const struct data_info *info;
     struct data_loader *loader;
-    uint32_t *order;       /* of the epoch that the loader is in … */
-    int64_t order_epoch;   /* … which is this one; -1: none yet */
-    int64_t epoch, cursor; /* where the loader goes on; epoch -1: nowhere */
-    bool blocks;           /* the loader serves blocks that were given out, and no shares */
+    uint32_t *order;                /* of the epoch that the loader is in … */
+    int64_t order_epoch;            /* … which is this one; -1: none yet */
+    int64_t epoch, cursor;          /* where the loader goes on; epoch -1: nowhere */
+    char excluded[BASE_SHA256_HEX]; /* digest of the index of --exclude; "": none */
+    bool blocks; /* the loader serves blocks that were given out, and no shares */
 };
 
 /* Opens the set as the job says, and refuses settings that do not go with it. */

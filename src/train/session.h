@@ -61,6 +61,7 @@ struct train_session {
     uint32_t shape;       /* checksum of what a sample is and what is predicted */
     const char *digest;   /* of the data */
     const char *former_digest; /* the same before this call added some; NULL: it did not */
+    const char *excluded;      /* digest of the index of --exclude; "": none */
     const char *data_names;    /* digest of the names of its files, "" without such … */
     const char *data_path;     /* … and where they are; NULL: in no place */
     bool data_failed;          /* a sample cannot be read, and the session ends */

@@ -77,6 +77,24 @@ static base_status check_digest(const struct train_session *s, const struct mode
     return BASE_OK;
 }
 
+/* A run goes on without the samples that it began without, and with all others. */
+static base_status check_excluded(const struct train_session *s)
+{
+    const char *former = json_string_value(json_object_get(s->run.json, "excluded"));
+
+    if (strcmp(former != NULL ? former : "", s->excluded) == 0)
+        return BASE_OK;
+    if (former == NULL)
+        return base_fail(BASE_ERR_USAGE,
+                         "run %s was trained on all samples; with --exclude start anew, with "
+                         "--like %s",
+                         s->run.name, s->run.name);
+    return base_fail(BASE_ERR_DATA,
+                     "%s does not list what run %s was trained without; say with --exclude where "
+                     "the same index is now",
+                     s->job->exclude, s->run.name);
+}
+
 /* The model that `text` is, and what the strategy keeps beside its weights. */
 static base_status describe(struct train_session *s, const char *text)
 {
@@ -93,6 +111,7 @@ static base_status open_resumed(struct train_session *s, const struct model_abou
     base_status st = BASE_OK;
 
     TRY(check_digest(s, resumed));
+    TRY(check_excluded(s));
     if (!store_has_checkpoint(s->run.checkpoints)) {
         base_info("run %s has no checkpoint yet: it starts from the beginning", s->run.name);
         TRY(describe(s, resumed->model));
@@ -297,6 +316,7 @@ base_status train_session_open(const struct train_job *job, struct cluster_worke
     int threads = worker != NULL ? cluster_worker_threads(worker) : (int)job->threads;
 
     *s = (struct train_session){.job = job,
+                                .excluded = "",
                                 .saved_step = -1,
                                 .wrote_step = -1,
                                 .united_step = -1,

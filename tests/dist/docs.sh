@@ -43,6 +43,13 @@ keep info 0 data info synthetic:train=64,test=16 --json
 keep table 0 data info shop.csv --json
 keep made 0 data make ratings --users 9 --items 9 --ratings 20 -o ratings.csv --json
 keep ratings 0 data info ratings.csv --json
+keep made-many 0 data make ratings --users 300 --items 200 --ratings 9000 -o many.csv --json
+keep poison 0 data poison many.csv --shill random --percent 10 -o bad.csv --yes-attack --json
+keep audit 0 audit bad.csv --drop drop.json --json
+json "len(o['suspects']) > 0" # so that their keys are seen
+cp drop.json objects
+keep excluded 0 train --model bias-stat --data bad.csv --exclude drop.json --run excluded --json
+cp runs/excluded/run.json objects/excluded-run.json
 keep number 0 train --model mlp:0x0 --data shop.csv --validation 0.2 --epochs 2 --run number --json
 keep collectives 0 bench collectives --workers 2 --bytes 64 --seconds 0.001 --json
 keep infer 0 bench infer mnist-cnn --batch 2 --steps 2 --json

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * paceline data get NAME… | info PATH|NAME | check PATH|NAME | list | make ratings
+ * paceline data get NAME… | info PATH|NAME | check PATH|NAME | list | make ratings | poison RATINGS
  *
  * What a person asked for (info, list) goes to stdout; how a download goes, to stderr. With --json
  * stdout has one object and nothing else.
@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/command.h"
+#include "cli/data_poison.h"
 #include "cli/ratings_info.h"
 #include "cli/table_info.h"
 #include "data/dataset.h"
@@ -32,6 +33,7 @@ struct args {
     int64_t users, items, ratings, seed;
     const char *format, *out;
     bool half_stars;
+    struct cli_poison poison;
 };
 
 /* How a set is looked at: as `train` would, by default. */
@@ -363,9 +365,26 @@ out:
     return st;
 }
 
+/* ---- poison ---- */
+
+static base_status run_poison(const struct args *args, const char *const *names, int count)
+{
+    const struct recsys_options options = {.columns = args->roles,
+                                           .separator = args->separator,
+                                           .threads = (int)args->threads,
+                                           .strict = args->strict,
+                                           .no_cache = !args->cache};
+
+    if (count != 1)
+        return base_fail(BASE_ERR_USAGE, "name the ratings to poison, as in: paceline data poison "
+                                         "ratings.csv -o poisoned.csv --yes-attack");
+    return cli_poison(&args->poison, names[0], args->out, (uint64_t)args->seed, &options,
+                      args->json);
+}
+
 /* ---- the command ---- */
 
-static const char *const verbs[] = {"get", "info", "check", "list", "make", NULL};
+static const char *const verbs[] = {"get", "info", "check", "list", "make", "poison", NULL};
 
 static base_status cmd_data(void *args, const struct cli_positional *positional)
 {
@@ -381,8 +400,10 @@ static base_status cmd_data(void *args, const struct cli_positional *positional)
         return run_check(args, names, count);
     if (strcmp(verb, "make") == 0)
         return run_make(args, names, count);
+    if (strcmp(verb, "poison") == 0)
+        return run_poison(args, names, count);
     if (strcmp(verb, "list") != 0)
-        return base_unknown(BASE_ERR_USAGE, "verb", verb, verbs, 5);
+        return base_unknown(BASE_ERR_USAGE, "verb", verb, verbs, 6);
     if (count > 0)
         return base_fail(BASE_ERR_USAGE,
                          "paceline data list takes no name; for one set use: "
@@ -417,13 +438,14 @@ static const struct base_option options[] = {
     {.name = "ratings", .argument = "N", .kind = BASE_INT, .offset = AT(ratings), .min = 1, .max = 1e10, .local = true,
      .help = "make ratings: so many"},
     {.name = "seed", .argument = "N", .kind = BASE_INT, .offset = AT(seed), .min = 0, .max = 1e15, .local = true,
-     .help = "make ratings: another set for each"},
+     .help = "make ratings, poison: another set for each"},
     {.name = "format", .argument = "NAME", .kind = BASE_NAME, .offset = AT(format), .names = recsys_make_formats, .local = true,
      .help = "make ratings: how they are written"},
     {.name = "half-stars", .kind = BASE_FLAG, .offset = AT(half_stars), .local = true,
      .help = "make ratings: 0.5 to 5 in steps of 0.5 instead of 1 to 5"},
     {.name = "out", .alias = "o", .argument = "FILE", .kind = BASE_TEXT, .offset = AT(out), .local = true,
-     .help = "make ratings: the file to write"},
+     .help = "make ratings, poison: the file to write"},
+    {.table = cli_poison_options, .offset = AT(poison)},
     {0},
 };
 /* clang-format on */
@@ -431,8 +453,8 @@ static const struct base_option options[] = {
 const struct cli_command cli_command_data = {
     .name = "data",
     .help = "get and look at data sets",
-    .usage = "paceline data get NAME… | info PATH|NAME | check PATH|NAME | list | make ratings "
-             "[options]",
+    .usage = "paceline data get NAME… | info PATH|NAME | check PATH|NAME | list | make ratings | "
+             "poison RATINGS [options]",
     .examples =
         "  paceline data list\n"
         "  paceline data get mnist cifar10\n"
@@ -442,6 +464,7 @@ const struct cli_command cli_command_data = {
         "  paceline data info ml-latest-small/ratings.csv   # ratings: counts and histograms\n"
         "  paceline data info plays.txt --columns user,item,rating,time --separator '|'\n"
         "  paceline data make ratings --users 5000 --items 2000 --ratings 300000 -o r.csv\n"
+        "  paceline data poison r.csv --shill mixed --percent 5 -o bad.csv --yes-attack\n"
         "  PACELINE_DATA=/data paceline data get ml-1m      # another place than the cache\n"
         "  PACELINE_MIRROR=http://mirror/sets paceline data get ml-1m\n",
     .verbs = verbs,
@@ -453,7 +476,8 @@ const struct cli_command cli_command_data = {
                                      .items = 500,
                                      .ratings = 50000,
                                      .seed = 1,
-                                     .format = "csv"},
+                                     .format = "csv",
+                                     .poison = CLI_POISON_DEFAULTS},
     .min_positional = 1,
     .max_positional = BASE_MAX_TEXTS,
     .run = cmd_data,

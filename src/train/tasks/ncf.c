@@ -48,6 +48,7 @@ static base_status ncf_open(struct train_session *s)
     TRY(train_samples_adopt(&n->network.samples, s->job, set));
     network_opened(s);
     s->digest = n->data.set->digest;
+    s->excluded = n->data.excluded;
     s->data_path = n->data.path;
 out:
     return st;

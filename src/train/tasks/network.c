@@ -39,6 +39,7 @@ static base_status network_open(struct train_session *s)
     TRY(train_samples_open(&n->samples, s->job));
     network_opened(s);
     s->digest = n->info->digest;
+    s->excluded = n->samples.excluded;
     s->data_names = n->info->names;
     s->data_path = n->info->path;
 out:

@@ -52,6 +52,7 @@ static base_status ratings_open(struct train_session *s)
     s->count[DATA_TEST] = (uint32_t)r->data.parts.test.count;
     s->count[DATA_VALIDATION] = (uint32_t)r->data.parts.validation.count;
     s->digest = r->data.set->digest;
+    s->excluded = r->data.excluded;
     s->former_digest = r->data.former_digest[0] != '\0' ? r->data.former_digest : NULL;
     s->data_path = r->data.path;
 out:
