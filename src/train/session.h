@@ -14,6 +14,7 @@
 #include "train/journal.h"
 #include "train/memory.h"
 #include "train/run.h"
+#include "train/slow.h"
 #include "train/state.h"
 #include "train/strategy.h"
 #include "train/task.h"
@@ -71,6 +72,7 @@ struct train_session {
     struct train_fault fault;
     struct train_clock clock;
     struct train_trace trace; /* of the clock */
+    struct train_slow slow;
     struct train_journal journal;
     struct {
         double program, data, files; /* bytes of the process when the data had been opened */
@@ -115,6 +117,7 @@ struct train_session {
     bool opened; /* the strategy is */
     bool tested; /* since the last step */
     struct train_verdict verdict;
+    struct train_watch *watch; /* for workers that become slow */
 };
 
 /* Samples of a batch: no more than there are. */
