@@ -61,28 +61,29 @@ double cluster_monitor_parse_memory(const char *text)
     return 1024.0 * (double)(a - b);
 }
 
-/* The number of the line that begins with `name` and a space; -1: there is none. */
+/* The number of the line that begins with `name`, its space included; -1: there is none. */
 static int64_t line_number(const char *text, const char *name)
 {
     const char *at = text;
     size_t length = strlen(name);
     long long number;
 
-    while (at != NULL && (strncmp(at, name, length) != 0 || at[length] != ' ')) {
+    while (at != NULL && strncmp(at, name, length) != 0) {
         at = strchr(at, '\n');
         at += at != NULL;
     }
-    return at != NULL && sscanf(at + length, " %lld", &number) == 1 && number >= 0 ? number : -1;
+    return at != NULL && sscanf(at + length, "%lld", &number) == 1 && number >= 0 ? number : -1;
 }
 
 int64_t cluster_monitor_parse_oom(const char *text)
 {
-    return line_number(text, "oom_kill");
+    return line_number(text, "oom_kill ");
 }
 
 double cluster_monitor_parse_throttled(const char *text)
 {
-    int64_t micro = line_number(text, "throttled_usec"), nano = line_number(text, "throttled_time");
+    int64_t micro = line_number(text, "throttled_usec "),
+            nano = line_number(text, "throttled_time ");
 
     return micro >= 0 ? 1e-6 * (double)micro : nano >= 0 ? 1e-9 * (double)nano : -1;
 }

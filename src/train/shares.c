@@ -21,8 +21,8 @@ static const double WORTH = 1.1;  /* steps must be so many times as long as with
  * seconds without a break. */
 static const double UNLIKE = 1.3, FOR_LONG = 4;
 
-const char *const train_shares_names[] = {
-    "auto", "even", "speed", TRAIN_SHARES_RECORDED, TRAIN_SHARES_AT "…", NULL};
+const char *const train_shares_names[] = {"auto", "even", "speed", TRAIN_SHARES_RECORDED,
+                                          "at:…", NULL};
 
 base_status train_shares_check(const char *text)
 {
