@@ -6,13 +6,14 @@
 #include <string.h>
 
 /* False alarms that an observation of a worker may cause, were its scatter normal and without
- * memory. All else follows from it. */
+ * memory. The limits follow from it. */
 static const double FALSE_ALARMS = 1e-9;
 
 /* An observation is of steps in which the slowest worker works for so many seconds at least. */
 static const double SPAN = 0.5;
-static const double SLACK = 1; /* deviations in units of the scatter that count for nothing … */
-static const double TRIFLE = 0.05; /* … and as a logarithm: who cares for less than that? */
+/* Deviations that count for nothing, in units of the scatter, and as a logarithm: smaller changes
+ * are not worth telling. */
+static const double SLACK = 1, TRIFLE = 0.05;
 static const double STILL = 0.01;  /* a scatter is no smaller than this */
 static const double NEWER = 0.125; /* weight of an observation in what is usual for a sample */
 static const double FAULT = 1e-3;  /* seconds that a page from a disk takes */
