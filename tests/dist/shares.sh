@@ -36,6 +36,14 @@ step = max(e["step"] for e in events if e["event"] == "step")
 sys.exit(not (step >= 12 and shares and (step >= shares[0] + 20 or len(shares) > 1 and step >= shares[1])))
 PY
 }
+# stop RUN: as Ctrl-C at host 0 does. A signal to tools/cluster would end the hosts one after another, and the last one
+# would make steps alone.
+stop() {
+    local agent
+    agent=$("$paceline" status "$1" --json | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["hosts"][0]["pid"])')
+    kill -TERM "$agent"
+    wait $pid || true # by the signal
+}
 for strategy in ddp local-sgd:k=64; do
     run=by-${strategy%%:*} how=(--shares speed)
     [ $strategy != ddp ] || how=()
@@ -47,8 +55,7 @@ for strategy in ddp local-sgd:k=64; do
         kill -0 $pid 2>/dev/null || fail "it ended by itself: $(cat err)"
         sleep 0.2
     done
-    kill -TERM $pid
-    wait $pid || true # by the signal
+    stop "$run"
     cp err said-${strategy%%:*}
     /usr/bin/python3 - "$run" <<'PY' || fail "$strategy: $(cat err)"
 import json, sys
@@ -104,8 +111,7 @@ for how in rebalance evict; do
     else # and the other goes on
         await holds 'any(x["event"] == "view" and len(x["members"]) == 1 and e[-1].get("step", 0) > x["step"] for x in e)'
     fi
-    kill -TERM $pid
-    wait $pid || true # by the signal
+    stop $how
     unset CLUSTER
 done
 
