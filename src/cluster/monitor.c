@@ -61,45 +61,87 @@ double cluster_monitor_parse_memory(const char *text)
     return 1024.0 * (double)(a - b);
 }
 
-int64_t cluster_monitor_parse_oom(const char *text)
+/* The number of the line that begins with `name`, its space included; -1: there is none. */
+static int64_t line_number(const char *text, const char *name)
 {
     const char *at = text;
-    long long kills;
+    size_t length = strlen(name);
+    long long number;
 
-    while (at != NULL && strncmp(at, "oom_kill ", 9) != 0) {
+    while (at != NULL && strncmp(at, name, length) != 0) {
         at = strchr(at, '\n');
         at += at != NULL;
     }
-    return at != NULL && sscanf(at, "oom_kill %lld", &kills) == 1 && kills >= 0 ? kills : -1;
+    return at != NULL && sscanf(at + length, "%lld", &number) == 1 && number >= 0 ? number : -1;
+}
+
+int64_t cluster_monitor_parse_oom(const char *text)
+{
+    return line_number(text, "oom_kill ");
+}
+
+double cluster_monitor_parse_throttled(const char *text)
+{
+    int64_t micro = line_number(text, "throttled_usec "),
+            nano = line_number(text, "throttled_time ");
+
+    return micro >= 0 ? 1e-6 * (double)micro : nano >= 0 ? 1e-9 * (double)nano : -1;
+}
+
+/* A file of a cgroup, version 2 or 1: this process's group or, where a container hides its path,
+ * the one that is mounted. */
+struct place {
+    const char *before, *folder, *file; /* `before` its path in /proc/self/cgroup; NULL: mounted */
+};
+
+static const char *read_place(const struct place *p, const char *own, char *text, size_t room)
+{
+    const char *inside = p->before != NULL ? strstr(own, p->before) : "";
+    char path[1024];
+
+    text[0] = '\0';
+    if (inside == NULL)
+        return text;
+    inside += p->before != NULL ? strlen(p->before) : 0;
+    snprintf(path, sizeof path, "%s%.*s/%s", p->folder, (int)strcspn(inside, "\n"), inside,
+             p->file);
+    return read_text(path, text, room);
+}
+
+double cluster_monitor_throttled(void)
+{
+    static const struct place places[] = {
+        {"0::", "/sys/fs/cgroup", "cpu.stat"},
+        {":cpu:", "/sys/fs/cgroup/cpu", "cpu.stat"},
+        {":cpu,cpuacct:", "/sys/fs/cgroup/cpu,cpuacct", "cpu.stat"},
+        {NULL, "/sys/fs/cgroup", "cpu.stat"},
+        {NULL, "/sys/fs/cgroup/cpu", "cpu.stat"},
+    };
+    char own[4096], text[4096];
+    double seconds = -1;
+
+    read_text("/proc/self/cgroup", own, sizeof own);
+    for (size_t i = 0; seconds < 0 && i < sizeof places / sizeof places[0]; i++)
+        seconds = cluster_monitor_parse_throttled(read_place(&places[i], own, text, sizeof text));
+    return seconds;
 }
 
 int64_t cluster_monitor_oom_kills(void)
 {
-    /* Files of cgroups version 2 and 1: this process's group or, where a container hides its path,
-     * the one that is mounted. Without either, the whole machine's. */
-    static const struct {
-        const char *before, *folder, *file;
-    } places[] = {
+    static const struct place places[] = {
+        /* without a cgroup's, the whole machine's */
         {"0::", "/sys/fs/cgroup", "memory.events"},
         {NULL, "/sys/fs/cgroup", "memory.events"},
         {":memory:", "/sys/fs/cgroup/memory", "memory.oom_control"},
         {NULL, "/sys/fs/cgroup/memory", "memory.oom_control"},
         {NULL, "/proc", "vmstat"},
     };
-    char own[4096], text[16384], path[1024];
+    char own[4096], text[16384];
     int64_t kills = -1;
 
     read_text("/proc/self/cgroup", own, sizeof own);
-    for (size_t i = 0; kills < 0 && i < sizeof places / sizeof places[0]; i++) {
-        const char *inside = places[i].before != NULL ? strstr(own, places[i].before) : "";
-
-        if (inside == NULL)
-            continue;
-        inside += places[i].before != NULL ? strlen(places[i].before) : 0;
-        snprintf(path, sizeof path, "%s%.*s/%s", places[i].folder, (int)strcspn(inside, "\n"),
-                 inside, places[i].file);
-        kills = cluster_monitor_parse_oom(read_text(path, text, sizeof text));
-    }
+    for (size_t i = 0; kills < 0 && i < sizeof places / sizeof places[0]; i++)
+        kills = cluster_monitor_parse_oom(read_place(&places[i], own, text, sizeof text));
     return kills;
 }
 

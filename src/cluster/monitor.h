@@ -30,13 +30,16 @@ void cluster_monitor_step(struct cluster_monitor *monitor, int64_t step, double 
 
 /* Processes of this one's cgroup that the kernel has killed for memory; -1: it does not tell. */
 int64_t cluster_monitor_oom_kills(void);
+/* Seconds for which a CPU quota has kept this process's cgroup from running; -1: likewise. */
+double cluster_monitor_throttled(void);
 
 /* Parse texts of /proc; public for tests: CPU seconds of /proc/PID/stat; busy and all of
- * /proc/stat's first line; used bytes of /proc/meminfo; kills of memory.events and its kin. A wrong
- * text gives -1. */
+ * /proc/stat's first line; used bytes of /proc/meminfo; kills of memory.events and its kin; seconds
+ * of cpu.stat. A wrong text gives -1. */
 double cluster_monitor_parse_stat(const char *text);
 double cluster_monitor_parse_cpu(const char *text, double *all_p);
 double cluster_monitor_parse_memory(const char *text);
 int64_t cluster_monitor_parse_oom(const char *text);
+double cluster_monitor_parse_throttled(const char *text);
 
 #endif

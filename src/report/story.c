@@ -99,6 +99,21 @@ static void add_ids(struct base_str *text, const char *word, const int64_t *of, 
         }
 }
 
+/* A worker that has become slow, with the cause, or that no longer is. */
+static void read_anomaly(struct report_story *s, const struct base_event_line *line, double step)
+{
+    json_t *event = base_event_json(line);
+    const char *cause = json_string_value(json_object_get(event, "cause"));
+    double worker = base_event_number(line, "worker");
+
+    if (isfinite(worker))
+        add_turn(s, step,
+                 json_is_true(json_object_get(event, "slow"))
+                     ? base_format("worker %.0f slow: %.20s", worker, cause != NULL ? cause : "?")
+                     : base_format("worker %.0f no longer slow", worker));
+    json_decref(event);
+}
+
 /* A view: who is in it that was not in the one before, and the other way round. */
 static void read_view(struct report_story *s, const struct base_event_line *line, double step)
 {
@@ -162,6 +177,8 @@ static void read_event(struct report_story *s, const struct base_event_line *lin
     } else if (isfinite(step) && base_event_is(line, "view")) {
         go_back(s, step);
         read_view(s, line, step);
+    } else if (isfinite(step) && base_event_is(line, "anomaly")) {
+        read_anomaly(s, line, step);
     } else if (isfinite(step) && base_event_is(line, "back")) {
         go_back(s, step);
         add_turn(s, step, base_format("went back to step %.0f", step));

@@ -45,7 +45,7 @@ struct report_node {
     double heard, step, rate, load;
 };
 
-/* The members changed, or the run went on from an earlier step. */
+/* The members changed, one became slow, or the run went on from an earlier step. */
 struct report_turn {
     double step; /* the last one before it */
     char *text;

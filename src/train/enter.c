@@ -470,6 +470,7 @@ base_status train_session_enter(struct train_session *s)
         train_trace_back(&s->trace, s->state.position.step);
         keep_log(s);
         tell_view(s, began);
+        train_slow_begin(s);
         train_shares_say(s);
     }
 out:

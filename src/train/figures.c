@@ -79,10 +79,14 @@ void train_figures_tell(struct train_session *s, double now)
 {
     json_t *mine;
 
-    if (s->strategy->figures == NULL || s->team.worker == NULL || now < s->next_figures)
+    if ((s->strategy->figures == NULL && !s->slow.changed) || s->team.worker == NULL ||
+        now < s->next_figures)
         return;
     s->next_figures = now + TELL_EVERY;
-    mine = s->strategy->figures(s);
+    mine = s->strategy->figures != NULL ? s->strategy->figures(s) : json_object();
+    if (s->slow.text != NULL)
+        json_object_set_new(mine, TRAIN_FIGURES_ANOMALY, json_string(s->slow.text));
+    s->slow.changed = false;
     if (json_object_size(mine) > 0)
         cluster_worker_figures(s->team.worker, mine);
     json_decref(mine);

@@ -11,6 +11,9 @@
 
 #include "train/session.h"
 
+/* Beside a worker's figures: that it has become slow, a text for people. */
+#define TRAIN_FIGURES_ANOMALY "anomaly"
+
 /* Adds `more` to `sum`, both objects of figures. What is of another kind than in `sum` is left out.
  */
 void train_figures_add(json_t *sum, const json_t *more);

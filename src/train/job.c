@@ -10,6 +10,7 @@
 #include "train/aggregator.h"
 #include "train/attack.h"
 #include "train/shares.h"
+#include "train/slow.h"
 #include "train/strategy.h"
 #include "train/task.h"
 
@@ -118,6 +119,10 @@ const struct base_option train_job_options[] = {
      .help = "parts of a batch that workers compute: even; by speed, so that all finish together; "
              "auto, even unless workers are unlike for some seconds; with --like recorded, as that "
              "run had them"},
+    {.name = "on-slow", .argument = "HOW", .kind = BASE_TEXT, .offset = AT(on_slow),
+     .names = train_slow_names,
+     .help = "what follows when a worker becomes slower than before and than its peers: tell; "
+             "rebalance, shares follow speed from then on; evict, it leaves while --min-workers stay"},
     {.name = "aggregate", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(aggregate),
      .registry = train_aggregator_registry,
      .help = "how updates of workers become one (downpour), NAME or NAME:option=value,… [average]"},
@@ -208,6 +213,7 @@ enum data_crop train_job_crop(const struct train_job *job)
 
 base_status train_job_check(const struct train_job *job)
 {
+    struct train_slow_policy policy;
     int height, width;
     int64_t batch = job->batch_per_worker > 0 ? job->batch_per_worker : job->batch;
 
@@ -237,7 +243,8 @@ base_status train_job_check(const struct train_job *job)
                          job->kernels);
     if (job->nesterov && job->momentum == 0)
         return base_fail(BASE_ERR_USAGE, "--nesterov needs --momentum above 0");
-    if (train_shares_check(job->shares) != BASE_OK)
+    if (train_shares_check(job->shares) != BASE_OK ||
+        train_slow_parse(job->on_slow, &policy) != BASE_OK)
         return BASE_ERR_USAGE;
     return train_job_image_size(job, &height, &width);
 }
@@ -252,11 +259,10 @@ static bool is_one_of(const char *name, const char *const *names) /* NULL-ended 
 enum train_change train_job_may_change(const char *name)
 {
     static const char *const free_names[] = {
-        "epochs",           "steps",      "threads", "memory",
-        "log-every",        "eval-every", "test",    "checkpoint",
-        "checkpoint-every", "keep",       "record",  "patience",
-        "strategy",         "shares",     "data",    "add",
-        "tensorboard",      "exclude",    NULL};
+        "epochs",     "steps",       "threads",    "memory",           "log-every",
+        "eval-every", "test",        "checkpoint", "checkpoint-every", "keep",
+        "record",     "patience",    "strategy",   "shares",           "data",
+        "add",        "tensorboard", "exclude",    "on-slow",          NULL};
     /* These decide what the state is of and how steps are counted. */
     static const char *const fixed_names[] = {
         "model",      "init",      "kernels", "tune",

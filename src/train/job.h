@@ -35,6 +35,7 @@ struct train_job {
     const char *strategy, *kernels; /* strategy NULL: by the number of workers */
     const char *shares;             /* of workers in a batch: auto, even, speed */
     const char *attack;             /* NULL: no worker attacks */
+    const char *on_slow;            /* what to do about a worker that has become slow */
     const char *aggregate;          /* NULL: the usual one of a strategy that has use for it */
     bool tune;
     int64_t log_every, eval_every;
@@ -56,9 +57,9 @@ struct train_job {
         .epochs = 5, .steps = -1, .batch = 64, .accumulate = 1, .optimiser = "sgd", .lr = 0.01,    \
         .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .schedule = "constant",    \
         .decay_every = 10, .decay = 0.1, .crop = "none", .test_share = DATA_TEST_SHARE,            \
-        .normalise = true, .seed = 1, .strategy = TRAIN_AUTO, .shares = "auto", .kernels = "auto", \
-        .log_every = -1, .eval_every = -1, .test = true, .checkpoint = true, .keep = 3,            \
-        .runs_dir = "runs", .cluster = CLUSTER_FLAGS,                                              \
+        .normalise = true, .seed = 1, .strategy = TRAIN_AUTO, .shares = "auto", .on_slow = "tell", \
+        .kernels = "auto", .log_every = -1, .eval_every = -1, .test = true, .checkpoint = true,    \
+        .keep = 3, .runs_dir = "runs", .cluster = CLUSTER_FLAGS,                                   \
     }
 extern const struct train_job train_job_defaults;
 extern const struct base_option train_job_options[];

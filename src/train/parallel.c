@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/parallel.h"
 
+#include <math.h>
+
 #include "train/step.h"
 
 enum { LEAST = 3 }; /* steps to know before shares change, again */
@@ -44,10 +46,14 @@ static void commit(struct train_session *s, const struct train_step *step)
 /* What the worker itself did of a step, without what it waited for. */
 static struct train_effort effort_of(const struct train_session *s, const struct train_step *step)
 {
+    double data = train_clock_since(&s->clock, &step->before, TRAIN_DATA);
+    double compute = train_clock_since(&s->clock, &step->before, TRAIN_COMPUTE);
+
     return (struct train_effort){
         .samples = step->batch.count,
-        .seconds = train_clock_since(&s->clock, &step->before, TRAIN_DATA) +
-                   train_clock_since(&s->clock, &step->before, TRAIN_COMPUTE),
+        .seconds = data + compute,
+        .data = data,
+        .stolen = fmax(0, compute - (s->clock.busy_cpu - step->before.busy_cpu)),
     };
 }
 

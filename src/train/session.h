@@ -15,6 +15,7 @@
 #include "train/journal.h"
 #include "train/memory.h"
 #include "train/run.h"
+#include "train/slow.h"
 #include "train/state.h"
 #include "train/strategy.h"
 #include "train/task.h"
@@ -74,6 +75,7 @@ struct train_session {
     struct train_attackers attackers;
     struct train_clock clock;
     struct train_trace trace; /* of the clock */
+    struct train_slow slow;
     struct train_journal journal;
     struct {
         double program, data, files; /* bytes of the process when the data had been opened */
@@ -118,6 +120,7 @@ struct train_session {
     bool opened; /* the strategy is */
     bool tested; /* since the last step */
     struct train_verdict verdict;
+    struct train_watch *watch; /* for workers that become slow */
 };
 
 /* Samples of a batch: no more than there are. */

@@ -331,6 +331,8 @@ base_status train_session_open(const struct train_job *job, struct cluster_worke
     s->work = base_calloc(1, s->task->size);
     TRY(train_job_check(job));
     TRY(train_shares_plan_parse(job->shares, &s->shares_plan));
+    TRY(train_slow_parse(job->on_slow, &s->slow.policy));
+    s->watch = base_calloc(1, sizeof *s->watch);
     TRY(train_fault_find(train_team_id(&s->team), &s->fault));
     TRY(train_attackers_parse(job->attack, train_team_id(&s->team), &s->attackers));
     TRY(train_strategy_find(train_job_strategy(job, worker != NULL), &s->strategy, &s->options));
@@ -366,6 +368,8 @@ void train_session_close(struct train_session *s)
     base_free(s->strategy_state);
     base_free(s->first_options);
     train_shares_plan_fini(&s->shares_plan);
+    base_free(s->watch);
+    base_free(s->slow.text);
     cluster_settings_fini(&s->settings);
     json_decref(s->figures);
     base_free(s->test);

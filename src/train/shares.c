@@ -11,6 +11,7 @@
 #include "base/thread.h"
 #include "cluster/process.h"
 #include "train/session.h"
+#include "train/slow.h"
 
 static const double OLDER = 0.5; /* weight of a second, as a part of that of the next one */
 static const double SPAN = 1; /* seconds to watch: shorter ones tell of bursts and not of speed */
@@ -23,8 +24,8 @@ static const double UNLIKE = 1.3, FOR_LONG = 4;
 
 enum { MOST_STEPS = 1 << 20 }; /* from one comparison to the next */
 
-const char *const train_shares_names[] = {
-    "auto", "even", "speed", TRAIN_SHARES_RECORDED, TRAIN_SHARES_AT "…", NULL};
+const char *const train_shares_names[] = {"auto", "even", "speed", TRAIN_SHARES_RECORDED,
+                                          "at:…", NULL};
 
 base_status train_shares_check(const char *text)
 {
@@ -168,6 +169,16 @@ bool train_shares_improve(struct train_shares *shares, uint32_t batch)
     return true;
 }
 
+void train_shares_pace(struct train_shares *shares, const struct train_effort *efforts)
+{
+    double seconds = 0;
+
+    for (int i = 0; i < shares->size; i++)
+        seconds = fmax(seconds, efforts[i].seconds);
+    shares->every = (int)fmin(fmin(2.0 * shares->every, MOST_STEPS),
+                              fmax(1, shares->every / fmax(seconds, 1e-9)));
+}
+
 bool train_shares_unlike(struct train_shares *shares, const struct train_effort *efforts,
                          uint32_t batch)
 {
@@ -176,8 +187,6 @@ bool train_shares_unlike(struct train_shares *shares, const struct train_effort 
 
     for (int i = 0; i < shares->size; i++)
         seconds = fmax(seconds, efforts[i].seconds);
-    shares->every = (int)fmin(fmin(2.0 * shares->every, MOST_STEPS),
-                              fmax(1, shares->every / fmax(seconds, 1e-9)));
     shares->unlike = gain(shares, batch, better) < UNLIKE ? 0 : shares->unlike + seconds;
     return shares->by_speed || shares->unlike >= FOR_LONG;
 }
@@ -233,19 +242,41 @@ out:
     return st;
 }
 
-/* Of auto: what this worker did since workers compared, if it is time to compare again. */
+/* What this worker did since workers compared, if it is time to compare again. */
 static bool is_due(struct train_session *s, struct train_effort *effort)
 {
     struct train_shares *shares = &s->team.shares;
 
-    shares->mine.samples += effort->samples;
-    shares->mine.seconds += effort->seconds;
-    if (++shares->since < shares->every)
+    train_effort_add(&shares->mine, effort);
+    if (++shares->since < (follows_speed(s) ? 1 : shares->every))
         return false;
-    *effort = is_crowded(s) ? (struct train_effort){0} : shares->mine;
+    *effort = shares->mine;
+    if (is_crowded(s) && !follows_speed(s))
+        *effort = (struct train_effort){0};
     shares->mine = (struct train_effort){0};
     shares->since = 0;
     return true;
+}
+
+/* Workers tell each other what they did, to divide batches by it and to see who is slow. */
+static bool compares(const struct train_session *s)
+{
+    return s->team.shares.size > 1 &&
+           (s->strategy->shares == TRAIN_SHARES_BATCHES || follows_speed(s));
+}
+
+/* Other shares would be better; true: these are taken. */
+static bool changes(struct train_session *s, const struct train_effort *efforts, int least)
+{
+    struct train_shares *shares = &s->team.shares;
+    uint32_t batch = train_session_whole(s, s->plan.batch);
+    bool may = follows_speed(s) || shares->rebalances;
+
+    if (s->shares_plan.count > 0) /* of which they are */
+        return false;
+    if (is_auto(s))
+        may |= train_shares_unlike(shares, efforts, batch);
+    return may && shares->known >= least && train_shares_improve(shares, batch);
 }
 
 base_status train_shares_tell(struct train_session *s, struct train_effort effort, int least)
@@ -253,21 +284,21 @@ base_status train_shares_tell(struct train_session *s, struct train_effort effor
     base_status st = BASE_OK;
     struct train_shares *shares = &s->team.shares;
     struct train_effort efforts[COMM_MAX_WORKERS];
-    uint32_t batch = train_session_whole(s, s->plan.batch);
     enum train_category was;
 
     if (follow_plan(s))
         s->verdict.shares = true;
-    if (is_auto(s) ? !is_due(s, &effort) : !follows_speed(s))
-        return BASE_OK;
+    if (!compares(s) || !is_due(s, &effort))
+        goto out;
+    train_slow_evidence(s, &effort);
     was = train_clock_enter(&s->clock, TRAIN_WAIT); /* for the slowest, which is no effort */
     TRY(train_team_gather(&s->team, &effort, sizeof effort, efforts));
     train_clock_enter(&s->clock, was);
     train_shares_learn(shares, efforts);
+    train_shares_pace(shares, efforts);
     s->team.effort = shares->efforts[s->team.exchange.rank];
-    if (is_auto(s) && !train_shares_unlike(shares, efforts, batch))
-        goto out;
-    s->verdict.shares = shares->known >= least && train_shares_improve(shares, batch);
+    TRY(train_slow_see(s, efforts));
+    s->verdict.shares |= changes(s, efforts, least);
 out:
     return st;
 }
@@ -324,6 +355,7 @@ base_status train_shares_take(struct train_session *s)
     if (is_auto(s))
         say_why(s);
     train_shares_say(s);
+    train_watch_shares(s->watch);
     s->verdict.shares = false;
     return s->strategy->place != NULL ? train_session_move(s) : s->task->fit(s);
 }

@@ -12,14 +12,10 @@
 
 #include "comm/group.h"
 #include "data/loader.h"
+#include "train/anomaly.h"
 #include "train/shares_plan.h"
 
 struct train_session;
-
-/* What a worker computed in a step or a round, and how long it took. */
-struct train_effort {
-    double samples, seconds;
-};
 
 struct train_shares {
     int size;                      /* workers of the view */
@@ -29,8 +25,9 @@ struct train_shares {
     struct train_effort efforts[COMM_MAX_WORKERS];
     int known;   /* steps that are in it since the shares have changed … */
     double span; /* … and seconds */
-    /* With auto: workers compare what they did after `every` steps, about a second. */
+    /* Workers compare what they did after `every` steps, about a second; with speed after each. */
     int every, since;
+    bool rebalances;          /* a worker has become slow, and --on-slow says to follow speed */
     struct train_effort mine; /* this worker's of the steps since then */
     double unlike;            /* seconds for which other shares would have been much better */
 };
@@ -48,8 +45,10 @@ void train_shares_learn(struct train_shares *shares, const struct train_effort *
  * true: it did. */
 bool train_shares_improve(struct train_shares *shares, uint32_t batch);
 
-/* With auto, what each worker did in about a second: true once workers have been unlike for long
- * enough to follow their speeds. Sets after how many steps they compare next. */
+/* What each worker did in about a second: sets after how many steps they compare next. */
+void train_shares_pace(struct train_shares *shares, const struct train_effort *efforts);
+/* With auto, the same: true once workers have been unlike for long enough to follow their speeds.
+ */
 bool train_shares_unlike(struct train_shares *shares, const struct train_effort *efforts,
                          uint32_t batch);
 

@@ -80,7 +80,8 @@ base_status train_touched_open(struct train_touched *touched, struct train_sessi
         return BASE_OK;
     touched->shares = &s->team.shares;
     touched->whole = whole;
-    if (train_shares_may_change(s->job->shares)) /* one worker may come to do nearly all */
+    if (train_shares_may_change(s->job->shares) ||
+        s->slow.policy.action == TRAIN_SLOW_REBALANCE) /* one worker may come to do nearly all */
         train_touched_room(touched, whole);
     TRY(base_mul(touched->message, (size_t)x->size, &all));
     TRY(base_tensor(touched->message, sizeof(float), "rows of gradients", &touched->mine));

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # --shares: of two hosts, one with a quarter of the other's CPU, the fast one computes more of every batch,
 # by itself under ddp; the losses are still those of one worker, and with the same shares once more the bits are
-# the same. Under rotate users move to the fast one while it trains. Other strategies refuse it.
+# the same. A worker whose host loses CPU in mid-run is found, with the cause. Under rotate users move to the fast one while it trains. Other strategies refuse it.
 source "$(dirname "$0")/../support/dist.bash"
 source "$root/tests/support/cluster.bash"
 
@@ -17,6 +17,10 @@ for text in at: at:0=1/2 at:3=0/2 at:3=1/2,3=2/1 at:3=1/2,5 at:9=1/2x at:1=10000
 done
 expect 2 "$paceline" train --model mlp:8x1 --data synthetic --workers 2 --shares at:3=10/20/34 --run sizes
 says 'the shares of step 3 are those of 3 workers; there are 2'
+expect 2 "$paceline" train --model mlp:8x1 --data synthetic --on-slow complain
+says "^paceline: unknown --on-slow 'complain'; known: tell, rebalance, evict"
+expect 2 "$paceline" train --model mlp:8x1 --data synthetic --workers 2 --on-slow evict
+says '^paceline: --on-slow evict needs --min-workers'
 needs_root
 
 # Speed is measured for a second at least: a fast machine makes more steps until then, and the training
@@ -32,6 +36,14 @@ step = max(e["step"] for e in events if e["event"] == "step")
 sys.exit(not (step >= 12 and shares and (step >= shares[0] + 20 or len(shares) > 1 and step >= shares[1])))
 PY
 }
+# stop RUN: as Ctrl-C at host 0 does. A signal to tools/cluster would end the hosts one after another, and the last one
+# would make steps alone.
+stop() {
+    local agent
+    agent=$("$paceline" status "$1" --json | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["hosts"][0]["pid"])')
+    kill -TERM "$agent"
+    wait $pid || true # by the signal
+}
 for strategy in ddp local-sgd:k=64; do
     run=by-${strategy%%:*} how=(--shares speed)
     [ $strategy != ddp ] || how=()
@@ -43,8 +55,7 @@ for strategy in ddp local-sgd:k=64; do
         kill -0 $pid 2>/dev/null || fail "it ended by itself: $(cat err)"
         sleep 0.2
     done
-    kill -TERM $pid
-    wait $pid || true # by the signal
+    stop "$run"
     cp err said-${strategy%%:*}
     /usr/bin/python3 - "$run" <<'PY' || fail "$strategy: $(cat err)"
 import json, sys
@@ -71,6 +82,38 @@ grep -q '"shares": "at:' runs/again/run.json || fail "the recorded shares are no
 [ "$(fingerprint runs/again)" = "$(fingerprint runs/by-ddp)" ] || fail "the same shares give other bits"
 [ "$(grep -c '"event":"shares"' runs/again/events.jsonl)" = "$(grep -c '"event":"shares"' runs/by-ddp/events.jsonl)" ] ||
     fail "not all shares were taken"
+
+# A host's CPU quota shrinks in the middle of a run: its worker is found and the cause named; shares follow, or it leaves.
+holds() { # PYTHON: is it so of the events e so far?
+    kill -0 $pid 2>/dev/null || fail "it ended by itself: $(cat err)"
+    /usr/bin/python3 -c 'import json, sys
+e = [json.loads(line) for line in open("runs/" + sys.argv[1] + "/events.jsonl")]
+sys.exit(not eval(sys.argv[2]))' "$how" "$1" 2>/dev/null
+}
+await() { # COMMAND…
+    for _ in $(seq 500); do "$@" && return; sleep 0.2; done
+    fail "never: $*; $(tail -n 3 err runs/$how/events.jsonl)"
+}
+tells_slow() { "$paceline" status "$how" | grep -qE '^worker [0-9]+ on host 1: compute [0-9.]+x its peers.*CPU quota'; }
+for how in rebalance evict; do
+    export CLUSTER=$how$$
+    timeout 250 "$root/tools/cluster" train --loopback --cpu 0.2 --period 10 -- "$paceline" train "${common[@]}" \
+        --workers=2 --shares even --on-slow $how --min-workers 1 --epochs 100000 --run $how >out 2>err &
+    pid=$!
+    await holds 'sum(x["seconds"] for x in e if x["event"] == "step") > 25'
+    "$root/tools/cluster" limit 1 --cpu 0.02 --period 50
+    await holds 'any(x["event"] == "anomaly" and x["host"] == 1 and x["slow"] for x in e)'
+    holds "[x['cause'] + x['action'] for x in e if x['event'] == 'anomaly' and x['host'] == 1][-1] == 'cpu-quota$how'" ||
+        fail "another cause or action: $(grep anomaly runs/$how/events.jsonl)"
+    if [ $how = rebalance ]; then
+        await holds 'any(x["event"] == "shares" and x["samples"][0] > x["samples"][1] for x in e)'
+        await tells_slow
+    else # and the other goes on
+        await holds 'any(x["event"] == "view" and len(x["members"]) == 1 and e[-1].get("step", 0) > x["step"] for x in e)'
+    fi
+    stop $how
+    unset CLUSTER
+done
 
 # Users and their rows move between sweeps, and every later test and checkpoint goes by the new dealing; dealt
 # evenly the same sweeps come to the same error.

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -491,6 +492,22 @@ time_t __wrap_time(time_t *now_p)
     if (now_p != NULL)
         *now_p = now;
     return now;
+}
+
+/* The machine's pressures are none of the simulated ones. */
+int __wrap_getrusage(int who, struct rusage *usage);
+double __wrap_cluster_monitor_throttled(void);
+
+int __wrap_getrusage(int who, struct rusage *usage)
+{
+    (void)who;
+    *usage = (struct rusage){0};
+    return 0;
+}
+
+double __wrap_cluster_monitor_throttled(void)
+{
+    return -1;
 }
 
 /* Of a worker that kills or stops itself at a named place (train/fault.h). */

@@ -61,6 +61,7 @@ static void cmd_status_print_figures(const json_t *workers)
     size_t i;
 
     json_array_foreach(workers, i, item) train_figures_add(sum, json_object_get(item, "figures"));
+    json_object_del(sum, TRAIN_FIGURES_ANOMALY);
     if (json_object_size(sum) > 0)
         printf("\nfigures of the strategy, all workers together:\n");
     json_object_foreach(sum, name, item)
@@ -71,6 +72,23 @@ static void cmd_status_print_figures(const json_t *workers)
         base_free(text);
     }
     json_decref(sum);
+}
+
+/* Workers that have become slow, a line each. */
+static void cmd_status_print_slow(const json_t *workers)
+{
+    size_t i;
+    json_t *item;
+
+    json_array_foreach(workers, i, item)
+    {
+        const json_t *figures = json_object_get(item, "figures");
+
+        if (json_object_get(figures, TRAIN_FIGURES_ANOMALY) != NULL)
+            printf("\nworker %.0f on host %.0f: %s\n", cmd_status_number(item, "id"),
+                   cmd_status_number(item, "host"),
+                   cmd_status_text(figures, TRAIN_FIGURES_ANOMALY));
+    }
 }
 
 static void cmd_status_print_table(const json_t *s)
@@ -105,6 +123,7 @@ static void cmd_status_print_table(const json_t *s)
                cmd_status_number(item, "step"), cmd_status_number(item, "step_rate"), roles);
         base_free(roles);
     }
+    cmd_status_print_slow(json_object_get(s, "workers"));
     cmd_status_print_figures(json_object_get(s, "workers"));
 }
 

@@ -21,6 +21,7 @@
 #include "comm/transport.h"
 #include "train/run.h"
 #include "train/shares_plan.h"
+#include "train/slow.h"
 #include "train/strategy.h"
 
 /* A resumed run's images stay as they were, whatever files of which sizes there are by now. */
@@ -290,13 +291,34 @@ out:
     return st;
 }
 
+/* Workers do not know --min-workers, so that the job tells them how many stay; base_free. */
+static base_status settle_eviction(struct train_job *job, const struct cluster_launch *launch,
+                                   char **text_p)
+{
+    base_status st = BASE_OK;
+    struct train_slow_policy policy;
+    struct base_str text = {0};
+
+    *text_p = NULL;
+    TRY(train_slow_parse(job->on_slow, &policy));
+    if (policy.action != TRAIN_SLOW_EVICT)
+        goto out;
+    if (launch->min_workers == 0)
+        TRY(base_fail(BASE_ERR_USAGE,
+                      "--on-slow evict needs --min-workers: how few workers may be left"));
+    base_str_add(&text, "evict:%d", launch->min_workers);
+    job->on_slow = *text_p = text.text;
+out:
+    return st;
+}
+
 static base_status cmd_train(void *args, const struct cli_positional *positional)
 {
     struct train_job *job = args;
     struct cluster_launch launch;
     struct train_run from = {0};
     json_t *result = NULL;
-    char *strategy = NULL, *shares = NULL;
+    char *strategy = NULL, *shares = NULL, *on_slow = NULL;
     base_status st = BASE_OK;
 
     if (job->quiet)
@@ -315,6 +337,7 @@ static base_status cmd_train(void *args, const struct cli_positional *positional
     }
     job->on_folder = job->watch ? cli_train_watch_begin : NULL;
     TRY(check_names(job, &launch));
+    TRY(settle_eviction(job, &launch, &on_slow));
     if (job->model != NULL && strcmp(job->model, TRAIN_AUTO) == 0)
         TRY(cli_train_choose(job));
     if (job->model != NULL) {
@@ -341,6 +364,7 @@ out:
     json_decref(result);
     base_free(strategy);
     base_free(shares);
+    base_free(on_slow);
     train_run_close(&from); /* owns the inherited texts */
     return st;
 }

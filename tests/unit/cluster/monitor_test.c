@@ -66,6 +66,11 @@ static void test_oom(void **state)
     assert_int_equal(cluster_monitor_parse_oom("oom_kill_disable 0\nunder_oom 0\n"), -1);
     assert_int_equal(cluster_monitor_parse_oom("oom_kill x\n"), -1);
     assert_int_equal(cluster_monitor_parse_oom("no oom_kill 7\n"), -1);
+    assert_true(cluster_monitor_parse_throttled("nr_periods 9\nthrottled_usec 1500000\n") == 1.5);
+    assert_true(cluster_monitor_parse_throttled("nr_throttled 3\nthrottled_time 2000000000\n") ==
+                2);
+    assert_true(cluster_monitor_parse_throttled("usage_usec 7\n") == -1);
+    assert_true(cluster_monitor_parse_throttled("throttled_usec x\n") == -1);
 }
 
 static void test_process(void **state)

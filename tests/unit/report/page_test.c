@@ -131,6 +131,8 @@ static void test_resumed(void **state)
                     "{\"event\":\"step\",\"step\":1,\"loss\":4,\"samples\":4,\"seconds\":0.5}\n"
                     "{\"event\":\"step\",\"step\":2,\"loss\":0,\"samples\":0,\"seconds\":0.5}\n"
                     "{\"event\":\"dropped\",\"count\":1e300}\n"
+                    "{\"event\":\"anomaly\",\"step\":2,\"worker\":3,\"slow\":true,"
+                    "\"cause\":\"cpu-quota\"}\n"
                     "{\"event\":\"resume\",\"step\":2}\n",
                     "{\"event\":\"view\",\"view\":1,\"members\":[1,2],\"time\":1}\n"
                     "{\"event\":\"lost\",\"id\":2,\"host\":0,\"reason\":\"died\",\"time\":9}\n"
@@ -143,6 +145,7 @@ static void test_resumed(void **state)
     report_story_read(folder, s);
     assert_true(s->dropped == (size_t)1 << 53);
     assert_true(s->resumed && s->steps == 2 && s->seconds == 1);
+    assert_string_equal(s->turns[0].text, "worker 3 slow: cpu-quota");
     assert_int_equal(report_story_curve(s, "step.loss")->count, 1);
     assert_int_equal(s->node_count, 5);
     assert_true(s->nodes[0].session == 0 && s->nodes[0].from == 1 && s->nodes[0].to == 9);

@@ -27,7 +27,7 @@ static void step(struct train_shares *shares, const double *rates, uint32_t batc
         uint32_t first, count;
 
         data_share_of(train_shares_of(shares, i), batch, &first, &count);
-        efforts[i] = (struct train_effort){count, count / rates[i]};
+        efforts[i] = (struct train_effort){.samples = count, .seconds = count / rates[i]};
     }
     train_shares_learn(shares, efforts);
 }
@@ -80,9 +80,10 @@ static bool compare(struct train_shares *shares, const double *rates, uint32_t b
 
         efforts[i] = (struct train_effort){0};
         if (rates[i] > 0)
-            efforts[i] = (struct train_effort){samples, samples / rates[i]};
+            efforts[i] = (struct train_effort){.samples = samples, .seconds = samples / rates[i]};
     }
     train_shares_learn(shares, efforts);
+    train_shares_pace(shares, efforts);
     return train_shares_unlike(shares, efforts, batch);
 }
 
