@@ -3,8 +3,8 @@
  * Finds workers that have become slow, and those that are back. Each worker's seconds a sample are
  * compared with those of its peers in the same second, so that what slows all workers is no
  * anomaly, and a change of that ratio is looked for with cumulative sums (Page, 1954) in units of
- * its usual scatter (the median absolute deviation). There is no limit in seconds or per cent: how
- * often a false alarm may come is the only constant. Workers that have always been slower than
+ * its usual scatter (the median absolute deviation). How much counts as slow follows from that
+ * scatter and from how often a false alarm may come. Workers that have always been slower than
  * others are no anomaly either; shares are for them. Pure arithmetic: all workers see the same
  * efforts, and so find the same.
  */
