@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -175,6 +176,9 @@ static void test_states(void **state)
 {
     struct watch_look look;
     int lock = open(folder, O_RDONLY | O_DIRECTORY); /* as the process that trains has it */
+    const struct timespec long_ago[2] = {{.tv_sec = 1e9}, {.tv_sec = 1e9}};
+    uint64_t version;
+    char *path;
     json_t *json;
 
     (void)state;
@@ -196,7 +200,21 @@ static void test_states(void **state)
     assert_state(json, 2, "ended", 0);
     assert_state(json, 3, "lost", 2);
     json_decref(json);
+
+    /* A worker may take over from a rank 0 that is lost; the run has ended when none has for long.
+     */
+    assert_false(watch_look_ended(&look));
+    version = look.version;
+    look.lost_since -= TRAIN_TAKE_OVER + 1;
+    watch_look_again(&look);
+    assert_true(watch_look_ended(&look) && look.version != version);
     watch_look_close(&look);
+    path = base_format("%s/run.json", folder);
+    assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
+    assert_int_equal(watch_look_open("", folder, &look), BASE_OK);
+    assert_true(watch_look_ended(&look));
+    watch_look_close(&look);
+    base_free(path);
 }
 
 static void test_drawn(void **state)
