@@ -11,27 +11,26 @@
 enum { RUN_JSON_LIMIT = 64 << 20 };
 
 /* run.json is replaced as a whole, so another one has another inode or time. */
-static bool is_saved_again(struct watch_look *look, const char *file)
+static bool is_saved_again(const struct watch_look *look, const char *file, struct stat *now_p)
 {
-    struct stat now = {0};
-    bool changed = stat(file, &now) == 0 &&
-                   (now.st_ino != look->saved.st_ino || now.st_size != look->saved.st_size ||
-                    now.st_mtim.tv_sec != look->saved.st_mtim.tv_sec ||
-                    now.st_mtim.tv_nsec != look->saved.st_mtim.tv_nsec);
-
-    if (changed)
-        look->saved = now;
-    return changed;
+    return stat(file, now_p) == 0 &&
+           (now_p->st_ino != look->saved.st_ino || now_p->st_size != look->saved.st_size ||
+            now_p->st_mtim.tv_sec != look->saved.st_mtim.tv_sec ||
+            now_p->st_mtim.tv_nsec != look->saved.st_mtim.tv_nsec);
 }
 
-/* Where run.json cannot be read, what was known of it still holds. */
+/* Where run.json cannot be read, what was known of it still holds, and the next look tries again.
+ */
 static bool read_run(struct watch_look *look)
 {
     char *file = base_format("%s/run.json", look->run.path);
     json_t *json = NULL;
-    bool changed = is_saved_again(look, file);
+    struct stat now = {0};
+    bool changed =
+        is_saved_again(look, file, &now) && base_json_load(file, RUN_JSON_LIMIT, &json) == BASE_OK;
 
-    if (changed && base_json_load(file, RUN_JSON_LIMIT, &json) == BASE_OK) {
+    if (changed) {
+        look->saved = now;
         json_decref(look->run.json);
         look->run.json = json;
     }

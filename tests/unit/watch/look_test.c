@@ -136,7 +136,7 @@ static void test_pieces(void **state)
 
 static const char cluster[] =
     "{\"event\":\"join\",\"time\":0.1,\"host\":0,\"name\":\"<b>\\u001b\",\"workers\":4}\n"
-    "{\"event\":\"view\",\"time\":1,\"view\":1,\"members\":[2,1,3]}\n"
+    "{\"event\":\"view\",\"time\":1,\"view\":1,\"members\":[2,1,3,5]}\n"
     "{\"event\":\"heartbeat\",\"time\":2,\"id\":0,\"host\":0,\"cpu\":0.5,\"memory\":5e9,\"load\":1."
     "5}\n"
     "{\"event\":\"heartbeat\",\"time\":2,\"id\":1,\"host\":0,\"cpu\":0.9,\"memory\":3e6,\"step\":7,"
@@ -191,6 +191,7 @@ static void test_states(void **state)
     assert_state(json, 2, "working", 0);
     assert_state(json, 3, "lost", 2);
     assert_state(json, 4, "starting", -1);
+    assert_state(json, 5, "silent", 3); /* it never had a heartbeat */
     assert_int_equal(json_array_size(json_object_get(json, "hosts")), 1);
     json_decref(json);
     close(lock);
