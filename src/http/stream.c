@@ -105,7 +105,9 @@ bool http_stream_send(struct http_stream *s, const char *bytes, size_t count)
     bool good;
 
     pthread_mutex_lock(&s->server->lock);
-    good = s->has_client && !s->ended && s->waiting.length + count <= WAITING_LIMIT;
+    /* A client that has taken all before gets what is sent, of any size. */
+    good = s->has_client && !s->ended &&
+           (s->waiting.length == 0 || s->waiting.length + count <= WAITING_LIMIT);
     if (good) {
         base_str_append(&s->waiting, bytes, count);
         if (http_stream_wake(s))

@@ -41,7 +41,8 @@ struct report_node {
     char *fate;      /* why it was lost; NULL: it was not */
     char *name;      /* of a host; NULL: not told */
     int64_t rank;    /* in the newest view; -1: not in it */
-    /* Of its newest heartbeat; NAN: there was none. The load is a host's, the others a worker's. */
+    /* Of its newest heartbeat; NAN: there was none. The load is a host's, the others a worker's.
+     * `heard` begins with the view or the host's joining. */
     double heard, step, rate, load;
 };
 

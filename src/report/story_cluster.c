@@ -11,6 +11,26 @@
 
 static const double SILENCE = 5; /* seconds without a heartbeat, of which there is one a second */
 
+/* Of a run that is followed, nodes of earlier sessions make room for those of this one. */
+static struct report_node *room_for_node(struct report_story *s)
+{
+    if (s->node_count < REPORT_MAX_NODES)
+        return &s->nodes[s->node_count++];
+    for (size_t i = 0; s->follows && i < s->node_count; i++) {
+        struct report_node *old = &s->nodes[i];
+
+        if (old->session == s->session)
+            continue;
+        report_curve_fini(&old->cpu);
+        report_curve_fini(&old->memory);
+        base_free(old->fate);
+        base_free(old->name);
+        return old;
+    }
+    s->left_out++;
+    return NULL;
+}
+
 static struct report_node *node_of(struct report_story *s, int64_t id, int64_t host)
 {
     struct report_node *made;
@@ -19,11 +39,9 @@ static struct report_node *node_of(struct report_story *s, int64_t id, int64_t h
         if (s->nodes[i].session == s->session && s->nodes[i].id == id &&
             (id != 0 || s->nodes[i].host == host))
             return &s->nodes[i];
-    if (s->node_count == REPORT_MAX_NODES) {
-        s->left_out++;
+    made = room_for_node(s);
+    if (made == NULL)
         return NULL;
-    }
-    made = &s->nodes[s->node_count++];
     *made = (struct report_node){.id = id,
                                  .host = host,
                                  .session = s->session,
@@ -70,6 +88,8 @@ static void read_members(struct report_story *s, const struct base_event_line *l
         node->rank = (int64_t)index;
         if (isnan(node->from))
             node->from = time;
+        if (isnan(node->heard)) /* the first heartbeat is due from now on */
+            node->heard = time;
     }
     json_decref(event);
 }
@@ -144,7 +164,7 @@ static int64_t whole_of(const json_t *event, const char *key)
 }
 
 /* A host has come: its name belongs to its node. */
-static void name_host(struct report_story *s, const json_t *event)
+static void name_host(struct report_story *s, const json_t *event, double time)
 {
     struct report_node *host = node_of(s, 0, whole_of(event, "host"));
 
@@ -152,6 +172,7 @@ static void name_host(struct report_story *s, const json_t *event)
         return;
     base_free(host->name);
     host->name = base_strdup(text_of(event, "name"));
+    host->heard = time;
 }
 
 static void read_news(struct report_story *s, const struct base_event_line *line, double time)
@@ -159,7 +180,7 @@ static void read_news(struct report_story *s, const struct base_event_line *line
     json_t *e = base_event_json(line);
 
     if (base_event_is(line, "join")) {
-        name_host(s, e);
+        name_host(s, e, time);
         add_note(s, time,
                  base_format("host %" PRId64 " (%s) has come with %" PRId64 " worker%s",
                              whole_of(e, "host"), text_of(e, "name"), whole_of(e, "workers"),

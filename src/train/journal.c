@@ -139,8 +139,6 @@ static void tell_step(struct train_journal *j, const struct train_told *t)
 {
     char loss[32];
 
-    tell_board(j, t);
-
     snprintf(loss, sizeof loss, "%.9g", t->loss);
     base_event(j->events,
                "{\"event\":\"step\",\"step\":%" PRId64 ",\"epoch\":%" PRId64
@@ -149,6 +147,26 @@ static void tell_step(struct train_journal *j, const struct train_told *t)
                "\"overlapped\":%.6f}",
                t->step, t->epoch, j->grade->scored ? "null" : loss, t->correct, t->samples, t->lr,
                t->seconds, t->data, t->communicate, t->wait, t->overlapped);
+}
+
+/* The files of the lost rank 0 end where each was last written to, and not with the same step. Both
+ * are whole up to the last epoch that was told; the steps after it are declared void and told
+ * again, as far as they are known. */
+static void board_again(struct train_journal *j, const struct train_run *run, int64_t step)
+{
+    const json_t *epochs = json_object_get(run->json, "epochs");
+    size_t count = json_array_size(epochs);
+    const json_t *last = count > 0 ? json_array_get(epochs, count - 1) : NULL;
+    int64_t whole = json_integer_value(json_object_get(last, "step")), first = step + 1;
+
+    if (whole < step - TRAIN_REMEMBERED)
+        whole = step - TRAIN_REMEMBERED;
+    while (first > 1 && first - 1 > whole &&
+           j->told[(first - 1) % TRAIN_REMEMBERED].step == first - 1)
+        first--;
+    train_tensorboard_back(j->board, first - 1);
+    for (; first <= step; first++)
+        tell_board(j, &j->told[first % TRAIN_REMEMBERED]);
 }
 
 void train_journal_catch_up(struct train_journal *j, const struct train_run *run, int64_t step)
@@ -163,6 +181,7 @@ void train_journal_catch_up(struct train_journal *j, const struct train_run *run
     for (; first <= step; first++)
         if (j->told[first % TRAIN_REMEMBERED].step == first)
             tell_step(j, &j->told[first % TRAIN_REMEMBERED]);
+    board_again(j, run, step);
 }
 
 void train_journal_back(struct train_journal *j, int64_t from, int64_t step)
@@ -202,6 +221,7 @@ void train_journal_step(struct train_journal *j, const struct train_position *p,
                                 .wait = e->wait,
                                 .overlapped = e->overlapped};
     tell_step(j, told);
+    tell_board(j, told);
     if (is_logged(j, p->step) && j->window.outcome.seen > 0 && !j->grade->scored &&
         (j->job->log_every > 0 || !base_progress_shown() || j->window.seconds >= TRAIN_LOG_SECONDS))
         log_window(j, p);

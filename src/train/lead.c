@@ -12,10 +12,6 @@
 #include "base/mem.h"
 #include "train/session.h"
 
-/* Seconds: a rank 0 that was lost with its host may be at its end, or save what it has; its agent
- * gives it 30. */
-static const double TAKE_OVER = 40;
-
 json_t *train_session_about(const struct train_session *s)
 {
     struct train_job settings = *s->job;
@@ -120,7 +116,7 @@ static base_status take_folder(struct train_session *s, bool takes_over)
         base_warn("the run goes on in %s of this host", s->run.path);
     TRY(base_make_dirs(s->run.path));
     if (!s->run.locked)
-        TRY(train_run_lock(&s->run, takes_over ? TAKE_OVER : 0));
+        TRY(train_run_lock(&s->run, takes_over ? TRAIN_TAKE_OVER : 0));
     if (!takes_over)
         remove_old_socket(s);
     if (!s->about_waits)

@@ -117,7 +117,10 @@ static base_status record_epoch(struct train_session *s, const double *validatio
 
     train_journal_figures(&s->journal, &s->state.position, s->figures);
     json_array_append_new(json_object_get(s->run.json, "epochs"), epoch);
-    return train_team_leads(&s->team) ? train_run_save(&s->run, "running") : BASE_OK;
+    if (!train_team_leads(&s->team))
+        return BASE_OK;
+    train_journal_flush(&s->journal); /* a successor tells the steps after an epoch, no epochs */
+    return train_run_save(&s->run, "running");
 }
 
 /* Up to the comparison the epoch is open, with all its samples seen: a run that is interrupted or

@@ -11,6 +11,10 @@
 #include "base/status.h"
 #include "model/about.h"
 
+/* Seconds: a rank 0 that was lost with its host may be at its end, or save what it has; its agent
+ * gives it 30. A successor waits that long for the folder's lock. */
+enum { TRAIN_TAKE_OVER = 40 };
+
 struct train_run {
     char *name, *path, *checkpoints, *events;
     json_t *json; /* run.json */

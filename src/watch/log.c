@@ -2,59 +2,73 @@
 #include "watch/log.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
 
-enum { MOST = 16 << 10, TIME = 20 }; /* bytes of a file a look; of "2026-01-31T23:59:59Z" */
+enum { MOST = 16 << 10 }; /* bytes of a file a look */
 
-static void add_line(struct watch_log *log, int64_t worker, const char *text, size_t length)
+/* A line that is older than 200 others is left out. */
+static void add_line(struct watch_log *log, struct watch_log_file *file, const char *text,
+                     size_t length)
 {
+    struct watch_line line = {.worker = file->worker};
+    size_t at = log->count;
+
+    if (length >= WATCH_LOG_TIME && text[10] == 'T' && text[WATCH_LOG_TIME - 1] == 'Z')
+        memcpy(file->time, text, WATCH_LOG_TIME);
+    memcpy(line.time, file->time, sizeof line.time);
+    log->read++;
+    while (at > 0 && strcmp(log->lines[at - 1].time, line.time) > 0)
+        at--;
     if (log->count == WATCH_LOG_LINES) {
+        if (at == 0)
+            return;
         base_free(log->lines[0].text);
-        memmove(log->lines, log->lines + 1, (WATCH_LOG_LINES - 1) * sizeof *log->lines);
-        log->count--;
+        at--;
+        memmove(log->lines, log->lines + 1, at * sizeof *log->lines);
+    } else {
+        memmove(log->lines + at + 1, log->lines + at, (log->count - at) * sizeof *log->lines);
+        log->count++;
     }
-    log->lines[log->count++] = (struct watch_line){
-        .worker = worker,
-        .text = base_strndup(text, length < WATCH_LOG_LENGTH ? length : WATCH_LOG_LENGTH),
-        .number = log->read++};
+    line.text = base_strndup(text, length < WATCH_LOG_LENGTH ? length : WATCH_LOG_LENGTH);
+    log->lines[at] = line;
+}
+
+/* NULL: there are too many files. */
+static struct watch_log_file *file_of(struct watch_log *log, int64_t worker)
+{
+    for (size_t i = 0; i < log->file_count; i++)
+        if (log->files[i].worker == worker)
+            return &log->files[i];
+    if (log->file_count == WATCH_LOG_FILES)
+        return NULL;
+    log->files[log->file_count] = (struct watch_log_file){.worker = worker};
+    return &log->files[log->file_count++];
 }
 
 size_t watch_log_take(struct watch_log *log, int64_t worker, const char *bytes, size_t count)
 {
+    struct watch_log_file *file = file_of(log, worker);
     size_t taken = 0;
     const char *end;
 
-    while ((end = memchr(bytes + taken, '\n', count - taken)) != NULL) {
+    while (file != NULL && (end = memchr(bytes + taken, '\n', count - taken)) != NULL) {
         size_t length = (size_t)(end - bytes) - taken;
 
         if (length > 0)
-            add_line(log, worker, bytes + taken, length);
+            add_line(log, file, bytes + taken, length);
         taken += length + 1;
     }
     return taken;
 }
 
-/* Where reading of this worker's file goes on; NULL: there are too many files. */
-static off_t *place_of(struct watch_log *log, int64_t worker)
-{
-    for (size_t i = 0; i < log->file_count; i++)
-        if (log->files[i].worker == worker)
-            return &log->files[i].at;
-    if (log->file_count == WATCH_LOG_FILES)
-        return NULL;
-    log->files[log->file_count].worker = worker;
-    log->files[log->file_count].at = 0;
-    return &log->files[log->file_count++].at;
-}
-
 static void read_on(struct watch_log *log, int64_t worker, const char *path)
 {
-    off_t *at = place_of(log, worker);
+    struct watch_log_file *file = file_of(log, worker);
+    off_t *at = file != NULL ? &file->at : NULL;
     char bytes[MOST];
     const char *from = bytes;
     bool jumps;
@@ -81,14 +95,6 @@ static void read_on(struct watch_log *log, int64_t worker, const char *path)
         close(fd);
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const struct watch_line *x = a, *y = b;
-    int order = strncmp(x->text, y->text, TIME);
-
-    return order != 0 ? order : (x->number > y->number) - (x->number < y->number);
-}
-
 size_t watch_log_read(struct watch_log *log, const char *folder)
 {
     size_t before = log->read, count = 0;
@@ -106,8 +112,6 @@ size_t watch_log_read(struct watch_log *log, const char *folder)
         base_free(path);
     }
     base_names_free(names, count);
-    if (log->read > before) /* several files were read one after the other */
-        qsort(log->lines, log->count, sizeof *log->lines, by_time);
     return log->read - before;
 }
 

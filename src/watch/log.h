@@ -11,19 +11,22 @@
 #include <sys/types.h>
 
 enum { WATCH_LOG_LINES = 200, WATCH_LOG_FILES = 256, WATCH_LOG_LENGTH = 400 };
+enum { WATCH_LOG_TIME = 20 }; /* bytes of "2026-01-31T23:59:59Z" */
 
 struct watch_line {
     int64_t worker; /* 0: a training in one process */
-    char *text;     /* begins with its time; UTF-8 is not promised */
-    size_t number;  /* of all lines that were read */
+    char *text;     /* UTF-8 is not promised */
+    /* What it begins with, or else the time of the line before it in its file. */
+    char time[WATCH_LOG_TIME + 1];
 };
 
 struct watch_log {                            /* init by = {0} */
     struct watch_line lines[WATCH_LOG_LINES]; /* from the oldest on */
     size_t count, read;
-    struct {
+    struct watch_log_file {
         int64_t worker;
-        off_t at; /* where the next line begins */
+        off_t at;                      /* where the next line begins */
+        char time[WATCH_LOG_TIME + 1]; /* of its newest line */
     } files[WATCH_LOG_FILES];
     size_t file_count;
 };

@@ -5,32 +5,32 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 enum { RUN_JSON_LIMIT = 64 << 20 };
 
 /* run.json is replaced as a whole, so another one has another inode or time. */
-static bool is_saved_again(struct watch_look *look, const char *file)
+static bool is_saved_again(const struct watch_look *look, const char *file, struct stat *now_p)
 {
-    struct stat now = {0};
-    bool changed = stat(file, &now) == 0 &&
-                   (now.st_ino != look->saved.st_ino || now.st_size != look->saved.st_size ||
-                    now.st_mtim.tv_sec != look->saved.st_mtim.tv_sec ||
-                    now.st_mtim.tv_nsec != look->saved.st_mtim.tv_nsec);
-
-    if (changed)
-        look->saved = now;
-    return changed;
+    return stat(file, now_p) == 0 &&
+           (now_p->st_ino != look->saved.st_ino || now_p->st_size != look->saved.st_size ||
+            now_p->st_mtim.tv_sec != look->saved.st_mtim.tv_sec ||
+            now_p->st_mtim.tv_nsec != look->saved.st_mtim.tv_nsec);
 }
 
-/* Where run.json cannot be read, what was known of it still holds. */
+/* Where run.json cannot be read, what was known of it still holds, and the next look tries again.
+ */
 static bool read_run(struct watch_look *look)
 {
     char *file = base_format("%s/run.json", look->run.path);
     json_t *json = NULL;
-    bool changed = is_saved_again(look, file);
+    struct stat now = {0};
+    bool changed =
+        is_saved_again(look, file, &now) && base_json_load(file, RUN_JSON_LIMIT, &json) == BASE_OK;
 
-    if (changed && base_json_load(file, RUN_JSON_LIMIT, &json) == BASE_OK) {
+    if (changed) {
+        look->saved = now;
         json_decref(look->run.json);
         look->run.json = json;
     }
@@ -38,17 +38,37 @@ static bool read_run(struct watch_look *look)
     return changed;
 }
 
+/* Returns whether the status, or what it says about the end, is another one. */
+static bool read_status(struct watch_look *look)
+{
+    char status[sizeof look->status];
+    bool ended, changed, lost;
+
+    snprintf(status, sizeof status, "%s", train_run_status(&look->run));
+    lost = strcmp(status, "lost") == 0;
+    changed = strcmp(status, look->status) != 0;
+    if (changed && lost) {
+        double age = 0;
+
+        if (look->status[0] == '\0') /* the first look: lost since the run's last write or later */
+            json_decref(train_run_newest_step(&look->run, &age));
+        look->lost_since = base_now() - age;
+    }
+    memcpy(look->status, status, sizeof status);
+    ended = lost ? base_now() - look->lost_since > TRAIN_TAKE_OVER : strcmp(status, "running") != 0;
+    changed |= ended != look->ended;
+    look->ended = ended;
+    return changed;
+}
+
 void watch_look_again(struct watch_look *look)
 {
     struct report_story *s = &look->story;
     bool changed = read_run(look);
-    char status[sizeof look->status];
 
     s->name = look->run.name;
     s->json = look->run.json;
-    snprintf(status, sizeof status, "%s", train_run_status(&look->run));
-    changed |= strcmp(status, look->status) != 0;
-    memcpy(look->status, status, sizeof status);
+    changed |= read_status(look);
     s->status = look->status;
     /* After the state: of a run that has ended all events are there. */
     changed |= report_story_read(look->run.path, s) > 0;
@@ -69,7 +89,7 @@ out:
 
 bool watch_look_ended(const struct watch_look *look)
 {
-    return strcmp(look->status, "running") != 0;
+    return look->ended;
 }
 
 void watch_look_close(struct watch_look *look)

@@ -54,8 +54,9 @@ static void put_workers(const struct watch_look *look, struct base_str *html)
     const struct report_story *s = &look->story;
 
     if (count_nodes(s, false) == 0) {
-        base_str_add(html, "<p class=\"lead\">The run has no workers of its own: one process "
-                           "trains.</p>\n");
+        base_str_add(html, "<p class=\"lead\">%s</p>\n",
+                     s->left_out > 0 ? "There are more workers and hosts than have room here."
+                                     : "The run has no workers of its own: one process trains.");
         return;
     }
     base_str_add(html, "<div class=\"card table tall\"><table><thead><tr><th>worker</th><th>rank"

@@ -77,6 +77,8 @@ static void show_report(void *context, struct http_request *request)
     report_page(&(struct report_page){.runs = &run, .count = 1, .made = made}, &html);
     base_mutex_unlock(&w->lock);
     count = html.length;
+    http_add_header(request, "Content-Security-Policy",
+                    "default-src 'none'; style-src 'unsafe-inline'; img-src data:");
     http_answer(request, 200, "text/html; charset=utf-8", base_str_take(&html), count);
 }
 
@@ -138,7 +140,8 @@ static base_status open_server(struct watch *w)
     setup.token = w->token;
     setup.body_limit = 1024; /* no request has one */
     setup.connections = 64;
-    setup.connections_per_address = 64;
+    /* From elsewhere, one client alone cannot lock the others out. */
+    setup.connections_per_address = http_is_loopback(setup.host) ? setup.connections : 16;
     st = http_server_open(&setup, &w->server);
     if (st == BASE_ERR_IO && w->setup->port < 0) {
         setup.port = 0;

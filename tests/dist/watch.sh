@@ -63,6 +63,7 @@ begin pair --workers 2 --min-workers 1 --strategy allreduce
 eventually metric 'paceline_workers\{state="working"\}' 2
 kill -KILL "$(pgrep -P $training -f 'worker' | head -n 1)" || fail "no worker to kill: $(ps --ppid $training -o pid,args)"
 eventually metric 'paceline_workers\{state="lost"\}' 1
+eventually metric 'paceline_workers\{state="working"\}' 1 # if rank 0 is gone, the other has to take the folder first
 expect 0 "$paceline" top pair --once --json
 json "sorted(w['state'] for w in o['workers']) == ['lost', 'working'] and any('lost' in e['text'] for e in o['events'])"
 finish

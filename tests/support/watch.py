@@ -8,12 +8,14 @@ Chromium at three widths, while steps come, a worker is lost and the run ends.
 Without chromedriver the page is left out; what the server answers is looked at in any case."""
 import argparse
 import fcntl
+import http.client
 import json
 import os
 import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import time
 import urllib.error
@@ -165,6 +167,16 @@ def guarded(paceline, run):
     need(watched.ask("/")[0] == 200 and watched.ask("/live")[0] == 401 and watched.ask("/metrics")[0] == 401, "no token is asked for")
     need(watched.ask("/metrics", Authorization="Bearer 0123456789abcdef")[0] == 200, "the token is not taken")
     need(watched.end(signal.SIGINT) == "", "--quiet is not quiet")
+
+    watched = Watched(paceline, run.path.name, "--port", "0", "--host", "0.0.0.0", "--token-file", "token")
+    port = int(watched.address.rsplit(":", 1)[1])
+    greedy = [socket.create_connection(("127.0.0.1", port), PATIENCE) for _ in range(64)]
+    other = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE, source_address=("127.0.0.2", 0))
+    other.request("GET", "/")
+    need(other.getresponse().status == 200, "one client locks the others out")
+    for connection in greedy:
+        connection.close()
+    watched.end(signal.SIGINT)
 
 
 def main():

@@ -62,6 +62,27 @@ static void test_files(void **state)
     assert_int_equal(base_remove_tree(folder), BASE_OK);
 }
 
+/* Files are read one after the other; what has no time of its own stays below its line. */
+static void test_order(void **state)
+{
+    struct watch_log log = {0};
+
+    (void)state;
+    for (int i = 0; i < 150; i++)
+        watch_log_take(&log, 1, "2026-01-01T00:00:09Z new\n", 25);
+    for (int i = 0; i < 150; i++)
+        watch_log_take(&log, 2, "2026-01-01T00:00:01Z old\n", 25);
+    watch_log_take(&log, 2, "2026-01-01T00:00:05Z result\naccuracy\n", 37);
+    assert_int_equal(log.count, WATCH_LOG_LINES);
+    assert_int_equal(log.read, 302);
+    assert_string_equal(log.lines[47].text, "2026-01-01T00:00:01Z old");
+    assert_string_equal(log.lines[48].text, "2026-01-01T00:00:05Z result");
+    assert_string_equal(log.lines[49].text, "accuracy");
+    for (size_t i = 50; i < log.count; i++)
+        assert_string_equal(log.lines[i].text, "2026-01-01T00:00:09Z new");
+    watch_log_fini(&log);
+}
+
 static void test_take(void **state)
 {
     char *wide = base_calloc(1, 5001);
@@ -84,6 +105,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_files),
+        cmocka_unit_test(test_order),
         cmocka_unit_test(test_take),
     };
 

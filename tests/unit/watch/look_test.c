@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -135,7 +136,7 @@ static void test_pieces(void **state)
 
 static const char cluster[] =
     "{\"event\":\"join\",\"time\":0.1,\"host\":0,\"name\":\"<b>\\u001b\",\"workers\":4}\n"
-    "{\"event\":\"view\",\"time\":1,\"view\":1,\"members\":[2,1,3]}\n"
+    "{\"event\":\"view\",\"time\":1,\"view\":1,\"members\":[2,1,3,5]}\n"
     "{\"event\":\"heartbeat\",\"time\":2,\"id\":0,\"host\":0,\"cpu\":0.5,\"memory\":5e9,\"load\":1."
     "5}\n"
     "{\"event\":\"heartbeat\",\"time\":2,\"id\":1,\"host\":0,\"cpu\":0.9,\"memory\":3e6,\"step\":7,"
@@ -175,6 +176,9 @@ static void test_states(void **state)
 {
     struct watch_look look;
     int lock = open(folder, O_RDONLY | O_DIRECTORY); /* as the process that trains has it */
+    const struct timespec long_ago[2] = {{.tv_sec = 1e9}, {.tv_sec = 1e9}};
+    uint64_t version;
+    char *path;
     json_t *json;
 
     (void)state;
@@ -187,6 +191,7 @@ static void test_states(void **state)
     assert_state(json, 2, "working", 0);
     assert_state(json, 3, "lost", 2);
     assert_state(json, 4, "starting", -1);
+    assert_state(json, 5, "silent", 3); /* it never had a heartbeat */
     assert_int_equal(json_array_size(json_object_get(json, "hosts")), 1);
     json_decref(json);
     close(lock);
@@ -196,7 +201,21 @@ static void test_states(void **state)
     assert_state(json, 2, "ended", 0);
     assert_state(json, 3, "lost", 2);
     json_decref(json);
+
+    /* A worker may take over from a rank 0 that is lost; the run has ended when none has for long.
+     */
+    assert_false(watch_look_ended(&look));
+    version = look.version;
+    look.lost_since -= TRAIN_TAKE_OVER + 1;
+    watch_look_again(&look);
+    assert_true(watch_look_ended(&look) && look.version != version);
     watch_look_close(&look);
+    path = base_format("%s/run.json", folder);
+    assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
+    assert_int_equal(watch_look_open("", folder, &look), BASE_OK);
+    assert_true(watch_look_ended(&look));
+    watch_look_close(&look);
+    base_free(path);
 }
 
 static void test_drawn(void **state)
