@@ -104,6 +104,16 @@ static void look_for_suspects(struct train_aggregation *a, const struct train_up
     base_free(why);
 }
 
+/* Does the rule want a row that is trusted, and there is none? */
+static bool lacks_trust(const struct train_aggregation *a, const struct train_row *rows, int count)
+{
+    bool lacks = a->rule->trusts;
+
+    for (int i = 0; i < count; i++)
+        lacks &= !rows[i].trusted;
+    return lacks;
+}
+
 base_status train_aggregate(struct train_aggregation *a, struct train_row *rows, int count,
                             size_t floats, float *y, float *weights)
 {
@@ -111,8 +121,17 @@ base_status train_aggregate(struct train_aggregation *a, struct train_row *rows,
     float *own = base_calloc((size_t)count, sizeof *own);
     double *distances = a->rule->distances ? train_distances_new(rows, count, floats) : NULL;
     double *squares = a->rule->distances ? train_squares_new(rows, count, floats) : NULL;
-    const struct train_updates updates = {rows, count, distances, squares};
+    const struct train_updates updates = {rows, count, distances, squares, a->statistics};
 
+    if (lacks_trust(a, rows, count)) {
+        base_warn("--aggregate %s: this round changes nothing, because the worker beside the "
+                  "manager has no update in it",
+                  a->rule->name);
+        memset(y, 0, floats * sizeof *y);
+        if (weights != NULL)
+            memset(weights, 0, (size_t)count * sizeof *weights);
+        goto out;
+    }
     look_for_suspects(a, &updates, rows);
     TRY(weigh(a, &updates, own));
     if (a->rule->combine != NULL)

@@ -36,12 +36,13 @@ struct train_updates {
     int count;               /* at least 1 */
     const double *distances; /* (count, count): squared, between whole updates; NULL: not wanted */
     const double *squares;   /* (count): squared lengths of whole updates; with distances */
+    size_t statistics;       /* so many of the last values are of running statistics */
 };
 
 struct train_aggregator {
     const char *name, *help;
     bool judges;    /* wants `judged` of each row */
-    bool trusts;    /* counts on a row that is `trusted` */
+    bool trusts;    /* counts on a row that is `trusted`: without one there is no update */
     bool distances; /* wants them of the updates, and squares */
 
     /* What may follow the name, "trimmed-mean:share=0.3"; as of a strategy. */
@@ -79,7 +80,8 @@ extern const size_t train_aggregator_count;
 struct train_aggregation {
     const struct train_aggregator *rule;
     void *options;
-    bool suspicious; /* updates looked unlike when it was last used */
+    bool suspicious;   /* updates looked unlike when it was last used */
+    size_t statistics; /* the last values of updates that are of running statistics; 0: none */
 };
 
 /* "NAME" or "NAME:option=value,…". */
@@ -90,8 +92,9 @@ void train_aggregation_fini(struct train_aggregation *aggregation); /* accepts z
 int train_aggregation_tolerates(const struct train_aggregation *aggregation, int count);
 
 /* y (floats) becomes the one update of the rows; at least one. `weights` (count) gets what each row
- * counted for; NULL: not asked. The log tells when suspicion arises and when it is gone. Fails
- * where no row has a weight. */
+ * counted for; NULL: not asked. The log tells when suspicion arises and when it is gone. For a rule
+ * that `trusts` y is zeros where no row is trusted, and the log says so. Fails where no row has a
+ * weight. */
 base_status train_aggregate(struct train_aggregation *aggregation, struct train_row *rows,
                             int count, size_t floats, float *y, float *weights);
 

@@ -41,7 +41,8 @@ static base_status parse_one(const char *text, struct train_attackers *attackers
 
     if (attackers->count == COMM_MAX_WORKERS)
         return base_fail(BASE_ERR_USAGE, "--attack names more than %d workers", COMM_MAX_WORKERS);
-    if (sscanf(text, "%" SCNu32 ":%n", &a->worker, &used) != 1 || used == 0 || a->worker == 0)
+    if (text[0] < '0' || text[0] > '9' || /* which sscanf would take: a sign, spaces */
+        sscanf(text, "%9" SCNu32 ":%n", &a->worker, &used) != 1 || used == 0 || a->worker == 0)
         return base_fail(BASE_ERR_USAGE,
                          "--attack: '%s' is not WORKER:KIND, as in 3:sign-flip; workers count "
                          "from 1",

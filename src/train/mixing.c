@@ -48,8 +48,8 @@ void train_mixing_weigh(const struct train_aggregation *a, const struct train_up
     for (int i = 0; i < count && a->rule->weigh == NULL; i++)
         of_mixed[i] = train_row_weight(&updates->rows[i]);
     if (a->rule->weigh != NULL) /* which finds zeros, as in train_aggregate */
-        a->rule->weigh(a->options, &(struct train_updates){updates->rows, count, distances, NULL},
-                       of_mixed);
+        a->rule->weigh(a->options,
+                       &(struct train_updates){updates->rows, count, distances, NULL, 0}, of_mixed);
     for (int i = 0; i < count; i++)
         for (int k = 0; k < count; k++)
             weights[k] += a->rule->combine != NULL ? (i == k) * of_mixed[i]

@@ -337,6 +337,10 @@ base_status train_session_open(const struct train_job *job, struct cluster_worke
     TRY(train_attackers_parse(job->attack, train_team_id(&s->team), &s->attackers));
     TRY(train_strategy_find(train_job_strategy(job, worker != NULL), &s->strategy, &s->options));
     TRY(train_strategy_trains(s->strategy, s->task));
+    if (worker == NULL) { /* else host 0 did, before it started workers */
+        TRY(train_strategy_aggregates(s->strategy, job->aggregate));
+        TRY(train_strategy_attacked(s->strategy, job));
+    }
     s->first_options = base_calloc(1, s->strategy->options_size);
     memcpy(s->first_options, s->options, s->strategy->options_size);
     s->strategy_state = base_calloc(1, s->strategy->state_size);

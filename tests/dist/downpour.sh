@@ -62,8 +62,12 @@ runs = [json.load(open(f"runs/{name}/run.json")) for name in ("average", "median
 assert all(run["about"]["settings"]["attack"] == "3:sign-flip=9,7:mimic" for run in runs)
 losses = [run["result"]["train"]["loss"] for run in runs]
 assert losses[0] > 4 and max(losses[1:]) < 2.3, losses
-suspects = [e for e in map(json.loads, open("runs/auto/events.jsonl")) if e["event"] == "suspects"]
-assert [e["step"] for e in suspects] == [20, 40, 60] and all(3 in e["workers"] for e in suspects), suspects
+events = list(map(json.loads, open("runs/auto/events.jsonl")))
+rounds = [e for e in events if e["event"] == "round"]
+suspects = {e["step"]: e["workers"] for e in events if e["event"] == "suspects"}
+# Where a block was late another worker may have computed that of worker 3, and nothing was forged.
+whole = [e["step"] for e, before in zip(rounds, [{"reissued": 0}] + rounds) if e["reissued"] == before["reissued"]]
+assert len(rounds) == 3 and suspects and all(3 in suspects.get(step, []) for step in whole), (rounds, suspects)
 PY
 says "updates are unlike: .*worker 3's is [0-9.]+ times as far from the others as usual.*; all are mixed and clipped"
 rm -r runs/average runs/median runs/auto

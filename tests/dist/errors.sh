@@ -53,6 +53,9 @@ done <<TABLE
 2|train $ok --batch 0|--batch takes a whole number from 1
 2|train $ok --lr fast|--lr takes a number, not 'fast'
 2|train $ok --momentum 2|--momentum takes a number from 0
+2|train $ok --aggregate median|strategy single has one way to combine, and no use for --aggregate median
+2|train $ok --attack 1:mimic --yes-attack|of which strategy single has no use
+2|train $ok --workers 1 --strategy downpour --attack 1:mimic|add --yes-attack
 2|train --model bmff:k=8 --data none.csv --split last|unknown model .* 'bmff'; did you mean 'bmf'.*mlp
 2|train --model bmf:kk=8 --data none.csv|model bmf has no option 'kk'
 2|train --model bmf --data none.csv --run a/b|'a/b' is no name for a run

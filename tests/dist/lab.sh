@@ -186,7 +186,7 @@ JSON
 expect 0 env PACELINE_DATA="$work/nowhere" PACELINE_MIRROR=http://127.0.0.1:9 "$paceline" lab far.json --only near
 [ ! -e nowhere ] || fail "data of a case that was left out is fetched: $(ls nowhere)"
 
-# Values of an option side by side: attacks against two defences. All of that lab's cases are trainings.
+# Values of an option side by side: one attack against one defence, of the lab that has many.
 expect 0 "$paceline" lab poison --quick --only 'uneven, 1 of 10 10:gaussian' --set 'aggregate=median'
 grep -qE '^accuracy % +median$' out || fail "no table across an option: $(cat out)"
 grep -qE '^uneven, 1 of 10 10:gaussian +[0-9.]+$' out || fail "no row in the table across an option: $(cat out)"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * The mean while updates look alike, and a robust rule in rounds in which they do not. Honest
- * updates of samples that were dealt at random are all about as far from each other. Updates that
- * are nearly the same count as one: no two honest ones are. A row whose typical distance from the
- * others is far above or below the usual one is odd; where there is one, updates are mixed with
- * their nearest neighbours, all but as many as are odd, and then clipped (train/mixing.h,
- * centered-clipping.c). None is thrown out, because where workers have different data honest ones
- * are odd, too. What stays within these bounds moves the mean by as little as an honest update.
+ * updates of samples that were dealt at random are all about as far from each other, and no two of
+ * them are nearly the same: such ones count as one. A row whose typical distance from the others is
+ * far above or below the usual one is odd; where there is one, updates are mixed with their nearest
+ * neighbours, all but as many as are odd, and then clipped (train/mixing.h, centered-clipping.c);
+ * those that are nearly the same count each for itself then. None is thrown out, because where
+ * workers have different data honest ones are odd, too. What stays within these bounds moves the
+ * mean by as little as an honest update.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -4,23 +4,22 @@
  * process, whose samples are the root of all trust. Every other update counts by the cosine between
  * it and the trusted one, not at all where that is negative, and with the length of the trusted
  * one: no update can win by being large, and any number of workers may be hostile. It learns as
- * much as the trusted samples tell of all others. In a round in which the manager's worker had no
- * update, because others were faster, krum's choice takes its place.
+ * much as the trusted samples tell of all others. Running statistics are the trusted worker's
+ * alone: a sum of scaled ones could make a variance negative.
  */
 #include <math.h>
+#include <string.h>
 
 #include "base/mem.h"
-#include "train/krum.h"
+#include "train/aggregator.h"
 
+/* There is one: train_aggregate makes no update without. */
 static int fltrust_root(const struct train_updates *updates)
 {
-    const int count = updates->count;
     int root = 0;
 
-    while (root < count && !updates->rows[root].trusted)
+    while (!updates->rows[root].trusted)
         root++;
-    if (root == count)
-        train_krum_best(updates->distances, count, train_krum_tolerates(0, count), 1, &root);
     return root;
 }
 
@@ -42,14 +41,17 @@ static void fltrust_weigh(const void *options, const struct train_updates *updat
 static void fltrust_combine(const void *options, const struct train_updates *updates,
                             const float *weights, size_t floats, float *y)
 {
-    const double length = sqrt(updates->squares[fltrust_root(updates)]);
+    const int root = fltrust_root(updates);
+    const double length = sqrt(updates->squares[root]);
+    const size_t weighed = floats - updates->statistics;
     float *scaled = base_calloc((size_t)updates->count, sizeof *scaled);
 
     (void)options;
     for (int i = 0; i < updates->count; i++)
         if (updates->squares[i] > 0)
             scaled[i] = (float)((double)weights[i] * length / sqrt(updates->squares[i]));
-    train_rows_sum(updates, scaled, floats, y);
+    train_rows_sum(updates, scaled, weighed, y);
+    memcpy(y + weighed, updates->rows[root].values + weighed, updates->statistics * sizeof *y);
     base_free(scaled);
 }
 

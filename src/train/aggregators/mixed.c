@@ -102,7 +102,7 @@ static void mixed_combine(const void *options, const struct train_updates *updat
         size_t columns = floats - at < COLUMNS ? floats - at : COLUMNS;
 
         mixed_block(updates, shares, at, columns, block);
-        a->rule->combine(a->options, &(struct train_updates){rows, updates->count, NULL, NULL},
+        a->rule->combine(a->options, &(struct train_updates){.rows = rows, .count = updates->count},
                          weights, columns, y + at);
     }
     base_free(shares);

@@ -192,6 +192,7 @@ static base_status downpour_open(struct train_session *s)
     const char *name = s->job->aggregate != NULL ? s->job->aggregate : TRAIN_AGGREGATOR;
 
     TRY(train_aggregation_find(name, &d->aggregation));
+    d->aggregation.statistics = statistics;
     TRY(downpour_check(s));
     /* The round that this worker left half-way was committed, as the state tells that it got. */
     if (s->state.position.step == d->solo.round.goal) {

@@ -177,9 +177,30 @@ static void test_fltrust_follows_the_trusted_update(void **state)
     assert_true(weights[0] == 0 && weights[1] == 0 && weights[3] == 0 && weights[4] > 0.49f);
     for (int i = 0; i < FLOATS; i++)
         assert_true(fabsf(y[i] - values[2][i]) < 1e-4f);
-    rows[2].trusted = false; /* none is: krum's choice is the majority's */
+    rows[2].trusted = false; /* none is, and no majority takes its place */
     run("fltrust", 5, y, weights);
-    assert_true(weights[2] == 0 && y[0] == -1e3f);
+    assert_true(weights[0] == 0 && weights[2] == 0 && y[0] == 0 && y[FLOATS - 1] == 0);
+}
+
+/* A short update in the same direction is made long, but not its running statistics: from a
+ * variance of 1 it would take more than there is. */
+static void test_fltrust_takes_statistics_as_they_are(void **state)
+{
+    struct train_aggregation aggregation;
+    float y[FLOATS];
+
+    (void)state;
+    fill(2);
+    for (int i = 0; i < FLOATS; i++) {
+        values[0][i] = i < FLOATS - 1 ? 1 : -0.5f;
+        values[1][i] = i < FLOATS - 1 ? 0.01f : -0.9f;
+    }
+    rows[0].trusted = true;
+    assert_int_equal(train_aggregation_find("fltrust", &aggregation), BASE_OK);
+    aggregation.statistics = 1;
+    assert_int_equal(train_aggregate(&aggregation, rows, 2, FLOATS, y, NULL), BASE_OK);
+    assert_true(y[FLOATS - 1] == -0.5f && y[0] > 0.8f);
+    train_aggregation_fini(&aggregation);
 }
 
 static int suspects(int count)
@@ -271,6 +292,7 @@ int main(void)
         cmocka_unit_test(test_no_weight_is_an_error),
         cmocka_unit_test(test_auto_goes_by_what_it_sees),
         cmocka_unit_test(test_fltrust_follows_the_trusted_update),
+        cmocka_unit_test(test_fltrust_takes_statistics_as_they_are),
         cmocka_unit_test(test_bad_names_and_options),
     };
 

@@ -178,6 +178,8 @@ static void test_bad_texts(void **state)
     refuse("sign-flip", "is not WORKER:KIND");
     refuse("0:sign-flip", "workers count from 1");
     refuse("3", "is not WORKER:KIND");
+    refuse("-3:mimic", "is not WORKER:KIND");
+    refuse("4294967299:mimic", "is not WORKER:KIND");
     refuse("3:flip", "unknown attack 'flip'");
     refuse("3:mimic,3:alie", "names worker 3 twice");
     refuse("3:mimic=2", "takes no strength");

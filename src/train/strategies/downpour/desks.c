@@ -181,10 +181,12 @@ static void book_result(struct downpour_manager *m, int rank, const struct downp
 {
     struct desk *d = &m->desks[rank];
     struct downpour_call booked = *call;
+    /* A worker's first call of a view may be the result of a block that it was given in another. */
+    bool given = d->holds && !d->reserved ? call->block == d->block
+                                          : d->state == DESK_SILENT && m->rounds == 1;
 
-    if (d->holds && !d->reserved && booked.block != d->block &&
-        booked.round.number == m->ledger->round.number)
-        booked.round.blocks = 0; /* it was given another one: this is of no round */
+    if (!given && booked.round.number == m->ledger->round.number)
+        booked.round.blocks = 0; /* of no round */
     switch (downpour_ledger_receive(m->ledger, downpour_manager_id(m, rank), &booked, values_p,
                                     m->floats, got, now)) {
     case DOWNPOUR_RECEIPT_REFUSED:

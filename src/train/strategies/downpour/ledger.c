@@ -89,7 +89,8 @@ static int64_t latest(const struct downpour_ledger *l, uint32_t worker, double n
     for (uint32_t i = 0; i < l->round.blocks; i++) {
         const struct downpour_ledger_block *b = &l->blocks[i];
 
-        if (b->in || b->holders != 1 || b->worker == worker || delay(l, b, now) < most)
+        if (b->in || b->holders != 1 || b->worker == worker ||
+            (l->awaited != 0 && b->worker == l->awaited) || delay(l, b, now) < most)
             continue;
         most = delay(l, b, now);
         found = i;

@@ -54,6 +54,7 @@ struct downpour_ledger { /* zeros: of no round */
     uint32_t filled, in; /* blocks with samples; those of them that are in */
     uint64_t samples;    /* of all blocks */
     bool once;           /* no block is with two workers at once */
+    uint32_t awaited;    /* id of a worker whose block is never late; 0: of none */
     double *paces;       /* (in) seconds per sample of those that came, ascending */
     uint32_t pace_count;
     double quorum_since; /* when the quorum was there; negative: it is not */

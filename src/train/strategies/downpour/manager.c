@@ -284,6 +284,7 @@ base_status downpour_manager_begin(struct downpour_manager *m, bool computes)
 {
     base_status st = BASE_OK;
 
+    m->rounds++;
     m->over = m->answered = m->abandoned = false;
     m->local = (struct train_answer){0};
     m->workers = m->size - !computes;

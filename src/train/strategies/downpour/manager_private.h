@@ -55,6 +55,7 @@ struct downpour_manager {
     uint64_t version;
     struct desk desks[COMM_MAX_WORKERS];
     int size, workers; /* of the view; those that compute */
+    int rounds;        /* that have begun in this view */
 
     struct base_mutex lock;
     struct base_signal moved;  /* the desk of rank 0 was served, or the round has failed */

@@ -60,9 +60,11 @@ base_status downpour_momentum_saving(struct downpour_momentum *m, struct train_t
     const int size = team->exchange.size;
 
     memcpy(m->next, *mean_p, m->floats * sizeof *m->next);
+    if (train_team_leads(team) && !computes) /* what it loaded, or had before, is no worker's */
+        memset(m->next, 0, m->floats * sizeof *m->next);
     m->waits = false; /* `next` is room now */
     TRY(train_residual_mean(team, m->next, m->floats));
-    if (train_team_leads(team) && !computes) /* its own is zeros */
+    if (train_team_leads(team) && !computes) /* the mean of the others */
         coll_scale(m->floats, (float)size / (float)(size - 1), m->next);
     if (train_team_leads(team))
         *mean_p = m->next;

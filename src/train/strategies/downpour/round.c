@@ -100,6 +100,7 @@ base_status downpour_round_begin(struct train_session *s, int64_t goal)
     d->split_seconds += base_now() - began;
     if (d->manager != NULL) {
         downpour_ledger_begin(&d->ledger, &d->solo.round, d->solo.counts);
+        d->ledger.awaited = d->aggregation.rule->trusts ? train_team_id(&s->team) : 0;
         if (options->push_every > 0)
             downpour_fill(s, downpour_manager_centre(d->manager));
         TRY(downpour_manager_begin(d->manager, downpour_computes(s)));

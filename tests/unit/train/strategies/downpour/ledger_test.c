@@ -143,6 +143,9 @@ static void test_late_is_against_the_median_of_the_others(void **state)
     assert_int_equal(deliver(2, &second, 1, FLOATS, 10), DOWNPOUR_RECEIPT_COUNTS);
     assert_int_equal(downpour_ledger_issue(&ledger, 4, false, 0, 9.9), -1);  /* 0.5 s a sample */
     assert_int_equal(downpour_ledger_issue(&ledger, 3, false, 0, 10.1), -1); /* it has it itself */
+    ledger.awaited = 3; /* whose block no other one gets */
+    assert_int_equal(downpour_ledger_issue(&ledger, 4, false, 0, 10.1), -1);
+    ledger.awaited = 0;
     assert_int_equal(downpour_ledger_issue(&ledger, 4, false, 0, 10.1), 2);
     assert_int_equal(downpour_ledger_issue(&ledger, 1, false, 0, 99), -1); /* two have it */
     assert_int_equal(ledger.counts.reissued, 1);
