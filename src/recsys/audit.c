@@ -239,7 +239,7 @@ static base_status find_suspects(struct work *w)
 {
     base_status st = BASE_OK;
     struct recsys_audit *a = w->audit;
-    uint32_t target;
+    uint32_t target = 0;
 
     TRY(base_tensor(w->r->users, sizeof *a->suspects, "users", &a->suspects));
     for (uint32_t u = 0; a->target_count > 0 && u < w->r->users; u++)
