@@ -133,14 +133,14 @@ json "o['best_step'] > 9"
 train 2 no --model bias-stat --validation 0.1 --patience 2
 says 'bias-stat makes one sweep'
 train 2 no --model mf --patience 2
-says -- '--patience needs a validation part'
+says '--patience needs a validation part'
 train 2 no --model mf --lr 0.1
-says -- '--lr is for networks; mf is a rating model'
-train 2 no --model mlp --split 0.2
-says -- '--split is for rating models; mlp is a network'
+says '--lr is for networks; mf is a rating model'
+train 2 no --model mlp:8x1 --split 0.2
+says '--split is for rating models; mlp:8x1 is a network'
 train 2 no --model mf --strategy ddp
 says 'strategy ddp does not serve rating models; these do: rotate, rows'
-train 2 no --model mlp --strategy rows
+train 2 no --model mlp:8x1 --strategy rows
 says 'strategy rows does not serve'
 train 2 no --model mf --strategy rows --workers 2
 says 'strategy rows cannot divide'
