@@ -69,7 +69,7 @@ static void read_on(struct watch_log *log, int64_t worker, const char *path)
 {
     struct watch_log_file *file = file_of(log, worker);
     off_t *at = file != NULL ? &file->at : NULL;
-    char bytes[MOST];
+    char bytes[MOST + 1]; /* with a zero at their end */
     const char *from = bytes;
     bool jumps;
     size_t size = 0;
@@ -82,6 +82,7 @@ static void read_on(struct watch_log *log, int64_t worker, const char *path)
         jumps = (off_t)size < *at || (off_t)size - *at > MOST;
         *at = !jumps ? *at : size > MOST ? (off_t)size - MOST : 0;
         count = pread(fd, bytes, MOST, *at);
+        bytes[count > 0 ? count : 0] = '\0';
         if (count > 0 && jumps && *at > 0) { /* into the middle of a line */
             const char *end = memchr(bytes, '\n', (size_t)count);
 
