@@ -95,7 +95,7 @@ await() { # COMMAND…
     fail "never: $*; $(tail -n 3 err runs/$how/events.jsonl)"
 }
 tells_slow() { "$paceline" status "$how" | grep -qE '^worker [0-9]+ on host 1: compute [0-9.]+x its peers.*CPU quota'; }
-for how in rebalance evict; do
+for how in ${FULL:+rebalance} evict; do # both in make soak
     export CLUSTER=$how$$
     timeout 250 "$root/tools/cluster" train --loopback --cpu 0.2 --period 10 -- "$paceline" train "${common[@]}" \
         --workers=2 --shares even --on-slow $how --min-workers 1 --epochs 100000 --run $how >out 2>err &
