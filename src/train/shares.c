@@ -76,12 +76,20 @@ struct data_share train_shares_of(const struct train_shares *shares, int rank)
     return share;
 }
 
+/* The seconds of the worker that took the longest. */
+static double slowest(const struct train_effort *efforts, int size)
+{
+    double seconds = 0;
+
+    for (int i = 0; i < size; i++)
+        seconds = fmax(seconds, efforts[i].seconds);
+    return seconds;
+}
+
 void train_shares_learn(struct train_shares *shares, const struct train_effort *efforts)
 {
-    double seconds = 0, older;
+    double seconds = slowest(efforts, shares->size), older;
 
-    for (int i = 0; i < shares->size; i++)
-        seconds = fmax(seconds, efforts[i].seconds);
     older = pow(OLDER, fmin(1, seconds));
     for (int i = 0; i < shares->size; i++) {
         struct train_effort *e = &shares->efforts[i];
@@ -171,10 +179,8 @@ bool train_shares_improve(struct train_shares *shares, uint32_t batch)
 
 void train_shares_pace(struct train_shares *shares, const struct train_effort *efforts)
 {
-    double seconds = 0;
+    double seconds = slowest(efforts, shares->size);
 
-    for (int i = 0; i < shares->size; i++)
-        seconds = fmax(seconds, efforts[i].seconds);
     shares->every = (int)fmin(fmin(2.0 * shares->every, MOST_STEPS),
                               fmax(1, shares->every / fmax(seconds, 1e-9)));
 }
@@ -183,10 +189,8 @@ bool train_shares_unlike(struct train_shares *shares, const struct train_effort 
                          uint32_t batch)
 {
     uint32_t better[COMM_MAX_WORKERS];
-    double seconds = 0;
+    double seconds = slowest(efforts, shares->size);
 
-    for (int i = 0; i < shares->size; i++)
-        seconds = fmax(seconds, efforts[i].seconds);
     shares->unlike = gain(shares, batch, better) < UNLIKE ? 0 : shares->unlike + seconds;
     return shares->by_speed || shares->unlike >= FOR_LONG;
 }

@@ -19,8 +19,8 @@ struct train_session;
 
 struct train_shares {
     int size;                      /* workers of the view */
-    bool by_speed;                 /* they are, and … */
-    uint32_t of[COMM_MAX_WORKERS]; /* … these are samples of a whole batch; before that, ones */
+    bool by_speed;                 /* false: shares are even, and `of` has ones */
+    uint32_t of[COMM_MAX_WORKERS]; /* samples of a whole batch that each worker computes */
     /* Of each worker so far; what is a second older, or a step that took longer, counts half. */
     struct train_effort efforts[COMM_MAX_WORKERS];
     int known;   /* steps that are in it since the shares have changed … */
