@@ -60,8 +60,8 @@ const struct base_option train_job_options[] = {
      .min = 1e-6, .max = 1e6, .help = "step: epochs between decays"},
     {.name = "decay", .argument = "X", .kind = BASE_REAL, .offset = AT(decay), .min = 1e-6,
      .max = 1, .help = "step: factor of each decay"},
-    {.name = "final-lr", .argument = "X", .kind = BASE_REAL, .offset = AT(final_lr), .max = 1,
-     .help = "cosine, one-cycle: where they end, as a share of --lr"},
+    {.name = "final-lr", .argument = "X", .kind = BASE_REAL, .offset = AT(final_lr),
+     .max = 1e12, .help = "cosine, one-cycle, exponential: where they end, as a share of --lr"},
     {.name = "validation", .argument = "X", .kind = BASE_REAL, .offset = AT(validation), .max = 0.9,
      .help = "share of the training data kept apart; its loss chooses the best checkpoint"},
     {.name = "patience", .argument = "N", .kind = BASE_INT, .offset = AT(patience), .max = 1e6,
@@ -241,6 +241,10 @@ base_status train_job_check(const struct train_job *job)
                          "--tune chooses the kernels by time, --kernels %s by name; "
                          "leave one out",
                          job->kernels);
+    if (strcmp(job->schedule, "exponential") == 0 && job->final_lr <= 0)
+        return base_fail(BASE_ERR_USAGE,
+                         "--schedule exponential needs --final-lr above 0: where it ends, as a "
+                         "share of --lr");
     if (job->nesterov && job->momentum == 0)
         return base_fail(BASE_ERR_USAGE, "--nesterov needs --momentum above 0");
     if (train_shares_check(job->shares) != BASE_OK ||
