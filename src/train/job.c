@@ -152,7 +152,10 @@ const struct base_option train_job_options[] = {
     {.name = "keep", .argument = "K", .kind = BASE_INT, .offset = AT(keep), .max = 1e6,
      .help = "newest checkpoints to keep; 0: all"},
     {.name = "record", .argument = "LAYER", .kind = BASE_TEXTS, .offset = AT(record),
-     .help = "write statistics of a layer's activations into the events"},
+     .help = "write statistics of a layer's activations into the events; LAYER:npy: after each "
+             "epoch the activations themselves, of --record-samples, into the run's folder"},
+    {.name = "record-samples", .argument = "WHICH", .kind = BASE_TEXT, .offset = AT(record_samples),
+     .help = "of LAYER:npy: numbers A..B of training samples, or an index file [0..15]"},
     {.name = "tensorboard", .kind = BASE_FLAG, .offset = AT(tensorboard),
      .help = "write event files for TensorBoard into the run's folder"},
     {.name = "init", .argument = "C", .kind = BASE_TEXT, .offset = AT(init),
@@ -262,11 +265,13 @@ static bool is_one_of(const char *name, const char *const *names) /* NULL-ended 
 
 enum train_change train_job_may_change(const char *name)
 {
-    static const char *const free_names[] = {
-        "epochs",     "steps",       "threads",    "memory",           "log-every",
-        "eval-every", "test",        "checkpoint", "checkpoint-every", "keep",
-        "record",     "patience",    "strategy",   "shares",           "data",
-        "add",        "tensorboard", "exclude",    "on-slow",          NULL};
+    static const char *const free_names[] = {"epochs",   "steps",      "threads",
+                                             "memory",   "log-every",  "eval-every",
+                                             "test",     "checkpoint", "checkpoint-every",
+                                             "keep",     "record",     "record-samples",
+                                             "patience", "strategy",   "shares",
+                                             "data",     "add",        "tensorboard",
+                                             "exclude",  "on-slow",    NULL};
     /* These decide what the state is of and how steps are counted. */
     static const char *const fixed_names[] = {
         "model",      "init",      "kernels", "tune",
@@ -287,9 +292,9 @@ enum train_use train_job_use(const char *name)
         "clip",     "schedule",     "warmup",           "decay-every", "decay", "final-lr",
         NULL};
     static const char *const sample_names[] = {
-        "target",   "column", "test-share", "image-size", "channels",  "crop",
-        "skip-bad", "pad",    "flip",       "balanced",   "normalise", "sync-bn",
-        "kernels",  "tune",   "record",     "init",       NULL};
+        "target",   "column", "test-share", "image-size",     "channels",  "crop",
+        "skip-bad", "pad",    "flip",       "balanced",       "normalise", "sync-bn",
+        "kernels",  "tune",   "record",     "record-samples", "init",      NULL};
     static const char *const ratings_names[] = {"split",  "columns", "separator",
                                                 "strict", "add",     NULL};
 
