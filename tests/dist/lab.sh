@@ -299,5 +299,12 @@ json "[c['figures']['accuracy']['mean'] is None for c in o['cases']] == [True, F
 expect 0 "$paceline" data make ratings --users 50 --items 90 --ratings 900 -o s0-500.csv
 expect 0 "$paceline" lab s0 --quick --only '500 users' --json
 json "o['done'] == 2 and all(0 < c['figures']['rmse']['mean'] < 2 for c in o['cases'])"
+# The others' quick forms run through; that of s2 without the hosts of its launchers.
+expect 0 "$paceline" lab s2 --quick --set data=synthetic:train=1024,test=64 --set threads=1 --json
+json "o['done'] == o['runs'] == 3 and o['report'] == 'labs-out/s2-quick/report.html'"
+expect 0 "$paceline" lab s3 --quick --set data=$images --set threads=1 --set batch=8 --json
+json "o['done'] == o['runs'] == 4 and len({c['figures']['loss']['mean'] for c in o['cases'][1:]}) == 1"
+grep -q 'The quick form' labs-out/s3-quick/report.html && ! grep -q '<th>theirs' labs-out/s3-quick/report.html ||
+    fail "a quick form stands beside the figures of others"
 expect 0 "$paceline" lab s1 --quick --set data=$images --json
 json "o['done'] == 2 and o['cases'][1]['figures']['step_seconds']['theirs'] is None and o['plots'] == ['labs-out/s1-quick/step_seconds.svg']"
