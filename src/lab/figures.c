@@ -251,6 +251,8 @@ int lab_figure_digits(const char *name, double shown)
         return fabs(shown) < 100 && shown != floor(shown) ? 1 : 0;
     case BYTES:
         return 1;
+    case PACE:
+        return fabs(shown) >= 100 ? 0 : 2;
     case SECONDS:
         return fabs(shown) >= 100 ? 1 : fabs(shown) >= 10 ? 2 : fabs(shown) >= 0.1 ? 3 : 5;
     default:
