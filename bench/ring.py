@@ -6,7 +6,8 @@
             [--table FILE]
 
 Needs a machine with two cores that does nothing else, and root for three and four workers: these are on test
-hosts (tools/cluster) with equal CPU quotas. Two workers have a core each. Layers are all alike; without replicas,
+hosts (tools/cluster) with equal CPU quotas. Two workers are held to a core each. All stages take as long: the layers are
+alike, and the first one, whose input needs no gradient, has half as many inputs more. Without replicas,
 which the formulas do not know. Idle is what workers waited and communicated, of all their time in --steps
 steps, at whose end alone they meet. With N workers, M micro-batches and V laps, where a
 forward takes as long as each part of a backward and messages take no time:
@@ -44,13 +45,13 @@ def train(place, workers, strategy, job):
                           "--threads", 1, "--epochs", 1, "--no-test", "--lr", 0.001)
 
 
-def even(args):
-    return "mlp:1024x8", "1x32x32", args.batch, args.steps
+def even(width, layers, batch, steps):
+    return f"mlp:{width}x{layers}", f"1x{width // 32}x48", batch, steps
 
 
 def idle(place, args, workers, options):
     strategy = f"ring:microbatches={args.microbatches},replicate=off,{options}"
-    return statistics.mean(r["idle"] for r in train(place, workers, strategy, even(args))["ranks"])
+    return statistics.mean(r["idle"] for r in train(place, workers, strategy, even(512, 24, 2 * args.batch, args.steps))["ranks"])
 
 
 def measure_idle(place, args, workers):
@@ -115,13 +116,13 @@ def main():
                 continue
             if quota:
                 stack.enter_context(trainings.cluster(int(workers), "--loopback", "--cpu", quota, "--period", "10"))
-            place = (trainings.Hosts if quota else trainings.Here)(stack, args.program)
+            place = (trainings.Hosts if quota else trainings.Pinned)(stack, args.program)
             idles += shown(idle_row, measure_idle(place, args, int(workers)))
     with contextlib.ExitStack() as stack:
         place = trainings.Here(stack, args.program)
         if not args.only or "ddp" in args.only:
             print(f"\n{RATE_HEAD}", flush=True)
-            for job in (even(args), ("vgg11", "3x32x32", args.batch // 8, args.steps // 3)):
+            for job in (even(1024, 8, args.batch, args.steps), ("vgg11", "3x32x32", args.batch // 8, args.steps // 3)):
                 rates += shown(rate_row, measure_rates(place, args, job))
     results.write(args, (IDLE_HEAD, idle_row, idles), (RATE_HEAD, rate_row, rates))
 
