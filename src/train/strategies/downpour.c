@@ -187,7 +187,7 @@ static base_status downpour_open(struct train_session *s)
                                 .fixed = options->split == DOWNPOUR_SPLIT_LOCAL,
                                 .adds = options->push_every > 0};
     float *residual = downpour_extra(s, TRAIN_RESIDUAL);
-    float *mean = downpour_extra(s, DOWNPOUR_MOMENTUM);
+    float *mean = downpour_extra(s, TRAIN_MOMENTUM);
     size_t statistics = nn_graph_stat_floats(s->state.graph);
     const char *name = s->job->aggregate != NULL ? s->job->aggregate : TRAIN_AGGREGATOR;
 
@@ -197,9 +197,9 @@ static base_status downpour_open(struct train_session *s)
     /* The round that this worker left half-way was committed, as the state tells that it got. */
     if (s->state.position.step == d->solo.round.goal) {
         downpour_parcel_commit(&d->parcel, residual);
-        downpour_momentum_commit(&d->momentum, mean);
+        train_momentum_commit(&d->momentum, mean);
     }
-    TRY(downpour_momentum_open(&d->momentum, options->momentum, mean, s->state.floats));
+    TRY(train_momentum_open(&d->momentum, options->momentum, mean, s->state.floats));
     TRY(downpour_parcel_open(&d->parcel, x->size > 1 ? options->wire : NULL, &s->team, residual,
                              s->state.floats, statistics));
     if (downpour_parcel_packs(&d->parcel))
@@ -251,7 +251,7 @@ static void downpour_fini(void *state)
     downpour_ledger_fini(&d->ledger);
     downpour_solo_fini(&d->solo);
     downpour_parcel_fini(&d->parcel);
-    downpour_momentum_fini(&d->momentum);
+    train_momentum_fini(&d->momentum);
 }
 
 /* Rank 0 saves the mean of all workers' extras in place of its own: of residuals from where its
@@ -262,11 +262,11 @@ static base_status downpour_saving(struct train_session *s)
     struct downpour *d = s->strategy_state;
     const struct downpour_parcel *p = &d->parcel;
     float *mean = s->team.exchange.mine + TRAIN_HEAD;
-    float **changes = train_state_extra(&s->state, DOWNPOUR_MOMENTUM);
+    float **changes = train_state_extra(&s->state, TRAIN_MOMENTUM);
 
     d->changes = changes != NULL ? *changes : NULL;
     if (changes != NULL)
-        TRY(downpour_momentum_saving(&d->momentum, &s->team, downpour_computes(s), changes));
+        TRY(train_momentum_saving(&d->momentum, &s->team, downpour_computes(s), changes));
     if (p->residual == NULL)
         goto out;
     memcpy(mean, p->residual, p->floats * sizeof *mean);
@@ -284,15 +284,15 @@ static void downpour_saved(struct train_session *s)
     const struct downpour *d = s->strategy_state;
 
     if (d->changes != NULL)
-        *train_state_extra(&s->state, DOWNPOUR_MOMENTUM) = d->changes;
+        *train_state_extra(&s->state, TRAIN_MOMENTUM) = d->changes;
     if (d->parcel.residual != NULL)
         *train_state_extra(&s->state, TRAIN_RESIDUAL) = d->parcel.residual;
 }
 
 static const char *const *downpour_extras(const void *options)
 {
-    static const char *const both[] = {DOWNPOUR_MOMENTUM, TRAIN_RESIDUAL, NULL};
-    static const char *const momentum[] = {DOWNPOUR_MOMENTUM, NULL};
+    static const char *const both[] = {TRAIN_MOMENTUM, TRAIN_RESIDUAL, NULL};
+    static const char *const momentum[] = {TRAIN_MOMENTUM, NULL};
     const struct downpour_options *o = options;
     bool lossy = train_wire_is_lossy(o->wire);
 
