@@ -42,6 +42,18 @@ int train_aggregation_tolerates(const struct train_aggregation *a, int count)
     return a->rule->tolerates != NULL ? a->rule->tolerates(a->options, count) : 0;
 }
 
+void train_aggregation_say(const struct train_aggregation *a, int updates)
+{
+    int wrong = train_aggregation_tolerates(a, updates);
+
+    if (wrong > 0)
+        base_info("--aggregate %s: %d of %d updates may be anything", a->rule->name, wrong,
+                  updates);
+    else if (a->rule->tolerates != NULL)
+        base_warn("--aggregate %s stands no wrong update of %d; with more workers it would",
+                  a->rule->name, updates);
+}
+
 const struct base_option train_aggregator_f[] = {
     {.name = "f",
      .argument = "N",

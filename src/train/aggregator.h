@@ -93,6 +93,10 @@ void train_aggregation_fini(struct train_aggregation *aggregation); /* accepts z
 /* How many of `count` updates may be anything; 0: none, or the rule promises nothing. */
 int train_aggregation_tolerates(const struct train_aggregation *aggregation, int count);
 
+/* Says so in the log: a rule that stands so many wrong updates may stand none of as few as a view
+ * has. */
+void train_aggregation_say(const struct train_aggregation *aggregation, int updates);
+
 /* y (floats) becomes the one update of the rows; at least one. `weights` (count) gets what each row
  * counted for; NULL: not asked. The log tells when suspicion arises and when it is gone. For a rule
  * that `trusts` y is zeros where no row is trusted, and the log says so. Fails where no row has a

@@ -143,39 +143,6 @@ out:
     return st;
 }
 
-/* A rule that stands so many wrong updates may stand none of as few as this view has. */
-static void downpour_say_tolerance(const struct downpour *d, int updates)
-{
-    const struct train_aggregator *a = d->aggregation.rule;
-    int wrong = train_aggregation_tolerates(&d->aggregation, updates);
-
-    if (wrong > 0)
-        base_info("--aggregate %s: %d of %d updates may be anything", a->name, wrong, updates);
-    else if (a->tolerates != NULL)
-        base_warn("--aggregate %s stands no wrong update of %d; with more workers it would",
-                  a->name, updates);
-}
-
-/* Which workers attack, so that no reader of the log takes the run for an honest one. */
-static void downpour_say_attackers(const struct train_session *s)
-{
-    const struct train_attackers *a = &s->attackers;
-    const struct comm_view *v = &s->team.view;
-    char *text = a->count > 0 ? train_attackers_text(a) : NULL;
-
-    if (a->count > 0)
-        base_warn("--attack: this run is attacked on purpose: %s", text);
-    for (int i = 0; i < a->count; i++) {
-        bool here = false;
-
-        for (int rank = 0; rank < s->team.exchange.size && s->team.worker != NULL; rank++)
-            here |= v->members[rank].id == a->of[i].worker;
-        if (!here)
-            base_warn("--attack: there is no worker %u now", a->of[i].worker);
-    }
-    base_free(text);
-}
-
 static base_status downpour_open(struct train_session *s)
 {
     base_status st = BASE_OK;
@@ -205,8 +172,8 @@ static base_status downpour_open(struct train_session *s)
     if (downpour_parcel_packs(&d->parcel))
         rules.wiring = &d->parcel.wiring;
     if (x->rank == 0) {
-        downpour_say_attackers(s);
-        downpour_say_tolerance(d, x->size - (options->apart && x->size > 1));
+        train_attackers_say(&s->attackers, &s->team.view);
+        train_aggregation_say(&d->aggregation, x->size - (options->apart && x->size > 1));
         TRY(downpour_manager_open(&s->team, &d->ledger, &rules, downpour_solo_floats(s), statistics,
                                   &d->manager));
     } else {
