@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -118,8 +119,19 @@ void train_robust_close(struct train_robust *r)
 
 void robust_make_finite(float *x, size_t floats)
 {
+#pragma omp simd
     for (size_t i = 0; i < floats; i++)
-        x[i] = isfinite(x[i]) ? x[i] : 0;
+        x[i] = fabsf(x[i]) <= FLT_MAX ? x[i] : 0;
+}
+
+static bool all_are_finite(const float *x, size_t floats)
+{
+    int bad = 0;
+
+#pragma omp simd reduction(| : bad)
+    for (size_t i = 0; i < floats; i++)
+        bad |= !(fabsf(x[i]) <= FLT_MAX);
+    return bad == 0;
 }
 
 void robust_part(const struct train_robust *r, const struct train_row *rows, size_t floats,
@@ -277,9 +289,8 @@ static base_status give_results(struct train_robust *r)
     for (int p = 0; p < r->size; p++) {
         const struct robust_range slice = robust_slice(r, p);
 
-        for (size_t i = slice.from; i < slice.from + slice.count; i++)
-            if (!isfinite(r->result[i]))
-                robust_blame(r, p, "returns results that are no numbers");
+        if (!all_are_finite(r->result + slice.from, slice.count))
+            robust_blame(r, p, "returns results that are no numbers");
     }
 out:
     return st;
