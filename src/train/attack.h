@@ -80,7 +80,8 @@ bool train_attackers_relabel(const struct train_attackers *attackers);
 /* One line for the log: "worker 3 sign-flip, worker 7 alie"; base_free. */
 char *train_attackers_text(const struct train_attackers *attackers);
 
-/* Tells the log which workers of the view attack, so that no reader takes the run for an honest one.
+/* Tells the log which workers of the view attack, so that no reader takes the run for an honest
+ * one.
  */
 void train_attackers_say(const struct train_attackers *attackers, const struct comm_view *view);
 

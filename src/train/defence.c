@@ -48,8 +48,9 @@ base_status train_defence_suits(const struct train_job *job, double momentum, en
 
     if (!train_defence_wanted(job)) {
         if (momentum > 0)
-            TRY(base_fail(BASE_ERR_USAGE, "momentum=%g is of the gradients that workers send to a "
-                                          "rule: add --aggregate auto, or leave it out",
+            TRY(base_fail(BASE_ERR_USAGE,
+                          "momentum=%g is of the gradients that workers send to a "
+                          "rule: add --aggregate auto, or leave it out",
                           momentum));
         goto out;
     }
@@ -214,8 +215,7 @@ static void tell_suspects(const struct train_defence *d, int64_t step)
 
     for (int i = 0; i < d->gradients.count; i++)
         if (d->gradients.row[i].suspect)
-            base_str_add(&ids, "%s%" PRIu32, ids.length > 0 ? "," : "",
-                         d->gradients.row[i].worker);
+            base_str_add(&ids, "%s%" PRIu32, ids.length > 0 ? "," : "", d->gradients.row[i].worker);
     if (ids.length > 0)
         base_event(d->session->journal.events,
                    "{\"event\":\"suspects\",\"step\":%" PRId64 ",\"workers\":[%s]}", step,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * --aggregate under allreduce and ddp: in place of the sum of gradients a rule makes one gradient of
- * those of all workers (train/robust.h), and of their running statistics. What a worker says of
+ * --aggregate under allreduce and ddp: in place of the sum of gradients a rule makes one gradient
+ * of those of all workers (train/robust.h), and of their running statistics. What a worker says of
  * itself does not count: how many samples it has follows from the shares, and the loss of a step is
- * the median of the workers'. A worker that is found to be wrong leaves when most workers have found
- * it out.
+ * the median of the workers'. A worker that is found to be wrong leaves when most workers have
+ * found it out.
  */
 #ifndef TRAIN_DEFENCE_H
 #define TRAIN_DEFENCE_H
@@ -22,11 +22,11 @@ struct train_defence { /* zeros: gradients are summed */
     struct train_robust gradients, statistics;
     struct coll_space *space; /* of running statistics */
     struct train_momentum momentum;
-    int64_t smoothed;         /* the step whose gradients the momentum waits with */
-    float head[TRAIN_HEAD];   /* of all workers */
+    int64_t smoothed;       /* the step whose gradients the momentum waits with */
+    float head[TRAIN_HEAD]; /* of all workers */
 };
 
-#define TRAIN_DEFENCE_MOMENTUM                                                                     \
+#define TRAIN_DEFENCE_MOMENTUM \
     "workers send running means of their gradients to --aggregate, of which X stays"
 
 /* Does the job aggregate by a rule? `average` is the sum. */

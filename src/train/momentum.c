@@ -8,7 +8,7 @@
 #include "train/residual.h"
 
 base_status train_momentum_open(struct train_momentum *m, double stays, const float *mean,
-                                   size_t floats)
+                                size_t floats)
 {
     base_status st = BASE_OK;
 
@@ -53,8 +53,8 @@ void train_momentum_commit(struct train_momentum *m, float *mean)
     m->waits = m->counts = false;
 }
 
-base_status train_momentum_saving(struct train_momentum *m, struct train_team *team,
-                                     bool computes, float **mean_p)
+base_status train_momentum_saving(struct train_momentum *m, struct train_team *team, bool computes,
+                                  float **mean_p)
 {
     base_status st = BASE_OK;
     const int size = team->exchange.size;

@@ -18,7 +18,7 @@
 #define TRAIN_MOMENTUM "strategy.momentum"
 
 struct train_momentum { /* zeros: changes go as they are */
-    double stays;          /* the share of it that does */
+    double stays;       /* the share of it that does */
     size_t floats;
     bool begun; /* the mean has a change in it */
 
@@ -29,8 +29,8 @@ struct train_momentum { /* zeros: changes go as they are */
 };
 
 /* A view begins; `mean` is the state's, NULL: there is none. */
-base_status train_momentum_open(struct train_momentum *momentum, double stays,
-                                   const float *mean, size_t floats);
+base_status train_momentum_open(struct train_momentum *momentum, double stays, const float *mean,
+                                size_t floats);
 void train_momentum_fini(struct train_momentum *momentum);
 
 /* A block is complete: `values` become what is sent. */
@@ -41,6 +41,6 @@ void train_momentum_commit(struct train_momentum *momentum, float *mean);
 /* Collective, before a checkpoint: at rank 0 *mean_p becomes that of the workers that compute,
  * until the caller undoes it. */
 base_status train_momentum_saving(struct train_momentum *momentum, struct train_team *team,
-                                     bool computes, float **mean_p);
+                                  bool computes, float **mean_p);
 
 #endif

@@ -190,10 +190,8 @@ static void add_parts(struct train_robust *r)
 
 static struct train_updates updates_of(const struct train_robust *r)
 {
-    return (struct train_updates){.rows = r->row,
-                                  .count = r->count,
-                                  .distances = r->distances,
-                                  .squares = r->squares};
+    return (struct train_updates){
+        .rows = r->row, .count = r->count, .distances = r->distances, .squares = r->squares};
 }
 
 /* Owners whose distances are no numbers have lied: rows are finite. */
@@ -220,8 +218,8 @@ static void begin(struct train_robust *r, int64_t step, const uint32_t *samples)
         if (samples[p] == 0)
             continue;
         r->rank_of[r->count] = p;
-        r->row[r->count++] = (struct train_row){.worker = r->setup.team->view.members[p].id,
-                                                .samples = samples[p]};
+        r->row[r->count++] =
+            (struct train_row){.worker = r->setup.team->view.members[p].id, .samples = samples[p]};
     }
     robust_make_finite(r->x, r->setup.floats);
 }
@@ -264,9 +262,8 @@ static base_status give_rows(struct train_robust *r)
         robust_make_finite(values, own.count);
     }
     for (int i = 0; i < r->count; i++)
-        r->row[i].values = r->rank_of[i] == r->rank
-                               ? r->x + own.from
-                               : r->rows + (size_t)r->rank_of[i] * r->longest;
+        r->row[i].values = r->rank_of[i] == r->rank ? r->x + own.from
+                                                    : r->rows + (size_t)r->rank_of[i] * r->longest;
 out:
     return st;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The robust all-reduce: a rule of train/aggregator.h makes one vector of those of all workers, as a
- * server would that has them whole, without a server. Every worker owns a slice (coll_slice). It
- * gets that slice of all workers' vectors, makes that slice of the result and sends it to all. Rules
- * by coordinates are exact on slices; those by distances need the squared distances between whole
- * vectors, which are sums of those between slices.
+ * The robust all-reduce: a rule of train/aggregator.h makes one vector of those of all workers, as
+ * a server would that has them whole, without a server. Every worker owns a slice (coll_slice). It
+ * gets that slice of all workers' vectors, makes that slice of the result and sends it to all.
+ * Rules by coordinates are exact on slices; those by distances need the squared distances between
+ * whole vectors, which are sums of those between slices.
  *
  * An owner could return anything. So nothing here passes through a third worker, and in each step:
  *
@@ -68,7 +68,7 @@ struct train_robust { /* zeros: closed */
 
     /* One step. */
     int64_t step;
-    float *x;                             /* this worker's */
+    float *x;                               /* this worker's */
     struct train_row row[COMM_MAX_WORKERS]; /* workers that have samples, in the order of ranks … */
     int rank_of[COMM_MAX_WORKERS], count;   /* … and their ranks */
     float weights[COMM_MAX_WORKERS];        /* what the rows count for */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A promise is a worker's head, the digest of its secret number, and the digests of all blocks of
- * its vector, slice by slice. An echo is the secret number, and for each worker a digest of all that
- * it has told: its promise, its parts, its slice of the result.
+ * its vector, slice by slice. An echo is the secret number, and for each worker a digest of all
+ * that it has told: its promise, its parts, its slice of the result.
  */
 #include <math.h>
 #include <stdio.h>
@@ -262,8 +262,7 @@ static base_status give_blocks(struct train_robust *r, uint64_t seed, int shift,
                                        .out_bytes = theirs.range.count * sizeof(float),
                                        .in_bytes = mine->range.count * sizeof(float)};
     }
-    memcpy(shown_row(r, mine, r->rank), r->x + mine->range.from,
-           mine->range.count * sizeof(float));
+    memcpy(shown_row(r, mine, r->rank), r->x + mine->range.from, mine->range.count * sizeof(float));
     return robust_talk(r, ROBUST_CHECK, mail);
 }
 
@@ -295,8 +294,7 @@ base_status robust_check(struct train_robust *r, uint64_t seed)
     const char *why;
 
     TRY(give_blocks(r, seed, shift, &mine));
-    verdicts[r->rank] =
-        find_wrong(r, &mine, &why) >= 0 || (own != NULL && own->attack->accuses);
+    verdicts[r->rank] = find_wrong(r, &mine, &why) >= 0 || (own != NULL && own->attack->accuses);
     TRY(robust_tell_all(r, ROBUST_VERDICT, verdicts, sizeof verdicts[0]));
     for (int checker = 0; checker < r->size; checker++)
         if (verdicts[checker] != 0) {

@@ -12,8 +12,8 @@
 #include "comm/transport.h"
 
 /* Seconds. CONNECT: with the members of a view. PATIENCE: of a collective, in which one worker may
- * time kernels or write a checkpoint while the others wait. VERDICT: of the coordinator, which waits
- * for the words of most workers. */
+ * time kernels or write a checkpoint while the others wait. VERDICT: of the coordinator, which
+ * waits for the words of most workers. */
 static const double CONNECT = 120, PATIENCE = 600, VERDICT = 30;
 enum { MOST_TEXT = 64 << 20, PASS = 3 }; /* PASS: the tag of train_team_pass */
 

@@ -49,8 +49,8 @@ static void bench_open(struct bench *b, struct crew_worker *me, size_t floats)
     struct comm_group *group = groups_open(me, 0);
     struct train_exchange *x = &b->team.exchange;
 
-    *b = (struct bench){.team = {.group = group, .view = *comm_group_view(group)},
-                        .floats = floats};
+    *b =
+        (struct bench){.team = {.group = group, .view = *comm_group_view(group)}, .floats = floats};
     crew_check(coll_open(group, NULL, &b->coll) == BASE_OK);
     x->coll = b->coll;
     x->rank = comm_group_rank(group);
@@ -262,9 +262,10 @@ static void trials(struct crew_worker *me)
     some = found(&b, "lie=0.34", "geometric-median", all / 4, STEPS);
     one = found(&b, "lie=0", "median", all / 4, STEPS);
     if (me->index == 0)
-        print_message("%d workers, found in %d steps: lies about a slice (one step) %d of %d, a third "
-                      "of it %d of %d, one value %d of %d\n",
-                      me->workers, STEPS, whole, all, some, all / 4, one, all / 4);
+        print_message(
+            "%d workers, found in %d steps: lies about a slice (one step) %d of %d, a third "
+            "of it %d of %d, one value %d of %d\n",
+            me->workers, STEPS, whole, all, some, all / 4, one, all / 4);
     crew_check(whole == all);
     crew_check(some == all / 4);
     crew_check(one >= all / 4 - 10); /* 97 of 100 are expected */

@@ -143,8 +143,7 @@ void lab_suspect(int link, uint32_t id, uint32_t peer, uint32_t view)
 
 void lab_accuse(int link, uint32_t id, uint32_t peer, uint32_t view)
 {
-    struct cluster_message m = {
-        .type = CLUSTER_ACCUSE, .id = id, .peer = peer, .view = view};
+    struct cluster_message m = {.type = CLUSTER_ACCUSE, .id = id, .peer = peer, .view = view};
 
     cluster_message_text(&m, "lies");
     lab_tell(link, m);

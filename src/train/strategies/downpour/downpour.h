@@ -8,9 +8,9 @@
 #define TRAIN_STRATEGIES_DOWNPOUR_DOWNPOUR_H
 
 #include "comm/region.h"
+#include "train/momentum.h"
 #include "train/strategies/downpour/line.h"
 #include "train/strategies/downpour/manager.h"
-#include "train/momentum.h"
 #include "train/strategies/downpour/parcel.h"
 #include "train/strategies/downpour/solo.h"
 
