@@ -125,10 +125,10 @@ const struct base_option train_job_options[] = {
              "rebalance, shares follow speed from then on; evict, it leaves while --min-workers stay"},
     {.name = "aggregate", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(aggregate),
      .registry = train_aggregator_registry,
-     .help = "how updates of workers become one (downpour), NAME or NAME:option=value,… [average]"},
+     .help = "how updates of workers become one (downpour; allreduce and ddp, where workers check each other), NAME or NAME:option=value,… [average]"},
     {.name = "attack", .argument = "W:KIND[=X],…", .kind = BASE_TEXT, .offset = AT(attack),
      .registry = train_attack_registry,
-     .help = "to measure defences (downpour): workers W attack the job, with strength X; needs "
+     .help = "to measure defences (downpour, allreduce, ddp): workers W attack the job, with strength X; needs "
              "--yes-attack. KIND is"},
     {.name = "sync-bn", .kind = BASE_FLAG, .offset = AT(sync_bn),
      .help = "batch-norm over the samples of all workers, so that they equal one"},
