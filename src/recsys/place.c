@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/file.h"
 #include "base/mem.h"
 #include "data/get.h"
 #include "recsys/ratings.h"
@@ -18,8 +19,13 @@ base_status recsys_ratings_path(const char *name, char **path_p)
     }
     TRY(data_get_folder(name, &present, path_p));
     if (!present)
-        TRY(base_fail(BASE_ERR_DATA, "%s is not here; get it with: paceline data get %s", name,
-                      name));
+        TRY(base_exists(name)
+                ? base_fail(BASE_ERR_DATA,
+                            "%s names a known set, which is not here; get it with: paceline data "
+                            "get %s; or say ./%s for what has that name in this folder",
+                            name, name, name)
+                : base_fail(BASE_ERR_DATA, "%s is not here; get it with: paceline data get %s",
+                            name, name));
 out:
     return st;
 }

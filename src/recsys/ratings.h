@@ -83,6 +83,7 @@ struct recsys_options {
     int threads;           /* 0: one a core */
     bool strict;           /* bad lines and duplicates are errors */
     bool no_cache;         /* neither look for a cache nor leave one */
+    uint32_t block;        /* bytes of text that a thread reads at once; 0: a megabyte */
     /* Files or folders whose ratings come after those of the path, in this order: one set. */
     const char *const *added;
     int added_count;
