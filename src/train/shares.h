@@ -17,6 +17,8 @@
 
 struct train_session;
 
+#define TRAIN_SHARES_SPAN 1.0 /* seconds to watch: shorter ones tell of bursts and not of speed */
+
 struct train_shares {
     int size;                      /* workers of the view */
     bool by_speed;                 /* false: shares are even, and `of` has ones */
