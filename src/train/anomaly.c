@@ -6,8 +6,6 @@
 
 /* An observation is of steps in which the slowest worker works for so many seconds at least. */
 static const double SPAN = 0.5;
-static const double STILL = 0.01;          /* a scatter is no smaller than this */
-static const double NEWER = 0.125;         /* weight of an observation in the usual pace */
 static const double LEAST_BYTES = 1 << 16; /* of a link: fewer tell of latency and not of speed */
 
 /* Stalls. An observation has one when the worker stood still for this part of the usual time. Before
@@ -17,7 +15,10 @@ static const double STALL = 0.2, RARE = 1000, OFTEN = 4;
 /* Logarithms of likelihood ratios from which on a worker stalls, and at most. */
 static const double STALLS = 14, STALLS_MOST = 20;
 
-enum { FLAPPING = 3 /* times that a worker became slow in a view */ };
+enum {
+    FLAPPING = 3, /* times that a worker became slow in a view */
+    PACED = 200   /* observations that the usual pace is the mean of */
+};
 
 const char *const train_cause_names[TRAIN_CAUSES] = {
     "compute", "stolen-cpu", "cpu-quota", "memory-pressure",
@@ -38,10 +39,12 @@ void train_watch_begin(struct train_watch *w, int size, int64_t step)
 
 /* ---- levels ---- */
 
+/* Of what takes `times` as long as it would at the pace of its peers. */
 static enum train_cause cause_of(const struct train_effort *sum, const struct train_effort *usual,
-                                 double *explained_p)
+                                 double times, double *explained_p)
 {
-    struct train_effort more = train_effort_excess(sum, usual);
+    const struct train_effort more = train_effort_excess(sum, usual);
+    const double added = sum->seconds / sum->samples * (1 - 1 / times);
     const struct {
         enum train_cause cause;
         double seconds;
@@ -52,8 +55,8 @@ static enum train_cause cause_of(const struct train_effort *sum, const struct tr
     };
 
     for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++)
-        if (2 * causes[i].seconds >= more.seconds) {
-            *explained_p = fmin(1, causes[i].seconds / more.seconds);
+        if (2 * causes[i].seconds >= added) {
+            *explained_p = fmin(1, causes[i].seconds / added);
             return causes[i].cause;
         }
     *explained_p = 0;
@@ -75,13 +78,13 @@ static bool becomes_slow(struct train_level *l, const struct train_shift *c,
 {
     const struct train_series *s = &l->series;
 
-    if (l->slow || 2 * (c->own - s->own_level) < c->value - s->level)
+    if (l->slow || 2 * (c->own - c->own_before) < c->value - s->level)
         return false;
     a->since = c->since;
     a->peers = times_of(a->aspect, c->own, c->own - c->value);
-    a->past = times_of(a->aspect, c->own, s->own_level);
+    a->past = times_of(a->aspect, c->own, c->own_before);
     a->cause = a->aspect == TRAIN_ASPECT_LINK ? TRAIN_CAUSE_LINK
-                                          : cause_of(&c->effort, &s->usual, &a->explained);
+                                          : cause_of(&c->effort, &s->usual, exp(c->value - s->level), &a->explained);
     l->slow = true;
     l->slow_from = s->level;
     l->slow_to = c->value;
@@ -137,7 +140,7 @@ static struct train_anomaly stalls_of(const struct train_watch *w, int rank)
 
     a.past = exp(past);
     a.peers = exp(s->level + past);
-    a.cause = cause_of(&t->effort, &s->usual, &a.explained);
+    a.cause = cause_of(&t->effort, &s->usual, a.past, &a.explained);
     return a;
 }
 
@@ -201,7 +204,7 @@ static double usual_scatter(const struct train_watch *w, enum train_aspect aspec
 
     for (int i = 0; i < w->size; i++)
         series[i] = &w->levels[aspect][i].series;
-    return fmax(STILL, train_series_scatter(series, w->size));
+    return train_series_scatter(series, w->size);
 }
 
 /* The seconds of `rank`'s links in a step, by the least of the middle ones: a link that is slow
@@ -298,7 +301,7 @@ int train_watch_see(struct train_watch *w, const struct train_link *links, int64
         times[i] = e->seconds / (double)steps;
     }
     pace = train_median(times, w->size);
-    w->pace += (w->pace > 0 ? NEWER : 1) * (pace - w->pace);
+    w->pace += (pace - w->pace) / (w->paced < PACED ? ++w->paced : PACED);
     count = see_compute(w, owns, found);
     if (links != NULL && w->pace > 0)
         count += see_links(w, links, steps, found + count);

@@ -9,14 +9,17 @@
  * memory; the limit of the likelihood ratio is its logarithm. */
 static const double FALSE_ALARMS = 1e-7;
 
-static const double TRIFLE = 0.05; /* smaller changes are not worth telling */
+static const double TRIFLE = 0.05; /* smaller changes are not worth telling … */
+static const double STILL = 0.02;  /* … nor are such scatters: as many make one with FEWEST */
 static const double NEWER = 0.125; /* weight of an observation in what is usual for a sample */
 static const double NORMAL = 1.4826; /* deviation of normal values by their median absolute one */
 static const double MEDIAN = 1.57;   /* variance of normal values' median by that of their mean */
 
 enum {
     LEARN = 16, /* observations until a level is known */
-    FEWEST = 4  /* observations that make a change: fewer are a pause and no change */
+    FEWEST = 4, /* observations that make a change: fewer are a pause and no change */
+    LONGEST = 8, /* observations that are near each other */
+    BEFORE = 8   /* observations that tell how a worker was just before */
 };
 
 /* ---- statistics ---- */
@@ -68,7 +71,7 @@ double train_series_scatter(const struct train_series *const *series, int count)
 {
     double list[COMM_MAX_WORKERS * TRAIN_SERIES_USUAL], most = 0;
 
-    for (int block = 1; block <= FEWEST; block *= FEWEST) {
+    for (int block = 1; block <= LONGEST; block *= 2) {
         int n = 0;
 
         for (int i = 0; i < count; i++)
@@ -158,6 +161,7 @@ static void remember(struct train_series *s, const struct train_seen *seen)
 static double likelihood(const struct train_series *s, double unit, int *count_p)
 {
     const double limit = -log(FALSE_ALARMS), usual = kept(s);
+    unit = fmax(unit, STILL);
     const double most = sqrt(2 * limit * (1 / (double)FEWEST + MEDIAN / usual)) * 1.001;
     double sum = 0, best = 0;
 
@@ -182,6 +186,20 @@ bool train_series_stirs(const struct train_series *s, double unit)
     return s->known && likelihood(s, unit, &count) > 1.0 / FEWEST;
 }
 
+/* The worker's own level just before the newest `count` observations: what drifts slowly with all
+ * workers is no part of a change. */
+static double own_before(const struct train_series *s, int count)
+{
+    double list[BEFORE];
+    int n = 0;
+
+    for (int i = s->recent_count - count - 1; i >= 0 && n < BEFORE; i--)
+        list[n++] = s->recent[i].own;
+    for (int i = s->count - 1; i >= 0 && i >= s->count - kept(s) && n < BEFORE; i--)
+        list[n++] = s->owns[i % TRAIN_SERIES_USUAL];
+    return train_median(list, n);
+}
+
 struct train_shift train_series_see(struct train_series *s, const struct train_seen *seen,
                                      double unit)
 {
@@ -191,6 +209,7 @@ struct train_shift train_series_see(struct train_series *s, const struct train_s
     if (s->recent_count < FEWEST || likelihood(s, unit, &c.count) < 1)
         return (struct train_shift){0};
     c.since = s->recent[s->recent_count - c.count].since;
+    c.own_before = own_before(s, c.count);
     for (int i = s->recent_count - c.count; i < s->recent_count; i++) {
         c.value += s->recent[i].value / c.count;
         c.own += s->recent[i].own / c.count;

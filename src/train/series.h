@@ -50,6 +50,7 @@ struct train_shift { /* to a new level, by the newest observations */
     int count;        /* of them; 0: there is no change */
     int64_t since;
     double value, own; /* means */
+    double own_before; /* just before them */
     struct train_effort effort;
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 static const double OLDER = 0.5; /* weight of a second, as a part of that of the next one */
+static const double COMPARE = 0.5; /* seconds from one comparison to the next */
 static const double LEAST = 0.05; /* of an even share */
 static const double WORTH = 1.1;  /* steps must be so many times as long as with other shares */
 
@@ -171,7 +172,7 @@ void train_shares_pace(struct train_shares *shares, const struct train_effort *e
     double seconds = slowest(efforts, shares->size);
 
     shares->every = (int)fmin(fmin(2.0 * shares->every, MOST_STEPS),
-                              fmax(1, shares->every / fmax(seconds, 1e-9)));
+                              fmax(1, COMPARE * shares->every / fmax(seconds, 1e-9)));
 }
 
 bool train_shares_unlike(struct train_shares *shares, const struct train_effort *efforts,

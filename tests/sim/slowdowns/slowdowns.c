@@ -196,7 +196,7 @@ static bool inject(uint32_t seed, enum kind kind, bool large, struct figures *f,
 }
 
 /* An hour in which nothing happens. Returns alarms but those of stolen CPU, which are counted. */
-static int clean_hour(uint32_t seed, int *stolen_p)
+static int clean_hour(uint32_t seed, bool prints, int *stolen_p)
 {
     struct training *t = begin(seed, 2);
     struct train_anomaly found[COMM_MAX_WORKERS * TRAIN_ASPECTS];
@@ -205,6 +205,11 @@ static int clean_hour(uint32_t seed, int *stolen_p)
     for (double seconds = 0; seconds < 3600; seconds += t->seconds + t->link) {
         int count = make_step(t, found);
 
+        for (int i = 0; i < count && prints; i++)
+            printf("seed %u, %d workers, scatter %.1f %%, step %" PRId64 ": worker %d, %s%s %.2f\n", seed,
+                   t->size, 100 * t->scatter, t->step, found[i].rank,
+                   found[i].over ? "over: " : "", train_aspect_names[found[i].aspect],
+                   found[i].past);
         for (int i = 0; i < count; i++)
             if (!found[i].over && found[i].cause == TRAIN_CAUSE_STOLEN)
                 ++*stolen_p;
@@ -275,7 +280,7 @@ int main(int argc, char **argv)
     }
     good = inject_all(from, count, prints);
     for (int i = 0; i < hours; i++)
-        alarms += clean_hour(from + (uint32_t)i, &stolen);
+        alarms += clean_hour(from + (uint32_t)i, prints, &stolen);
     printf("%d clean hours: %d alarms, %d more that stolen CPU explains\n", hours, alarms, stolen);
     return good && alarms <= most ? 0 : 1;
 }
