@@ -198,13 +198,18 @@ static double peers_median(const struct train_watch *w, const double *owns, int 
     return count > 0 ? train_median(values, count) : NAN;
 }
 
-static double usual_scatter(const struct train_watch *w, enum train_aspect aspect)
+/* Just after a change too little is known, and what was known before holds. */
+static double usual_scatter(struct train_watch *w, enum train_aspect aspect)
 {
     const struct train_series *series[COMM_MAX_WORKERS];
+    double scatter;
 
     for (int i = 0; i < w->size; i++)
         series[i] = &w->levels[aspect][i].series;
-    return train_series_scatter(series, w->size);
+    scatter = train_series_scatter(series, w->size);
+    if (scatter > 0)
+        w->scatter[aspect] = scatter;
+    return w->scatter[aspect];
 }
 
 /* The seconds of `rank`'s links in a step, by the least of the middle ones: a link that is slow

@@ -69,6 +69,7 @@ struct train_watch { /* of one view */
     int64_t step; /* up to which there are observations */
     struct train_effort efforts[COMM_MAX_WORKERS];
     struct train_level levels[TRAIN_ASPECTS - 1][COMM_MAX_WORKERS];
+    double scatter[TRAIN_ASPECTS - 1]; /* usual ones, of all workers */
     double pace; /* usual seconds of a step, of the worker in the middle; 0: not known … */
     int paced;   /* … from so many observations */
     struct train_stalls stalls[COMM_MAX_WORKERS];

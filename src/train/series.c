@@ -75,7 +75,7 @@ double train_series_scatter(const struct train_series *const *series, int count)
         int n = 0;
 
         for (int i = 0; i < count; i++)
-            if (series[i]->known)
+            if (kept(series[i]) >= (block > 1 ? 2 : 1) * LEARN)
                 n += deviations(series[i], block, list + n);
         most = n > 0 ? fmax(most, train_median(list, n)) : most;
     }
