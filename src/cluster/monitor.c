@@ -125,7 +125,8 @@ static const char *read_place(const struct place *p, const char *own, char *text
     return read_text(path, text, room);
 }
 
-/* What the first of the places that has it says; -1: none does. A place without a file ends them. */
+/* What the first of the places that has it says; -1: none does. A place without a file ends them.
+ */
 static double look_up(const struct place *places, double (*parse)(const char *text))
 {
     char own[4096], text[16384];

@@ -8,9 +8,9 @@
 static const double SPAN = 0.5;
 static const double LEAST_BYTES = 1 << 16; /* of a link: fewer tell of latency and not of speed */
 
-/* Stalls. An observation has one when the worker stood still for this part of the usual time. Before
- * any was seen one in RARE observations is taken to have one, and one in OFTEN of a worker that
- * stalls; among the former those of twice the length are half as frequent. */
+/* Stalls. An observation has one when the worker stood still for this part of the usual time.
+ * Before any was seen one in RARE observations is taken to have one, and one in OFTEN of a worker
+ * that stalls; among the former those of twice the length are half as frequent. */
 static const double STALL = 0.2, RARE = 1000, OFTEN = 4;
 /* Logarithms of likelihood ratios from which on a worker stalls, and at most. */
 static const double STALLS = 14, STALLS_MOST = 20;
@@ -20,14 +20,17 @@ enum {
     PACED = 200   /* observations that the usual pace is the mean of */
 };
 
-const char *const train_cause_names[TRAIN_CAUSES] = {
-    "compute", "stolen-cpu", "cpu-quota", "memory-pressure",
-    "data",    "slow-link",  "stalls",    "flapping"};
-const char *const train_cause_texts[TRAIN_CAUSES] = {
-    "its CPU is slower", "other processes have its CPU",
-    "CPU quota",         "memory pressure",
-    "it waits for data", "slow link",
-    "it stands still at times", "it comes and goes"};
+const char *const train_cause_names[TRAIN_CAUSES] = {"compute",         "stolen-cpu", "cpu-quota",
+                                                     "memory-pressure", "data",       "slow-link",
+                                                     "stalls",          "flapping"};
+const char *const train_cause_texts[TRAIN_CAUSES] = {"its CPU is slower",
+                                                     "other processes have its CPU",
+                                                     "CPU quota",
+                                                     "memory pressure",
+                                                     "it waits for data",
+                                                     "slow link",
+                                                     "it stands still at times",
+                                                     "it comes and goes"};
 const char *const train_aspect_names[TRAIN_ASPECTS] = {"compute", "link", "stalls"};
 
 void train_watch_begin(struct train_watch *w, int size, int64_t step)
@@ -83,8 +86,9 @@ static bool becomes_slow(struct train_level *l, const struct train_shift *c,
     a->since = c->since;
     a->peers = times_of(a->aspect, c->own, c->own - c->value);
     a->past = times_of(a->aspect, c->own, c->own_before);
-    a->cause = a->aspect == TRAIN_ASPECT_LINK ? TRAIN_CAUSE_LINK
-                                          : cause_of(&c->effort, &s->usual, exp(c->value - s->level), &a->explained);
+    a->cause = a->aspect == TRAIN_ASPECT_LINK
+                   ? TRAIN_CAUSE_LINK
+                   : cause_of(&c->effort, &s->usual, exp(c->value - s->level), &a->explained);
     l->slow = true;
     l->slow_from = s->level;
     l->slow_to = c->value;
@@ -177,8 +181,12 @@ static bool observe_stalls(struct train_watch *w, int rank, const struct train_e
             t->slow = true;
         }
     } else {
-        *a = (struct train_anomaly){.rank = rank, .aspect = TRAIN_ASPECT_STALLS, .over = true,
-                                    .since = since, .peers = exp(l->series.level), .past = 1};
+        *a = (struct train_anomaly){.rank = rank,
+                                    .aspect = TRAIN_ASPECT_STALLS,
+                                    .over = true,
+                                    .since = since,
+                                    .peers = exp(l->series.level),
+                                    .past = 1};
         *t = (struct train_stalls){0};
     }
     return was != t->slow;

@@ -9,15 +9,15 @@
  * memory; the limit of the likelihood ratio is its logarithm. */
 static const double FALSE_ALARMS = 1e-7;
 
-static const double TRIFLE = 0.05; /* smaller changes are not worth telling … */
-static const double STILL = 0.02;  /* … nor are such scatters: as many make one with FEWEST */
-static const double NEWER = 0.125; /* weight of an observation in what is usual for a sample */
+static const double TRIFLE = 0.05;   /* smaller changes are not worth telling … */
+static const double STILL = 0.02;    /* … nor are such scatters: as many make one with FEWEST */
+static const double NEWER = 0.125;   /* weight of an observation in what is usual for a sample */
 static const double NORMAL = 1.4826; /* deviation of normal values by their median absolute one */
 static const double MEDIAN = 1.57;   /* variance of normal values' median by that of their mean */
 
 enum {
-    LEARN = 16, /* observations until a level is known */
-    FEWEST = 4, /* observations that make a change: fewer are a pause and no change */
+    LEARN = 16,  /* observations until a level is known */
+    FEWEST = 4,  /* observations that make a change: fewer are a pause and no change */
     LONGEST = 8, /* observations that are near each other */
     BEFORE = 8   /* observations that tell how a worker was just before */
 };
@@ -201,7 +201,7 @@ static double own_before(const struct train_series *s, int count)
 }
 
 struct train_shift train_series_see(struct train_series *s, const struct train_seen *seen,
-                                     double unit)
+                                    double unit)
 {
     struct train_shift c = {0};
 

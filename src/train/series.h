@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * One figure of one worker, observation by observation, and when its level changes. What is usual is
- * the median of older observations; the newest ones are compared with it as a group of every length,
- * by the likelihood ratio of a shift of any size against none (Willsky and Jones, 1976), in units of
- * the usual scatter. No single observation counts for more than a part of the limit, so that a pause
- * is no change. Figures are logarithms, so a level's change is a factor. Pure arithmetic.
+ * One figure of one worker, observation by observation, and when its level changes. What is usual
+ * is the median of older observations; the newest ones are compared with it as a group of every
+ * length, by the likelihood ratio of a shift of any size against none (Willsky and Jones, 1976), in
+ * units of the usual scatter. No single observation counts for more than a part of the limit, so
+ * that a pause is no change. Figures are logarithms, so a level's change is a factor. Pure
+ * arithmetic.
  */
 #ifndef TRAIN_SERIES_H
 #define TRAIN_SERIES_H
@@ -40,14 +41,14 @@ struct train_series {
     float values[TRAIN_SERIES_USUAL], owns[TRAIN_SERIES_USUAL]; /* usual ones, the newest … */
     int count;                                                  /* … of so many */
     bool known;
-    double level, own_level; /* of these */
-    struct train_effort usual;                                  /* a sample's */
+    double level, own_level;                       /* of these */
+    struct train_effort usual;                     /* a sample's */
     struct train_seen recent[TRAIN_SERIES_RECENT]; /* newer ones, oldest first: usual or not */
     int recent_count;
 };
 
 struct train_shift { /* to a new level, by the newest observations */
-    int count;        /* of them; 0: there is no change */
+    int count;       /* of them; 0: there is no change */
     int64_t since;
     double value, own; /* means */
     double own_before; /* just before them */
@@ -58,7 +59,7 @@ double train_median(double *values, int count); /* sorts them */
 
 /* One more observation; `unit` is the usual scatter. A change is not yet the usual level. */
 struct train_shift train_series_see(struct train_series *series, const struct train_seen *seen,
-                                     double unit);
+                                    double unit);
 /* The level after the change is the usual one from now on. */
 void train_series_settle(struct train_series *series, const struct train_shift *change);
 /* The newest observations are on the way to a change. */

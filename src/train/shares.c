@@ -5,10 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-static const double OLDER = 0.5; /* weight of a second, as a part of that of the next one */
+static const double OLDER = 0.5;   /* weight of a second, as a part of that of the next one */
 static const double COMPARE = 0.5; /* seconds from one comparison to the next */
-static const double LEAST = 0.05; /* of an even share */
-static const double WORTH = 1.1;  /* steps must be so many times as long as with other shares */
+static const double LEAST = 0.05;  /* of an even share */
+static const double WORTH = 1.1;   /* steps must be so many times as long as with other shares */
 
 /* Of auto: workers are unlike when other shares make steps so many times shorter, for so many
  * seconds without a break. */

@@ -99,8 +99,8 @@ struct train_effort train_slow_effort(const struct train_session *s,
     };
 }
 
-/* Seconds for which processes of its group waited for memory; where the kernel does not count these,
- * by the pages that this one had to wait for a disk for. */
+/* Seconds for which processes of its group waited for memory; where the kernel does not count
+ * these, by the pages that this one had to wait for a disk for. */
 static double memory_seconds(void)
 {
     double seconds = cluster_monitor_squeezed();
@@ -181,10 +181,9 @@ static void tell(const struct train_session *s, const struct train_anomaly *a, c
                "\"aspect\":\"%s\",\"slow\":%s,\"since\":%" PRId64 ",\"peers\":%s,\"past\":%s,"
                "\"cause\":%s%s%s,\"explained\":%.3f,\"action\":\"%s\"}",
                s->state.position.step, m->id, a->rank, m->host, train_aspect_names[a->aspect],
-               a->over ? "false" : "true", a->since, number(a->peers, peers),
-               number(a->past, past), a->over ? "" : "\"",
-               a->over ? "null" : train_cause_names[a->cause], a->over ? "" : "\"", a->explained,
-               action);
+               a->over ? "false" : "true", a->since, number(a->peers, peers), number(a->past, past),
+               a->over ? "" : "\"", a->over ? "null" : train_cause_names[a->cause],
+               a->over ? "" : "\"", a->explained, action);
 }
 
 /* All workers decide the same. `evicted`: workers that leave already. Shares change nothing about a
@@ -204,8 +203,8 @@ static enum train_slow_action decide(const struct train_session *s, const struct
     return p->action;
 }
 
-/* What each worker's connections did since the last observation, to all workers; *links_p: NULL if no
- * connection of them tells. */
+/* What each worker's connections did since the last observation, to all workers; *links_p: NULL if
+ * no connection of them tells. */
 static base_status gather_links(struct train_session *s, struct train_link **links_p)
 {
     base_status st = BASE_OK;

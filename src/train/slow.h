@@ -25,10 +25,10 @@ struct train_slow { /* of one worker's process */
         double at, throttled, memory, waited; /* of the process, when it was last asked … */
         double off;                           /* … and seconds without a CPU since */
     } then;
-    struct train_link *links;  /* from this worker, up to the last observation … */
-    struct train_link *told;   /* … and from each to each since then */
-    char *texts[TRAIN_ASPECTS];  /* of this worker that are slow, as people read it; or NULL */
-    bool changed;              /* the texts, since figures were told */
+    struct train_link *links;   /* from this worker, up to the last observation … */
+    struct train_link *told;    /* … and from each to each since then */
+    char *texts[TRAIN_ASPECTS]; /* of this worker that are slow, as people read it; or NULL */
+    bool changed;               /* the texts, since figures were told */
 };
 
 extern const char *const train_slow_names[]; /* of --on-slow, NULL-ended */

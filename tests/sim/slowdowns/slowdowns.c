@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Slowdowns that are injected into made-up trainings, and how soon and with which cause the detector
- * of the product finds them (train/anomaly.h). It is told what workers of a ring all-reduce would
- * tell each other after each step. Their times are not those that the detector assumes: they scatter
- * by 2 to 5 % with a memory from step to step, drift together, have pauses in which other processes
- * have the CPU, longer steps of all workers at the end of an epoch and of rank 0 when it writes a
- * checkpoint, and links that scatter more than computing does. Each seed is a training.
+ * Slowdowns that are injected into made-up trainings, and how soon and with which cause the
+ * detector of the product finds them (train/anomaly.h). It is told what workers of a ring
+ * all-reduce would tell each other after each step. Their times are not those that the detector
+ * assumes: they scatter by 2 to 5 % with a memory from step to step, drift together, have pauses in
+ * which other processes have the CPU, longer steps of all workers at the end of an epoch and of
+ * rank 0 when it writes a checkpoint, and links that scatter more than computing does. Each seed is
+ * a training.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -151,9 +152,8 @@ static int make_step(struct training *t, struct train_anomaly *found)
     }
     if (t->slow >= 0)
         slow_down(t, &efforts[t->slow], links);
-    return train_watch_tell(&t->watch, efforts)
-               ? train_watch_see(&t->watch, links, t->step, found)
-               : 0;
+    return train_watch_tell(&t->watch, efforts) ? train_watch_see(&t->watch, links, t->step, found)
+                                                : 0;
 }
 
 struct figures {
@@ -189,8 +189,10 @@ static bool inject(uint32_t seed, enum kind kind, bool large, struct figures *f,
     if (prints)
         printf("seed %u, %s %.2f, %d workers, scatter %.1f %%, every %d: %s after %d steps, %s\n",
                seed, kind_names[kind], t->factor, t->size, 100 * t->scatter, t->every,
-               at < count ? "found" : count > 0 ? "another" : "not found", steps,
-               at < count ? train_cause_names[found[at].cause] : "");
+               at < count  ? "found"
+               : count > 0 ? "another"
+                           : "not found",
+               steps, at < count ? train_cause_names[found[at].cause] : "");
     free(t);
     return !alarm;
 }
@@ -206,8 +208,8 @@ static int clean_hour(uint32_t seed, bool prints, int *stolen_p)
         int count = make_step(t, found);
 
         for (int i = 0; i < count && prints; i++)
-            printf("seed %u, %d workers, scatter %.1f %%, step %" PRId64 ": worker %d, %s%s %.2f\n", seed,
-                   t->size, 100 * t->scatter, t->step, found[i].rank,
+            printf("seed %u, %d workers, scatter %.1f %%, step %" PRId64 ": worker %d, %s%s %.2f\n",
+                   seed, t->size, 100 * t->scatter, t->step, found[i].rank,
                    found[i].over ? "over: " : "", train_aspect_names[found[i].aspect],
                    found[i].past);
         for (int i = 0; i < count; i++)
@@ -239,7 +241,8 @@ static bool inject_all(uint32_t from, int count, bool prints)
             for (int i = 0; i < count; i++)
                 early += !inject(from + (uint32_t)(kind * count + i), (enum kind)kind, large, &f,
                                  prints);
-            printf("%-16s %-22s %5d injected, found %5.1f %%, in time %5.1f %%, cause right %5.1f %%\n",
+            printf("%-16s %-22s %5d injected, found %5.1f %%, in time %5.1f %%, cause right %5.1f "
+                   "%%\n",
                    kind_names[kind], sizes[large], f.injected, percent(f.found, f.injected),
                    percent(f.in_time, f.injected), percent(f.right, f.found));
             all.injected += f.injected;
@@ -254,8 +257,10 @@ static bool inject_all(uint32_t from, int count, bool prints)
 
 static const char usage[] =
     "usage: slowdowns [--seeds FROM:COUNT] [--hours H] [--most A] [--all]\n"
-    "Injects slowdowns of every kind and two sizes, COUNT of each, then watches H hours without any\n"
-    "(1). Fails where fewer than 95 %% are found in time, fewer than 90 %% with the right cause, or\n"
+    "Injects slowdowns of every kind and two sizes, COUNT of each, then watches H hours without "
+    "any\n"
+    "(1). Fails where fewer than 95 %% are found in time, fewer than 90 %% with the right cause, "
+    "or\n"
     "where there are more than A alarms (0) that no stolen CPU explains. --all prints every one.\n";
 
 int main(int argc, char **argv)

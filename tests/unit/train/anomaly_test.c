@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The detector of slow workers on made-up series; how good it is tests/sim/slowdowns shows. Noise is as on a machine that other programs use
- * now and then: three per cent, what is slow tends to stay so for a moment (first-order
- * autoregressive), and one observation in fifty is a pause of up to twice the time.
+ * The detector of slow workers on made-up series; how good it is tests/sim/slowdowns shows. Noise
+ * is as on a machine that other programs use now and then: three per cent, what is slow tends to
+ * stay so for a moment (first-order autoregressive), and one observation in fifty is a pause of up
+ * to twice the time.
  */
 #include <setjmp.h>
 #include <stdarg.h>
