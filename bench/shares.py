@@ -9,7 +9,7 @@ with CPU quotas of 0.6, 0.6, 0.4 and 0.2 core. First each trains by itself, all 
 speeds is the limit. Then they train together under ddp with --shares speed; in the middle the quotas of the first and
 the last host are exchanged, so that the limit stays what it is. Rates are those of the ten steps that follow the first
 ten, and of the ten that follow ten steps after the exchange. Then one worker makes the same steps, for the losses, and
-four on one host make them again with the recorded shares, for the bits."""
+the hosts, without quotas, make them again with the recorded shares, for the bits."""
 import argparse
 import contextlib
 import hashlib
@@ -54,13 +54,18 @@ def limit(host, cpu):
     subprocess.run([trainings.CLUSTER, "limit", str(host), "--cpu", cpu], check=True)
 
 
+def start(args, place, options):
+    """The processes of a training of all hosts."""
+    master = subprocess.run([trainings.CLUSTER, "address", "0"], check=True, text=True, capture_output=True).stdout.strip()
+    command = place.command([*options, "--num-nodes", len(args.cpu), "--master-ip", master])
+    return [subprocess.Popen(place.place(i, command + ["--rank", str(i)]), stdout=subprocess.DEVNULL)
+            for i in range(len(args.cpu))]
+
+
 def train_together(args, place, options):
     """Exchanges two quotas in the middle; returns the step at which that was done."""
-    master = subprocess.run([trainings.CLUSTER, "address", "0"], check=True, text=True, capture_output=True).stdout.strip()
     hosts = len(args.cpu)
-    command = place.command([*options, "--strategy", "ddp", "--shares", "speed", "--num-nodes", hosts, "--master-ip", master])
-    processes = [subprocess.Popen(place.place(i, command + ["--rank", str(i)]), stdout=subprocess.DEVNULL)
-                 for i in range(hosts)]
+    processes = start(args, place, [*options, "--strategy", "ddp", "--shares", "speed"])
     try:
         end = time.time() + WAIT
         while len(place.events("step")) < args.steps // 2:
@@ -88,16 +93,20 @@ def measure(args, place):
     steps, shares, run, bits = place.events("step"), place.events("shares"), place.count, place.weights()
     after = [e["step"] for e in shares if e["step"] > changed]
     here = Place(contextlib.ExitStack(), place.program)
-    here.folder, here.count, here.place = place.folder, place.count, lambda node, command: command
+    here.folder, here.count = place.folder, place.count
     here.finish([here.command([*options, "--strategy", "single"])])
+    place.count = here.count
     gap = max(abs(a["loss"] - b["loss"]) for a, b in zip(steps, here.events("step")))
-    here.finish([here.command(["--like", run, "--shares", "recorded", "--workers",
-                               len(args.cpu)])])
+    for host in range(len(args.cpu)):
+        limit(host, "none")
+    for process in start(args, place, ["--like", run, "--shares", "recorded"]):
+        if process.wait(timeout=WAIT) != 0:
+            raise SystemExit("the training did not go again with its recorded shares")
     return {"summed": summed, "step_seconds": sum(e["seconds"] for e in steps) / len(steps),
             "first": rate(steps, 0) / summed, "after": rate(steps, changed) / summed,
             "even": len(args.cpu) * min(map(float, args.cpu)) / sum(map(float, args.cpu)),
             "first_change": shares[0]["step"] if shares else None, "changed": changed,
-            "next_change": after[0] if after else None, "loss_gap": gap, "same_bits": here.weights() == bits}
+            "next_change": after[0] if after else None, "loss_gap": gap, "same_bits": place.weights() == bits}
 
 
 HEAD = ("| seconds of a step | summed samples/s | with even shares | from step 11 on | ten steps after the exchange | "
