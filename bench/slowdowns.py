@@ -128,14 +128,13 @@ def injection(training, kind, host):
 
 
 def inject(training, kind, host):
-    begun, known = training.step(), len(training.events("anomaly"))
+    begun, known, usual = training.step(), len(training.events("anomaly")), training.seconds()
 
     def news():
         return [e for e in training.events("anomaly")[known:] if e["slow"]]
     with injection(training, kind, host):
         training.until(begun + LIMIT + MORE, news)
     found = next(iter(news()), None)
-    usual = training.seconds()
     training.until(training.step() + REST)
     where = found and (found["host"] == host or kind == "slow-link")
     return {"kind": kind, "host": host, "step_seconds": usual, "steps": found["step"] - begun if found else None,
