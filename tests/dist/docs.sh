@@ -89,8 +89,10 @@ keep lab 1 lab mine.json --json
 keep lab-plan 0 lab mine.json --dry-run --json
 keep lab-list 0 lab --list --json
 cp labs-out/mine/results.json objects/lab-results.json
-sed -n '/^```json/,/^```/p' "$docs/labs.md" | sed '/^```/d' >example.json
-expect 0 "$paceline" lab example.json --quick --dry-run
+for page in labs tutorials; do
+    sed -n '/^```json/,/^```/p' "$docs/$page.md" | sed '/^```/d' >example.json
+    expect 0 "$paceline" lab example.json --quick --dry-run
+done
 expect 0 "$paceline" lab --help
 for option in $(grep -oE -- '^  --[a-z-]+' out); do
     grep -qF -- "$option" "$docs/labs.md" || fail "docs/labs.md lacks $option"
@@ -161,7 +163,7 @@ expect 0 "$paceline" serve --help
 for option in $(grep -oE -- '^  --[a-z-]+' out); do
     grep -qF -- "\`$option" "$docs/serving.md" || fail "docs/serving.md lacks $option"
 done
-for option in $(cat "$root/README.md" "$docs"/{manual,tutorials,deploy,json,files,model-files,export,serving,labs,reports}.md |
+for option in $(cat "$root/README.md" "$docs"/{manual,tutorials,json,files,model-files,export,serving,labs,reports}.md |
     grep -v "did you mean\|torchserve --start\|tensorboard --logdir" | sed 's/--mca //' | grep -oE -- '--[a-z][a-z0-9-]+' | sort -u); do
     grep -qxF -e "$option" -e "--${option#--no-}" options.txt || fail "there is no option $option"
 done
