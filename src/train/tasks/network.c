@@ -209,6 +209,15 @@ static void network_sum_statistics(void *context, float *sums, size_t count)
     train_team_sum(context, sums, count);
 }
 
+static base_status network_await(void *context, size_t offset, size_t count)
+{
+    struct train_session *s = context;
+    struct network *n = s->work;
+
+    train_fault_nth(&s->fault, "await", ++n->awaits, s->team.exchange.step);
+    return s->strategy->await(s, offset, count);
+}
+
 static struct nn_setup network_describe_net(struct train_session *s)
 {
     const struct network *n = s->work;
@@ -223,6 +232,7 @@ static struct nn_setup network_describe_net(struct train_session *s)
                                         .borrow = n->lends.borrow ? network_borrow : NULL,
                                         .give_back = network_give_back,
                                         .context = s},
+                             .await = {s->strategy->await != NULL ? network_await : NULL, s},
                              .kernels = s->kernels,
                              .reduce = reduce,
                              .apart = s->job->record.count > 0};
@@ -433,7 +443,7 @@ base_status network_compute(struct train_session *s, const struct data_batch *b,
         return n->stages->compute(s, b, outcome);
     }
     network_find_weights(s);
-    n->ranges_ready = n->loans = 0;
+    n->ranges_ready = n->loans = n->awaits = 0;
     if (b->count == 0) /* more workers than samples */
         memset(s->team.exchange.mine, 0, s->team.exchange.floats * sizeof(float));
     for (uint32_t i = 0; i < pieces; i++, at += n->has) {

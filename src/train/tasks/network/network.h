@@ -29,7 +29,7 @@ struct network {
     /* For a strategy that lends. */
     struct nn_group *groups;  /* what is lent at once */
     struct train_lends lends; /* zeros: nothing is */
-    int loans;                /* of the step under way */
+    int loans, awaits;        /* of the step under way */
     bool begins, ends;        /* the piece under way is the first, the last of its batch … */
     uint32_t has;             /* … and has so many samples; it may have none */
 
