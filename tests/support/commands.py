@@ -57,6 +57,8 @@ def complaint(program, words):
     options = known(program, command)
     if options is None:
         return f"there is no command {command}"
+    if command == "lab" and rest[:1] in (["sweep"], ["lr"]): # of trainings
+        options = known(program, "train") | options
     while rest:
         word = rest.pop(0)
         if not word.startswith("--") or word == "--":
