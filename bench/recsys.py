@@ -3,17 +3,18 @@
 """Rating models: loading, epochs of mf on threads and on workers, sweeps of bmf and ials.
 
     recsys.py PATH-OF-PACELINE [--users N] [--items N] [--ratings N] [--epochs N] [--rounds N]
-              [--k N …] [--peer PATH] [--json FILE] [--table FILE]
+              [--k N …] [--peer PATH] [--only WHAT …] [--json FILE] [--table FILE]
 
 The set is made up. Updates are ratings of the training part a second. An update is counted as 6k
 floating-point operations, 2k each for the product and for two rows. Bytes a rating are the peak
 memory of the process for each rating of the set. N workers of one thread under strategy `rotate`
 take turns with as many processes of one thread that have nothing to do with each other: the ratio
 is that of the updates of all. `--peer` is LIBMF's mf-train, or a program with its options: its epoch
-is the difference between a run of one epoch and of more."""
+is the difference between a run of one epoch and of more. `--only`: load, epochs, sweeps, workers."""
 import argparse
 import contextlib
 import csv
+import functools
 import json
 import pathlib
 import statistics
@@ -27,6 +28,7 @@ import results  # noqa: E402
 import trainings  # noqa: E402
 
 THREADS, WORKERS = (1, 2), (1, 2, 3)
+PARTS = ("load", "epochs", "sweeps", "workers")
 SOLVERS = ("bmf:k=64,side=none,sweeps=5", "ials:k=64,sweeps=5", "ials:k=64,cg=0,sweeps=5")
 
 
@@ -144,6 +146,15 @@ def make(args, folder):
     return path, plain
 
 
+def show(head, row, rows, sides):
+    """A table: each side is measured, kept in rows, and printed."""
+    print(head, flush=True)
+    for side in sides:
+        rows.append(side())
+        print(row(rows[-1]), flush=True)
+    print()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
@@ -154,6 +165,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--k", type=int, nargs="+", default=[32, 64, 128])
     parser.add_argument("--peer")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     results.add_options(parser)
     args = parser.parse_args()
     loads, found, solved, shared = [], [], [], []
@@ -161,21 +173,16 @@ def main():
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="recsys-")))
         place = trainings.Here(stack, args.program)
         path, plain = make(args, folder)
-        loads.append(load(args, path))
-        print(LOAD_HEAD, load_row(loads[0]), "", EPOCH_HEAD, sep="\n", flush=True)
-        for k in args.k:
-            for threads in THREADS:
-                found.append(epochs(args, path, plain, k, threads))
-                print(epoch_row(found[-1]), flush=True)
-        print("", SWEEP_HEAD, sep="\n", flush=True)
-        for model in SOLVERS:
-            solved.append(sweeps(args, path, model))
-            print(sweep_row(solved[-1]), flush=True)
-        print("", WORKERS_HEAD, sep="\n", flush=True)
-        for k in args.k:
-            for workers in WORKERS:
-                shared.append(divided(args, place, path, k, workers))
-                print(workers_row(shared[-1]), flush=True)
+        if "load" in args.only:
+            show(LOAD_HEAD, load_row, loads, [lambda: load(args, path)])
+        if "epochs" in args.only:
+            show(EPOCH_HEAD, epoch_row, found, [functools.partial(epochs, args, path, plain, k, threads)
+                                                for k in args.k for threads in THREADS])
+        if "sweeps" in args.only:
+            show(SWEEP_HEAD, sweep_row, solved, [functools.partial(sweeps, args, path, model) for model in SOLVERS])
+        if "workers" in args.only:
+            show(WORKERS_HEAD, workers_row, shared, [functools.partial(divided, args, place, path, k, workers)
+                                                     for k in args.k for workers in WORKERS])
     results.write(args, (LOAD_HEAD, load_row, loads), (EPOCH_HEAD, epoch_row, found),
                   (SWEEP_HEAD, sweep_row, solved), (WORKERS_HEAD, workers_row, shared))
 

@@ -26,7 +26,7 @@ struct watch {
     struct watch_parts parts;
     struct http_live *live;
     struct http_server *server;
-    char *token, *page;
+    char *token;
 };
 
 /* ---- answers ---- */
@@ -50,7 +50,8 @@ static char *error_body(void *context, const struct http_request *request, int *
 
 static void show_page(void *context, struct http_request *request)
 {
-    http_answer_page(request, ((struct watch *)context)->page);
+    (void)context;
+    http_answer_page(request, watch_page);
 }
 
 static void show_live(void *context, struct http_request *request)
@@ -113,16 +114,6 @@ static char *tell(void *context, bool first)
 
 /* ---- start ---- */
 
-/* The page has the report's style in the place of a mark. base_free. */
-static char *make_page(void)
-{
-    static const char mark[] = "@REPORT_CSS@";
-    const char *at = strstr(watch_page, mark);
-
-    return base_format("%.*s%s%s", (int)(at - watch_page), watch_page, report_page_css,
-                       at + sizeof mark - 1);
-}
-
 static base_status open_server(struct watch *w)
 {
     struct http_setup setup = http_setup_defaults;
@@ -176,7 +167,6 @@ static base_status start(struct watch *w)
                       "others can reach %s, so those who look need a token: --token-file FILE "
                       "(`paceline token FILE` makes one), or PACELINE_WATCH_TOKEN",
                       s->host));
-    w->page = make_page();
     TRY(http_live_new(1, tell, w, &w->live));
     TRY(open_server(w));
     TRY(tell_ready(w));
@@ -210,7 +200,6 @@ static void close_all(struct watch *w)
     watch_look_close(&w->look);
     base_mutex_fini(&w->lock);
     base_free(w->token);
-    base_free(w->page);
 }
 
 base_status watch_run(const struct watch_setup *setup)

@@ -89,8 +89,10 @@ keep lab 1 lab mine.json --json
 keep lab-plan 0 lab mine.json --dry-run --json
 keep lab-list 0 lab --list --json
 cp labs-out/mine/results.json objects/lab-results.json
-sed -n '/^```json/,/^```/p' "$docs/labs.md" | sed '/^```/d' >example.json
-expect 0 "$paceline" lab example.json --quick --dry-run
+for page in labs tutorials; do
+    sed -n '/^```json/,/^```/p' "$docs/$page.md" | sed '/^```/d' >example.json
+    expect 0 "$paceline" lab example.json --quick --dry-run
+done
 expect 0 "$paceline" lab --help
 for option in $(grep -oE -- '^  --[a-z-]+' out); do
     grep -qF -- "$option" "$docs/labs.md" || fail "docs/labs.md lacks $option"
@@ -153,7 +155,7 @@ expect 0 "$paceline" help
 cp out help.txt
 printf '%s\n' --help --version >options.txt # of every command, of the program
 for command in $(sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' help.txt); do
-    grep -qE "^\| \`paceline $command\b" "$root/README.md" || fail "README's table lacks $command"
+    grep -qE "^\| \`paceline $command\b" "$docs/manual.md" || fail "the manual's table lacks $command"
     expect 0 "$paceline" "$command" --help
     grep -oE -- '--[a-z][a-z0-9-]+' out >>options.txt
 done
@@ -161,12 +163,18 @@ expect 0 "$paceline" serve --help
 for option in $(grep -oE -- '^  --[a-z-]+' out); do
     grep -qF -- "\`$option" "$docs/serving.md" || fail "docs/serving.md lacks $option"
 done
-for option in $(cat "$root/README.md" "$docs"/{json,files,model-files,export,serving,labs,reports}.md |
+for option in $(cat "$root/README.md" "$docs"/{manual,tutorials,json,files,model-files,export,serving,labs,reports}.md |
     grep -v "did you mean\|torchserve --start\|tensorboard --logdir" | sed 's/--mca //' | grep -oE -- '--[a-z][a-z0-9-]+' | sort -u); do
     grep -qxF -e "$option" -e "--${option#--no-}" options.txt || fail "there is no option $option"
 done
+# Command lines of examples are ones that their command takes; wrong ones are found.
+expect 0 /usr/bin/python3 "$root/tests/support/commands.py" "$paceline" "$root"/{README.md,docs/*.md,deploy/slurm.sbatch}
+[ "$(sed 's/ .*//' out)" -ge 100 ] || fail "few command lines were seen: $(cat out)"
+printf '    $ paceline trian\n    srun paceline train --modl x\n    paceline train --lr\n    paceline eval x --json=1\n' >wrong.md
+expect 1 /usr/bin/python3 "$root/tests/support/commands.py" "$paceline" wrong.md
+[ "$(grep -cE 'no command trian|no option --modl|--lr lacks|--json takes no' err)" = 4 ] || fail "wrong commands pass: $(cat err)"
 for variable in $(grep -rhoE 'getenv\("[A-Z_]+"' "$root/src" | grep -oE '[A-Z_]{2,}' | sort -u); do
-    grep -q "$variable" "$root/README.md" "$docs/files.md" || fail "no word on $variable"
+    grep -q "$variable" "$docs"/{manual,files}.md || fail "no word on $variable"
 done
 
 # The manual: every option with its default, every form of a command on a line of its own.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A real Slurm: two nodes with hyphens and padded numbers in their names, started by hand on this
-# machine. `srun` without MASTER_ADDR, with one and with several tasks a node, as a batch script
-# too, and a job that is cancelled. Slurm has namespaces of its own: its ports, its processes, and
+# machine. `srun` without MASTER_ADDR, with one and with several tasks a node, and deploy/slurm.sbatch: a
+# training, one that is cancelled, and another job that goes on with it. Slurm has namespaces of its own: its ports, its processes, and
 # /etc/hosts with the names of its nodes end with the test.
 source "$(dirname "$0")/../support/dist.bash"
 needs_root
@@ -78,22 +78,32 @@ json "o['workers'] == 4 and o['rounds'] == 20"
 expect 0 srun -N 1 -n 2 -w gpu-02 "$paceline" ping --count 20 --json
 json "o['workers'] == 2 and o['rounds'] == 20"
 
-# A training of a batch script gives what one process gives.
-train=(train --data synthetic:train=96,test=16 --model mlp:8x1 --batch 16 --kernels onednn --threads 1)
-expect 0 "$paceline" "${train[@]}" --steps 8 --quiet --run alone --json
+# A training of the batch script gives what one process gives.
+mkdir bin && ln -s "$paceline" bin/paceline
+export PATH=$work/bin:$PATH
+unset PACELINE_TOKEN # the script makes its own
+train=(--data synthetic:train=96,test=16 --model mlp:8x1 --batch 16 --kernels onednn --threads 1)
+expect 0 paceline train "${train[@]}" --steps 8 --quiet --run alone --json
 cp out alone.json
-printf '#!/bin/sh\nexec srun %s\n' "$paceline ${train[*]} --steps 8 --quiet --run batch --json" >job.sh
-expect 0 sbatch -W -N 2 -o batch.out -e batch.err job.sh
+send() { # NAME OPTION…: beside this script
+    sbatch -W -J "$1" -o "$1.out" -e "$1.err" "$root/deploy/slurm.sbatch" "${train[@]}" "${@:2}" >sent 2>&1
+}
+RUN=batch send batch --steps 8 --quiet --json || fail "the batch script: $(cat sent batch.err)"
 cp batch.out out
 json "o['workers'] == 2 and abs(o['test']['loss'] - json.load(open('alone.json'))['test']['loss']) < 1e-4"
 
-# scancel: the step is finished and saved, and the run can be resumed.
-srun -N 2 -J long "$paceline" "${train[@]}" --steps 100000000 --run long >out 2>err &
-job=$!
-for _ in $(seq 300); do [ -s runs/long/events.jsonl ] && break; sleep 0.1; done
-[ -s runs/long/events.jsonl ] || fail "the training does not begin: $(tail -n 5 err)"
-scancel --name long
-wait $job && fail "a cancelled srun ended well"
-for _ in $(seq 100); do grep -q '"running"' runs/long/run.json || break; sleep 0.1; done
-grep -q '"interrupted"' runs/long/run.json || fail "run.json does not tell the interruption: $(tail -n 5 err)"
-ls runs/long/checkpoints | grep -q '^step-[1-9]' || fail "nothing was saved: $(ls runs/long/checkpoints)"
+# scancel: the step is finished and saved. A second job goes on with the run, and is cancelled, too.
+newest() { ls runs/long/checkpoints 2>/dev/null | sed -n 's/^step-//p' | sort -n | tail -n 1; }
+for job in first second; do
+    before=$(newest)
+    RUN=long send $job --steps 100000000 &
+    waiting=$!
+    for _ in $(seq 300); do grep -q '^step ' $job.err 2>/dev/null && break; sleep 0.1; done
+    grep -q '^step ' $job.err || fail "the $job job does not begin: $(cat sent; tail -n 5 $job.err)"
+    scancel --name $job
+    wait $waiting && fail "a cancelled job ended well"
+    for _ in $(seq 100); do grep -q '"running"' runs/long/run.json || break; sleep 0.1; done
+    grep -q '"interrupted"' runs/long/run.json || fail "run.json does not tell the interruption: $(tail -n 5 $job.err)"
+    [ "$(newest)" -gt "${before:-0}" ] || fail "nothing was saved after step ${before:-0}: $(ls runs/long/checkpoints)"
+done
+grep -q 'run long goes on after step' second.err || fail "the second job does not go on: $(cat second.err)"
