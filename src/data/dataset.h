@@ -109,6 +109,9 @@ void data_warn(const struct data_set *set);
 
 const struct data_info *data_describe(const struct data_set *set);
 
+/* A class by its name or number. */
+base_status data_class_find(const struct data_info *info, const char *text, int32_t *label_p);
+
 /* Is it a number that is to be predicted, and not a class? */
 bool data_is_regression(const struct data_info *info);
 
