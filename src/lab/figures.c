@@ -93,6 +93,7 @@ static const struct figure figures[] = {
     {"test_loss", "test loss", NUMBER, "result.test.loss", NULL, NULL},
     {"validation_loss", "validation loss", NUMBER, "result.validation.loss", "validation_loss",
      NULL},
+    {"backdoor", "backdoor %", SHARE, "result.backdoor.success", NULL, NULL},
     {"r2", "R²", NUMBER, "result.test.r2", NULL, NULL},
     {"mae", "MAE", NUMBER, "result.test.mae", NULL, NULL},
     {"rmse", "RMSE", NUMBER, "result.test.rmse", NULL, NULL},

@@ -91,6 +91,14 @@ const struct train_attacker *train_attackers_find(const struct train_attackers *
     return NULL;
 }
 
+const struct train_attack *train_attackers_backdoor(const struct train_attackers *attackers)
+{
+    for (int i = 0; i < attackers->count; i++)
+        if (attackers->of[i].attack->trigger != NULL)
+            return attackers->of[i].attack;
+    return NULL;
+}
+
 base_status train_attackers_check(const struct train_attackers *attackers,
                                   const struct data_info *info)
 {

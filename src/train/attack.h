@@ -57,6 +57,9 @@ struct train_attack {
     void (*forge)(const struct train_forgery *forgery, float *y);
     void (*taint)(const struct train_taint *taint);
     bool images; /* taint is of images, and changes them */
+    /* Of a taint that is a backdoor: the mark, and the class that images with it are given. */
+    const char *trigger;
+    int32_t target;
     /* Seconds to sleep. */
     double (*delay)(double strength, const struct train_pause *pause);
 };
@@ -87,6 +90,8 @@ void train_attackers_fini(struct train_attackers *attackers); /* accepts zeros *
 /* What the worker of that id does; NULL: it is honest. */
 const struct train_attacker *train_attackers_find(const struct train_attackers *attackers,
                                                   uint32_t worker);
+/* One of them that leaves a backdoor; NULL: none does. */
+const struct train_attack *train_attackers_backdoor(const struct train_attackers *attackers);
 /* An error where one of them cannot attack what is trained on such data. */
 base_status train_attackers_check(const struct train_attackers *attackers,
                                   const struct data_info *info);

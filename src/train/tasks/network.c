@@ -557,6 +557,7 @@ const struct train_task train_task_network = {
     .score = network_score,
     .score_text = network_score_text,
     .score_json = network_score_json,
+    .result = network_result,
     .grade = network_grade,
     .graded = network_graded,
     .about = network_about,
