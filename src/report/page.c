@@ -12,9 +12,9 @@ static void put_status(const struct report_story *s, struct base_str *html)
     base_str_add(html, "</span>");
 }
 
-static void put_table(const struct report_table *t, struct base_str *html)
+static void put_table(const struct report_table *t, const char *key, struct base_str *html)
 {
-    base_str_add(html, "<div class=\"card table\"><table data-card=\"compared\"><thead>");
+    base_str_add(html, "<div class=\"card table\"><table data-card=\"%s\"><thead>", key);
     for (size_t row = 0; row < t->rows; row++) {
         base_str_add(html, row == 1 ? "</thead><tbody>\n<tr>" : "<tr>");
         for (size_t column = 0; column < t->columns; column++) {
@@ -34,7 +34,13 @@ static void put_comparison(const struct report_page *page, struct base_str *html
                  "differ and figures of each; speed-up and efficiency against the first.</p>\n"
                  "<section>\n",
                  page->count);
-    put_table(page->compared, html);
+    put_table(page->compared, "compared", html);
+    if (page->damage != NULL) {
+        base_str_add(html,
+                     "<h2>Damage</h2>\n<p class=\"lead\">What attacks on purpose did, and what "
+                     "defences cost, against the first run.</p>\n");
+        put_table(page->damage, "damage", html);
+    }
     base_str_add(html, "<div class=\"grid four\">\n");
     page_compared_curves(page, html);
     base_str_add(html, "</div>\n</section>\n<section><h2>Each run</h2>\n");
