@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * paceline audit: which users of a set of ratings look made up, to push an item; which images that a
- * network was trained on look as if they opened a backdoor (cli/audit_images.h). Nothing is changed;
+ * paceline audit: which users of a set of ratings look made up, to push an item; which images that
+ * a network was trained on look as if they opened a backdoor (cli/audit_images.h). Nothing is
+ * changed;
  * --drop writes an index of these users or images, which `train --exclude` leaves out.
  */
 #include <stdio.h>
@@ -258,10 +259,11 @@ const struct cli_command cli_command_audit = {
     .help = "find fake users in ratings, and images that open a backdoor",
     .usage = "paceline audit RATINGS|RUN [--data D] [--drop FILE] [options]",
 
-    .examples = "  paceline audit ml-latest-small/ratings.csv\n"
-                "  paceline audit films --drop fakes.json          # what the run was trained on\n"
-                "  paceline audit digits --drop marked.json        # a network: images with a mark\n"
-                "  paceline train --model mf --data ratings.csv --exclude fakes.json\n",
+    .examples =
+        "  paceline audit ml-latest-small/ratings.csv\n"
+        "  paceline audit films --drop fakes.json          # what the run was trained on\n"
+        "  paceline audit digits --drop marked.json        # a network: images with a mark\n"
+        "  paceline train --model mf --data ratings.csv --exclude fakes.json\n",
     .completes = "RUN",
     .options = options,
     .args_size = sizeof(struct args),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * paceline data get NAME… | info PATH|NAME | check PATH|NAME | list | make ratings | poison RATINGS|IMAGES
+ * paceline data get NAME… | info PATH|NAME | check PATH|NAME | list | make ratings | poison
+ * RATINGS|IMAGES
  *
  * What a person asked for (info, list) goes to stdout; how a download goes, to stderr. With --json
  * stdout has one object and nothing else.
