@@ -59,7 +59,8 @@ struct train_exchange {
     struct coll_space *space;        /* every worker's head and gradients; NULL: alone */
     float *mine;                     /* this worker's head, then its gradients; in the space */
     size_t floats;                   /* of both */
-    int64_t step;                    /* that is under way, from 1 */
+    int64_t step;                    /* that is under way, from 1 … */
+    uint32_t whole;                  /* … and the samples of its batch, of all workers */
     const void *options;             /* what followed the strategy's name, in its own struct */
     void *state;                     /* state_size bytes; zeros at first, kept across views */
     struct train_clock *clock;       /* combine enters wait and communicate, and comes back */

@@ -59,12 +59,14 @@ void network_discard(struct train_session *s)
     base_free(n->tracked_before);
     base_free(n->accumulated);
     base_free(n->groups);
+    base_free(n->recorded);
     train_state_fini(&s->state);
     nn_graph_free(n->graph);
     n->net = NULL;
     n->statistics_before = n->accumulated = NULL;
     n->tracked_before = NULL;
     n->groups = NULL;
+    n->recorded = NULL;
     n->graph = NULL;
 }
 
@@ -151,7 +153,7 @@ base_status network_describe(struct train_session *s, const char *text)
     struct network *n = s->work;
     const struct nn_optimiser *optimiser = NULL;
     char *zoo = NULL;
-    int layer = -1, groups;
+    int groups;
 
     TRY(train_strategy_suits(s->strategy, s->options, s->options, s->job));
     n->stages = s->strategy->stages;
@@ -162,8 +164,7 @@ base_status network_describe(struct train_session *s, const char *text)
     n->lends = train_strategy_lends(s->strategy, s->options);
     TRY(network_find_closed(s));
     TRY(nn_optimiser_find(s->job->optimiser, &optimiser));
-    for (int i = 0; i < s->job->record.count; i++)
-        TRY(base_prefix(nn_graph_find(n->graph, s->job->record.at[i], &layer), "--record"));
+    TRY(network_record_choose(s));
     train_memory_choose(s, s->strategy, s->options);
     network_cut_batch(s);
     TRY(train_memory_check(s));
@@ -561,5 +562,6 @@ const struct train_task train_task_network = {
     .grade = network_grade,
     .graded = network_graded,
     .about = network_about,
+    .record = network_record,
     .announce = network_announce,
 };
