@@ -51,7 +51,8 @@ static base_status run_step(struct train_session *s, struct train_effort *effort
     struct train_step step;
 
     TRY(train_step_compute(s, &step)); /* next batch, forward, backward */
-    train_attackers_delay(&s->attackers, base_now() - step.began, true);
+    train_attackers_delay(
+        &s->attackers, &(struct train_pause){base_now() - step.began, s->team.exchange.step, true});
     TRY(combine(s, &step));
     train_fault_at(&s->fault, "update", s->team.exchange.step);
     TRY(train_step_judge(s, &step));
