@@ -84,10 +84,10 @@ def cuts(args, rng, count):
     return times
 
 
-def pauses(args, rng, count, model, shape):
+def pauses(args, rng, count, model, shape, strategy="ddp"):
     options = ["--model", model, "--data", f"synthetic:classes=10,shape={shape},train=4096,test=16", "--batch", "64",
                "--epochs", "1000000", "--no-test", "--lr", "0.001", "--workers", str(args.workers),
-               "--run", "pauses"]
+               "--strategy", strategy, "--run", "pauses"]
     times = []
     while len(times) < count:
         with tempfile.TemporaryDirectory(prefix="pauses-") as folder, \
@@ -130,7 +130,7 @@ def main():
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--held", type=int, default=20)
     parser.add_argument("--cuts", type=int, default=5)
-    parser.add_argument("--pauses", type=int, default=60, help="for each of two models")
+    parser.add_argument("--pauses", type=int, default=60, help="for each of two models and strategies")
     parser.add_argument("--workers", type=int, default=4, help="of the host, before the first kill")
     parser.add_argument("--seed", type=int, default=1)
     results.add_options(parser)
@@ -145,7 +145,11 @@ def main():
             ("kill -9, victim holds 1 GB", args.workers, args.held, lambda n: kills(args, rng, n, True)),
             ("link cut", 3, args.cuts, lambda n: cuts(args, rng, n)),
             ("pause, mnist-cnn", args.workers, args.pauses, lambda n: pauses(args, rng, n, "mnist-cnn", "1x28x28")),
-            ("pause, vgg11", args.workers, args.pauses, lambda n: pauses(args, rng, n, "vgg11", "3x32x32"))):
+            ("pause, vgg11", args.workers, args.pauses, lambda n: pauses(args, rng, n, "vgg11", "3x32x32")),
+            ("pause, mlp:1024x8, ring", args.workers, args.pauses,
+             lambda n: pauses(args, rng, n, "mlp:1024x8", "1x32x32", "ring")),
+            ("pause, vgg11, ring", args.workers, args.pauses,
+             lambda n: pauses(args, rng, n, "vgg11", "3x32x32", "ring"))):
         if count > 0:
             found.append(summary(name, workers, run(count)))
             print(row(found[-1]), flush=True)

@@ -27,9 +27,9 @@ WORKERS, SAMPLES = 10, 60000
 COMMON = ["--model", "mnist-cnn", "--data", "mnist", "--threads", 1, "--momentum", 0.9,
           "--schedule", "one-cycle", "--eval-every", 0]
 ONE = ["--batch", 64, "--lr", 0.05]
-BATCH = 160
-TEN = ["--batch", BATCH, "--lr", 0.03]
-STRATEGY = "local-sgd:k=188,wire=int4,outer-lr=1,outer-momentum=0.7"
+BATCH = 480
+TEN = ["--batch", BATCH, "--lr", 0.05]
+STRATEGY = "local-sgd:k=63,wire=int4,outer-lr=1,outer-momentum=0.7"
 
 
 def train(args, cpus, run):

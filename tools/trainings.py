@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 CLUSTER = str(pathlib.Path(__file__).resolve().parent / "cluster")
 PATIENCE = 3600  # seconds until a training that has not ended is given up
@@ -53,9 +54,11 @@ class Here:
         return self.finish([self.place(node, self.command([*options, "--strategy", "single"]))
                             for node in range(nodes)])
 
-    def finish(self, commands):
+    def finish(self, commands, started=lambda process: None):
         processes = [subprocess.Popen(c, stdout=subprocess.PIPE, text=True) for c in commands]
         try:
+            for process in processes:
+                started(process)
             outputs = [p.communicate(timeout=PATIENCE)[0] for p in processes]
         finally:
             for process in processes:
@@ -63,6 +66,32 @@ class Here:
         if any(p.returncode != 0 for p in processes):
             raise SystemExit(f"a training failed: {' '.join(commands[0])}")
         return [json.loads(output) for output in outputs if output]  # of a job's hosts one speaks
+
+
+class Pinned(Here):
+    """The same, each worker with all of its threads held to a core of its own, so that no worker waits
+    for a core which the kernel has given to another one."""
+
+    def finish(self, commands):
+        """Of one training."""
+        return super().finish(commands, started=self.pin)
+
+    def pin(self, process):
+        wanted = int(process.args[process.args.index("--workers") + 1])
+        while len(workers := children(process.pid)) < wanted and process.poll() is None:
+            time.sleep(0.002)
+        for worker, core in zip(workers, sorted(os.sched_getaffinity(0))):
+            for thread in os.listdir(f"/proc/{worker}/task"):  # those that come later inherit it
+                os.sched_setaffinity(int(thread), {core})
+
+
+def children(pid):
+    """Processes that this one has started, the oldest first."""
+    found = []
+    with contextlib.suppress(FileNotFoundError):  # it has ended
+        for thread in pathlib.Path(f"/proc/{pid}/task").iterdir():
+            found += map(int, (thread / "children").read_text().split())
+    return sorted(found)
 
 
 class Hosts(Here):
@@ -78,6 +107,14 @@ class Hosts(Here):
                                 "--master-ip", master])
         return self.finish([self.place(node, command + ["--rank", str(node)])
                             for node in range(nodes)])[0]
+
+
+class PinnedHosts(Hosts):
+    """The same, each worker held to one of the cores, in turns."""
+
+    def place(self, node, command):
+        cores = sorted(os.sched_getaffinity(0))
+        return super().place(node, ["taskset", "-c", str(cores[node % len(cores)]), *command])
 
 
 @contextlib.contextmanager

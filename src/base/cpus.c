@@ -107,3 +107,21 @@ int base_cpus(int cores)
         cores = (int)ceil(limit);
     return cores > 1 ? cores : 1;
 }
+
+void base_cpu_name(char *name, size_t size)
+{
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    char line[256];
+
+    snprintf(name, size, "unknown");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        const char *colon = strchr(line, ':');
+
+        if (strncmp(line, "model name", 10) == 0 && colon != NULL) {
+            snprintf(name, size, "%.*s", (int)strcspn(colon + 1, "\n") - 1, colon + 2);
+            break;
+        }
+    }
+    if (file != NULL)
+        fclose(file);
+}

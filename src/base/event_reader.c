@@ -147,6 +147,13 @@ double base_event_number(const struct base_event_line *line, const char *key)
     return field != NULL ? base_event_field_number(field) : NAN;
 }
 
+bool base_event_rewinds(const struct base_event_line *line, double *step_p)
+{
+    *step_p = base_event_number(line, "step");
+    return isfinite(*step_p) && (base_event_is(line, "view") || base_event_is(line, "back") ||
+                                 base_event_is(line, "resume"));
+}
+
 json_t *base_event_json(const struct base_event_line *line)
 {
     return json_loadb(line->text, line->length, 0, NULL);

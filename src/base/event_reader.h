@@ -41,6 +41,9 @@ const struct base_event_field *base_event_field(const struct base_event_line *li
 double base_event_number(const struct base_event_line *line, const char *key);
 double base_event_field_number(const struct base_event_field *field);
 bool base_event_key_is(const struct base_event_field *field, const char *key);
+/* Does a run go on after a step that the event names, because its view is new, it went back or it
+ * was resumed? What it told of later steps never was. */
+bool base_event_rewinds(const struct base_event_line *line, double *step_p);
 /* The whole of it, a new reference; NULL: a value inside a member is not JSON. */
 json_t *base_event_json(const struct base_event_line *line);
 

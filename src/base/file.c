@@ -372,11 +372,17 @@ static void to_hex(const unsigned char digest[32], char hex[BASE_SHA256_HEX])
         snprintf(hex + 2 * i, 3, "%02x", digest[i]);
 }
 
+void base_sha256_bytes(const void *bytes, size_t count, uint8_t digest[BASE_SHA256_BYTES])
+{
+    memset(digest, 0, BASE_SHA256_BYTES);
+    EVP_Digest(bytes, count, digest, NULL, EVP_sha256(), NULL);
+}
+
 void base_sha256(const void *bytes, size_t count, char hex[BASE_SHA256_HEX])
 {
-    unsigned char digest[32] = {0};
+    uint8_t digest[BASE_SHA256_BYTES];
 
-    EVP_Digest(bytes, count, digest, NULL, EVP_sha256(), NULL);
+    base_sha256_bytes(bytes, count, digest);
     to_hex(digest, hex);
 }
 

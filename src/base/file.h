@@ -11,7 +11,7 @@
 
 #include "base/status.h"
 
-enum { BASE_SHA256_HEX = 65 }; /* with the terminating zero */
+enum { BASE_SHA256_HEX = 65 /* with the terminating zero */, BASE_SHA256_BYTES = 32 };
 
 /* Opens a regular file for reading; anything else is an error, and is not waited on. *fd_p is to be
  * closed unless it is -1, also on failure. */
@@ -65,6 +65,7 @@ base_status base_list_dir(const char *path, char ***names_p, size_t *count_p);
 void base_names_free(char **names, size_t count);
 
 void base_sha256(const void *bytes, size_t count, char hex[BASE_SHA256_HEX]);
+void base_sha256_bytes(const void *bytes, size_t count, uint8_t digest[BASE_SHA256_BYTES]);
 base_status base_sha256_file(const char *path, char hex[BASE_SHA256_HEX]);
 
 #endif

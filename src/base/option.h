@@ -49,6 +49,12 @@ struct base_option {
     const struct base_option *table;
 };
 
+/* An option that was given for a table but not set: the row's name, and its text; of a flag "on" or
+ * "off". */
+struct base_given {
+    const char *name, *text;
+};
+
 /* Row `index` of a table (NULL: an empty one), counted through the tables in it. The row's offset
  * is that in the outermost struct. False after the last:
  *

@@ -199,7 +199,7 @@ static bool is_crowded(int threads)
 {
     cpu_set_t cores;
 
-    return sched_getaffinity(0, sizeof cores, &cores) == 0 &&
+    return threads > 1 && sched_getaffinity(0, sizeof cores, &cores) == 0 &&
            threads > base_cpus(CPU_COUNT(&cores));
 }
 

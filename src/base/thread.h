@@ -27,6 +27,14 @@ base_status base_thread_start(struct base_thread *thread, const char *name, base
                               void *argument);
 void base_thread_join(struct base_thread *thread);
 
+/* The calling thread waits most of the time and has little to do when it wakes, such as one that
+ * moves messages: it asks for short turns on its core. Linux lets the thread that has the core end
+ * its turn, of some milliseconds, before one that has woken, unless that one's turns are shorter;
+ * and since 6.18 a thread that gives its core away waits for as long as a turn of its own. Its
+ * share of the core stays. Nothing changes on Linux before 6.12, where turns have one length. With
+ * a real-time policy the thread goes ahead of those that had its priority. */
+void base_thread_prompt(void);
+
 struct base_mutex {
     pthread_mutex_t machine;
     bool held; /* in a simulated world */

@@ -16,6 +16,8 @@
 struct cli_positional {
     int count;
     const char **at;
+    struct base_given *passed; /* options of another command, in their order */
+    int passed_count;
     const struct base_option *options; /* the command's option table */
     bool *given;                       /* for each option: it was on the command line */
 };
@@ -31,6 +33,7 @@ struct cli_command {
     const char
         *completes; /* kind of its arguments after a verb: RUN, M, D, LAB, COMMAND; or NULL */
     const struct base_option *options; /* may be NULL */
+    const struct base_option *passes;  /* of another command: taken as texts; NULL: none */
     size_t args_size;                  /* bytes of the argument struct; 0 without options */
     const void *defaults;              /* the argument struct's initial value */
     int min_positional, max_positional;

@@ -9,11 +9,12 @@
 #include "lab/summary.h"
 #include "lab/work.h"
 
-void cli_lab_table(const struct lab *lab, const struct lab_results *results);
-/* Where the lab has an option `across`: its values side by side, by the first of the columns. */
-void cli_lab_across(const struct lab *lab, const struct lab_results *results);
+/* The table; where the lab has an option `across`, a second one; and which case is the best. */
+void cli_lab_tables(const struct lab *lab, const struct lab_results *results);
 base_status cli_lab_csv(const struct lab *lab, const struct lab_results *results, const char *path);
 base_status cli_lab_plan(const struct lab_work *work, bool json);
+/* The command line of this process; base_free. */
+char *cli_own_command(void);
 base_status cli_lab_list(bool json);
 
 #endif

@@ -13,15 +13,17 @@
 static base_status unknown_option(const struct cli_command *command, const char *word,
                                   size_t length)
 {
-    size_t count = base_options_count(command->options);
-    const char **names = base_calloc(count + 1, sizeof *names);
+    size_t own = base_options_count(command->options), count = 0;
+    const char **names = base_calloc(own + base_options_count(command->passes) + 1, sizeof *names);
     char *name = base_strndup(word, length);
     struct base_option row;
     base_status st;
     int near;
 
     for (size_t i = 0; base_option_at(command->options, i, &row); i++)
-        names[i] = row.name;
+        names[count++] = row.name;
+    for (size_t i = 0; base_option_at(command->passes, i, &row); i++)
+        names[count++] = row.name;
     for (char *at = name; *at != '\0'; at++)
         if (*at == '_')
             *at = '-';
@@ -37,6 +39,23 @@ static base_status unknown_option(const struct cli_command *command, const char 
     return st;
 }
 
+/* The row of an option as it was typed, "no-NAME" of a flag, too. Its index, or -1. */
+static int find_option(const struct base_option *options, const char *word, size_t length,
+                       struct base_option *row_p, bool *negated_p)
+{
+    int index = base_option_find(options, word, length, row_p);
+
+    *negated_p = false;
+    if (index < 0 && length > 3 && strncmp(word, "no", 2) == 0 &&
+        (word[2] == '-' || word[2] == '_')) {
+        index = base_option_find(options, word + 3, length - 3, row_p);
+        *negated_p = index >= 0 && row_p->kind == BASE_FLAG;
+        if (!*negated_p)
+            index = -1;
+    }
+    return index;
+}
+
 /* Parses one option at argv[*at] and moves *at past the words it used. */
 static base_status parse_option(const struct cli_command *command, int argc, char **argv, int *at,
                                 void *args, struct cli_positional *positional)
@@ -46,21 +65,16 @@ static base_status parse_option(const struct cli_command *command, int argc, cha
     size_t length = equals != NULL ? (size_t)(equals - word) : strlen(word);
     const char *value = equals != NULL ? equals + 1 : NULL;
     struct base_option row;
-    int index = base_option_find(command->options, word, length, &row);
-    bool negated = false;
+    bool negated, own;
+    int index = find_option(command->options, word, length, &row, &negated);
 
-    if (index < 0 && length > 3 && strncmp(word, "no", 2) == 0 &&
-        (word[2] == '-' || word[2] == '_')) {
-        index = base_option_find(command->options, word + 3, length - 3, &row);
-        negated = index >= 0 && row.kind == BASE_FLAG;
-        if (!negated)
-            index = -1;
-    }
+    own = index >= 0;
+    if (!own)
+        index = find_option(command->passes, word, length, &row, &negated);
     if (index < 0)
         return unknown_option(command, word, length);
     if (negated && value != NULL)
         return base_fail(BASE_ERR_USAGE, "--no-%s takes no value", row.name);
-    positional->given[index] = true;
     *at += 1;
     if (row.kind == BASE_FLAG) {
         if (value == NULL)
@@ -72,6 +86,11 @@ static base_status parse_option(const struct cli_command *command, int argc, cha
         value = argv[*at];
         *at += 1;
     }
+    if (!own) {
+        positional->passed[positional->passed_count++] = (struct base_given){row.name, value};
+        return BASE_OK;
+    }
+    positional->given[index] = true;
     return base_option_set(&row, "--", value, args);
 }
 
@@ -104,6 +123,7 @@ base_status cli_parse(const struct cli_command *command, int argc, char **argv, 
     *positional = (struct cli_positional){
         .options = command->options,
         .at = base_calloc((size_t)argc + 1, sizeof *positional->at),
+        .passed = base_calloc((size_t)argc + 1, sizeof *positional->passed),
         .given = base_calloc(base_options_count(command->options) + 1, sizeof(bool))};
     for (int i = 0; i < argc;) {
         const char *word = argv[i];
@@ -132,6 +152,7 @@ out:
 void cli_positional_fini(struct cli_positional *positional)
 {
     base_free(positional->at);
+    base_free(positional->passed);
     base_free(positional->given);
     *positional = (struct cli_positional){0};
 }

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/stories.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
+#include "base/log.h"
 #include "base/mem.h"
+#include "report/braille.h"
 
 base_status cli_stories_read(const char *runs_dir, const struct cli_positional *names,
                              struct cli_stories *stories)
@@ -44,4 +49,17 @@ bool cli_ends(const char *path, const char *ending)
     size_t length = strlen(path), own = strlen(ending);
 
     return length > own && strcmp(path + length - own, ending) == 0;
+}
+
+void cli_print_chart(const struct report_chart *chart)
+{
+    struct winsize size = {0};
+    struct base_str text = {0};
+
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        size = (struct winsize){.ws_col = 80, .ws_row = 24};
+    report_braille_lines(chart, size.ws_col, size.ws_row - 1,
+                         isatty(STDOUT_FILENO) == 1 && base_log_color(), &text);
+    fputs(text.text, stdout);
+    base_str_fini(&text);
 }

@@ -24,4 +24,7 @@ void cli_stories_fini(struct cli_stories *stories); /* accepts half-read ones */
 /* Does the path end so, with something in front? */
 bool cli_ends(const char *path, const char *ending);
 
+/* Lines in the terminal, as large as it is. */
+void cli_print_chart(const struct report_chart *chart);
+
 #endif

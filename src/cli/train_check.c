@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/cli.h"
+#include "data/get.h"
 #include "nn/conv/kernelplan.h"
 #include "nn/zoo.h"
 #include "recsys/model.h"
@@ -88,5 +89,21 @@ base_status cli_train_words(char **words, struct train_job *job_p)
                         &least));
 out:
     cli_positional_fini(&positional);
+    return st;
+}
+
+base_status cli_train_fetch(const char *data)
+{
+    base_status st = BASE_OK;
+    bool present = true;
+    char *path = NULL;
+
+    if (data_get_knows(data)) {
+        TRY(data_get_folder(data, &present, &path));
+        if (!present)
+            TRY(data_get(data));
+    }
+out:
+    base_free(path);
     return st;
 }

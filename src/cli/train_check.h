@@ -20,4 +20,7 @@ base_status cli_train_check(const struct train_job *job, int workers, int *least
  * theirs. */
 base_status cli_train_words(char **words, struct train_job *job_p);
 
+/* A known data set that is not here would be fetched by the first of many runs, in its time. */
+base_status cli_train_fetch(const char *data);
+
 #endif

@@ -193,6 +193,32 @@ static void hear_suspicion(struct cluster_coordinator *c, struct worker *w,
     }
 }
 
+/* One word is not enough: it may be the accuser who is wrong. */
+static void hear_accusation(struct cluster_coordinator *c, struct worker *w,
+                            const struct cluster_message *m, double now)
+{
+    struct worker *peer = cluster_coordinator_find(c, m->peer);
+    uint32_t accusers = 0;
+    char why[256];
+
+    if (m->view != c->view.number || peer == NULL || peer == w || !w->member || !peer->member ||
+        w->state == WORKER_LEAVING || peer->state == WORKER_LEAVING)
+        return; /* about an older view, or decided already */
+    cluster_coordinator_tell(c, now,
+                             json_pack("{s:s, s:I, s:I, s:o}", "event", "accused", "id",
+                                       (json_int_t)peer->id, "by", (json_int_t)w->id, "reason",
+                                       base_json_text(m->text)));
+    w->convicts |= UINT64_C(1) << (peer - c->workers);
+    for_each_worker(c, accuser)
+        accusers += accuser->member && accuser->state != WORKER_LEAVING &&
+                    (accuser->convicts >> (peer - c->workers) & 1) != 0;
+    if (2 * accusers <= c->view.size)
+        return;
+    peer->astray = true;
+    snprintf(why, sizeof why, "%.200s, say %u of %u workers", m->text, accusers, c->view.size);
+    cluster_coordinator_evict(c, peer, why, now);
+}
+
 /* A heartbeat of worker `w`, or of the host itself if `w` is NULL. */
 static void hear_heartbeat(struct cluster_coordinator *c, int host, struct worker *w,
                            const struct cluster_message *m, double now)
@@ -302,6 +328,9 @@ static base_status hear_worker(struct cluster_coordinator *c, int host,
         break;
     case CLUSTER_SUSPECT:
         hear_suspicion(c, w, m, now);
+        break;
+    case CLUSTER_ACCUSE:
+        hear_accusation(c, w, m, now);
         break;
     case CLUSTER_RESULT:
         hear_result(c, w, m);

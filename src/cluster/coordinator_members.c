@@ -244,7 +244,7 @@ static void publish(struct cluster_coordinator *c, double now)
     for_each_worker(c, w) {
         struct comm_member *member = &view->members[view->size];
 
-        w->accuses = 0;
+        w->accuses = w->convicts = 0;
         w->suspected = 0;
         if (!w->member && w->state == WORKER_READY) {
             c->failed_starts = 0;

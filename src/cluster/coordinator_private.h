@@ -40,20 +40,21 @@ struct worker {
     bool missing;   /* RESUMING: its agent has not reported it */
     bool evicted;   /* its agent was told to kill it */
     bool dismissed; /* evicted because it came when the work was done: this is no loss */
-    bool astray; /* evicted because it did not reach an older member; a new one would not either */
+    bool astray;    /* evicted for what a new one in its place would do again */
     uint32_t view;  /* the view it works in */
     uint32_t first; /* number of its first view */
     uint16_t slot, port;
     int64_t pid;
     double since; /* when it was ordered */
     struct cluster_load load;
-    uint32_t roles;   /* bits of enum cluster_role; 0: it has not told yet */
-    json_t *figures;  /* that its program counts; NULL: none */
-    double told;      /* when its last heartbeat became an event */
-    uint64_t accuses; /* bits: the accused, as entries of the worker table */
-    double suspected; /* when it was first accused; 0: it is not */
-    char why[256];    /* why it was lost */
-    base_code failed; /* the failure that it told, with `words`; BASE_OK: none */
+    uint32_t roles;    /* bits of enum cluster_role; 0: it has not told yet */
+    json_t *figures;   /* that its program counts; NULL: none */
+    double told;       /* when its last heartbeat became an event */
+    uint64_t accuses;  /* bits: workers that do not answer it, as entries of the worker table */
+    uint64_t convicts; /* the same of workers that it has found to be wrong */
+    double suspected;  /* when it was first accused; 0: it is not */
+    char why[256];     /* why it was lost */
+    base_code failed;  /* the failure that it told, with `words`; BASE_OK: none */
     char words[1024];
 };
 

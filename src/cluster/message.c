@@ -43,6 +43,7 @@ static const struct {
     [CLUSTER_READY] = {"ready", ID | PORT | SLOT | PID},
     [CLUSTER_HEARTBEAT] = {"heartbeat", ID | VIEW | ROLES | LOAD},
     [CLUSTER_SUSPECT] = {"suspect", ID | PEER | VIEW},
+    [CLUSTER_ACCUSE] = {"accuse", ID | PEER | VIEW | TEXT},
     [CLUSTER_RESULT] = {"result", ID | VIEW | BODY},
     [CLUSTER_FAILED] = {"failed", ID | CODE | TEXT},
     [CLUSTER_FIGURES] = {"figures", ID | BODY},

@@ -14,7 +14,7 @@
 #include "comm/view.h"
 
 enum {
-    CLUSTER_PROTOCOL = 5, /* version of control messages; agents with another one are refused */
+    CLUSTER_PROTOCOL = 6, /* version of control messages; agents with another one are refused */
     CLUSTER_MAX_HOSTS = 256,
     CLUSTER_ANY_HOST = 65535, /* JOIN: the coordinator numbers the host */
     CLUSTER_KEY_TEXT = 64,
@@ -27,6 +27,7 @@ enum cluster_type {
     CLUSTER_READY,     /* worker: endpoint is open, on `port` */
     CLUSTER_HEARTBEAT, /* worker and host (id 0): cpu, memory, load, step, step rate */
     CLUSTER_SUSPECT,   /* worker: `peer` does not answer on this link */
+    CLUSTER_ACCUSE,    /* worker: it has found out that `peer` is wrong: `text` */
     CLUSTER_RESULT,    /* worker: its work is done, in `view`; `body` is the result */
     CLUSTER_FAILED,    /* worker: gives up by itself: `code` (base_code), `text` */
     CLUSTER_FIGURES,   /* worker: what its program counts; `body`, for people who look */
@@ -67,7 +68,7 @@ struct cluster_message {
     enum cluster_type type;
     uint32_t id;      /* the worker it is about or for; 0: the host itself or all; JOB: the first */
     uint32_t host;    /* index of the host */
-    uint32_t peer;    /* SUSPECT, LOST */
+    uint32_t peer;    /* SUSPECT, ACCUSE, LOST */
     uint32_t view;    /* number */
     uint32_t version; /* JOIN: CLUSTER_PROTOCOL */
     uint32_t term;    /* the coordinator's: 0 for the first, higher for its successors */

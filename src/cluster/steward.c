@@ -293,6 +293,7 @@ base_status cluster_steward_hear_worker(struct cluster_steward *s, int slot,
         s->folder = *m;
         break;
     case CLUSTER_SUSPECT:
+    case CLUSTER_ACCUSE:
     case CLUSTER_APPLIED:
     case CLUSTER_FIGURES:
         break;

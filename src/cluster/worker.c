@@ -419,6 +419,15 @@ void cluster_worker_leave(struct cluster_worker *w, struct comm_group *group)
     comm_group_close(group);
 }
 
+void cluster_worker_accuse(struct cluster_worker *w, uint32_t view, uint32_t peer, const char *why)
+{
+    struct cluster_message m = {
+        .type = CLUSTER_ACCUSE, .id = w->order.id, .view = view, .peer = peer};
+
+    cluster_message_text(&m, why);
+    send_message(w, &m);
+}
+
 void cluster_worker_roles(struct cluster_worker *w, unsigned roles)
 {
     atomic_store(&w->roles, roles);

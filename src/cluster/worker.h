@@ -71,6 +71,12 @@ base_status cluster_worker_group(struct cluster_worker *worker, double patience,
  * NULL group was left already. */
 void cluster_worker_leave(struct cluster_worker *worker, struct comm_group *group);
 
+/* Tells that this worker has found out, in the view of that number, that worker `peer` is wrong.
+ * The coordinator believes it when more than half of the view's members say so: then `peer` is
+ * lost to the others, and a new view begins. */
+void cluster_worker_accuse(struct cluster_worker *worker, uint32_t view, uint32_t peer,
+                           const char *why);
+
 /* Notes, for heartbeats, that this worker has done `step`. It costs a relaxed store. */
 void cluster_worker_step(struct cluster_worker *worker, int64_t step);
 

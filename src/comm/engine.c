@@ -221,6 +221,7 @@ static void *serve(void *argument)
     base_status st;
 
     here = e;
+    base_thread_prompt();
     st = work(e);
     if (st == BASE_OK &&
         (e->cut_short = e->messages.first != NULL)) /* a transport still has their buffers */

@@ -39,6 +39,11 @@ static uint32_t source_index(const struct data_set *set, enum data_part part, ui
     return set->chosen[part] != NULL ? set->chosen[part][index] : index;
 }
 
+uint32_t data_number_in_source(const struct data_set *set, enum data_part part, uint32_t index)
+{
+    return source_index(set, part, index);
+}
+
 const struct data_info *data_describe(const struct data_set *set)
 {
     return &set->info;

@@ -109,6 +109,10 @@ void data_warn(const struct data_set *set);
 
 const struct data_info *data_describe(const struct data_set *set);
 
+/* The number of a sample of the training or validation part in the source's training part, by which
+ * an index lists it (data/index.h). */
+uint32_t data_number_in_source(const struct data_set *set, enum data_part part, uint32_t index);
+
 /* Is it a number that is to be predicted, and not a class? */
 bool data_is_regression(const struct data_info *info);
 

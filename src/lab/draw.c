@@ -14,6 +14,8 @@
 #include "lab/summary.h"
 #include "report/story.h"
 
+enum { PAGE_WIDTH = 640 }; /* of a picture in the page, two side by side */
+
 /* The values of a picture: room for every series to have a value of every point or epoch. */
 struct picture {
     struct report_series *series;
@@ -82,8 +84,9 @@ struct drawing {
     const struct lab *lab;
     const struct lab_results *results;
     const struct lab_plot *plot;
-    double scale;  /* from values to what is shown */
-    char *y_title; /* of the figure */
+    double scale;          /* from values to what is shown */
+    char *y_title, *title; /* of the figure; of the plot */
+    bool bare;             /* inside a page */
 };
 
 /* Is the point in this plot? */
@@ -96,20 +99,23 @@ static bool is_shown(const struct drawing *d, const struct lab_point *point)
     return named && point->selected;
 }
 
-static char *title_of(const struct drawing *d)
+char *lab_plot_title(const struct lab *lab, const struct lab_plot *plot)
 {
-    if (d->plot->title != NULL)
-        return base_strdup(d->plot->title);
-    return d->plot->kind == LAB_BARS
-               ? base_format("%s: %s", d->lab->name, d->y_title)
-               : base_format("%s: %s by %s", d->lab->name, d->y_title, d->plot->x);
+    char *y_title, *title;
+
+    if (plot->title != NULL)
+        return base_strdup(plot->title);
+    y_title = lab_figure_title(plot->y);
+    title = plot->kind == LAB_BARS ? base_format("%s: %s", lab->name, y_title)
+                                   : base_format("%s: %s by %s", lab->name, y_title, plot->x);
+    base_free(y_title);
+    return title;
 }
 
 static bool draw_bars(const struct drawing *d, struct base_str *svg)
 {
     const struct lab *lab = d->lab;
     const char **rows = base_calloc(lab->point_count + 1, sizeof *rows);
-    char *title = title_of(d);
     size_t row_count = 0;
     struct picture p;
     bool theirs = false, any = false;
@@ -134,7 +140,9 @@ static bool draw_bars(const struct drawing *d, struct base_str *svg)
     }
     for (size_t i = 0; i < p.count; i++)
         p.series[i].x = NULL;
-    report_svg_bars(&(struct report_chart){.title = title,
+    report_svg_bars(&(struct report_chart){.title = d->title,
+                                           .bare = d->bare,
+                                           .width = d->bare ? PAGE_WIDTH : 0,
                                            .y_title = d->y_title,
                                            .series = p.series,
                                            .series_count = p.count,
@@ -143,7 +151,6 @@ static bool draw_bars(const struct drawing *d, struct base_str *svg)
                     svg);
     picture_fini(&p);
     base_free(rows);
-    base_free(title);
     return any;
 }
 
@@ -269,7 +276,7 @@ static void add_point(const struct drawing *d, const struct lab_point *point, si
 static bool draw_lines(const struct drawing *d, struct base_str *svg)
 {
     const struct lab *lab = d->lab;
-    char **names = base_calloc(lab->point_count + 1, sizeof *names), *title = title_of(d);
+    char **names = base_calloc(lab->point_count + 1, sizeof *names);
     bool steps = strcmp(d->plot->x, "step") == 0;
     int epochs = strcmp(d->plot->x, "epoch") == 0 ? most_epochs(d) : 0;
     struct picture p;
@@ -284,7 +291,9 @@ static bool draw_lines(const struct drawing *d, struct base_str *svg)
             else
                 add_point(d, &lab->points[i], series_of(&p, names[i]), epochs, &p);
         }
-    report_svg_lines(&(struct report_chart){.title = title,
+    report_svg_lines(&(struct report_chart){.title = d->title,
+                                            .bare = d->bare,
+                                            .width = d->bare ? PAGE_WIDTH : 0,
                                             .x_title = d->plot->x,
                                             .y_title = d->y_title,
                                             .log_x = d->plot->log_x,
@@ -296,14 +305,13 @@ static bool draw_lines(const struct drawing *d, struct base_str *svg)
     for (size_t i = 0; i < lab->point_count; i++)
         base_free(names[i]);
     base_free(names);
-    base_free(title);
     return p.any;
 }
 
 static bool draw_scatter(const struct drawing *d, struct base_str *svg)
 {
     const struct lab *lab = d->lab;
-    char *title = title_of(d), *x_title = lab_figure_title(d->plot->x);
+    char *x_title = lab_figure_title(d->plot->x);
     double scale = lab_figure_scale(d->plot->x);
     struct picture p;
 
@@ -321,7 +329,9 @@ static bool draw_scatter(const struct drawing *d, struct base_str *svg)
             add_value(&p, series_of(&p, point->name), scale * x.mean, d->scale * y.mean,
                       d->scale * y.deviation);
     }
-    report_svg_scatter(&(struct report_chart){.title = title,
+    report_svg_scatter(&(struct report_chart){.title = d->title,
+                                              .bare = d->bare,
+                                              .width = d->bare ? PAGE_WIDTH : 0,
                                               .x_title = x_title,
                                               .y_title = d->y_title,
                                               .log_x = d->plot->log_x,
@@ -331,29 +341,37 @@ static bool draw_scatter(const struct drawing *d, struct base_str *svg)
                        svg);
     picture_fini(&p);
     base_free(x_title);
-    base_free(title);
     return p.any;
+}
+
+bool lab_plot_svg(const struct lab *lab, const struct lab_results *results,
+                  const struct lab_plot *plot, bool bare, struct base_str *svg)
+{
+    char *y_title = lab_figure_title(plot->y), *title = lab_plot_title(lab, plot);
+    struct drawing d = {lab, results, plot, lab_figure_scale(plot->y), y_title, title, bare};
+    bool any = plot->kind == LAB_BARS    ? draw_bars(&d, svg)
+               : plot->kind == LAB_LINES ? draw_lines(&d, svg)
+                                         : draw_scatter(&d, svg);
+
+    base_free(title);
+    base_free(y_title);
+    return any;
 }
 
 static base_status draw_plot(const struct lab *lab, const struct lab_results *results,
                              const struct lab_plot *plot, json_t *paths)
 {
     base_status st = BASE_OK;
-    struct drawing d = {lab, results, plot, lab_figure_scale(plot->y), lab_figure_title(plot->y)};
     char *path = base_format("%s/%s.svg", results->folder, plot->name);
     struct base_str svg = {0};
-    bool any = plot->kind == LAB_BARS    ? draw_bars(&d, &svg)
-               : plot->kind == LAB_LINES ? draw_lines(&d, &svg)
-                                         : draw_scatter(&d, &svg);
 
-    if (any)
+    if (lab_plot_svg(lab, results, plot, false, &svg)) {
         TRY(base_file_replace(path, svg.text, svg.length));
-    if (any)
         json_array_append_new(paths, base_json_text(path));
+    }
 out:
     base_str_fini(&svg);
     base_free(path);
-    base_free(d.y_title);
     return st;
 }
 

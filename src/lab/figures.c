@@ -17,6 +17,7 @@ struct figure {
     const char *path;  /* in the record; NULL: `reduce` finds it */
     const char *epoch; /* the field of an epoch that is the same after each; NULL: none */
     double (*reduce)(const json_t *result);
+    bool more; /* more of it is better */
 };
 
 /* ---- of all workers ---- */
@@ -85,31 +86,33 @@ static double peak_memory(const json_t *result)
 }
 
 static const struct figure figures[] = {
-    {"accuracy", "accuracy %", SHARE, "result.test.accuracy", "test_accuracy", NULL},
-    {"train_accuracy", "train accuracy %", SHARE, "result.train.accuracy", NULL, NULL},
+    {"accuracy", "accuracy %", SHARE, "result.test.accuracy", "test_accuracy", NULL, true},
+    {"train_accuracy", "train accuracy %", SHARE, "result.train.accuracy", NULL, NULL, true},
     {"validation_accuracy", "validation accuracy %", SHARE, "result.validation.accuracy",
-     "validation_accuracy", NULL},
-    {"loss", "loss", NUMBER, "result.train.loss", "loss", NULL},
-    {"test_loss", "test loss", NUMBER, "result.test.loss", NULL, NULL},
+     "validation_accuracy", NULL, true},
+    {"loss", "loss", NUMBER, "result.train.loss", "loss", NULL, false},
+    {"test_loss", "test loss", NUMBER, "result.test.loss", NULL, NULL, false},
     {"validation_loss", "validation loss", NUMBER, "result.validation.loss", "validation_loss",
-     NULL},
-    {"r2", "R²", NUMBER, "result.test.r2", NULL, NULL},
-    {"mae", "MAE", NUMBER, "result.test.mae", NULL, NULL},
-    {"rmse", "RMSE", NUMBER, "result.test.rmse", NULL, NULL},
-    {"seconds", "seconds", SECONDS, "result.time.total", NULL, NULL},
-    {"wall_seconds", "wall s", SECONDS, "wall_seconds", NULL, NULL},
-    {"step_seconds", "s/step", SECONDS, "result.step_seconds.mean", NULL, NULL},
-    {"step_median", "median s/step", SECONDS, "result.step_seconds.median", NULL, NULL},
-    {"samples_per_second", "samples/s", PACE, "result.samples_per_second", NULL, NULL},
-    {"steps", "steps", COUNT, "result.steps", NULL, NULL},
-    {"lost_steps", "lost steps", COUNT, "result.lost_steps", NULL, NULL},
-    {"bytes_sent", "MB sent", BYTES, NULL, NULL, bytes_sent},
-    {"link_bytes", "MB/step and link", BYTES, NULL, NULL, link_bytes},
-    {"idle", "idle %", SHARE, NULL, NULL, idle},
-    {"idle_least", "least idle %", SHARE, NULL, NULL, idle_least},
-    {"idle_most", "most idle %", SHARE, NULL, NULL, idle_most},
-    {"peak_memory", "peak MB", BYTES, NULL, NULL, peak_memory},
-    {"speedup", "speed-up", RATIO, NULL, NULL, NULL},
+     NULL, false},
+    {"validation_rmse", "validation RMSE", NUMBER, "result.validation.rmse", "validation_rmse",
+     NULL, false},
+    {"r2", "R²", NUMBER, "result.test.r2", NULL, NULL, true},
+    {"mae", "MAE", NUMBER, "result.test.mae", NULL, NULL, false},
+    {"rmse", "RMSE", NUMBER, "result.test.rmse", NULL, NULL, false},
+    {"seconds", "seconds", SECONDS, "result.time.total", NULL, NULL, false},
+    {"wall_seconds", "wall s", SECONDS, "wall_seconds", NULL, NULL, false},
+    {"step_seconds", "s/step", SECONDS, "result.step_seconds.mean", NULL, NULL, false},
+    {"step_median", "median s/step", SECONDS, "result.step_seconds.median", NULL, NULL, false},
+    {"samples_per_second", "samples/s", PACE, "result.samples_per_second", NULL, NULL, true},
+    {"steps", "steps", COUNT, "result.steps", NULL, NULL, false},
+    {"lost_steps", "lost steps", COUNT, "result.lost_steps", NULL, NULL, false},
+    {"bytes_sent", "MB sent", BYTES, NULL, NULL, bytes_sent, false},
+    {"link_bytes", "MB/step and link", BYTES, NULL, NULL, link_bytes, false},
+    {"idle", "idle %", SHARE, NULL, NULL, idle, false},
+    {"idle_least", "least idle %", SHARE, NULL, NULL, idle_least, false},
+    {"idle_most", "most idle %", SHARE, NULL, NULL, idle_most, false},
+    {"peak_memory", "peak MB", BYTES, NULL, NULL, peak_memory, false},
+    {"speedup", "speed-up", RATIO, NULL, NULL, NULL, true},
 };
 enum { FIGURES = sizeof figures / sizeof *figures };
 
@@ -146,6 +149,13 @@ bool lab_figure_has_epochs(const char *name)
 bool lab_figure_has_steps(const char *name)
 {
     return strcmp(name, "loss") == 0;
+}
+
+bool lab_figure_wants_more(const char *name)
+{
+    const struct figure *figure = find(name);
+
+    return figure != NULL && figure->more;
 }
 
 base_status lab_figure_check(const char *name)
@@ -241,6 +251,8 @@ int lab_figure_digits(const char *name, double shown)
         return fabs(shown) < 100 && shown != floor(shown) ? 1 : 0;
     case BYTES:
         return 1;
+    case PACE:
+        return fabs(shown) >= 100 ? 0 : 2;
     case SECONDS:
         return fabs(shown) >= 100 ? 1 : fabs(shown) >= 10 ? 2 : fabs(shown) >= 0.1 ? 3 : 5;
     default:

@@ -15,6 +15,8 @@ base_status lab_figure_check(const char *name);
 #define LAB_EPOCH_FIGURES "accuracy, loss, validation_loss and validation_accuracy"
 bool lab_figure_has_epochs(const char *name);
 bool lab_figure_has_steps(const char *name); /* it is a field of a run's `step` events, too */
+/* Is more of it better? Of a field of `train --json` it is not. */
+bool lab_figure_wants_more(const char *name);
 
 /* Of a record; NAN where it has no such number. Not for speedup, which is of two runs. */
 double lab_figure_value(const char *name, const json_t *record);

@@ -382,7 +382,7 @@ base_status lab_open(const char *name, json_t *file, const struct lab_changes *c
 {
     static const char *const keys[] = {"schema",   "about",   "train",    "cases", "seeds",
                                        "parallel", "columns", "baseline", "plots", "quick",
-                                       "launch",   "across",  NULL};
+                                       "launch",   "across",  "best",     NULL};
     base_status st = BASE_OK;
     int64_t schema;
 
@@ -394,6 +394,9 @@ base_status lab_open(const char *name, json_t *file, const struct lab_changes *c
     TRY(base_json_string(file, "about", &lab_p->about));
     TRY(optional_flag(file, "parallel", &lab_p->parallel));
     TRY(optional_text(file, "across", &lab_p->across));
+    TRY(optional_text(file, "best", &lab_p->best));
+    if (lab_p->best != NULL)
+        TRY(base_prefix(lab_figure_check(lab_p->best), "\"best\""));
     TRY(read_cases(lab_p, changes));
     TRY(check_across(lab_p));
     TRY(check_theirs(lab_p, changes->quick));

@@ -57,6 +57,7 @@ struct lab {
     const char *columns[LAB_MAX_COLUMNS];
     size_t column_count;
     const char *across; /* an option whose values stand side by side in a table; NULL: none */
+    const char *best;   /* a figure by which the best case is marked; NULL: none is */
     const struct lab_point *baseline; /* of the figure speedup; NULL: none */
     struct lab_plot plots[LAB_MAX_PLOTS];
     size_t plot_count;

@@ -33,6 +33,22 @@ struct lab_statistics lab_point_figure(const struct lab *lab, const struct lab_r
     return lab_statistics(values, seeds);
 }
 
+const struct lab_point *lab_best(const struct lab *lab, const struct lab_results *results)
+{
+    const struct lab_point *best = NULL;
+    double sign = lab->best != NULL && lab_figure_wants_more(lab->best) ? -1 : 1, least = INFINITY;
+
+    for (size_t i = 0; lab->best != NULL && i < lab->point_count; i++) {
+        double cost = sign * lab_point_figure(lab, results, lab->best, &lab->points[i]).mean;
+
+        if (lab->points[i].selected && cost < least) { /* NAN is not */
+            best = &lab->points[i];
+            least = cost;
+        }
+    }
+    return best;
+}
+
 double lab_theirs(const struct lab_point *point, const char *name)
 {
     const json_t *value = json_object_get(point->theirs, name);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Borrows a network's weights and gradients, a group of layers at a time: nn_lender of nn/net.h.
- * The passes point at what is lent only while it is; afterwards at nothing, so that a use at the
- * wrong time is a crash and not a wrong number.
+ * Borrows a network's weights and gradients, a group of layers at a time (nn_lender of nn/net.h),
+ * or waits for a group's weights where they are on their way (nn_await). The passes point at what
+ * is lent only while it is; afterwards at nothing, so that a use at the wrong time is a crash and
+ * not a wrong number.
  */
 #include <string.h>
 
@@ -84,4 +85,16 @@ base_status nn_lend_after(struct nn_net *net, int j, bool backward)
     net->loan = (struct nn_loan){.group = group, .backward = backward};
     point(net, &net->groups[group]);
     return lender->give_back(lender->context, &loan);
+}
+
+base_status nn_await_before(const struct nn_net *net, int j)
+{
+    const struct nn_await *await = &net->setup.await;
+    int group = await->range != NULL ? group_at(net, j, true) : -1;
+    const struct nn_range *range;
+
+    if (group < 0)
+        return BASE_OK;
+    range = &net->groups[group].weights;
+    return await->range(await->context, range->from - net->weight_range.from, range->count);
 }

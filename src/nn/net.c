@@ -151,6 +151,7 @@ base_status nn_net_forward(struct nn_net *net, const struct nn_batch *batch, boo
         double began;
 
         TRY(nn_lend_before(net, j, false));
+        TRY(nn_await_before(net, j));
         began = now(net);
         TRY(forward_layer(net, j, training));
         if (net->times != NULL)

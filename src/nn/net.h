@@ -34,6 +34,14 @@ struct nn_lender {
     void *context;
 };
 
+/* For networks whose weights may still be on their way into memory: called in a forward before the
+ * first layer of each group, it waits until floats [offset, offset+count) of the network's weights
+ * are there. A failure fails the pass. NULL: they are always there. */
+struct nn_await {
+    base_status (*range)(void *context, size_t offset, size_t count);
+    void *context;
+};
+
 struct nn_setup {
     int first, last; /* layers first … last-1; last 0: all */
     int n_max;       /* largest batch */
@@ -43,6 +51,7 @@ struct nn_setup {
      * allocates its own, unless they are lent. */
     float *weights, *gradients, *statistics;
     struct nn_lender lender;
+    struct nn_await await; /* not with a lender of weights */
     struct nn_reduce reduce;
     struct base_team *team; /* that computes, kept by the caller; NULL: OpenMP's threads */
     /* Kernel plan: "onednn" for all, what nn_net_kernels gave, or NULL for the default. */

@@ -39,7 +39,7 @@ struct nn_net {
     struct nn_range weight_range, stat_range; /* of its layers */
     float *weights, *gradients, *statistics;
     float *own_weights, *own_gradients, *own_statistics;
-    struct nn_group *groups; /* with a lender */
+    struct nn_group *groups; /* with a lender, or an await */
     int group_count;
     struct nn_loan loan; /* the one under way */
     char *kernels;
@@ -65,5 +65,7 @@ void nn_net_point_gradients(struct nn_piece *piece, int first, int last, float *
  * the one that ends with it. Cheap without a lender. */
 base_status nn_lend_before(struct nn_net *net, int j, bool backward);
 base_status nn_lend_after(struct nn_net *net, int j, bool backward);
+/* Before layer j of a forward: waits for the weights of the group that begins with it. */
+base_status nn_await_before(const struct nn_net *net, int j);
 
 #endif

@@ -40,7 +40,7 @@ static base_status plan(const struct nn_graph *graph, struct nn_net *net)
                     &net->plan));
     net->weight_range = nn_graph_weights_of(graph, setup->first, setup->last);
     net->stat_range = nn_graph_stats_of(graph, setup->first, setup->last);
-    if (setup->lender.weights || setup->lender.gradients)
+    if (setup->lender.weights || setup->lender.gradients || setup->await.range != NULL)
         net->groups = nn_graph_groups(graph, setup->first, setup->last, &net->group_count);
 out:
     return st;

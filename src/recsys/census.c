@@ -37,6 +37,7 @@ struct recsys_census {
     bool texts;
     int threads;
     _Atomic(struct page *) page[PAGES];
+    _Atomic uint32_t pages;        /* the ones from there on are not there */
     struct dictionary *dictionary; /* (threads) */
     uint32_t count;
     uint32_t *number;     /* (count) */
@@ -58,7 +59,7 @@ void recsys_census_free(struct recsys_census *c)
 {
     if (c == NULL)
         return;
-    for (size_t i = 0; i < PAGES; i++)
+    for (size_t i = 0; i < c->pages; i++)
         base_free(c->page[i]);
     for (int t = 0; t < c->threads; t++) {
         base_str_fini(&c->dictionary[t].text);
@@ -78,7 +79,10 @@ void recsys_census_free(struct recsys_census *c)
 static struct page *make_page(struct recsys_census *c, uint32_t index)
 {
     struct page *made = base_calloc(1, sizeof *made), *there = NULL;
+    uint32_t pages = atomic_load(&c->pages);
 
+    while (pages <= index && !atomic_compare_exchange_weak(&c->pages, &pages, index + 1))
+        ;
     if (atomic_compare_exchange_strong(&c->page[index], &there, made))
         return made;
     base_free(made); /* another thread was first */
@@ -102,13 +106,13 @@ static void rank_numbers(struct recsys_census *c)
 {
     uint32_t capacity = 0;
 
-    for (uint32_t p = 0; p < PAGES; p++)
+    for (uint32_t p = 0; p < c->pages; p++)
         for (uint32_t w = 0; c->page[p] != NULL && w < PAGE_WORDS; w++) {
             c->page[p]->before[w] = capacity;
             capacity += (uint32_t)__builtin_popcountll(c->page[p]->word[w]);
         }
     c->number = base_calloc((size_t)capacity + 1, sizeof *c->number);
-    for (uint32_t p = 0; p < PAGES; p++)
+    for (uint32_t p = 0; p < c->pages; p++)
         for (uint32_t w = 0; c->page[p] != NULL && w < PAGE_WORDS; w++)
             for (uint64_t word = c->page[p]->word[w]; word != 0; word &= word - 1)
                 c->number[c->count++] = p * PAGE_BITS + w * 64 + (uint32_t)__builtin_ctzll(word);

@@ -414,9 +414,8 @@ static void bad_examples(const struct recsys_text *t, struct base_str *text)
     int told = 0;
 
     for (size_t i = 0; i < t->block_count && told < RECSYS_EXAMPLES; i++)
-        for (uint64_t k = 0;
-             t->blocks[i].bad != NULL && told < RECSYS_EXAMPLES && k < RECSYS_EXAMPLES &&
-             k < t->blocks[i].bad_lines - t->blocks[i].dropped;
+        for (uint64_t k = 0; t->blocks[i].bad != NULL && told < RECSYS_EXAMPLES &&
+                             k < RECSYS_EXAMPLES && k < t->blocks[i].bad_lines;
              k++, told++) {
             const struct recsys_bad *bad = &t->blocks[i].bad[k];
             uint64_t line = recsys_first_line_of(t, i) + bad->line;

@@ -115,7 +115,7 @@ void recsys_fault_text(const struct recsys_layout *layout, const struct recsys_b
 /* Is the item in force that of a heading in a block before this one? */
 static bool is_headless(const struct recsys_parser *p)
 {
-    return p->continues && !p->block->has_heading;
+    return p->continues && !p->block->has_heading && !p->block->orphaned;
 }
 
 /* An id as text: no marks of control, and UTF-8. */

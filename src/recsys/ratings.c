@@ -222,9 +222,9 @@ static base_status open_source(const char *path, const struct recsys_options *op
         goto out;
     TRY(build_somewhere(source, places, threads, team, r));
     TRY(check_unchanged(path, options, source));
-    base_info("%s: read %llu ratings in %.1f s%s%s", path, (unsigned long long)r->count,
-              base_now() - started, r->cache != NULL ? ", kept in " : "",
-              r->cache != NULL ? r->cache : "");
+    base_info("%s: read %llu rating%s in %.1f s%s%s", path, (unsigned long long)r->count,
+              base_plural((int64_t)r->count), base_now() - started,
+              r->cache != NULL ? ", kept in " : "", r->cache != NULL ? r->cache : "");
 out:
     if (lock >= 0)
         close(lock);

@@ -83,6 +83,7 @@ struct recsys_options {
     int threads;           /* 0: one a core */
     bool strict;           /* bad lines and duplicates are errors */
     bool no_cache;         /* neither look for a cache nor leave one */
+    uint32_t block;        /* bytes of text that a thread reads at once; 0: a megabyte */
     /* Files or folders whose ratings come after those of the path, in this order: one set. */
     const char *const *added;
     int added_count;
@@ -91,8 +92,8 @@ struct recsys_options {
 /* Does `path` look like ratings? A file or a folder; reads a few kilobytes. */
 bool recsys_is_ratings(const char *path);
 
-/* Where the ratings are that a person names: in the folder of a set that `data get` knows, else
- * the name is a path; base_free. */
+/* Where the ratings are that a person names: in the folder of a set that `data get` knows, if it is
+ * there; else the name is a path; base_free. */
 base_status recsys_ratings_path(const char *name, char **path_p);
 
 /* Opens the ratings in a file or a folder: from the cache where it is current, else from text, with

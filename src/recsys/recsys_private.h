@@ -53,6 +53,7 @@ struct recsys_file {
 struct recsys_source {
     struct recsys_file *files;
     size_t file_count;
+    uint32_t block;                     /* bytes of text that are read at once */
     const struct recsys_format *format; /* of the first file */
     char identity[BASE_SHA256_HEX];     /* of names, sizes, times of change and layouts */
     char *beside;                       /* the cache's place beside it */
@@ -122,12 +123,13 @@ struct recsys_block {
     uint32_t file;
     uint64_t begin, end;
     uint64_t lines; /* that begin in it */
-    uint32_t count, dropped;
+    uint32_t count;
     uint32_t *user, *item, *time; /* (count); ids as staged, later their ranks; time may be NULL */
     void *rating;                 /* (count) codes of the thread's levels, or floats */
     int thread;                   /* the one whose names these are */
     uint32_t first_user, last_user; /* ranks */
     uint32_t headless; /* of its ratings, the first so many are of the item in force before it */
+    bool orphaned;     /* there is no such item: an attempt to read has shown it */
     bool has_heading;
     uint32_t last_heading; /* staged item */
     uint64_t bad_lines;

@@ -16,7 +16,7 @@
 #include "base/registry.h"
 #include "recsys/recsys_private.h"
 
-enum { HEAD = 64 << 10, FORMAT_VERSION = 1, SAMPLE_LINES = 20 };
+enum { HEAD = 64 << 10, BLOCK = 1 << 20, FORMAT_VERSION = 1, SAMPLE_LINES = 20 };
 
 /* ---- what formats ask of the first lines ---- */
 
@@ -150,15 +150,16 @@ out:
 static base_status read_head(const char *path, char **text_p, size_t *count_p)
 {
     base_status st = BASE_OK;
-    char *text = base_calloc(HEAD + 1, 1);
     size_t size = 0;
     ssize_t got;
     int fd = -1;
 
-    *text_p = text;
+    *text_p = NULL;
     *count_p = 0;
     TRY(base_open_regular(path, &fd, &size));
-    got = pread(fd, text, HEAD, 0);
+    size = size < HEAD ? size : HEAD;
+    *text_p = base_calloc(size + 1, 1);
+    got = pread(fd, *text_p, size, 0);
     if (got < 0)
         TRY(base_fail(BASE_ERR_IO, "cannot read %s: %m", path));
     *count_p = (size_t)got;
@@ -303,7 +304,7 @@ base_status recsys_source_open(const char *path, const struct recsys_options *op
     base_status st = BASE_OK;
     struct base_str identity = {0};
 
-    *s = (struct recsys_source){0};
+    *s = (struct recsys_source){.block = options->block > 0 ? options->block : BLOCK};
     TRY(add_path(path, options, s, &identity));
     for (int i = 0; i < options->added_count; i++)
         TRY(add_path(options->added[i], options, s, &identity));

@@ -19,23 +19,24 @@
 #include "base/mem.h"
 #include "recsys/lines_private.h"
 
-enum { BLOCK = 1 << 20, TAIL = 4096 };
+enum { TAIL = 4096 };
 
 /* ---- blocks of text ---- */
 
 static void cut_into_blocks(const struct recsys_source *source, struct recsys_text *t)
 {
+    const uint64_t block = source->block;
     size_t count = 0;
 
     for (size_t f = 0; f < source->file_count; f++)
-        count += source->files[f].size / BLOCK + 1;
+        count += source->files[f].size / block + 1;
     t->blocks = base_calloc(count, sizeof *t->blocks);
     for (size_t f = 0; f < source->file_count; f++)
-        for (uint64_t at = 0; at < source->files[f].size; at += BLOCK) {
+        for (uint64_t at = 0; at < source->files[f].size; at += block) {
             uint64_t left = source->files[f].size - at;
 
             t->blocks[t->block_count++] = (struct recsys_block){
-                .file = (uint32_t)f, .begin = at, .end = at + (left < BLOCK ? left : BLOCK)};
+                .file = (uint32_t)f, .begin = at, .end = at + (left < block ? left : block)};
         }
 }
 
@@ -131,9 +132,10 @@ static size_t room_for(const struct recsys_text *t)
 
     for (size_t i = 0; i < t->block_count; i++) {
         const struct recsys_block *b = &t->blocks[i];
-        bool last = b->end == t->source->files[b->file].size;
-        uint64_t room = b->end - b->begin + (last ? 0 : RECSYS_MAX_LINE + TAIL);
+        uint64_t left = t->source->files[b->file].size - b->begin;
+        uint64_t room = b->end - b->begin + RECSYS_MAX_LINE + TAIL;
 
+        room = room < left ? room : left;
         most = room > most ? room : most;
     }
     return (size_t)most + 1 + RECSYS_SLACK;
@@ -231,7 +233,8 @@ static void forget_ratings(struct recsys_text *t)
         base_free(b->time);
         base_free(b->rating);
         base_free(b->bad);
-        *b = (struct recsys_block){.file = b->file, .begin = b->begin, .end = b->end};
+        *b = (struct recsys_block){
+            .file = b->file, .begin = b->begin, .end = b->end, .orphaned = b->orphaned};
     }
     recsys_census_free(t->users);
     recsys_census_free(t->items);
@@ -275,20 +278,24 @@ static base_status attempt_to_read(struct recsys_text *t, struct base_team *team
 
 /* ---- what comes after ---- */
 
-/* Leaves out the ratings in front of a block's first heading: no item was in force. */
-static void drop_headless(struct recsys_block *b, size_t rating)
+/* Blocks whose first ratings have no item, because no heading above them names one; false: there is
+ * none. All is read again: users and values of such lines have been counted. */
+static bool find_orphans(struct recsys_text *t)
 {
-    uint32_t n = b->headless;
+    uint32_t item = UINT32_MAX;
+    bool found = false;
 
-    b->count -= n;
-    memmove(b->user, b->user + n, b->count * sizeof *b->user);
-    memmove(b->item, b->item + n, b->count * sizeof *b->item);
-    if (b->time != NULL)
-        memmove(b->time, b->time + n, b->count * sizeof *b->time);
-    memmove(b->rating, (char *)b->rating + n * rating, b->count * rating);
-    b->bad_lines += n;
-    b->dropped = n;
-    b->headless = 0;
+    for (size_t i = 0; i < t->block_count; i++) {
+        struct recsys_block *b = &t->blocks[i];
+
+        if (b->begin == 0)
+            item = UINT32_MAX;
+        if (b->headless > 0 && item == UINT32_MAX)
+            found = b->orphaned = true;
+        if (b->has_heading)
+            item = b->last_heading;
+    }
+    return found;
 }
 
 /* A block's first ratings are of the item that the blocks before it named last. */
@@ -299,10 +306,6 @@ static void carry_headings(struct recsys_text *t)
     for (size_t i = 0; i < t->block_count; i++) {
         struct recsys_block *b = &t->blocks[i];
 
-        if (b->begin == 0)
-            item = UINT32_MAX;
-        if (b->headless > 0 && item == UINT32_MAX)
-            drop_headless(b, t->floats ? sizeof(float) : 1);
         if (b->headless > 0)
             recsys_census_number(t->items, item);
         for (uint32_t k = 0; k < b->headless; k++)
@@ -347,6 +350,7 @@ base_status recsys_text_read(const struct recsys_source *source, int threads,
 {
     base_status st = BASE_OK;
     unsigned broken = 0;
+    bool orphans = false;
 
     *t = (struct recsys_text){.source = source, .threads = threads};
     t->levels = base_calloc((size_t)threads, sizeof *t->levels);
@@ -360,7 +364,10 @@ base_status recsys_text_read(const struct recsys_source *source, int threads,
         t->user_texts = t->user_texts || (broken & RECSYS_NEEDS_USER_TEXTS) != 0;
         t->item_texts = t->item_texts || (broken & RECSYS_NEEDS_ITEM_TEXTS) != 0;
         t->floats = t->floats || (broken & RECSYS_NEEDS_FLOATS) != 0;
-    } while (broken != 0);
+        orphans = broken == 0 && find_orphans(t);
+        if (orphans) /* as if their lines were not there */
+            t->user_texts = t->item_texts = t->floats = false;
+    } while (broken != 0 || orphans);
     carry_headings(t);
     TRY(count_ratings(t));
     recsys_census_close(t->users);
@@ -391,7 +398,7 @@ uint64_t recsys_first_line_of(const struct recsys_text *t, size_t block)
 base_status recsys_line_of(struct recsys_text *t, size_t block, uint32_t index, uint64_t *line_p)
 {
     base_status st = BASE_OK;
-    struct recsys_block b = t->blocks[block], again = {.begin = b.begin};
+    struct recsys_block b = t->blocks[block], again = {.begin = b.begin, .orphaned = b.orphaned};
     struct attempt a = {.text = t};
     struct reader r = {0};
     const char *text;
@@ -401,7 +408,7 @@ base_status recsys_line_of(struct recsys_text *t, size_t block, uint32_t index, 
     TRY(load_block(&t->source->files[b.file], &b, r.buffer, &text, &length));
     r.parser.block = &again;
     recsys_parser_take(&r.parser, &t->source->files[b.file].layout);
-    r.parser.limit = index + b.dropped + 1;
+    r.parser.limit = index + 1;
     recsys_parse(&r.parser, text, length);
     *line_p = recsys_first_line_of(t, block) + again.lines - 1;
 out:

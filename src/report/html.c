@@ -126,3 +126,17 @@ void html_note(struct base_str *html, const char *text)
     report_xml_text(html, text);
     base_str_add(html, "</p>\n");
 }
+
+void html_link(struct base_str *html, const char *path, const char *text)
+{
+    struct base_str link = {0};
+
+    for (; *path != '\0'; path++)
+        base_str_add(&link, strchr("#?%", *path) != NULL ? "%%%02X" : "%c", (unsigned char)*path);
+    base_str_add(html, "<a href=\"");
+    report_xml_text(html, link.text);
+    base_str_add(html, "\">");
+    report_xml_text(html, text);
+    base_str_add(html, "</a>");
+    base_str_fini(&link);
+}

@@ -30,6 +30,8 @@ void html_fact(struct base_str *html, const char *title, const char *text);
 void html_card(struct base_str *html, const char *key, const char *title, const char *hint);
 void html_card_end(struct base_str *html);
 void html_note(struct base_str *html, const char *text);
+/* What ends a path in a link, and the sign that begins a code, become codes. */
+void html_link(struct base_str *html, const char *path, const char *text);
 
 /* page.c: the run's name and its state. */
 void page_title(const struct report_story *story, struct base_str *html);

@@ -26,6 +26,18 @@ struct report_page {
     const char *made;                    /* when: a date for people */
 };
 
+enum { REPORT_MADE = 64 };
+/* "1.2.0, 2026-11-18 20:04:05 UTC": this program, now. */
+void report_made(char text[REPORT_MADE]);
+
+/* What is around every page: its head up to <main>, with a line over the title, and its foot. */
+void report_page_begin(const char *title, const char *over, struct base_str *html);
+void report_page_end(const char *made, const char *note, struct base_str *html);
+/* `key` tells a program what the table is. Row `marked` stands out; 0: none does. */
+void report_page_table(const struct report_table *table, const char *key, size_t marked,
+                       struct base_str *html);
+void report_table_fini(struct report_table *table); /* accepts zeros */
+
 enum { REPORT_DETAILED_RUNS = 12 }; /* of more runs, the page has the comparison alone */
 
 void report_page(const struct report_page *page, struct base_str *html);

@@ -265,26 +265,11 @@ static void put_network_facts(const json_t *about, struct base_str *html)
     setting_fact(html, settings, "schedule", "schedule");
 }
 
-/* A path as a link: what ends a path there, and the sign that begins a code, become codes. */
-static void put_href(const char *path, struct base_str *html)
-{
-    struct base_str link = {0};
-
-    for (; *path != '\0'; path++)
-        base_str_add(&link, strchr("#?%", *path) != NULL ? "%%%02X" : "%c", (unsigned char)*path);
-    base_str_add(html, "<a href=\"");
-    report_xml_text(html, link.text);
-    base_str_add(html, "\">");
-    base_str_fini(&link);
-}
-
 static void put_trace(const struct report_page_run *run, struct base_str *html)
 {
     base_str_add(html, "<tr><th>trace</th><td>");
     if (run->trace != NULL) {
-        put_href(run->trace, html);
-        report_xml_text(html, run->trace);
-        base_str_add(html, "</a>");
+        html_link(html, run->trace, run->trace);
     } else {
         base_str_add(html, "<code>paceline trace ");
         report_xml_text(html, run->story.name);

@@ -159,8 +159,10 @@ static void read_start(struct report_story *s, const struct base_event_line *lin
 
 static void read_event(struct report_story *s, const struct base_event_line *line, size_t *after)
 {
-    double step = base_event_number(line, "step");
+    double step;
 
+    if (base_event_rewinds(line, &step))
+        go_back(s, step);
     if (base_event_is(line, "step") && isfinite(step)) {
         s->seconds += fmax(0, base_event_number(line, "seconds")); /* fmax of NAN and 0 is 0 */
         s->steps = step;
@@ -175,15 +177,12 @@ static void read_event(struct report_story *s, const struct base_event_line *lin
     } else if (base_event_is(line, "start")) {
         read_start(s, line);
     } else if (isfinite(step) && base_event_is(line, "view")) {
-        go_back(s, step);
         read_view(s, line, step);
     } else if (isfinite(step) && base_event_is(line, "anomaly")) {
         read_anomaly(s, line, step);
     } else if (isfinite(step) && base_event_is(line, "back")) {
-        go_back(s, step);
         add_turn(s, step, base_format("went back to step %.0f", step));
     } else if (isfinite(step) && base_event_is(line, "resume")) {
-        go_back(s, step);
         read_start(s, line);
         add_turn(s, step, base_strdup("resumed"));
         s->member_count = 0;

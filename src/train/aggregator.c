@@ -42,6 +42,18 @@ int train_aggregation_tolerates(const struct train_aggregation *a, int count)
     return a->rule->tolerates != NULL ? a->rule->tolerates(a->options, count) : 0;
 }
 
+void train_aggregation_say(const struct train_aggregation *a, int updates)
+{
+    int wrong = train_aggregation_tolerates(a, updates);
+
+    if (wrong > 0)
+        base_info("--aggregate %s: %d of %d updates may be anything", a->rule->name, wrong,
+                  updates);
+    else if (a->rule->tolerates != NULL)
+        base_warn("--aggregate %s stands no wrong update of %d; with more workers it would",
+                  a->rule->name, updates);
+}
+
 const struct base_option train_aggregator_f[] = {
     {.name = "f",
      .argument = "N",
@@ -96,9 +108,9 @@ static void look_for_suspects(struct train_aggregation *a, const struct train_up
         rows[i].suspect = false;
     if (a->rule->suspect != NULL)
         why = a->rule->suspect(a->options, updates, rows);
-    if (why != NULL && !a->suspicious)
+    if (why != NULL && !a->suspicious && !a->silent)
         base_warn("--aggregate %s: %s", a->rule->name, why);
-    if (why == NULL && a->suspicious)
+    if (why == NULL && a->suspicious && !a->silent)
         base_info("--aggregate %s: the updates of all workers look alike again", a->rule->name);
     a->suspicious = why != NULL;
     base_free(why);
@@ -112,6 +124,22 @@ static bool lacks_trust(const struct train_aggregation *a, const struct train_ro
     for (int i = 0; i < count; i++)
         lacks &= !rows[i].trusted;
     return lacks;
+}
+
+base_status train_aggregate_weigh(struct train_aggregation *a, struct train_row *rows,
+                                  const struct train_updates *updates, float *weights)
+{
+    look_for_suspects(a, updates, rows);
+    return weigh(a, updates, weights);
+}
+
+void train_aggregate_combine(const struct train_aggregation *a, const struct train_updates *updates,
+                             const float *weights, size_t floats, float *y)
+{
+    if (a->rule->combine != NULL)
+        a->rule->combine(a->options, updates, weights, floats, y);
+    else
+        train_rows_sum(updates, weights, floats, y);
 }
 
 base_status train_aggregate(struct train_aggregation *a, struct train_row *rows, int count,
@@ -132,12 +160,8 @@ base_status train_aggregate(struct train_aggregation *a, struct train_row *rows,
             memset(weights, 0, (size_t)count * sizeof *weights);
         goto out;
     }
-    look_for_suspects(a, &updates, rows);
-    TRY(weigh(a, &updates, own));
-    if (a->rule->combine != NULL)
-        a->rule->combine(a->options, &updates, own, floats, y);
-    else
-        train_rows_sum(&updates, own, floats, y);
+    TRY(train_aggregate_weigh(a, rows, &updates, own));
+    train_aggregate_combine(a, &updates, own, floats, y);
     if (weights != NULL)
         memcpy(weights, own, (size_t)count * sizeof *own);
 out:

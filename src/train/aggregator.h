@@ -44,6 +44,7 @@ struct train_aggregator {
     bool judges;    /* wants `judged` of each row */
     bool trusts;    /* counts on a row that is `trusted`: without one there is no update */
     bool distances; /* wants them of the updates, and squares */
+    bool believes;  /* goes by `loss`, the worker's own word */
 
     /* What may follow the name, "trimmed-mean:share=0.3"; as of a strategy. */
     const struct base_option *options;
@@ -81,6 +82,7 @@ struct train_aggregation {
     const struct train_aggregator *rule;
     void *options;
     bool suspicious;   /* updates looked unlike when it was last used */
+    bool silent;       /* the log is another worker's business */
     size_t statistics; /* the last values of updates that are of running statistics; 0: none */
 };
 
@@ -91,12 +93,25 @@ void train_aggregation_fini(struct train_aggregation *aggregation); /* accepts z
 /* How many of `count` updates may be anything; 0: none, or the rule promises nothing. */
 int train_aggregation_tolerates(const struct train_aggregation *aggregation, int count);
 
+/* Says so in the log: a rule that stands so many wrong updates may stand none of as few as a view
+ * has. */
+void train_aggregation_say(const struct train_aggregation *aggregation, int updates);
+
 /* y (floats) becomes the one update of the rows; at least one. `weights` (count) gets what each row
  * counted for; NULL: not asked. The log tells when suspicion arises and when it is gone. For a rule
  * that `trusts` y is zeros where no row is trusted, and the log says so. Fails where no row has a
  * weight. */
 base_status train_aggregate(struct train_aggregation *aggregation, struct train_row *rows,
                             int count, size_t floats, float *y, float *weights);
+
+/* The same in two parts, for workers that have a slice each (train/robust.h): what each row counts
+ * for, by distances between whole updates; then a slice of the update, of the same slice of all
+ * rows. Not for a rule that `judges`, `trusts` or `believes`. */
+base_status train_aggregate_weigh(struct train_aggregation *aggregation, struct train_row *rows,
+                                  const struct train_updates *updates, float *weights);
+void train_aggregate_combine(const struct train_aggregation *aggregation,
+                             const struct train_updates *updates, const float *weights,
+                             size_t floats, float *y);
 
 /* The option `f`, workers that may send anything, of rules that can be told: the `table` of a row
  * whose offset is that of an int64_t, or all the options there are. */

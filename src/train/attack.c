@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/registry.h"
 #include "base/rng.h"
@@ -108,6 +109,18 @@ char *train_attackers_text(const struct train_attackers *attackers)
     return text.text;
 }
 
+void train_attackers_say(const struct train_attackers *a, const struct comm_view *view)
+{
+    char *text = a->count > 0 ? train_attackers_text(a) : NULL;
+
+    if (a->count > 0)
+        base_warn("--attack: this run is attacked on purpose: %s", text);
+    for (int i = 0; i < a->count; i++)
+        if (comm_view_rank(view, a->of[i].worker) < 0)
+            base_warn("--attack: there is no worker %u now", a->of[i].worker);
+    base_free(text);
+}
+
 /* ---- updates that are forged ---- */
 
 void train_forgery_mean(const struct train_forgery *f, float *y)
@@ -126,6 +139,11 @@ static void make_finite(float *y, size_t floats)
 {
     for (size_t i = 0; i < floats; i++)
         y[i] = isfinite(y[i]) ? y[i] : 0;
+}
+
+static uint64_t forgery_seed(const struct train_attacker *a, uint64_t seed, int64_t step)
+{
+    return base_rng_mix(base_rng_mix(seed + (uint64_t)step) + a->worker);
 }
 
 base_status train_attackers_forge(const struct train_attackers *attackers, struct train_row *rows,
@@ -154,7 +172,7 @@ base_status train_attackers_forge(const struct train_attackers *attackers, struc
         if (!hostile[f.row])
             continue;
         f.strength = a->strength;
-        f.seed = base_rng_mix(base_rng_mix(seed + (uint64_t)step) + a->worker);
+        f.seed = forgery_seed(a, seed, step);
         a->attack->forge(&f, *forged_p + at * floats);
         make_finite(*forged_p + at++ * floats, floats);
     }
@@ -168,6 +186,34 @@ out:
 }
 
 /* ---- this worker ---- */
+
+bool train_attack_is_own(const struct train_attack *a, bool defended)
+{
+    return a->alone || a->label != NULL || a->delay != NULL ||
+           (defended && (a->lie != NULL || a->breaks_promises || a->accuses));
+}
+
+base_status train_attackers_forge_own(const struct train_attackers *attackers, uint64_t seed,
+                                      int64_t step, size_t floats, float *x)
+{
+    base_status st = BASE_OK;
+    const struct train_attacker *own = attackers->own;
+    const struct train_row row = {.values = x};
+    struct train_forgery f = {.rows = &row, .count = 1, .floats = floats};
+    float *y = NULL;
+
+    if (own == NULL || own->attack->forge == NULL)
+        return BASE_OK;
+    f.strength = own->strength;
+    f.seed = forgery_seed(own, seed, step);
+    TRY(base_tensor(floats, sizeof *y, "a forged update", &y));
+    own->attack->forge(&f, y);
+    make_finite(y, floats);
+    memcpy(x, y, floats * sizeof *y);
+out:
+    base_free(y);
+    return st;
+}
 
 const int32_t *train_attackers_labels(struct train_attackers *attackers, uint32_t count,
                                       int32_t classes, const int32_t *labels)

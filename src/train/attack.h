@@ -6,9 +6,12 @@
  *
  *   forge   another update in place of the worker's. The manager puts it in, before it aggregates,
  *           because it sees what all workers have sent: the attacker knows every honest update,
- *           which is the worst case, and attackers act together.
+ *           which is the worst case, and attackers act together. Without a manager the worker
+ *           forges by itself, if its own update is all that the forgery needs (`alone`).
  *   label   the worker trains on other labels than its samples have.
  *   delay   the worker sleeps.
+ *   lie     the worker returns another slice of the result where workers aggregate without a
+ *           manager (train/robust.h), breaks its promises there, or accuses others.
  *
  * An attack depends on its arguments alone, so that a run can be repeated. Workers are named by
  * their ids, which they keep for life.
@@ -35,11 +38,16 @@ struct train_attack {
     const char *unit;      /* what its strength is; NULL: it has none */
     double strength, most; /* the usual one, and the largest */
 
-    /* y (floats). Called only where a row is honest. */
+    /* y (floats). Called only where a row is honest, or with the worker's own row only. */
+    bool alone;
     void (*forge)(const struct train_forgery *forgery, float *y);
     void (*label)(uint32_t count, int32_t classes, const int32_t *labels, int32_t *y);
     /* Seconds to sleep after a step that took `seconds`; `first`: of its block. */
     double (*delay)(double strength, double seconds, bool first);
+    /* Of a worker that owns a slice: makes its result y (floats) another one. */
+    void (*lie)(double strength, uint64_t seed, size_t floats, float *y);
+    bool breaks_promises; /* it sends others than the values that it has promised … */
+    bool accuses;         /* … or says that right results are wrong */
 };
 
 extern const struct train_attack *const train_attack_registry[];
@@ -72,11 +80,23 @@ bool train_attackers_relabel(const struct train_attackers *attackers);
 /* One line for the log: "worker 3 sign-flip, worker 7 alie"; base_free. */
 char *train_attackers_text(const struct train_attackers *attackers);
 
+/* Tells the log which workers of the view attack, so that no reader takes the run for an honest
+ * one.
+ */
+void train_attackers_say(const struct train_attackers *attackers, const struct comm_view *view);
+
 /* The updates of workers that forge become others; *forged_p has the memory of these, base_free.
  * `step` makes those of every round differ. */
 base_status train_attackers_forge(const struct train_attackers *attackers, struct train_row *rows,
                                   int count, size_t floats, uint64_t seed, int64_t step,
                                   float **forged_p);
+
+/* Can the attack do without a manager, that is, in a worker of `ddp`? With a rule of --aggregate
+ * (`defended`) or without. */
+bool train_attack_is_own(const struct train_attack *attack, bool defended);
+/* Without a manager: this worker's update x becomes another one, if it forges. */
+base_status train_attackers_forge_own(const struct train_attackers *attackers, uint64_t seed,
+                                      int64_t step, size_t floats, float *x);
 
 /* The labels of a batch as this worker sees them, valid until the next call. */
 const int32_t *train_attackers_labels(struct train_attackers *attackers, uint32_t count,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "train/defence.h"
 #include "train/session.h"
 
 /* Of forward and backward together, what backward takes, during which gradients can travel. */
@@ -55,6 +56,7 @@ static struct train_memory_question ask(const struct train_session *s,
                  .locals = one_host ? setting->workers : 1,
                  .shares = one_host && setting->workers > 1},
         .clips = s->job->clip > 0,
+        .defends = train_defence_wanted(s->job),
         .accumulates = s->job->accumulate > 1,
         .saves = s->job->checkpoint,
         .program = s->before.program,

@@ -60,8 +60,8 @@ const struct base_option train_job_options[] = {
      .min = 1e-6, .max = 1e6, .help = "step: epochs between decays"},
     {.name = "decay", .argument = "X", .kind = BASE_REAL, .offset = AT(decay), .min = 1e-6,
      .max = 1, .help = "step: factor of each decay"},
-    {.name = "final-lr", .argument = "X", .kind = BASE_REAL, .offset = AT(final_lr), .max = 1,
-     .help = "cosine, one-cycle: where they end, as a share of --lr"},
+    {.name = "final-lr", .argument = "X", .kind = BASE_REAL, .offset = AT(final_lr),
+     .max = 1e12, .help = "cosine, one-cycle, exponential: where they end, as a share of --lr"},
     {.name = "validation", .argument = "X", .kind = BASE_REAL, .offset = AT(validation), .max = 0.9,
      .help = "share of the training data kept apart; its loss chooses the best checkpoint"},
     {.name = "patience", .argument = "N", .kind = BASE_INT, .offset = AT(patience), .max = 1e6,
@@ -125,10 +125,10 @@ const struct base_option train_job_options[] = {
              "rebalance, shares follow speed from then on; evict, it leaves while --min-workers stay"},
     {.name = "aggregate", .argument = "NAME", .kind = BASE_TEXT, .offset = AT(aggregate),
      .registry = train_aggregator_registry,
-     .help = "how updates of workers become one (downpour), NAME or NAME:option=value,… [average]"},
+     .help = "how updates of workers become one (downpour; allreduce and ddp, where workers check each other), NAME or NAME:option=value,… [average]"},
     {.name = "attack", .argument = "W:KIND[=X],…", .kind = BASE_TEXT, .offset = AT(attack),
      .registry = train_attack_registry,
-     .help = "to measure defences (downpour): workers W attack the job, with strength X; needs "
+     .help = "to measure defences (downpour, allreduce, ddp): workers W attack the job, with strength X; needs "
              "--yes-attack. KIND is"},
     {.name = "sync-bn", .kind = BASE_FLAG, .offset = AT(sync_bn),
      .help = "batch-norm over the samples of all workers, so that they equal one"},
@@ -152,7 +152,10 @@ const struct base_option train_job_options[] = {
     {.name = "keep", .argument = "K", .kind = BASE_INT, .offset = AT(keep), .max = 1e6,
      .help = "newest checkpoints to keep; 0: all"},
     {.name = "record", .argument = "LAYER", .kind = BASE_TEXTS, .offset = AT(record),
-     .help = "write statistics of a layer's activations into the events"},
+     .help = "write statistics of a layer's activations into the events; LAYER:npy: after each "
+             "epoch the activations themselves, of --record-samples, into the run's folder"},
+    {.name = "record-samples", .argument = "WHICH", .kind = BASE_TEXT, .offset = AT(record_samples),
+     .help = "of LAYER:npy: numbers A..B of training samples, or an index file [0..15]"},
     {.name = "tensorboard", .kind = BASE_FLAG, .offset = AT(tensorboard),
      .help = "write event files for TensorBoard into the run's folder"},
     {.name = "init", .argument = "C", .kind = BASE_TEXT, .offset = AT(init),
@@ -241,6 +244,10 @@ base_status train_job_check(const struct train_job *job)
                          "--tune chooses the kernels by time, --kernels %s by name; "
                          "leave one out",
                          job->kernels);
+    if (strcmp(job->schedule, "exponential") == 0 && job->final_lr <= 0)
+        return base_fail(BASE_ERR_USAGE,
+                         "--schedule exponential needs --final-lr above 0: where it ends, as a "
+                         "share of --lr");
     if (job->nesterov && job->momentum == 0)
         return base_fail(BASE_ERR_USAGE, "--nesterov needs --momentum above 0");
     if (train_shares_check(job->shares) != BASE_OK ||
@@ -258,11 +265,13 @@ static bool is_one_of(const char *name, const char *const *names) /* NULL-ended 
 
 enum train_change train_job_may_change(const char *name)
 {
-    static const char *const free_names[] = {
-        "epochs",     "steps",       "threads",    "memory",           "log-every",
-        "eval-every", "test",        "checkpoint", "checkpoint-every", "keep",
-        "record",     "patience",    "strategy",   "shares",           "data",
-        "add",        "tensorboard", "exclude",    "on-slow",          NULL};
+    static const char *const free_names[] = {"epochs",   "steps",      "threads",
+                                             "memory",   "log-every",  "eval-every",
+                                             "test",     "checkpoint", "checkpoint-every",
+                                             "keep",     "record",     "record-samples",
+                                             "patience", "strategy",   "shares",
+                                             "data",     "add",        "tensorboard",
+                                             "exclude",  "on-slow",    NULL};
     /* These decide what the state is of and how steps are counted. */
     static const char *const fixed_names[] = {
         "model",      "init",      "kernels", "tune",
@@ -283,9 +292,9 @@ enum train_use train_job_use(const char *name)
         "clip",     "schedule",     "warmup",           "decay-every", "decay", "final-lr",
         NULL};
     static const char *const sample_names[] = {
-        "target",   "column", "test-share", "image-size", "channels",  "crop",
-        "skip-bad", "pad",    "flip",       "balanced",   "normalise", "sync-bn",
-        "kernels",  "tune",   "record",     "init",       NULL};
+        "target",   "column", "test-share", "image-size",     "channels",  "crop",
+        "skip-bad", "pad",    "flip",       "balanced",       "normalise", "sync-bn",
+        "kernels",  "tune",   "record",     "record-samples", "init",      NULL};
     static const char *const ratings_names[] = {"split",  "columns", "separator",
                                                 "strict", "add",     NULL};
 

@@ -42,6 +42,7 @@ struct train_job {
     bool test, checkpoint;
     int64_t checkpoint_every, keep;
     struct base_texts record;
+    const char *record_samples; /* NULL: the first few */
     bool tensorboard;
     const char *init;
     /* About this call only: */

@@ -123,6 +123,15 @@ static base_status record_epoch(struct train_session *s, const double *validatio
     return train_run_save(&s->run, "running");
 }
 
+/* The training goes on without what cannot be recorded. */
+static void record_more(struct train_session *s)
+{
+    if (!train_team_leads(&s->team) || s->task->record == NULL)
+        return;
+    if (s->task->record(s) != BASE_OK)
+        base_warn("epoch %" PRId64 " is not recorded: %s", s->state.position.epoch, base_message());
+}
+
 /* Up to the comparison the epoch is open, with all its samples seen: a run that is interrupted or
  * resumed there, or whose view loses a member, begins with the validation. From there on no worker
  * waits for another. The test alone may be cut short by a signal: that changes nothing. */
@@ -149,6 +158,7 @@ static base_status end_epoch(struct train_session *s)
     close_epoch(&s->state.position);
     if (is_told(s) || validation != NULL)
         TRY(record_epoch(s, validation)); /* first: resuming takes out what a checkpoint lacks */
+    record_more(s);
     if (saved_open)
         s->saved_step = -1;
     if (train_session_save_is_due(s) || better || saved_open)

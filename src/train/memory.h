@@ -75,6 +75,7 @@ struct train_memory_question {
     const void *options; /* the strategy's */
     struct train_seat seat;
     bool clips;                  /* --clip */
+    bool defends;                /* --aggregate has a rule (train/defence.h) */
     bool accumulates;            /* several pieces a step: their gradients are added up */
     bool saves;                  /* checkpoints; rank 0 does */
     double program, data, files; /* bytes that are there already */

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "train/defence.h"
 #include "train/memory.h"
 #include "train/session.h"
 
@@ -64,6 +65,7 @@ static void ask(const struct train_session *s, const struct variant *v,
         .options = v->options,
         .seat = v->seat,
         .clips = s->job->clip > 0,
+        .defends = train_defence_wanted(s->job),
         .accumulates = v->accumulate > 1,
         .saves = s->job->checkpoint,
         .program = s->before.program,

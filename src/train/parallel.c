@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/clock.h"
 #include "train/step.h"
 
 enum { LEAST = 3 }; /* steps to know before shares change, again */
@@ -16,6 +17,9 @@ static base_status combine(struct train_session *s, struct train_step *step)
 
     train_fault_at(&s->fault, "combine", x->step);
     train_head_fill(s, &step->outcome);
+    x->whole = step->batch.whole;
+    TRY(train_attackers_forge_own(&s->attackers, (uint64_t)s->job->seed, x->step,
+                                  x->floats - TRAIN_HEAD, x->mine + TRAIN_HEAD));
     TRY(s->strategy->sum->combine(x));
     for (int i = 0; i < x->range_count; i++)
         if (x->ranges[i].offset == 0)
@@ -63,6 +67,7 @@ static base_status run_step(struct train_session *s, struct train_effort *effort
     struct train_step step;
 
     TRY(train_step_compute(s, &step)); /* next batch, forward, backward */
+    train_attackers_delay(&s->attackers, base_now() - step.began, true);
     TRY(combine(s, &step));
     train_fault_at(&s->fault, "update", s->team.exchange.step);
     TRY(train_step_judge(s, &step));

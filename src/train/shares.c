@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "base/thread.h"
 #include "cluster/process.h"
+#include "train/defence.h"
 #include "train/session.h"
 #include "train/slow.h"
 
@@ -198,11 +199,13 @@ bool train_shares_unlike(struct train_shares *shares, const struct train_effort 
 /* ---- a training ---- */
 
 /* Under auto shares of a round stay even: those by speed would begin with short rounds. So do all
- * shares with --memory, which was compared with what even ones need. */
+ * shares with --memory, which was compared with what even ones need, and with a rule of
+ * --aggregate: speed is a worker's own word, and it counts more with a larger share. */
 static bool is_auto(const struct train_session *s)
 {
     return s->team.shares.size > 1 && s->strategy->shares == TRAIN_SHARES_BATCHES &&
-           s->job->memory == 0 && strcmp(s->job->shares, "auto") == 0;
+           s->job->memory == 0 && !train_defence_wanted(s->job) &&
+           strcmp(s->job->shares, "auto") == 0;
 }
 
 static bool follows_speed(const struct train_session *s)

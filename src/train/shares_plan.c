@@ -123,10 +123,9 @@ static bool read_event(const struct base_event_line *line, struct train_shares_e
  * unless an event says otherwise. */
 static void read_line(const struct base_event_line *line, struct train_shares_plan *plan)
 {
-    double step = base_event_number(line, "step");
+    double step;
     struct train_shares_entry e;
-    bool goes_on =
-        base_event_is(line, "view") || base_event_is(line, "back") || base_event_is(line, "resume");
+    bool goes_on = base_event_rewinds(line, &step);
 
     if (!isfinite(step) || (!goes_on && !base_event_is(line, "shares")))
         return;

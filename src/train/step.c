@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -164,6 +165,46 @@ void train_head_fill(struct train_session *s, const struct train_outcome *outcom
     head[HEAD_STOP] = train_team_stopping(&s->team);
     head[HEAD_RENEW] = train_team_outdated(&s->team);
     head[HEAD_NEWS] = train_settings_are_news(s);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Of what workers tell of their samples the median, for a sample. */
+static float judged(const float *heads, const uint32_t *samples, int size, enum head which)
+{
+    float told[COMM_MAX_WORKERS];
+    int count = 0;
+
+    for (int rank = 0; rank < size; rank++) {
+        const float sum = heads[rank * TRAIN_HEAD + (int)which];
+
+        if (samples[rank] > 0)
+            told[count++] = isfinite(sum) ? sum / (float)samples[rank] : INFINITY;
+    }
+    qsort(told, (size_t)count, sizeof *told, ascending);
+    return count > 0 ? 0.5f * told[(count - 1) / 2] + 0.5f * told[count / 2] : 0;
+}
+
+void train_head_judge(const float *heads, const uint32_t *samples, int size, float *head_p)
+{
+    double whole = 0;
+
+    memset(head_p, 0, TRAIN_HEAD * sizeof *head_p);
+    for (int rank = 0; rank < size; rank++) {
+        const float *head = heads + rank * TRAIN_HEAD;
+
+        whole += samples[rank];
+        for (int which = HEAD_STOP; which <= HEAD_NEWS; which++)
+            head_p[which] = head[which] > 0 ? 1 : head_p[which];
+    }
+    head_p[HEAD_LOSS] = judged(heads, samples, size, HEAD_LOSS) * (float)whole;
+    head_p[HEAD_CORRECT] = fminf(judged(heads, samples, size, HEAD_CORRECT), 1) * (float)whole;
+    head_p[HEAD_SEEN] = (float)whole;
 }
 
 void train_head_read(struct train_session *s, const float *head, struct train_outcome *outcome)

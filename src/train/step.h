@@ -46,6 +46,9 @@ void train_step_undo(struct train_session *session, const struct train_step *ste
 /* The head of the exchange: what the workers must know of each other. After the sum all of them
  * read the same verdict and the same outcome. */
 void train_head_fill(struct train_session *session, const struct train_outcome *outcome);
+/* Where workers are not believed: one head of all workers' (size, TRAIN_HEAD), by what each of them
+ * has of the batch. The loss is the median of their mean losses. */
+void train_head_judge(const float *heads, const uint32_t *samples, int size, float *head_p);
 void train_head_read(struct train_session *session, const float *head,
                      struct train_outcome *outcome);
 

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "train/aggregator.h"
 #include "train/attack.h"
+#include "train/defence.h"
 #include "train/session.h"
 #include "train/touched.h"
 
@@ -162,6 +163,28 @@ out:
     return st;
 }
 
+/* Without a manager workers attack by what each of them has; with one, no worker owns a slice. */
+static base_status attack_fits(const struct train_strategy *strategy, const struct train_job *job,
+                               const struct train_attack *a)
+{
+    if (strategy->sum == NULL && (a->lie != NULL || a->breaks_promises || a->accuses))
+        return base_fail(BASE_ERR_USAGE,
+                         "--attack %s is for workers without a manager, as those of ddp with "
+                         "--aggregate; strategy %s has one",
+                         a->name, strategy->name);
+    if (strategy->sum == NULL || train_attack_is_own(a, train_defence_wanted(job)))
+        return BASE_OK;
+    if (a->forge != NULL)
+        return base_fail(BASE_ERR_USAGE,
+                         "--attack %s knows what all honest workers send, which under strategy %s "
+                         "no worker does; measure it under downpour",
+                         a->name, strategy->name);
+    return base_fail(BASE_ERR_USAGE,
+                     "--attack %s is for workers that aggregate: with strategy %s add --aggregate "
+                     "and a rule",
+                     a->name, strategy->name);
+}
+
 base_status train_strategy_attacked(const struct train_strategy *strategy,
                                     const struct train_job *job)
 {
@@ -175,6 +198,8 @@ base_status train_strategy_attacked(const struct train_strategy *strategy,
         TRY(base_fail(BASE_ERR_USAGE,
                       "--attack measures what --aggregate stands, of which strategy %s has no use",
                       strategy->name));
+    for (int i = 0; i < attackers.count; i++)
+        TRY(attack_fits(strategy, job, attackers.of[i].attack));
     if (!job->yes_attack)
         TRY(base_fail(BASE_ERR_USAGE,
                       "--attack spoils this run and its model on purpose; if that is what you "

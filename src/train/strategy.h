@@ -59,7 +59,8 @@ struct train_exchange {
     struct coll_space *space;        /* every worker's head and gradients; NULL: alone */
     float *mine;                     /* this worker's head, then its gradients; in the space */
     size_t floats;                   /* of both */
-    int64_t step;                    /* that is under way, from 1 */
+    int64_t step;                    /* that is under way, from 1 … */
+    uint32_t whole;                  /* … and the samples of its batch, of all workers */
     const void *options;             /* what followed the strategy's name, in its own struct */
     void *state;                     /* state_size bytes; zeros at first, kept across views */
     struct train_clock *clock;       /* combine enters wait and communicate, and comes back */
@@ -218,6 +219,9 @@ struct train_strategy {
      * it was at the last commit. */
     base_status (*leg)(struct train_session *session, int64_t goal);
     const struct train_sum *sum; /* of train_parallel_leg */
+    /* Before a forward uses floats [offset, offset+count) of the weights: waits until they are in
+     * the state. NULL: all weights are there whenever a batch is computed. */
+    base_status (*await)(struct train_session *session, size_t offset, size_t count);
     /* For every layer of a backward, last to first: this range of x->mine is complete, and so are
      * all gradients after it. It is not told where a share is computed in pieces. Or NULL. */
     void (*ready)(struct train_exchange *x, size_t offset, size_t count);

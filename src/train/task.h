@@ -221,6 +221,9 @@ struct train_task {
      * `settings`, the job's. */
     void (*about)(const struct train_session *session, json_t *settings,
                   struct model_about *about_p);
+    /* Rank 0 after an epoch: what else is to be kept of it, such as activations; or NULL. What
+     * cannot be written is no failure of the training. */
+    base_status (*record)(struct train_session *session);
     void (*announce)(const struct train_session *session); /* for a person, before the start */
 };
 

@@ -12,8 +12,9 @@
 #include "comm/transport.h"
 
 /* Seconds. CONNECT: with the members of a view. PATIENCE: of a collective, in which one worker may
- * time kernels or write a checkpoint while the others wait. */
-static const double CONNECT = 120, PATIENCE = 600;
+ * time kernels or write a checkpoint while the others wait. VERDICT: of the coordinator, which
+ * waits for the words of most workers. */
+static const double CONNECT = 120, PATIENCE = 600, VERDICT = 30;
 enum { MOST_TEXT = 64 << 20, PASS = 3 }; /* PASS: the tag of train_team_pass */
 
 static base_status connect_members(struct train_team *team)
@@ -124,6 +125,25 @@ uint64_t train_team_bytes_sent(const struct train_team *team)
     if (team->group == NULL || team->exchange.coll == NULL)
         return team->bytes_sent;
     return team->bytes_sent + comm_group_bytes_sent(team->group) - team->bytes_opening;
+}
+
+base_status train_team_accuse(struct train_team *team, int rank, const char *why)
+{
+    base_status st = BASE_OK;
+    const uint32_t id = team->view.members[rank].id;
+    const double deadline = base_now() + VERDICT;
+    int index;
+
+    base_warn("worker %u %s", id, why);
+    cluster_worker_accuse(team->worker, team->view.number, id, why);
+    while (base_now() < deadline)
+        TRY(comm_poll(team->group, NULL, 0, deadline, &index));
+    st = base_fail(BASE_ERR_DATA,
+                   "worker %u %s, this worker says, and most others do not: one of the two is "
+                   "wrong or hostile",
+                   id, why);
+out:
+    return st;
 }
 
 base_status train_team_gather(struct train_team *team, const void *mine, size_t count, void *all)

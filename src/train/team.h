@@ -44,6 +44,10 @@ bool train_team_outdated(const struct train_team *team);  /* a newer view was he
 bool train_team_stopping(const struct train_team *team);  /* the person asked to stop */
 uint64_t train_team_bytes_sent(const struct train_team *team);
 
+/* This worker has found out that another one is wrong: tells the coordinator, and waits for it to
+ * decide. Fails: with BASE_ERR_PEER_LOST when the other one is gone. */
+base_status train_team_accuse(struct train_team *team, int rank, const char *why);
+
 /* Inside a step, at the same places on every worker: sums of all, in place. What goes wrong is kept
  * in `failure`, and the step is void. */
 void train_team_sum(struct train_team *team, float *sums, size_t count);

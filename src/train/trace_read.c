@@ -79,16 +79,13 @@ static void drop_after(struct train_traces *traces, int64_t step)
 /* Most events are of no interest, and are not parsed. */
 static void read_line(const struct base_event_line *line, struct train_traces *traces, size_t *room)
 {
-    static const char *const goes_on[] = {"view", "back", "resume"};
-    bool is_trace = base_event_is(line, "trace");
-    json_t *event = is_trace ? base_event_json(line) : NULL;
-    double step = base_event_number(line, "step");
+    json_t *event = base_event_is(line, "trace") ? base_event_json(line) : NULL;
+    double step;
 
     if (event != NULL)
         read_event(event, traces, room);
-    for (size_t i = 0; i < sizeof goes_on / sizeof goes_on[0]; i++)
-        if (base_event_is(line, goes_on[i]) && isfinite(step))
-            drop_after(traces, (int64_t)step);
+    if (base_event_rewinds(line, &step))
+        drop_after(traces, (int64_t)step);
     json_decref(event);
 }
 

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -64,13 +63,10 @@ static void show_report(void *context, struct http_request *request)
     struct watch *w = context;
     struct base_str html = {0};
     struct report_page_run run;
-    time_t now = time(NULL);
-    struct tm utc;
-    char made[64];
+    char made[REPORT_MADE];
     size_t count;
 
-    gmtime_r(&now, &utc);
-    strftime(made, sizeof made, PACELINE_VERSION ", %Y-%m-%d %H:%M:%S UTC", &utc);
+    report_made(made);
     base_mutex_lock(&w->lock);
     run = (struct report_page_run){.story = w->look.story};
     run.story.follows = false; /* a page of this moment */

@@ -52,6 +52,9 @@ says 'from 0 on, not -2'
 export PACELINE_DATA=$work/sets
 expect 1 "$paceline" bench ratings ml-latest-small
 says 'ml-latest-small is not here; get it with: paceline data get ml-latest-small'
+cp ratings.csv ml-latest-small
+expect 0 "$paceline" bench ratings ml-latest-small --model bias-stat
+rm ml-latest-small
 mkdir -p sets/ml-latest-small
 touch sets/ml-latest-small/{movies,links,tags}.csv sets/ml-latest-small/README.txt
 cp ratings.csv sets/ml-latest-small

@@ -48,8 +48,10 @@ done
 # Workers that attack on purpose: a rule that stands it learns, the mean does not; only who says so gets it.
 expect 2 "$paceline" train "${job[@]}" --strategy downpour --attack 3:sign-flip --run attacked
 says 'add --yes-attack'
-expect 2 "$paceline" train "${job[@]}" --strategy ddp --attack 3:sign-flip --yes-attack --run attacked
-says 'of which strategy ddp has no use'
+expect 2 "$paceline" train "${job[@]}" --strategy local-sgd --attack 3:sign-flip --yes-attack --run attacked
+says 'of which strategy local-sgd has no use'
+expect 2 "$paceline" train "${job[@]}" --strategy downpour --attack 3:lie --yes-attack --run attacked
+says 'strategy downpour has one'
 for aggregate in average median auto; do
     expect 0 "$paceline" train "${job[@]}" --strategy downpour --aggregate $aggregate --attack 3:sign-flip=9,7:mimic \
         --yes-attack --run $aggregate
@@ -222,7 +224,7 @@ grep -q 'has not the same shape and classes' c.err || fail "no word about the sh
 # Settings that do not go together, and names that are unknown.
 expect 2 "$paceline" train "${job[@]}" --strategy downpour --aggregate mean --run bad
 says "unknown aggregator 'mean'"
-expect 2 "$paceline" train "${job[@]}" --strategy ddp --aggregate median --run bad
+expect 2 "$paceline" train "${job[@]}" --strategy zero --aggregate median --run bad
 says 'no use for --aggregate median'
 expect 2 "$paceline" train "${job[@]}" --strategy downpour --aggregate trust-weighted --run bad
 says 'add --validation'

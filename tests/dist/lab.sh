@@ -42,6 +42,7 @@ grep -qF -- "--data='it'\\''s a b.csv' " out || fail "a shell cannot read it: $(
 expect 0 "$paceline" lab tiny.json --csv runs.csv
 says 'one, seed 1 in .*; [0-9]+ of 10 runs'
 says 'results are in labs-out/tiny'
+says 'open labs-out/tiny/report.html in a browser'
 [ "$(wc -l <out)" = 6 ] || fail "not a row a case: $(cat out)"
 grep -qE '^case +runs +accuracy@1 % +accuracy % +theirs +seconds +theirs +speed-up +MB sent +time.wait$' out ||
     fail "other columns: $(cat out)"
@@ -67,6 +68,29 @@ for name, lines in ("epochs", 5), ("steps", 2), ("workers", 3), ("frontier", 1),
     assert not [e for e in root.iter() if e.tag.endswith("script")]
     title = root.find(space + "title").text
     assert title == ('<accuracy> & "epochs"' if name == "epochs" else title) and title
+# The page: the table, ours beside theirs, every plot, and a page for each run.
+import html.parser
+class Page(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.cards, self.links, self.rows, self.tags = [], [], [], set()
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.tags.add(tag)
+        self.cards += [attributes["data-card"]] if "data-card" in attributes else []
+        self.links += [attributes["href"]] if tag == "a" else []
+        self.rows += [[]] if tag == "tr" else []
+    def handle_data(self, data):
+        self.rows and data.strip() and self.rows[-1].append(data)
+page = Page()
+page.feed(open("labs-out/tiny/report.html").read())
+assert page.cards == ["figures", "epochs", "workers", "steps", "seconds", "frontier", "runs", "how"], page.cards
+assert not page.tags & {"script", "iframe"} and "svg" in page.tags
+table = [line.split() for line in open("table.txt")]
+assert " ".join(page.rows[1]).split() == table[1], page.rows[1]
+assert "theirs" in page.rows[0] and "50.00" in page.rows[1]
+assert len(page.links) == 10 and all("data-card" in open("labs-out/tiny/" + link).read() for link in page.links)
+assert ["command", "paceline lab tiny.json --csv runs.csv"] in page.rows, page.rows[-4:]
 texts = [e.text for e in root.findall(space + "text")]
 assert "ours" in texts and "theirs" in texts and "local-sgd:k=2 workers=2" in texts, texts
 PY
@@ -186,6 +210,35 @@ JSON
 expect 0 env PACELINE_DATA="$work/nowhere" PACELINE_MIRROR=http://127.0.0.1:9 "$paceline" lab far.json --only near
 [ ! -e nowhere ] || fail "data of a case that was left out is fetched: $(ls nowhere)"
 
+# A sweep: its options make the cases, validation marks the best, the same command goes on.
+small="--model mlp:16x1 --data synthetic:train=256,test=64 --threads 1"
+expect 0 "$paceline" lab sweep --lr 0.001..0.1 --points 3 $small --epochs 1 --json
+json "[c['case'] for c in o['cases']] == ['lr=0.001', 'lr=0.01', 'lr=0.1'] and o['done'] == 3"
+json "o['best'] == min(o['cases'], key=lambda c: c['figures']['validation_loss']['mean'])['case']"
+expect 0 "$paceline" lab sweep --lr=0.001..0.1 --points 3 $small --epochs 1
+tail -n 1 out | grep -qE '^best validation loss: lr=' || fail "no best: $(cat out)"
+grep -q 'class="marked"><td>lr=' labs-out/sweep/report.html || fail "the page marks no row"
+[ "$(grep -c 'seed 1 in' err)" = 0 ] || fail "what is done was done again: $(cat err)"
+expect 0 "$paceline" lab sweep --batch 16..64 --momentum 0..0.9 --points 3 $small --dry-run --json
+json "o['runs'] == 9 and [c['options']['batch'] for c in o['cases'][::3]] == [16, 32, 64] and o['cases'][1]['options']['momentum'] == 0.45"
+expect 2 "$paceline" lab sweep $small
+says 'lab sweep needs a range, as in --lr 0.001..0.3'
+expect 2 "$paceline" lab s4 --lr 0.1
+says 'it is changed with --set lr=VALUE'
+
+# A learning rate finder: a run whose rate rises to where it diverges, and a suggestion well below that.
+expect 0 "$paceline" lab lr $small --batch 16 --steps 120 --lr 1e-5..100 --json
+json "1e-4 < o['suggested'] <= o['lowest'] < 20 and o['diverged'] and 20 <= len(o['points']) <= 120"
+json "abs(o['points'][1]['lr'] / o['points'][0]['lr'] - 1e7 ** (1 / 119)) < 1e-6 and o['points'][0]['lr'] == 1e-5"
+grep -q 'learning rate' labs-out/lr/lr.svg || fail "no picture"
+expect 0 "$paceline" lab lr $small --batch 16 --steps 120 --lr 1e-5..100
+tail -n 1 out | grep -qE '^suggested: --lr [0-9]' || fail "no suggestion: $(cat out)"
+expect 2 "$paceline" lab lr --model mlp:16x --data synthetic
+for wrong in '--lr 0.1' '--lr 0..1' '--steps 3' '--schedule cosine' '--seeds 2'; do
+    expect 2 "$paceline" lab lr $small $wrong
+    says 'lab lr'
+done
+
 # Values of an option side by side: one attack against one defence, of the lab that has many.
 expect 0 "$paceline" lab poison --quick --only 'uneven, 1 of 10 10:gaussian' --set 'aggregate=median'
 grep -qE '^accuracy % +median$' out || fail "no table across an option: $(cat out)"
@@ -246,5 +299,12 @@ json "[c['figures']['accuracy']['mean'] is None for c in o['cases']] == [True, F
 expect 0 "$paceline" data make ratings --users 50 --items 90 --ratings 900 -o s0-500.csv
 expect 0 "$paceline" lab s0 --quick --only '500 users' --json
 json "o['done'] == 2 and all(0 < c['figures']['rmse']['mean'] < 2 for c in o['cases'])"
+# The others' quick forms run through; that of s2 without the hosts of its launchers.
+expect 0 "$paceline" lab s2 --quick --set data=synthetic:train=1024,test=64 --set threads=1 --json
+json "o['done'] == o['runs'] == 3 and o['report'] == 'labs-out/s2-quick/report.html'"
+expect 0 "$paceline" lab s3 --quick --set data=$images --set threads=1 --set batch=8 --json
+json "o['done'] == o['runs'] == 4 and len({c['figures']['loss']['mean'] for c in o['cases'][1:]}) == 1"
+grep -q 'The quick form' labs-out/s3-quick/report.html && ! grep -q '<th>theirs' labs-out/s3-quick/report.html ||
+    fail "a quick form stands beside the figures of others"
 expect 0 "$paceline" lab s1 --quick --set data=$images --json
 json "o['done'] == 2 and o['cases'][1]['figures']['step_seconds']['theirs'] is None and o['plots'] == ['labs-out/s1-quick/step_seconds.svg']"

@@ -71,7 +71,7 @@ lose() { # OPTIONS ID PHASE BACK
     rm -r runs/lost
 }
 
-for phase in forward combine push-0 push-1 update answer pull; do lose servers=2 1 $phase 0; done
+for phase in await-1 forward combine push-0 push-1 update answer pull; do lose servers=2 1 $phase 0; done
 for phase in push-0 update answer; do lose servers=2 2 $phase 0; done
 for phase in push-0 update; do lose servers=2 3 $phase 0; done
 # A worker that pushes while backward goes on, and of whose push some servers have some values.

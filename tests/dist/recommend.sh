@@ -124,4 +124,35 @@ expect 2 "$paceline" similar mf
 expect 0 "$paceline" train --data synthetic:train=16,test=4 --model mlp:4x1 --steps 1 --batch 4 --run net --quiet
 expect 2 "$paceline" recommend net --user 17
 says 'no rating model'
+
+# ---- arrays of NumPy: the numbers of the checkpoint, and the ids of their rows ----
+expect 0 "$paceline" export mf -o arrays --json
+json "o['format'] == 'npy' and o['files'] == ['users.npy', 'items.npy', 'users.txt', 'items.txt']"
+/usr/bin/python3 - out arrays set/ratings.csv <<'PY' || fail "the arrays are not those of the checkpoint"
+import ast, csv, json, struct, sys
+run, folder = json.load(open(sys.argv[1]))["run"], sys.argv[2]
+tensors = open(f"{run}/model.safetensors", "rb").read()
+begin = 8 + struct.unpack_from("<Q", tensors)[0]
+about = json.loads(tensors[8:begin])
+for name, column in ("users", "userId"), ("items", "movieId"):
+    array = open(f"{folder}/{name}.npy", "rb").read()
+    size, = struct.unpack_from("<H", array, 8)
+    head = ast.literal_eval(array[10:10 + size].decode())
+    assert array[:8] == b"\x93NUMPY\1\0" and (10 + size) % 64 == 0 and array[9 + size:10 + size] == b"\n"
+    assert head == {"descr": "<f4", "fortran_order": False, "shape": tuple(about[name]["shape"])}
+    first, end = about[name]["data_offsets"]
+    assert array[10 + size:] == tensors[begin + first:begin + end]
+    ids = open(f"{folder}/{name}.txt").read().split()
+    assert ids == sorted({r[column] for r in csv.DictReader(open(sys.argv[3]))}, key=int)
+    assert len(ids) == head["shape"][0]
+PY
+expect 0 "$paceline" export mf -o arrays
+grep -q 'arrays: 4 files' out || fail "it does not say what was written: $(cat out)"
+touch taken
+expect 1 "$paceline" export mf -o taken
+says 'taken'
+expect 2 "$paceline" export mf -o arrays --fold
+says 'of networks'
+expect 2 "$paceline" export mf -o mf.onnx
+says 'rating model'
 echo 'recommend: lists, similar items and answers over HTTP agree; new users are folded in'

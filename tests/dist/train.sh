@@ -37,6 +37,50 @@ assert seen[0]["layer"] == "first" and len(seen[0]["histogram"]) == 20, seen
 assert sum(seen[0]["histogram"]) == 32 * 8 * 28 * 28 and seen[0]["deviation"] > 0, seen
 PY
 
+# Whole activations of chosen samples after every epoch, beside the statistics of the same layer: those of the
+# last epoch follow from the weights that were saved. The numbers are of the training data before validation.
+expect 0 "$paceline" train --model net.model "${small[@]}" --epochs 2 --run whole --record first --record first:npy \
+    --record head:npy --record-samples 3..40 --validation 0.5 --normalise=off --batch 16
+[ "$(ls runs/whole/activations runs/whole/activations/*/ | tr '\n' ' ')" = \
+    'runs/whole/activations: first head samples.npy  runs/whole/activations/first/: epoch-0001.npy epoch-0002.npy  runs/whole/activations/head/: epoch-0001.npy epoch-0002.npy ' ] ||
+    fail "other files of activations: $(ls -R runs/whole/activations)"
+/usr/bin/python3 - <<'PY' || fail "the activations are not right"
+import json, numpy, struct
+place = "runs/whole/activations/"
+samples = numpy.load(place + "samples.npy")
+assert samples.dtype == numpy.uint32 and 5 < len(samples) < 38 and all(numpy.diff(samples.astype(int)) > 0)
+assert samples[0] >= 3 and samples[-1] <= 40
+epochs = [(numpy.load(f"{place}first/epoch-{e:04}.npy"), numpy.load(f"{place}head/epoch-{e:04}.npy")) for e in (1, 2)]
+for first, head in epochs:
+    assert first.dtype == head.dtype == numpy.float32
+    assert first.shape == (len(samples), 8, 28, 28) and head.shape == (len(samples), 10), (first.shape, head.shape)
+assert not numpy.array_equal(epochs[0][1], epochs[1][1])
+import glob
+raw = open(sorted(glob.glob("runs/whole/checkpoints/step-*/model.safetensors"), key=lambda p: int(p.split("step-")[1].split("/")[0]))[-1], "rb").read()
+size = struct.unpack("<Q", raw[:8])[0]
+about = json.loads(raw[8 : 8 + size])
+def tensor(name):
+    a, b = about[name]["data_offsets"]
+    return numpy.frombuffer(raw[8 + size + a : 8 + size + b], numpy.float32).reshape(about[name]["shape"])
+first, head = epochs[1]
+pooled = numpy.maximum(first, 0).reshape(len(samples), 8, 14, 2, 14, 2).max((3, 5)).reshape(len(samples), -1)
+wanted = pooled @ tensor("head.weight").T + tensor("head.bias")
+assert numpy.abs(wanted - head).max() < 1e-3 * numpy.abs(head).max(), numpy.abs(wanted - head).max()
+assert [e["step"] for e in map(json.loads, open("runs/whole/events.jsonl")) if e["event"] == "activations"] == [20]
+PY
+expect 0 "$paceline" train --model net.model "${small[@]}" --steps 3 --run more --record head:npy --workers 2 --record-samples 0..319
+[ ! -e runs/more/activations ] || fail "an epoch that did not end is recorded"
+refused() { # CODE PATTERN OPTION…
+    expect "$1" "$paceline" train --model net.model "${small[@]}" --run refused "${@:3}"
+    says "$2"
+    [ ! -e runs/refused ] || fail "what is refused left a run"
+}
+refused 2 "':npz' after the layer's name is not :npy" --record first:npz
+refused 2 "^paceline: --record: .*'none'" --record none:npy
+refused 2 'none of these is in the training part, which has 320' --record head:npy --record-samples 400..500
+refused 1 '^paceline: --record-samples: .*x.json' --record head:npy --record-samples x.json
+refused 2 'needs all weights on a worker, which strategy zero divides' --record head:npy --workers 2 --strategy zero:stage=3
+
 # A checkpoint every 10 steps is one at each of these epochs' ends; no step, no training loss.
 expect 0 "$paceline" train --model net.model "${small[@]}" --epochs 3 --checkpoint-every 10 \
     --run tens --json

@@ -141,6 +141,14 @@ void lab_suspect(int link, uint32_t id, uint32_t peer, uint32_t view)
                        .type = CLUSTER_SUSPECT, .id = id, .peer = peer, .view = view});
 }
 
+void lab_accuse(int link, uint32_t id, uint32_t peer, uint32_t view)
+{
+    struct cluster_message m = {.type = CLUSTER_ACCUSE, .id = id, .peer = peer, .view = view};
+
+    cluster_message_text(&m, "lies");
+    lab_tell(link, m);
+}
+
 void lab_result_of(int link, uint32_t id, uint32_t view)
 {
     lab_tell(link, (struct cluster_message){.type = CLUSTER_RESULT,

@@ -44,6 +44,7 @@ void lab_ready(int link, uint32_t id);
 void lab_works_in(int link, uint32_t id, uint32_t view);
 void lab_failed(int link, uint32_t id, base_code code, const char *words);
 void lab_suspect(int link, uint32_t id, uint32_t peer, uint32_t view);
+void lab_accuse(int link, uint32_t id, uint32_t peer, uint32_t view);
 void lab_lost(int link, uint32_t id);
 void lab_exited(int link, uint32_t id, int code, int signal);
 void lab_result(int link, uint32_t id); /* in the view that there is */

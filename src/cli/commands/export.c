@@ -7,7 +7,9 @@
 
 #include "base/str.h"
 #include "cli/cli.h"
+#include "cli/export_arrays.h"
 #include "model/onnx.h"
+#include "recsys/saved.h"
 
 struct args {
     const char *out, *runs_dir;
@@ -15,17 +17,11 @@ struct args {
     bool best, json;
 };
 
-/* The file's ending tells the format; ONNX is the only one. */
-static base_status cmd_export_check_out(const char *out)
+static bool cmd_export_is_onnx(const char *out)
 {
-    size_t length = out != NULL ? strlen(out) : 0;
+    const size_t length = strlen(out);
 
-    if (length == 0)
-        return base_fail(BASE_ERR_USAGE, "which file is to be written? -o model.onnx");
-    if (length <= 5 || strcmp(out + length - 5, ".onnx") != 0)
-        return base_fail(BASE_ERR_USAGE, "'%s' does not end in .onnx, the format that is written",
-                         out);
-    return BASE_OK;
+    return length > 5 && strcmp(out + length - 5, ".onnx") == 0;
 }
 
 static json_t *cmd_export_result_of(const struct args *a, const struct model *model,
@@ -57,16 +53,14 @@ static void cmd_export_print_text(const struct args *a, const struct model *mode
                base_plural((int64_t)summary->folded));
 }
 
-static base_status cmd_export(void *args, const struct cli_positional *positional)
+static base_status cmd_export_onnx(const struct args *a, const char *name)
 {
     base_status st = BASE_OK;
-    const struct args *a = args;
     struct model model = {0};
     struct model_onnx_summary summary;
     json_t *result = NULL;
 
-    TRY(cmd_export_check_out(a->out));
-    TRY(model_open(positional->at[0], a->runs_dir, a->best, &model));
+    TRY(model_open(name, a->runs_dir, a->best, &model));
     TRY(model_onnx_write(&model, &a->onnx, a->out, &summary));
     if (a->json) {
         result = cmd_export_result_of(a, &model, &summary);
@@ -80,12 +74,53 @@ out:
     return st;
 }
 
+/* Of a rating model, for which ONNX has no form: a folder. */
+static base_status cmd_export_arrays(const struct args *a, const char *name)
+{
+    base_status st = BASE_OK;
+    struct store_checkpoint checkpoint = {0};
+    json_t *files = NULL, *result = NULL;
+
+    TRY(model_find(name, a->runs_dir, a->best, &checkpoint));
+    if (!recsys_saved_is(checkpoint.manifest))
+        TRY(base_fail(BASE_ERR_USAGE,
+                      "'%s' does not end in .onnx, the format that networks are written in",
+                      a->out));
+    if (a->onnx.fold || a->onnx.normalise)
+        TRY(base_fail(BASE_ERR_USAGE,
+                      "--fold and --normalise are of networks; %s is a rating model", name));
+    TRY(cli_export_arrays(&checkpoint, a->out, &files));
+    if (a->json) {
+        result = json_pack("{s:i, s:o, s:o, s:s, s:O}", "schema", 1, "run",
+                           base_json_text(checkpoint.path), "folder", base_json_text(a->out),
+                           "format", "npy", "files", files);
+        TRY(base_json_print(result));
+    } else {
+        printf("%s: %zu files\n", a->out, json_array_size(files));
+    }
+out:
+    json_decref(files);
+    json_decref(result);
+    store_checkpoint_close(&checkpoint);
+    return st;
+}
+
+static base_status cmd_export(void *args, const struct cli_positional *positional)
+{
+    const struct args *a = args;
+
+    if (a->out == NULL || a->out[0] == '\0')
+        return base_fail(BASE_ERR_USAGE, "which file is to be written? -o model.onnx");
+    return cmd_export_is_onnx(a->out) ? cmd_export_onnx(a, positional->at[0])
+                                      : cmd_export_arrays(a, positional->at[0]);
+}
+
 #define AT(field) offsetof(struct args, field)
 
 /* clang-format off */
 static const struct base_option options[] = {
     {.name = "out", .alias = "o", .argument = "FILE", .kind = BASE_TEXT, .offset = AT(out),
-     .help = "the file to write, such as model.onnx", .local = true},
+     .help = "the file to write, such as model.onnx; of a rating model a folder", .local = true},
     {.name = "fold", .kind = BASE_FLAG, .offset = AT(onnx.fold),
      .help = "batch norms become part of the convolutions and dense layers before them", .local = true},
     {.name = "normalise", .kind = BASE_FLAG, .offset = AT(onnx.normalise),
@@ -102,10 +137,11 @@ static const struct base_option options[] = {
 
 const struct cli_command cli_command_export = {
     .name = "export",
-    .help = "write a trained model as an ONNX file",
-    .usage = "paceline export RUN|CHECKPOINT -o FILE.onnx [options]",
+    .help = "write a trained model as an ONNX file, a rating model as arrays of NumPy",
+    .usage = "paceline export RUN|CHECKPOINT -o FILE.onnx|FOLDER [options]",
     .examples = "  paceline export vgg11-cifar10-1 -o vgg11.onnx\n"
-                "  paceline export vgg11-cifar10-1 --best --fold -o vgg11.onnx\n",
+                "  paceline export vgg11-cifar10-1 --best --fold -o vgg11.onnx\n"
+                "  paceline export films -o films-arrays\n",
     .completes = "RUN",
     .options = options,
     .args_size = sizeof(struct args),

@@ -5,8 +5,6 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -14,7 +12,6 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/stories.h"
-#include "report/braille.h"
 
 static const char *const x_names[] = {"step", "epoch", "time", NULL};
 
@@ -87,19 +84,6 @@ out:
     return st;
 }
 
-static void cmd_plot_print(const struct report_chart *chart)
-{
-    struct winsize size = {0};
-    struct base_str text = {0};
-
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
-        size = (struct winsize){.ws_col = 80, .ws_row = 24};
-    report_braille_lines(chart, size.ws_col, size.ws_row - 1,
-                         isatty(STDOUT_FILENO) == 1 && base_log_color(), &text);
-    fputs(text.text, stdout);
-    base_str_fini(&text);
-}
-
 static base_status cmd_plot_write(const struct args *a, const struct report_chart *chart)
 {
     base_status st = BASE_OK;
@@ -152,7 +136,7 @@ static base_status cmd_plot(void *args, const struct cli_positional *positional)
     if (a->out != NULL)
         TRY(cmd_plot_write(a, &chart));
     else
-        cmd_plot_print(&chart);
+        cli_print_chart(&chart);
 out:
     base_free(title);
     report_lines_fini(&lines);

@@ -115,8 +115,11 @@ static char *cmd_recommend_why_fewer(const struct list *l)
 
     if (l->found == l->n)
         return NULL;
-    base_str_add(&why, "only %u item%s left: user %s has rated %llu of the %u items", l->found,
-                 l->found == 1 ? " is" : "s are", l->user,
+    if (l->found == 0)
+        base_str_add(&why, "no item is left");
+    else
+        base_str_add(&why, "only %u item%s left", l->found, l->found == 1 ? " is" : "s are");
+    base_str_add(&why, ": user %s has rated %llu of the %u items", l->user,
                  (unsigned long long)l->asker.wish.seen_count, l->run.saved->items.count);
     if (barred > 0)
         base_str_add(&why, ", and %llu are excluded or have fewer than %lld ratings (--least)",

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -80,13 +79,10 @@ static char *cmd_report_trace(const struct train_run *run, const char *page)
 static void cmd_report_html(const struct cli_stories *stories, struct base_str *html)
 {
     struct report_table table = {0};
-    time_t now = time(NULL);
-    struct tm parts;
-    char made[64];
+    char made[REPORT_MADE];
     json_t *keys = NULL, *list = NULL;
 
-    gmtime_r(&now, &parts);
-    strftime(made, sizeof made, PACELINE_VERSION ", %Y-%m-%d %H:%M UTC", &parts);
+    report_made(made);
     if (stories->count > 1) {
         list = cli_compared(stories->runs, stories->count, &keys);
         table = cli_compared_table(list, keys);
@@ -96,7 +92,7 @@ static void cmd_report_html(const struct cli_stories *stories, struct base_str *
                                       .compared = stories->count > 1 ? &table : NULL,
                                       .made = made},
                 html);
-    base_names_free(table.cells, table.rows * table.columns);
+    report_table_fini(&table);
     json_decref(list);
     json_decref(keys);
 }

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/cpu_level.h"
+#include "base/cpus.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -60,25 +61,6 @@ static double estimate(const struct nn_conv_shape *shape)
 
 /* ---- what is known of this machine ---- */
 
-/* "AMD EPYC 7B13", from the first processor's entry. */
-static void cpu_name(char *name, size_t size)
-{
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    char line[256];
-
-    snprintf(name, size, "unknown");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        const char *colon = strchr(line, ':');
-
-        if (strncmp(line, "model name", 10) == 0 && colon != NULL) {
-            snprintf(name, size, "%.*s", (int)strcspn(colon + 1, "\n") - 1, colon + 2);
-            break;
-        }
-    }
-    if (file != NULL)
-        fclose(file);
-}
-
 /* Times are of this CPU, level, number of threads and program, and the choice was between these
  * candidates: a new one is tried. */
 static char *machine_of(void)
@@ -86,7 +68,7 @@ static char *machine_of(void)
     struct base_str machine = {0};
     char name[128];
 
-    cpu_name(name, sizeof name);
+    base_cpu_name(name, sizeof name);
     base_str_add(&machine, "%s, %s, %d threads, %s:", name, base_cpu_level_name(base_cpu_level()),
                  nn_threads(), PACELINE_VERSION);
     for (const struct nn_conv *const *conv = nn_conv_registry(); *conv != NULL; conv++)

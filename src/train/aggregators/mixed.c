@@ -26,7 +26,7 @@ static base_status mixed_open(void *options)
     TRY(train_aggregation_find(text, &o->rule));
     if (o->rule.rule->open == mixed_open)
         TRY(base_fail(BASE_ERR_USAGE, "aggregator mixed cannot be the rule of itself"));
-    if (o->rule.rule->judges || o->rule.rule->trusts)
+    if (o->rule.rule->judges || o->rule.rule->trusts || o->rule.rule->believes)
         TRY(base_fail(BASE_ERR_USAGE,
                       "aggregator mixed: rule %s judges the updates of workers one by one, which "
                       "mixed ones are not",

@@ -41,6 +41,7 @@ static const struct base_option table[] = {
 const struct train_aggregator train_aggregator_weighted = {
     .name = "weighted",
     .help = "the mean; a worker with a higher loss counts more",
+    .believes = true,
     .options = table,
     .options_size = sizeof(struct options),
     .defaults = &(const struct options){.bound = 2},

@@ -36,5 +36,6 @@ const struct train_attack train_attack_gaussian = {
     .unit = "a multiple of the update's length",
     .strength = 10,
     .most = 1e6,
+    .alone = true,
     .forge = gaussian_forge,
 };

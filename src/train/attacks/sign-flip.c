@@ -19,5 +19,6 @@ const struct train_attack train_attack_sign_flip = {
     .unit = "a multiple of the update",
     .strength = 4,
     .most = 1e6,
+    .alone = true,
     .forge = sign_flip_forge,
 };

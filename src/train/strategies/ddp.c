@@ -6,6 +6,9 @@
  * the same order, as soon as they are complete, and the engine of the group runs them. The last
  * one has the head in it, or the head follows by itself where gradients travel rounded or as rows.
  *
+ * With a rule of --aggregate gradients are not summed: train/defence.h combines them, after the
+ * backward.
+ *
  * On one host sums run at the speed of memory and a communication thread would take the cores from
  * the computing ones: unless told otherwise nothing is sent there. After the backward each worker
  * sums its slice of all workers' gradients and updates that slice for all (train/copies.h).
@@ -13,6 +16,7 @@
 #include "base/clock.h"
 #include "comm/engine.h"
 #include "train/copies.h"
+#include "train/defence.h"
 #include "train/forecast.h"
 #include "train/memory.h"
 #include "train/parallel.h"
@@ -25,6 +29,7 @@ struct options {
     int64_t bucket, first;
     enum coll_wire wire;
     enum overlap overlap;
+    double momentum;
 };
 
 struct bucket {
@@ -33,6 +38,7 @@ struct bucket {
 };
 
 struct ddp {
+    struct train_defence defence; /* in place of all that follows */
     struct coll_sum sum;
     bool overlaps; /* buckets are sent during the backward */
     bool together; /* each worker updates a slice of `copies`, for all of them */
@@ -89,7 +95,9 @@ static void ddp_memory(const struct train_memory_question *q, struct train_memor
     const struct train_seat *seat = &q->seat;
     bool one_host = seat->workers > 1 && seat->shares && seat->locals == seat->workers;
 
-    if (ddp_updates_together(q->options, one_host, q->clips))
+    if (q->defends)
+        train_defence_memory(q, ((const struct options *)q->options)->momentum, m);
+    else if (ddp_updates_together(q->options, one_host, q->clips))
         m->of[TRAIN_MEMORY_SPARE].shared += train_copies_bytes(q->sizes->weights, q->sizes->slots);
     else
         m->of[TRAIN_MEMORY_COMMUNICATION].own += q->sizes->rows.memory;
@@ -107,17 +115,28 @@ static void ddp_cost(const struct train_memory_question *q, struct train_cost *c
     cost->updates = together ? 1 / n : 1;
 }
 
-static base_status ddp_open(struct train_session *s)
+static base_status ddp_suits(const void *struct_of, const void *first, const struct train_job *job)
+{
+    const struct options *options = struct_of;
+
+    (void)first;
+    if (options->overlap == ON && (train_defence_wanted(job) || job->attack != NULL))
+        return base_fail(BASE_ERR_USAGE, "ddp:overlap=on sends gradients before a rule of "
+                                         "--aggregate, or an --attack, can see them whole: leave "
+                                         "it out");
+    return train_defence_suits(job, options->momentum, options->wire);
+}
+
+static base_status ddp_open_sums(struct train_session *s)
 {
     base_status st = BASE_OK;
     const struct options *options = s->options;
     const struct train_exchange *x = &s->team.exchange;
     struct ddp *state = s->strategy_state;
 
-    *state =
-        (struct ddp){.sum.wire = options->wire,
-                     .overlaps = ddp_overlaps(options, x->one_host),
-                     .together = ddp_updates_together(options, x->one_host, s->job->clip != 0)};
+    state->sum.wire = options->wire;
+    state->overlaps = ddp_overlaps(options, x->one_host) && s->job->attack == NULL;
+    state->together = ddp_updates_together(options, x->one_host, s->job->clip != 0);
     if (!state->together)
         TRY(train_touched_open(&state->touched, s));
     ddp_cut(x, options, state);
@@ -125,6 +144,19 @@ static base_status ddp_open(struct train_session *s)
         TRY(comm_engine_begin(coll_group(x->coll)));
     if (state->together)
         TRY(train_copies_open(&state->copies, x, &s->state));
+out:
+    return st;
+}
+
+static base_status ddp_open(struct train_session *s)
+{
+    base_status st = BASE_OK;
+    struct ddp *state = s->strategy_state;
+
+    *state = (struct ddp){.defence = state->defence};
+    TRY(train_defence_open(&state->defence, s, ((const struct options *)s->options)->momentum));
+    if (!train_defence_is_on(&state->defence))
+        TRY(ddp_open_sums(s));
 out:
     return st;
 }
@@ -137,6 +169,28 @@ static void ddp_close(struct train_session *s)
         base_ignore(comm_engine_end(s->team.group)); /* says what ended the group, which is known */
     train_copies_close(&state->copies, &s->state);
     train_touched_close(&state->touched);
+    train_defence_close(&state->defence);
+}
+
+static void ddp_fini(void *state)
+{
+    train_defence_fini(&((struct ddp *)state)->defence);
+}
+
+static const char *const *ddp_extras(const void *options)
+{
+    return train_defence_extras(((const struct options *)options)->momentum);
+}
+
+static base_status ddp_saving(struct train_session *s)
+{
+    train_defence_saving(&((struct ddp *)s->strategy_state)->defence);
+    return BASE_OK;
+}
+
+static base_status ddp_unite(struct train_session *s)
+{
+    return train_defence_unite(&((struct ddp *)s->strategy_state)->defence, s);
 }
 
 static base_status ddp_start(struct train_exchange *x, struct ddp *state)
@@ -170,6 +224,8 @@ static base_status ddp_combine(struct train_exchange *x)
     enum train_category was;
     double began = base_now(), hidden;
 
+    if (train_defence_is_on(&state->defence))
+        return train_defence_combine(&state->defence, x);
     if (state->together)
         return train_exchange_head(x);
     if (!state->overlaps)
@@ -227,6 +283,8 @@ static const struct base_option table[] = {
     {.name = "overlap", .argument = "WHEN", .kind = BASE_ENUM, .offset = AT(overlap),
      .names = (const char *const[]){[AUTO] = "auto", [ON] = "on", [OFF] = "off", NULL},
      .help = "sum while backward goes on (auto: only between hosts)"},
+    {.name = "momentum", .argument = "X", .kind = BASE_REAL, .offset = AT(momentum), .max = 0.999,
+     .help = TRAIN_DEFENCE_MOMENTUM},
     {0},
 };
 /* clang-format on */
@@ -236,6 +294,7 @@ const struct train_strategy train_strategy_ddp = {
     .help = "gradients are summed in buckets while backward goes on",
     .commit_unit = "step",
     .shares = TRAIN_SHARES_BATCHES,
+    .aggregates = true,
     .least = 1,
     .options = table,
     .options_size = sizeof(struct options),
@@ -244,12 +303,18 @@ const struct train_strategy train_strategy_ddp = {
             .bucket = 2 << 20, .first = 512 << 10, .wire = COLL_FP32, .overlap = AUTO},
     .examples =
         (const char *const[]){"", "overlap=on,bucket=64K,first=4K", "overlap=on,wire=bf16", NULL},
+    .suits = ddp_suits,
+    .extras = ddp_extras,
+    .own_extras = true,
+    .saving = ddp_saving,
     .memory = ddp_memory,
     .cost = ddp_cost,
     .state_size = sizeof(struct ddp),
+    .fini = ddp_fini,
     .open = ddp_open,
     .close = ddp_close,
     .leg = train_parallel_leg,
     .ready = ddp_ready,
     .sum = &(const struct train_sum){.combine = ddp_combine, .apply = ddp_apply},
+    .unite = ddp_unite,
 };

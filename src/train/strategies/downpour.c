@@ -143,39 +143,6 @@ out:
     return st;
 }
 
-/* A rule that stands so many wrong updates may stand none of as few as this view has. */
-static void downpour_say_tolerance(const struct downpour *d, int updates)
-{
-    const struct train_aggregator *a = d->aggregation.rule;
-    int wrong = train_aggregation_tolerates(&d->aggregation, updates);
-
-    if (wrong > 0)
-        base_info("--aggregate %s: %d of %d updates may be anything", a->name, wrong, updates);
-    else if (a->tolerates != NULL)
-        base_warn("--aggregate %s stands no wrong update of %d; with more workers it would",
-                  a->name, updates);
-}
-
-/* Which workers attack, so that no reader of the log takes the run for an honest one. */
-static void downpour_say_attackers(const struct train_session *s)
-{
-    const struct train_attackers *a = &s->attackers;
-    const struct comm_view *v = &s->team.view;
-    char *text = a->count > 0 ? train_attackers_text(a) : NULL;
-
-    if (a->count > 0)
-        base_warn("--attack: this run is attacked on purpose: %s", text);
-    for (int i = 0; i < a->count; i++) {
-        bool here = false;
-
-        for (int rank = 0; rank < s->team.exchange.size && s->team.worker != NULL; rank++)
-            here |= v->members[rank].id == a->of[i].worker;
-        if (!here)
-            base_warn("--attack: there is no worker %u now", a->of[i].worker);
-    }
-    base_free(text);
-}
-
 static base_status downpour_open(struct train_session *s)
 {
     base_status st = BASE_OK;
@@ -187,7 +154,7 @@ static base_status downpour_open(struct train_session *s)
                                 .fixed = options->split == DOWNPOUR_SPLIT_LOCAL,
                                 .adds = options->push_every > 0};
     float *residual = downpour_extra(s, TRAIN_RESIDUAL);
-    float *mean = downpour_extra(s, DOWNPOUR_MOMENTUM);
+    float *mean = downpour_extra(s, TRAIN_MOMENTUM);
     size_t statistics = nn_graph_stat_floats(s->state.graph);
     const char *name = s->job->aggregate != NULL ? s->job->aggregate : TRAIN_AGGREGATOR;
 
@@ -197,16 +164,16 @@ static base_status downpour_open(struct train_session *s)
     /* The round that this worker left half-way was committed, as the state tells that it got. */
     if (s->state.position.step == d->solo.round.goal) {
         downpour_parcel_commit(&d->parcel, residual);
-        downpour_momentum_commit(&d->momentum, mean);
+        train_momentum_commit(&d->momentum, mean);
     }
-    TRY(downpour_momentum_open(&d->momentum, options->momentum, mean, s->state.floats));
+    TRY(train_momentum_open(&d->momentum, options->momentum, mean, s->state.floats));
     TRY(downpour_parcel_open(&d->parcel, x->size > 1 ? options->wire : NULL, &s->team, residual,
                              s->state.floats, statistics));
     if (downpour_parcel_packs(&d->parcel))
         rules.wiring = &d->parcel.wiring;
     if (x->rank == 0) {
-        downpour_say_attackers(s);
-        downpour_say_tolerance(d, x->size - (options->apart && x->size > 1));
+        train_attackers_say(&s->attackers, &s->team.view);
+        train_aggregation_say(&d->aggregation, x->size - (options->apart && x->size > 1));
         TRY(downpour_manager_open(&s->team, &d->ledger, &rules, downpour_solo_floats(s), statistics,
                                   &d->manager));
     } else {
@@ -251,7 +218,7 @@ static void downpour_fini(void *state)
     downpour_ledger_fini(&d->ledger);
     downpour_solo_fini(&d->solo);
     downpour_parcel_fini(&d->parcel);
-    downpour_momentum_fini(&d->momentum);
+    train_momentum_fini(&d->momentum);
 }
 
 /* Rank 0 saves the mean of all workers' extras in place of its own: of residuals from where its
@@ -262,11 +229,11 @@ static base_status downpour_saving(struct train_session *s)
     struct downpour *d = s->strategy_state;
     const struct downpour_parcel *p = &d->parcel;
     float *mean = s->team.exchange.mine + TRAIN_HEAD;
-    float **changes = train_state_extra(&s->state, DOWNPOUR_MOMENTUM);
+    float **changes = train_state_extra(&s->state, TRAIN_MOMENTUM);
 
     d->changes = changes != NULL ? *changes : NULL;
     if (changes != NULL)
-        TRY(downpour_momentum_saving(&d->momentum, &s->team, downpour_computes(s), changes));
+        TRY(train_momentum_saving(&d->momentum, &s->team, downpour_computes(s), changes));
     if (p->residual == NULL)
         goto out;
     memcpy(mean, p->residual, p->floats * sizeof *mean);
@@ -284,15 +251,15 @@ static void downpour_saved(struct train_session *s)
     const struct downpour *d = s->strategy_state;
 
     if (d->changes != NULL)
-        *train_state_extra(&s->state, DOWNPOUR_MOMENTUM) = d->changes;
+        *train_state_extra(&s->state, TRAIN_MOMENTUM) = d->changes;
     if (d->parcel.residual != NULL)
         *train_state_extra(&s->state, TRAIN_RESIDUAL) = d->parcel.residual;
 }
 
 static const char *const *downpour_extras(const void *options)
 {
-    static const char *const both[] = {DOWNPOUR_MOMENTUM, TRAIN_RESIDUAL, NULL};
-    static const char *const momentum[] = {DOWNPOUR_MOMENTUM, NULL};
+    static const char *const both[] = {TRAIN_MOMENTUM, TRAIN_RESIDUAL, NULL};
+    static const char *const momentum[] = {TRAIN_MOMENTUM, NULL};
     const struct downpour_options *o = options;
     bool lossy = train_wire_is_lossy(o->wire);
 

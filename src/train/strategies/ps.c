@@ -433,5 +433,6 @@ const struct train_strategy train_strategy_ps = {
     .open = ps_open,
     .close = ps_close,
     .leg = ps_leg,
+    .await = ps_await,
     .ready = ps_ready,
 };

@@ -23,6 +23,7 @@
 #include "nn/simd/simd.h"
 #include "train/forecast.h"
 #include "train/strategies/ring/async.h"
+#include "train/strategies/ring/choose.h"
 #include "train/strategies/ring/commit.h"
 #include "train/strategies/ring/divide.h"
 #include "train/strategies/ring/holds.h"
@@ -69,6 +70,22 @@ static void ring_memory(const struct train_memory_question *q, struct train_memo
         m->of[TRAIN_MEMORY_SPARE].own += q->sizes->slots * bytes.replicas;
 }
 
+/* The share of a step in which the worker with the most to do waits. */
+static double ring_bubble(const struct ring_costs *costs, const struct ring_cut *cut,
+                          const struct ring_options *options, bool overlaps)
+{
+    struct ring_options played = *options;
+    struct ring_outlook outlook;
+    double most = 0;
+
+    played.microbatches = ring_pieces(options);
+    played.overlapping = overlaps;
+    ring_expect(costs, cut, &played, &outlook);
+    for (int i = 0; i < cut->workers; i++)
+        most = fmax(most, outlook.busy[i]);
+    return 1 - most / outlook.seconds;
+}
+
 /* Activations travel while other micro-batches are computed, what replicas need does not. The
  * gradients of micro-batches are added up in memory. */
 static void ring_cost(const struct train_memory_question *q, struct train_cost *cost)
@@ -92,11 +109,9 @@ static void ring_cost(const struct train_memory_question *q, struct train_cost *
     cost->exact = !options->async;
     cost->frail = every == 0 && n > 1;
     cost->work = ring_costs_unevenness(&costs, &cut) / n;
+    cost->bubble = ring_bubble(&costs, &cut, options,
+                               ring_options_overlap(options, q->seat.workers, q->clips));
     ring_costs_fini(&costs);
-    cost->bubble =
-        ring_options_overlap(options, (int)n, q->clips)
-            ? 0
-            : (n - 1) / ((ring_options_split(options, (int)n) ? 3 : 1) * laps * pieces + n - 1);
     cost->updates = (every == 1 ? copies : 1) / n;
     cost->sent = mail * laps + replicas;
     cost->hidden = cost->sent > 0 ? 1 - replicas / cost->sent : 0;

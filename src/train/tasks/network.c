@@ -60,12 +60,14 @@ void network_discard(struct train_session *s)
     base_free(n->tracked_before);
     base_free(n->accumulated);
     base_free(n->groups);
+    base_free(n->recorded);
     train_state_fini(&s->state);
     nn_graph_free(n->graph);
     n->net = NULL;
     n->statistics_before = n->accumulated = NULL;
     n->tracked_before = NULL;
     n->groups = NULL;
+    n->recorded = NULL;
     n->graph = NULL;
 }
 
@@ -152,7 +154,7 @@ base_status network_describe(struct train_session *s, const char *text)
     struct network *n = s->work;
     const struct nn_optimiser *optimiser = NULL;
     char *zoo = NULL;
-    int layer = -1, groups;
+    int groups;
 
     TRY(train_strategy_suits(s->strategy, s->options, s->options, s->job));
     n->stages = s->strategy->stages;
@@ -164,8 +166,7 @@ base_status network_describe(struct train_session *s, const char *text)
     n->lends = train_strategy_lends(s->strategy, s->options);
     TRY(network_find_closed(s));
     TRY(nn_optimiser_find(s->job->optimiser, &optimiser));
-    for (int i = 0; i < s->job->record.count; i++)
-        TRY(base_prefix(nn_graph_find(n->graph, s->job->record.at[i], &layer), "--record"));
+    TRY(network_record_choose(s));
     train_memory_choose(s, s->strategy, s->options);
     network_cut_batch(s);
     TRY(train_memory_check(s));
@@ -210,6 +211,15 @@ static void network_sum_statistics(void *context, float *sums, size_t count)
     train_team_sum(context, sums, count);
 }
 
+static base_status network_await(void *context, size_t offset, size_t count)
+{
+    struct train_session *s = context;
+    struct network *n = s->work;
+
+    train_fault_nth(&s->fault, "await", ++n->awaits, s->team.exchange.step);
+    return s->strategy->await(s, offset, count);
+}
+
 static struct nn_setup network_describe_net(struct train_session *s)
 {
     const struct network *n = s->work;
@@ -224,6 +234,7 @@ static struct nn_setup network_describe_net(struct train_session *s)
                                         .borrow = n->lends.borrow ? network_borrow : NULL,
                                         .give_back = network_give_back,
                                         .context = s},
+                             .await = {s->strategy->await != NULL ? network_await : NULL, s},
                              .kernels = s->kernels,
                              .reduce = reduce,
                              .apart = s->job->record.count > 0};
@@ -434,7 +445,7 @@ base_status network_compute(struct train_session *s, const struct data_batch *b,
         return n->stages->compute(s, b, outcome);
     }
     network_find_weights(s);
-    n->ranges_ready = n->loans = 0;
+    n->ranges_ready = n->loans = n->awaits = 0;
     if (b->count == 0) /* more workers than samples */
         memset(s->team.exchange.mine, 0, s->team.exchange.floats * sizeof(float));
     for (uint32_t i = 0; i < pieces; i++, at += n->has) {
@@ -555,5 +566,6 @@ const struct train_task train_task_network = {
     .grade = network_grade,
     .graded = network_graded,
     .about = network_about,
+    .record = network_record,
     .announce = network_announce,
 };

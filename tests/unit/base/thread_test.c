@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -130,12 +133,55 @@ static void test_world(void **state)
     assert_true(base_now() != 9);
 }
 
+/* What sched_getattr(2) tells: its third word is nice value and priority, its fourth the length of
+ * a turn, or 0 where the kernel has one length for all threads. */
+enum { PRIORITY = 2, TURN = 3, WORDS = 6 };
+
+static void ask_kernel(uint64_t words[WORDS])
+{
+    assert_int_equal(syscall(SYS_sched_getattr, 0, words, WORDS * sizeof *words, 0), 0);
+}
+
+static void test_prompt(void **state)
+{
+    static const struct base_world world = {.now = now_of_world};
+    uint64_t before[WORDS] = {0}, after[WORDS] = {0};
+
+    (void)state;
+    ask_kernel(before);
+    base_world = &world;
+    base_thread_prompt();
+    base_world = NULL;
+    ask_kernel(after);
+    assert_true(after[TURN] == before[TURN]);
+    base_thread_prompt();
+    ask_kernel(after);
+    assert_true(after[TURN] == (before[TURN] == 0 ? 0 : 100000));
+    assert_true(after[PRIORITY] == before[PRIORITY]);
+}
+
+static void test_prompt_real_time(void **state)
+{
+    const struct sched_param first = {.sched_priority = 1}, usual = {0};
+    struct sched_param now;
+
+    (void)state;
+    if (sched_setscheduler(0, SCHED_FIFO, &first) != 0)
+        skip();
+    base_thread_prompt();
+    assert_int_equal(sched_getparam(0, &now), 0);
+    assert_int_equal(now.sched_priority, 2);
+    assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &usual), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_threads),
         cmocka_unit_test(test_deadline),
         cmocka_unit_test(test_world),
+        cmocka_unit_test(test_prompt),
+        cmocka_unit_test(test_prompt_real_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -238,6 +238,35 @@ static void test_old_suspicion(void **state)
     assert_int_equal(lab_said(CLUSTER_KILL, -1, NULL), 0);
 }
 
+/* Of four workers three must say so, and only one is evicted. */
+static void test_a_majority_convicts(void **state)
+{
+    struct cluster_message m;
+
+    (void)state;
+    lab_two_hosts(1, false);
+    lab_accuse(0, 1, 3, 1);
+    lab_accuse(0, 1, 3, 1); /* once more: the same word */
+    lab_accuse(1, 3, 1, 1); /* back */
+    lab_accuse(1, 3, 3, 1); /* itself */
+    lab_accuse(0, 2, 3, 0); /* of an older view */
+    lab_accuse(1, 4, 3, 1);
+    lab_pass_alive(3, 2);
+    assert_int_equal(lab_said(CLUSTER_KILL, -1, NULL), 0);
+    lab_accuse(0, 2, 3, 1);
+    assert_int_equal(lab_said(CLUSTER_KILL, 1, &m), 1);
+    assert_int_equal(m.id, 3);
+    assert_string_equal(m.text, "lies, say 3 of 4 workers");
+    assert_int_equal(lab_said(CLUSTER_LOST, 0, &m), 1);
+    assert_int_equal(m.peer, 3);
+    lab_accuse(1, 4, 1, 1); /* of the view that ends */
+    lab_exited(1, 3, 0, 9);
+    lab_assert_view(2, 3, 1, 2, 4);
+    lab_accuse(1, 4, 1, 2);
+    lab_accuse(0, 2, 1, 1); /* no longer counts */
+    assert_int_equal(lab_said(CLUSTER_KILL, 0, NULL), 0);
+}
+
 static void test_silent_host(void **state)
 {
     (void)state;
@@ -300,6 +329,7 @@ int main(void)
         TEST(test_one_sided_suspicion),
         TEST(test_accuser_dies),
         TEST(test_old_suspicion),
+        TEST(test_a_majority_convicts),
         TEST(test_silent_host),
         TEST(test_silent_and_suspected),
         TEST(test_closed_connection),

@@ -133,6 +133,7 @@ static void test_bounds(void **state)
         {CLUSTER_EXITED, "code", 256},
         {CLUSTER_EXITED, "signal", 129},
         {CLUSTER_SUSPECT, "peer", 0},
+        {CLUSTER_ACCUSE, "peer", 0},
         {CLUSTER_JOIN, "port", 65536},
         {CLUSTER_LEAD, "term", -1},
         {CLUSTER_LEAD, "term", CLUSTER_MAX_TERM + 1},

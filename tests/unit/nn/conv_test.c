@@ -104,7 +104,7 @@ static void one_shape(const struct convs_case *g)
                       g->o, g->h, g->w, g->kernel[0], g->kernel[1], g->stride[0], g->groups,
                       g->planar ? "planar" : "blocked", w->worst,
                       conv->implementation != NULL ? conv->implementation(&w->work)
-                                                   : nn_simd()->name);
+                                                   : base_cpu_level_name(base_cpu_level()));
         assert_true(w->worst <= limit(conv, onednn));
         nn_conv_work_fini(&w->work);
     }

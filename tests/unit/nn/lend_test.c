@@ -268,6 +268,72 @@ static void a_range_borrows_its_own_groups(void **state)
     nn_graph_free(graph);
 }
 
+/* ---- weights on their way ---- */
+
+struct arrivals {
+    const float *source; /* all weights */
+    float *weights;      /* those that are there; the others are NaN */
+    size_t there;        /* floats from the beginning on */
+    bool lost;
+};
+
+static base_status arrive(void *context, size_t offset, size_t count)
+{
+    struct arrivals *a = context;
+
+    if (a->lost && a->there > 0)
+        return base_fail(BASE_ERR_PEER_LOST, "the sender is lost");
+    assert_in_range(offset, a->there, a->there + 64); /* a gap between tensors at most */
+    memcpy(a->weights + offset, a->source + offset, count * sizeof *a->weights);
+    a->there = offset + count;
+    return BASE_OK;
+}
+
+/* The network that the pair borrows with is of no use here: one more has a buffer of its own. */
+static void check_awaiting(const char *model, bool lost)
+{
+    struct arrivals a = {.lost = lost};
+    struct support_batch b;
+    struct nn_outcome wanted, outcome;
+    struct nn_net *net;
+    struct pair p;
+    size_t floats;
+
+    pair_init(&p, model, false, true, 1);
+    floats = nn_graph_weight_floats(p.graph);
+    a.source = nn_net_weights(p.plain);
+    check(base_tensor(floats, sizeof(float), "weights", &a.weights));
+    spoil(a.weights, floats);
+    p.setup.lender = (struct nn_lender){0};
+    p.setup.await = (struct nn_await){arrive, &a};
+    p.setup.weights = a.weights;
+    check(nn_net_new(p.graph, &p.setup, &net));
+    memcpy(nn_net_statistics(net), nn_net_statistics(p.plain),
+           nn_graph_stat_floats(p.graph) * sizeof(float));
+    support_batch_init(&b, p.graph, N, 1);
+    check(nn_net_forward(p.plain, &b.batch, true, &wanted));
+    if (lost) {
+        assert_int_equal(nn_net_forward(net, &b.batch, true, &outcome), BASE_ERR_PEER_LOST);
+        assert_int_equal(nn_net_backward(net, 1, unheard), BASE_ERR_INTERNAL);
+    } else {
+        check(nn_net_forward(net, &b.batch, true, &outcome));
+        assert_true(outcome.loss_sum == wanted.loss_sum);
+        assert_in_range(a.there, floats - 64, floats);
+    }
+    support_batch_fini(&b);
+    nn_net_free(net);
+    base_free(a.weights);
+    pair_fini(&p);
+}
+
+static void a_forward_awaits_each_group(void **state)
+{
+    (void)state;
+    check_awaiting("mnist-cnn", false);
+    check_awaiting("resnet18", false);
+    check_awaiting("mnist-cnn", true);
+}
+
 /* ---- when things go wrong ---- */
 
 static void a_failed_loan_fails_the_pass(void **state)
@@ -353,6 +419,7 @@ int main(void)
         cmocka_unit_test(lent_weights_give_the_same_bits),
         cmocka_unit_test(either_may_be_lent_alone),
         cmocka_unit_test(a_range_borrows_its_own_groups),
+        cmocka_unit_test(a_forward_awaits_each_group),
         cmocka_unit_test(a_failed_loan_fails_the_pass),
         cmocka_unit_test(no_samples_are_no_gradients),
     };

@@ -31,6 +31,9 @@ static void shapes(void **state)
     support_near(nn_schedule_factor(find("cosine"), &setup, 0), 1, 1e-12);
     support_near(nn_schedule_factor(find("cosine"), &setup, 50), 0.505, 1e-12);
     support_near(nn_schedule_factor(find("cosine"), &setup, 100), 0.01, 1e-12);
+    support_near(nn_schedule_factor(find("exponential"), &setup, 0), 1, 1e-12);
+    support_near(nn_schedule_factor(find("exponential"), &setup, 50), 0.1, 1e-12);
+    support_near(nn_schedule_factor(find("exponential"), &setup, 100), 0.01, 1e-12);
     support_near(nn_schedule_factor(find("one-cycle"), &setup, 0), 0.04, 1e-12);
     support_near(nn_schedule_factor(find("one-cycle"), &setup, 30), 1, 1e-12);
     support_near(nn_schedule_factor(find("one-cycle"), &setup, 100), 0.01, 1e-12);

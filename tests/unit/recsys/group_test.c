@@ -50,6 +50,41 @@ static void test_threads(void **state)
     same_for_threads(true);
 }
 
+static void same_for_blocks(const char *text)
+{
+    static const uint32_t sizes[] = {0, 1, 7, 64, 1000};
+    char digest[BASE_SHA256_HEX] = "";
+    struct recsys_faults faults = {0};
+
+    texts_put("blocks.txt", text);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct recsys_options options = {.threads = 2, .no_cache = true, .block = sizes[i]};
+        struct recsys_ratings *r = texts_open_with("blocks.txt", &options);
+
+        if (i == 0) {
+            strcpy(digest, r->digest);
+            faults = r->faults;
+        }
+        assert_string_equal(digest, r->digest);
+        assert_int_equal(faults.bad_lines, r->faults.bad_lines);
+        assert_int_equal(faults.duplicates, r->faults.duplicates);
+        recsys_ratings_close(r);
+    }
+}
+
+/* Lines, headings, byte order marks and titles that cross the borders of blocks. */
+static void test_blocks(void **state)
+{
+    char *large = texts_large(true, 300);
+
+    (void)state;
+    same_for_blocks(large);
+    same_for_blocks("\xef\xbb\xbfuser,item,rating\r\n1,2,3\r\nbad\r\n1,2,4\r\n\r\n2,2,5");
+    same_for_blocks("user,item,rating\nann,x,1\nbob,y,2\nann,x,3\n");
+    same_for_blocks("5:\n1,3,2005-01-01\n2,3,2005-01-01\nx:\n3,1,2005-01-01\n0:\n1,2,2005-01-02\n");
+    base_free(large);
+}
+
 /* A block that begins with ratings of the block before it may go on with any item, also 0. */
 static void test_item_zero(void **state)
 {
@@ -166,11 +201,9 @@ static void test_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_item_zero),
-        cmocka_unit_test(test_against_a_table),
-        cmocka_unit_test(test_long_lines),
-        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_threads),    cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_item_zero),  cmocka_unit_test(test_against_a_table),
+        cmocka_unit_test(test_long_lines), cmocka_unit_test(test_rows),
     };
 
     return cmocka_run_group_tests(tests, texts_set_up, texts_tear_down);

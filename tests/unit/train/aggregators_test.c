@@ -261,7 +261,7 @@ static void refuse(const char *text, const char *message)
 
 static void test_bad_names_and_options(void **state)
 {
-    const struct train_strategy *ddp;
+    const struct train_strategy *ddp, *zero;
     void *options;
 
     (void)state;
@@ -276,9 +276,13 @@ static void test_bad_names_and_options(void **state)
     refuse("mixed:rule=mixed", "the rule of itself");
     refuse("mixed:rule=fltrust", "judges the updates of workers one by one");
     refuse("mixed:rule=trust-weighted", "judges the updates of workers one by one");
+    refuse("mixed:rule=weighted", "judges the updates of workers one by one");
     assert_int_equal(train_strategy_find("ddp", &ddp, &options), BASE_OK);
     assert_int_equal(train_strategy_aggregates(ddp, NULL), BASE_OK);
-    assert_int_equal(train_strategy_aggregates(ddp, "median"), BASE_ERR_USAGE);
+    assert_int_equal(train_strategy_aggregates(ddp, "median"), BASE_OK);
+    base_free(options);
+    assert_int_equal(train_strategy_find("zero", &zero, &options), BASE_OK);
+    assert_int_equal(train_strategy_aggregates(zero, "median"), BASE_ERR_USAGE);
     assert_non_null(strstr(base_message(), "no use for --aggregate"));
     base_free(options);
 }

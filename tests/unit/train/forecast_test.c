@@ -79,7 +79,8 @@ static void test_one_host(void **state)
     assert_true(of(&list, "zero:stage=3")->worker > 0);
     assert_false(of(&list, "local-sgd")->cost.exact);
     f = of(&list, "ring");
-    assert_true(f->cost.bubble == 0); /* the next batch begins before this one has ended */
+    /* One micro-batch is best where layers are small: the workers take turns, but for gradients. */
+    assert_true(f->cost.bubble > 0.4 && f->cost.bubble < 0.5);
     assert_true(f->cost.work >= 0.5 && f->cost.work < 0.7);
     assert_string_equal(list.choice->text, "ddp");
     is_near(train_forecast_judged(list.choice), 0.85 * list.choice->seconds);

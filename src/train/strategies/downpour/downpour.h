@@ -8,9 +8,9 @@
 #define TRAIN_STRATEGIES_DOWNPOUR_DOWNPOUR_H
 
 #include "comm/region.h"
+#include "train/momentum.h"
 #include "train/strategies/downpour/line.h"
 #include "train/strategies/downpour/manager.h"
-#include "train/strategies/downpour/momentum.h"
 #include "train/strategies/downpour/parcel.h"
 #include "train/strategies/downpour/solo.h"
 
@@ -30,7 +30,7 @@ struct downpour {
     struct downpour_ledger ledger; /* rank 0's */
     struct downpour_solo solo;
     struct downpour_parcel parcel;
-    struct downpour_momentum momentum;
+    struct train_momentum momentum;
     int64_t rounds;       /* that were committed, as far as this worker knows */
     float *changes;       /* the state's mean of changes, while a checkpoint has another */
     double split_seconds; /* in which it has divided samples into blocks */

@@ -317,7 +317,7 @@ base_status downpour_round_end(struct train_session *s, const struct train_answe
         downpour_settle(d, e.counts[s->team.exchange.rank], true);
         d->momentum.counts = e.counts[s->team.exchange.rank];
         TRY(downpour_commit(s, &e));
-        downpour_momentum_commit(&d->momentum, downpour_extra(s, DOWNPOUR_MOMENTUM));
+        train_momentum_commit(&d->momentum, downpour_extra(s, TRAIN_MOMENTUM));
         d->solo.own.late = d->solo.own.valid && !d->solo.own.complete && answer->wanted;
         d->solo.own.valid = d->solo.own.late;
     } else {

@@ -188,8 +188,7 @@ static base_status downpour_train(struct train_session *s, struct train_answer *
 
     TRY(downpour_solo_train(&d->solo, s, downpour_look, answer_p, over_p));
     if (d->solo.own.complete)
-        downpour_momentum_smooth(&d->momentum, downpour_extra(s, DOWNPOUR_MOMENTUM),
-                                 d->solo.own.values);
+        train_momentum_smooth(&d->momentum, downpour_extra(s, TRAIN_MOMENTUM), d->solo.own.values);
 out:
     return st;
 }

@@ -65,6 +65,14 @@ void ps_ready(struct train_exchange *x, size_t offset, size_t count)
         ps_client_ready(&p->client, offset - TRAIN_HEAD);
 }
 
+/* Outside a block all weights are there, and no engine is. */
+base_status ps_await(struct train_session *s, size_t offset, size_t count)
+{
+    struct ps *p = s->strategy_state;
+
+    return p->computing ? ps_client_await(&p->client, offset + count) : BASE_OK;
+}
+
 base_status ps_compute(struct train_session *s)
 {
     base_status st = BASE_OK;

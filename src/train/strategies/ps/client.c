@@ -9,15 +9,15 @@
 /* Seconds that a worker waits for a server: others may compute or be stalled meanwhile. */
 static const double PATIENCE = 600;
 
-/* Messages of a push with its answer, or of a pull: to two servers a bucket, to all of them three.
- */
+/* Messages of a pull and of the push after it, with its answer, or of a pull and the goodbyes: a
+ * bucket comes from one server and goes to two, and there are five more for each. */
 static size_t most_tasks(const struct ps_client *c, size_t bucket)
 {
     size_t buckets = 0;
 
     for (int i = 0; i < c->servers; i++)
         buckets += c->slices[i][0].count / bucket + 1;
-    return 2 * buckets + 3 * (size_t)c->servers + 1;
+    return 3 * buckets + 5 * (size_t)c->servers + 1;
 }
 
 void ps_client_open(struct ps_client *c, struct train_session *s, struct ps_seats seats,
@@ -67,13 +67,18 @@ static void receive(struct ps_client *c, int from, enum train_ps_call call, void
                         &c->tasks[c->task_count++]);
 }
 
+static base_status wait_for(const struct ps_client *c, struct comm_task *task)
+{
+    return comm_engine_wait(engine_of(c), task, base_now() + PATIENCE);
+}
+
 /* Until all messages have moved. */
 static base_status wait_all(struct ps_client *c)
 {
     base_status st = BASE_OK;
 
     for (int i = 0; i < c->task_count; i++)
-        TRY(comm_engine_wait(engine_of(c), &c->tasks[i], base_now() + PATIENCE));
+        TRY(wait_for(c, &c->tasks[i]));
     c->task_count = 0;
 out:
     return st;
@@ -115,12 +120,18 @@ static const struct comm_region *region_of(const struct ps_client *c, int server
     return c->exact ? NULL : c->shelf.of[server];
 }
 
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Asks a server of another process for its slice, unless that is in shared memory already. */
 static void request(struct ps_client *c, int server, uint64_t number)
 {
     const struct train_slice *slice = &c->slices[server][0];
     const struct comm_region *region = region_of(c, server);
-    size_t bytes = slice->count * sizeof(float);
+    float *weights = c->session->state.weights + slice->from;
+    struct ps_coming *coming = &c->coming[server];
 
     if (region != NULL && ps_shelf_has(region, number))
         return;
@@ -128,15 +139,20 @@ static void request(struct ps_client *c, int server, uint64_t number)
         &(struct train_ps_body){.rank = rank_of(c), .shared = region != NULL, .number = number},
         c->calls[server]);
     send(c, server, COMM_CALLS, TRAIN_PS_PULL, c->calls[server], sizeof c->calls[server]);
+    coming->head = &c->tasks[c->task_count];
     receive(c, server, TRAIN_PS_WEIGHTS, c->heads[server], sizeof c->heads[server]);
     if (region != NULL)
         return;
-    receive(c, server, TRAIN_PS_VALUES, c->session->state.weights + slice->from, bytes);
-    c->pulled += (int64_t)bytes;
+    coming->values = &c->tasks[c->task_count];
+    coming->arrived = 0;
+    for (size_t at = 0; at < slice->count; at += c->bucket)
+        receive(c, server, TRAIN_PS_VALUES, weights + at,
+                smaller(slice->count - at, c->bucket) * sizeof *weights);
+    c->pulled += (int64_t)(slice->count * sizeof *weights);
 }
 
-/* What was requested is there. *oldest_p: the entry up to which it has been read, if that is less
- * than it was. */
+/* Waits until a server has said what it sends, and takes what is in shared memory. *oldest_p: the
+ * entry up to which the weights have been read, if that is less than it was. */
 static base_status take_weights(struct ps_client *c, int server, uint64_t number,
                                 uint64_t *oldest_p)
 {
@@ -145,6 +161,8 @@ static base_status take_weights(struct ps_client *c, int server, uint64_t number
     struct train_ps_body head;
     uint64_t read;
 
+    if (c->coming[server].head != NULL)
+        TRY(wait_for(c, c->coming[server].head));
     if (region_of(c, server) != NULL) {
         TRY(ps_shelf_read(region_of(c, server), number, c->session->state.weights + slice->from,
                           slice->count, &read));
@@ -164,13 +182,14 @@ base_status ps_client_pull(struct ps_client *c, uint64_t number)
     enum train_category was = train_clock_enter(&s->clock, TRAIN_COMMUNICATE);
 
     c->read = UINT64_MAX;
-    for (int i = 0; i < c->servers; i++)
+    for (int i = 0; i < c->servers; i++) {
+        c->coming[i] = (struct ps_coming){.arrived = c->slices[i][0].count};
         if (i != rank_of(c))
             request(c, i, number);
+    }
     train_fault_at(&s->fault, "pull", c->answer.step + 1);
     if (c->server != NULL)
         TRY(ps_server_read(c->server, number, s->state.weights, &c->read));
-    TRY(wait_all(c));
     for (int i = 0; i < c->servers; i++)
         if (i != rank_of(c))
             TRY(take_weights(c, i, number, &c->read));
@@ -179,6 +198,25 @@ base_status ps_client_pull(struct ps_client *c, uint64_t number)
                       (unsigned long long)c->read, (unsigned long long)number));
     s->tested = false; /* the test's figures were of the former weights */
     train_clock_enter(&s->clock, was);
+out:
+    return st;
+}
+
+base_status ps_client_await(struct ps_client *c, size_t end)
+{
+    base_status st = BASE_OK;
+    double began = base_now();
+
+    for (int i = 0; i < c->servers; i++) {
+        const struct train_slice *slice = &c->slices[i][0];
+        struct ps_coming *coming = &c->coming[i];
+
+        while (coming->arrived < slice->count && slice->from + coming->arrived < end) {
+            TRY(base_prefix(wait_for(c, coming->values++), "weights of server %d", i));
+            coming->arrived += smaller(slice->count - coming->arrived, c->bucket);
+        }
+    }
+    train_clock_move(&c->session->clock, TRAIN_COMMUNICATE, base_now() - began);
 out:
     return st;
 }

@@ -68,7 +68,9 @@ void ps_cost(const struct train_memory_question *question, struct train_cost *co
 /* The block of the newest answer: its gradients are in the exchange, and what there is to say of
  * them in ps->outline. */
 base_status ps_compute(struct train_session *session);
-void ps_ready(struct train_exchange *x, size_t offset, size_t count); /* a hook */
+/* Hooks of the strategy (train/strategy.h). */
+base_status ps_await(struct train_session *session, size_t offset, size_t count);
+void ps_ready(struct train_exchange *x, size_t offset, size_t count);
 
 /* ---- recover.c ---- */
 

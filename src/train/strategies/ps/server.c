@@ -31,6 +31,11 @@ size_t ps_server_bucket(const struct train_slice *slice, size_t end, size_t most
     return end - slice->from > most ? end - most : slice->from;
 }
 
+size_t ps_server_pull_buckets(const struct train_slice *slice, size_t most)
+{
+    return slice->count / most + (slice->count % most != 0);
+}
+
 size_t ps_server_floats(const struct ps_server *v)
 {
     size_t floats = 0;

@@ -19,6 +19,7 @@
  *     ◀─── answer ─── n survives the loss of one server
  *     pull n ───────▶
  *     ◀── weights ─── or, on its host, that they are in shared memory
+ *     ◀── values ──── once or more, while forward goes on
  *
  * A server lives for a leg, on a thread of its own that takes messages; the worker of the same
  * process calls it directly. All state is under one lock. Where servers are apart no worker is in
@@ -127,9 +128,11 @@ struct ps_server {
 /* The slices that server `rank` keeps: its own, and the one of the server before it. */
 int ps_server_slices(size_t floats, int rank, int servers, struct train_slice slices[2]);
 
-/* Floats of a slice travel in buckets of at most `most`, cut from its end. The first float of the
- * one that ends before `end`. */
+/* Gradients of a slice travel in buckets of at most `most` floats, cut from its end. The first
+ * float of the one that ends before `end`. */
 size_t ps_server_bucket(const struct train_slice *slice, size_t end, size_t most);
+/* Weights that are pulled go from a slice's beginning to its end: how many buckets that is. */
+size_t ps_server_pull_buckets(const struct train_slice *slice, size_t most);
 
 /* A leg begins, from the session's state; `done`: samples above the cursor that are in it. */
 base_status ps_server_open(struct ps_server *server, struct train_session *session,

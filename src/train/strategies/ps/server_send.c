@@ -10,16 +10,21 @@
 
 struct train_outbox {
     struct train_outbox *next;
-    struct comm_task head, floats;
+    struct comm_task head;
     uint8_t bytes[PS_ENTRY_MAX_BYTES];
-    float *copy; /* of the slice, where one is sent */
-    bool used, sends_floats;
+    float *copy;              /* of the slice, where one is sent … */
+    struct comm_task *floats; /* … in buckets … */
+    size_t float_count;       /* … so many; 0: none is */
+    bool used;
 };
 
 static bool is_free(const struct train_outbox *o)
 {
-    return !o->used ||
-           (atomic_load(&o->head.ended) && (!o->sends_floats || atomic_load(&o->floats.ended)));
+    bool ended = !o->used || atomic_load(&o->head.ended);
+
+    for (size_t i = 0; ended && i < o->float_count; i++)
+        ended = atomic_load(&o->floats[i].ended);
+    return ended;
 }
 
 static struct train_outbox *find_outbox(struct ps_server *v)
@@ -34,7 +39,7 @@ static struct train_outbox *find_outbox(struct ps_server *v)
         v->outboxes = o;
     }
     o->used = true;
-    o->sends_floats = false;
+    o->float_count = 0;
     return o;
 }
 
@@ -81,15 +86,20 @@ void ps_server_send_weights(struct ps_server *v, int to, uint64_t number)
         return;
     }
     o = find_outbox(v);
-    if (o->copy == NULL)
-        o->copy = base_calloc(slice->count > 0 ? slice->count : 1, sizeof *o->copy);
+    if (o->copy == NULL) {
+        o->copy = base_calloc(slice->count + 1, sizeof *o->copy);
+        o->floats = base_calloc(ps_server_pull_buckets(slice, v->bucket) + 1, sizeof *o->floats);
+    }
     memcpy(o->copy, weights, slice->count * sizeof *o->copy);
     ps_body_encode(&(struct train_ps_body){.rank = v->rank, .number = sent}, o->bytes);
-    o->sends_floats = true;
     comm_engine_send(v->engine, to, COMM_BACKWARD, TRAIN_PS_WEIGHTS, o->bytes, PS_BODY_BYTES,
                      &o->head);
-    comm_engine_send(v->engine, to, COMM_BACKWARD, TRAIN_PS_VALUES, o->copy,
-                     slice->count * sizeof *o->copy, &o->floats);
+    for (size_t at = 0; at < slice->count; at += v->bucket) {
+        size_t count = slice->count - at < v->bucket ? slice->count - at : v->bucket;
+
+        comm_engine_send(v->engine, to, COMM_BACKWARD, TRAIN_PS_VALUES, o->copy + at,
+                         count * sizeof *o->copy, &o->floats[o->float_count++]);
+    }
 }
 
 base_status ps_server_wait_sent(struct ps_server *v, double deadline)
@@ -98,8 +108,8 @@ base_status ps_server_wait_sent(struct ps_server *v, double deadline)
 
     for (struct train_outbox *o = v->outboxes; o != NULL; o = o->next) {
         TRY(comm_engine_wait(v->engine, &o->head, deadline));
-        if (o->sends_floats)
-            TRY(comm_engine_wait(v->engine, &o->floats, deadline));
+        for (size_t i = 0; i < o->float_count; i++)
+            TRY(comm_engine_wait(v->engine, &o->floats[i], deadline));
     }
 out:
     return st;
@@ -112,6 +122,7 @@ void ps_server_forget_sent(struct ps_server *v)
 
         v->outboxes = o->next;
         base_free(o->copy);
+        base_free(o->floats);
         base_free(o);
     }
 }

@@ -44,23 +44,33 @@ void ring_choose_cut(struct ring_options *options, const struct ring_costs *cost
         }
 }
 
-/* How long a step takes in so many micro-batches, in the plainest of cuts. */
+/* How long a step takes in so many micro-batches, in the plainest of cuts. Where steps overlap
+ * unless memory is short they count as overlapping: the number must not depend on memory. */
 static double ring_try_pieces(const struct ring_options *options, const struct nn_graph *graph,
                               int workers, int64_t batch, int64_t pieces)
 {
-    struct ring_options flushed = *options; /* the number must not depend on memory */
+    struct ring_options tried = *options;
     struct ring_costs costs;
     struct ring_outlook outlook;
     struct ring_cut cut;
 
-    flushed.microbatches = pieces;
-    flushed.overlapping = false;
+    tried.microbatches = pieces;
+    tried.overlapping = options->overlap != RING_OVERLAP_OFF;
     ring_costs_estimate(graph, (int)((batch + pieces - 1) / pieces), &costs);
     ring_costs_cut(&costs, options, workers, ring_options_laps(options),
                    ring_options_order(options), &cut);
-    ring_expect(&costs, &cut, &flushed, &outlook);
+    ring_expect(&costs, &cut, &tried, &outlook);
     ring_costs_fini(&costs);
     return outlook.seconds;
+}
+
+/* 1, 2, 3, 4, 6, 8, 12, …: with overlap two workers have something to do all the time from three
+ * micro-batches on. */
+static int64_t ring_more_pieces(int64_t pieces)
+{
+    bool doubled = (pieces & (pieces - 1)) == 0 && pieces > 1;
+
+    return doubled ? pieces / 2 * 3 : pieces == 1 ? 2 : pieces / 3 * 4;
 }
 
 /* The most that take hardly longer than the best number does. */
@@ -70,7 +80,8 @@ static int64_t ring_choose_pieces(const struct ring_options *options, const stru
     double best = 0;
     int64_t chosen = 1;
 
-    for (int64_t pieces = 1; pieces <= MOST_PIECES && pieces <= batch; pieces *= 2) {
+    for (int64_t pieces = 1; pieces <= MOST_PIECES && pieces <= batch;
+         pieces = ring_more_pieces(pieces)) {
         /* A worker may come to one that is alone. */
         double seconds = ring_try_pieces(options, graph, workers > 1 ? workers : 2, batch, pieces);
 

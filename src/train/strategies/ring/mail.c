@@ -93,6 +93,7 @@ static void ring_mail_plan_way(struct ring_mail *mail, const struct nn_graph *gr
     if (to >= 0)
         *out = (struct ring_outlet){.peer = ring_cut_worker(cut, to),
                                     .stage = to,
+                                    .count = pieces < RING_PARCELS ? (int)pieces : RING_PARCELS,
                                     .room = ring_crossing(graph, cut, stage, to) * (size_t)piece};
 }
 
@@ -126,7 +127,7 @@ double ring_mail_bytes(const struct ring_mail *mail)
     for (int i = 0; i < mail->count; i++)
         for (int way = 0; way < RING_WAYS; way++)
             if (mail->out[i][way].inlet == NULL)
-                floats += (double)mail->out[i][way].room;
+                floats += (double)mail->out[i][way].count * (double)mail->out[i][way].room;
     return floats * sizeof(float);
 }
 
@@ -148,8 +149,9 @@ base_status ring_mail_allocate(struct ring_mail *mail)
         for (int way = 0; way < RING_WAYS; way++) {
             struct ring_outlet *out = &mail->out[i][way];
 
-            if (out->peer >= 0 && out->inlet == NULL)
-                TRY(base_tensor(out->room, sizeof(float), "what goes to neighbours", &out->floats));
+            for (int j = 0; j < out->count && out->inlet == NULL; j++)
+                TRY(base_tensor(out->room, sizeof(float), "what goes to neighbours",
+                                &out->parcels[j].floats));
         }
 out:
     return st;
@@ -166,7 +168,8 @@ void ring_mail_free(struct ring_mail *mail)
     }
     for (int i = 0; i < mail->count; i++)
         for (int way = 0; way < RING_WAYS; way++)
-            base_free(mail->out[i][way].floats);
+            for (int j = 0; j < mail->out[i][way].count; j++)
+                base_free(mail->out[i][way].parcels[j].floats);
     *mail = (struct ring_mail){0};
 }
 
@@ -220,6 +223,23 @@ static bool ring_task_ended(const struct comm_task *task)
     return atomic_load_explicit(&task->ended, memory_order_acquire);
 }
 
+/* Parcels that have gone can be filled again. */
+static base_status ring_outlet_look(const struct ring_mail *mail, struct ring_outlet *out)
+{
+    base_status st = BASE_OK;
+
+    for (int i = 0; i < out->count; i++) {
+        struct ring_parcel *parcel = &out->parcels[i];
+
+        if (!parcel->sending || !ring_task_ended(&parcel->task))
+            continue;
+        TRY(comm_engine_wait(mail->engine, &parcel->task, base_now()));
+        parcel->sending = false;
+    }
+out:
+    return st;
+}
+
 base_status ring_mail_look(struct ring_mail *mail)
 {
     base_status st = BASE_OK;
@@ -229,21 +249,15 @@ base_status ring_mail_look(struct ring_mail *mail)
                ring_task_ended(&mail->lanes[i].asked.first->task))
             TRY(ring_lane_sort(mail, &mail->lanes[i]));
     for (int i = 0; i < mail->count; i++)
-        for (int way = 0; way < RING_WAYS; way++) {
-            struct ring_outlet *out = &mail->out[i][way];
-
-            if (!out->sending || !ring_task_ended(&out->task))
-                continue;
-            TRY(comm_engine_wait(mail->engine, &out->task, base_now()));
-            out->sending = false;
-        }
+        for (int way = 0; way < RING_WAYS; way++)
+            TRY(ring_outlet_look(mail, &mail->out[i][way]));
 out:
     return st;
 }
 
 base_status ring_mail_wait(struct ring_mail *mail, struct train_clock *clock)
 {
-    struct comm_task *tasks[(RING_MAX_LAPS + 1) * RING_WAYS + 2 * RING_WAYS];
+    struct comm_task *tasks[RING_MAX_LAPS * RING_WAYS * RING_PARCELS + 2 * RING_WAYS];
     int count = 0, index;
     double began = base_now();
     base_status st;
@@ -253,13 +267,23 @@ base_status ring_mail_wait(struct ring_mail *mail, struct train_clock *clock)
             tasks[count++] = &mail->lanes[i].asked.first->task;
     for (int i = 0; i < mail->count; i++)
         for (int way = 0; way < RING_WAYS; way++)
-            if (mail->out[i][way].sending)
-                tasks[count++] = &mail->out[i][way].task;
+            for (int j = 0; j < mail->out[i][way].count; j++)
+                if (mail->out[i][way].parcels[j].sending)
+                    tasks[count++] = &mail->out[i][way].parcels[j].task;
     if (count == 0)
         return base_fail(BASE_ERR_INTERNAL, "rank %d of the ring waits for nothing", mail->rank);
     st = comm_engine_poll(mail->engine, tasks, count, INFINITY, UINT32_MAX, &index);
     train_clock_move(clock, TRAIN_WAIT, base_now() - began);
     return st;
+}
+
+static bool ring_outlet_sends(const struct ring_outlet *out)
+{
+    bool sends = false;
+
+    for (int i = 0; i < out->count; i++)
+        sends |= out->parcels[i].sending;
+    return sends;
 }
 
 base_status ring_mail_end(struct ring_mail *mail, struct train_clock *clock)
@@ -268,7 +292,7 @@ base_status ring_mail_end(struct ring_mail *mail, struct train_clock *clock)
 
     for (int i = 0; i < mail->count; i++)
         for (int way = 0; way < RING_WAYS; way++)
-            while (mail->out[i][way].sending) {
+            while (ring_outlet_sends(&mail->out[i][way])) {
                 TRY(ring_mail_wait(mail, clock));
                 TRY(ring_mail_look(mail));
             }
@@ -285,7 +309,8 @@ bool ring_mail_clear(const struct ring_mail *mail, int track, enum ring_way way)
 {
     const struct ring_outlet *out = &mail->out[track][way];
 
-    return out->inlet != NULL ? out->inlet->lane->unused.first != NULL : !out->sending;
+    return out->inlet != NULL ? out->inlet->lane->unused.first != NULL
+                              : !out->parcels[out->next].sending;
 }
 
 base_status ring_mail_take(struct ring_mail *mail, int track, enum ring_way way, size_t count,
@@ -313,7 +338,7 @@ float *ring_mail_room(struct ring_mail *mail, int track, enum ring_way way)
     struct ring_outlet *out = &mail->out[track][way];
 
     if (out->inlet == NULL)
-        return out->floats;
+        return out->parcels[out->next].floats;
     out->letter = ring_letters_pop(&out->inlet->lane->unused);
     return out->letter->floats;
 }
@@ -321,6 +346,7 @@ float *ring_mail_room(struct ring_mail *mail, int track, enum ring_way way)
 void ring_mail_send(struct ring_mail *mail, int track, enum ring_way way, size_t count)
 {
     struct ring_outlet *out = &mail->out[track][way];
+    struct ring_parcel *parcel = &out->parcels[out->next];
 
     assert(count <= out->room);
     if (out->inlet != NULL) {
@@ -328,7 +354,8 @@ void ring_mail_send(struct ring_mail *mail, int track, enum ring_way way, size_t
         ring_letters_add(&out->inlet->come, out->letter);
         return;
     }
-    out->sending = true;
-    comm_engine_send(mail->engine, out->peer, ring_channel(way), (uint32_t)out->stage, out->floats,
-                     count * sizeof(float), &out->task);
+    parcel->sending = true;
+    out->next = (out->next + 1) % out->count;
+    comm_engine_send(mail->engine, out->peer, ring_channel(way), (uint32_t)out->stage,
+                     parcel->floats, count * sizeof(float), &parcel->task);
 }

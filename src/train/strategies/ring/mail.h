@@ -43,13 +43,23 @@ struct ring_inlet {
     struct ring_letters come;
 };
 
-struct ring_outlet {
-    int peer;    /* -1: nothing leaves on this way */
-    int stage;   /* that it is for */
-    size_t room; /* floats */
+/* A message on its way to a neighbour. */
+struct ring_parcel {
     float *floats;
     struct comm_task task;
     bool sending;
+};
+
+/* While one goes the stage makes the next one: where steps overlap, the neighbour may still be at
+ * the step before, and takes messages of this one when it begins it. */
+enum { RING_PARCELS = 2 };
+
+struct ring_outlet {
+    int peer;    /* -1: nothing leaves on this way */
+    int stage;   /* that it is for */
+    size_t room; /* floats of a parcel */
+    int count, next;
+    struct ring_parcel parcels[RING_PARCELS]; /* taken in turns */
     struct ring_inlet *inlet; /* of a stage of this very worker, and a letter of it to be filled */
     struct ring_letter *letter;
 };

@@ -29,9 +29,12 @@ struct network {
     /* For a strategy that lends. */
     struct nn_group *groups;  /* what is lent at once */
     struct train_lends lends; /* zeros: nothing is */
-    int loans;                /* of the step under way */
+    int loans, awaits;        /* of the step under way */
     bool begins, ends;        /* the piece under way is the first, the last of its batch … */
     uint32_t has;             /* … and has so many samples; it may have none */
+
+    uint32_t *recorded; /* training samples of --record LAYER:npy; NULL: none are asked for */
+    uint32_t recorded_count;
 
     float *statistics_before; /* as they were before step `before`: … */
     int64_t *tracked_before;  /* … one that fails never was */
@@ -75,6 +78,13 @@ base_status network_sizes(const struct train_session *session, int workers, int6
 
 base_status network_borrow(void *session, struct nn_loan *loan);
 base_status network_give_back(void *session, const struct nn_loan *loan);
+
+/* ---- record.c: --record LAYER:npy ---- */
+
+/* The layers and samples that the job asks for, or what is wrong with them. */
+base_status network_record_choose(struct train_session *session);
+/* As in struct train_task. */
+base_status network_record(struct train_session *session);
 
 /* ---- scores.c: as in struct train_task ---- */
 

@@ -52,7 +52,8 @@ base_status network_sizes(const struct train_session *s, int workers, int64_t ba
 
     TRY(nn_optimiser_find(job->optimiser, &optimiser));
     TRY(nn_net_memory(n->graph, &setup, &memory));
-    if (job->test || job->validation > 0) /* its loader works beside that of the training */
+    if (job->test || job->validation > 0 ||
+        n->recorded != NULL) /* its loader works beside that of the training */
         batches += data_loader_memory(
             n->info, (uint32_t)(s->strategy->stages != NULL ? samples * accumulate : samples));
     train_touched_plan(n->graph, workers, share, &touched);

@@ -81,9 +81,16 @@ static void test_choice(void **state)
     assert_true(ring_choose(&b, graph, 2, 512, 1));
     assert_int_equal(a.microbatches, b.microbatches);
     assert_int_equal(a.chosen.workers, 2);
+    /* Where steps overlap three keep both workers at work; where they do not, more are worth it. */
+    b = open_options();
+    a.overlap = RING_OVERLAP_AUTO;
+    b.overlap = RING_OVERLAP_OFF;
+    assert_true(ring_choose(&a, graph, 2, 512, 1) && ring_choose(&b, graph, 2, 512, 1));
+    assert_int_equal(a.microbatches, 3);
+    assert_int_equal(b.microbatches, 4);
     /* Less memory was asked for: more pieces, until there are no more. */
-    assert_true(ring_choose(&b, graph, 2, 512, 2 * a.microbatches));
-    assert_int_equal(b.microbatches, 2 * a.microbatches);
+    assert_true(ring_choose(&b, graph, 2, 512, 8));
+    assert_int_equal(b.microbatches, 8);
     assert_false(ring_choose(&b, graph, 2, 512, 128));
     given.microbatches = 3;
     given.laps = 2;

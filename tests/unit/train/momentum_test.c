@@ -10,12 +10,12 @@
 #include <math.h>
 #include <cmocka.h>
 
-#include "train/strategies/downpour/momentum.h"
+#include "train/momentum.h"
 
 enum { FLOATS = 3 };
 
 struct room {
-    struct downpour_momentum momentum;
+    struct train_momentum momentum;
     float mean[FLOATS], values[FLOATS + 1]; /* the last is a statistic */
 };
 
@@ -23,14 +23,14 @@ static void deliver(struct room *r, float change)
 {
     for (int i = 0; i <= FLOATS; i++)
         r->values[i] = change;
-    downpour_momentum_smooth(&r->momentum, r->mean, r->values);
+    train_momentum_smooth(&r->momentum, r->mean, r->values);
     assert_true(r->values[FLOATS] == change);
 }
 
 static void end_round(struct room *r, bool counts)
 {
     r->momentum.counts = counts;
-    downpour_momentum_commit(&r->momentum, r->mean);
+    train_momentum_commit(&r->momentum, r->mean);
 }
 
 static void test_it_moves_with_what_counts(void **state)
@@ -38,7 +38,7 @@ static void test_it_moves_with_what_counts(void **state)
     struct room r = {0};
 
     (void)state;
-    assert_int_equal(downpour_momentum_open(&r.momentum, 0.75, r.mean, FLOATS), BASE_OK);
+    assert_int_equal(train_momentum_open(&r.momentum, 0.75, r.mean, FLOATS), BASE_OK);
     deliver(&r, 8);
     assert_true(r.values[0] == 8); /* it begins with the first */
     end_round(&r, false);
@@ -56,23 +56,23 @@ static void test_it_moves_with_what_counts(void **state)
     /* A view is lost after the round's end was told, and the next one's state has the round. */
     deliver(&r, 2);
     r.momentum.counts = true;
-    downpour_momentum_commit(&r.momentum, r.mean);
-    assert_int_equal(downpour_momentum_open(&r.momentum, 0.75, r.mean, FLOATS), BASE_OK);
+    train_momentum_commit(&r.momentum, r.mean);
+    assert_int_equal(train_momentum_open(&r.momentum, 0.75, r.mean, FLOATS), BASE_OK);
     assert_true(r.momentum.begun && r.mean[1] == 5);
-    downpour_momentum_fini(&r.momentum);
+    train_momentum_fini(&r.momentum);
 }
 
 static void test_without_it_changes_go_as_they_are(void **state)
 {
-    struct downpour_momentum m = {0};
+    struct train_momentum m = {0};
     float values[] = {1, 2};
 
     (void)state;
-    assert_int_equal(downpour_momentum_open(&m, 0, NULL, 2), BASE_OK);
-    downpour_momentum_smooth(&m, NULL, values);
-    downpour_momentum_commit(&m, NULL);
+    assert_int_equal(train_momentum_open(&m, 0, NULL, 2), BASE_OK);
+    train_momentum_smooth(&m, NULL, values);
+    train_momentum_commit(&m, NULL);
     assert_true(values[0] == 1 && values[1] == 2 && m.next == NULL);
-    downpour_momentum_fini(&m);
+    train_momentum_fini(&m);
 }
 
 int main(void)

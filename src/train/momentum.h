@@ -9,16 +9,16 @@
  * which the result counts. It begins with the worker's first change. A checkpoint has the mean of
  * all workers'. Running statistics go as they are. One thread.
  */
-#ifndef TRAIN_STRATEGIES_DOWNPOUR_MOMENTUM_H
-#define TRAIN_STRATEGIES_DOWNPOUR_MOMENTUM_H
+#ifndef TRAIN_MOMENTUM_H
+#define TRAIN_MOMENTUM_H
 
 #include "train/team.h"
 
 /* The name of the extra (train/strategy.h) that has it. */
-#define DOWNPOUR_MOMENTUM "strategy.momentum"
+#define TRAIN_MOMENTUM "strategy.momentum"
 
-struct downpour_momentum { /* zeros: changes go as they are */
-    double stays;          /* the share of it that does */
+struct train_momentum { /* zeros: changes go as they are */
+    double stays;       /* the share of it that does */
     size_t floats;
     bool begun; /* the mean has a change in it */
 
@@ -29,18 +29,18 @@ struct downpour_momentum { /* zeros: changes go as they are */
 };
 
 /* A view begins; `mean` is the state's, NULL: there is none. */
-base_status downpour_momentum_open(struct downpour_momentum *momentum, double stays,
-                                   const float *mean, size_t floats);
-void downpour_momentum_fini(struct downpour_momentum *momentum);
+base_status train_momentum_open(struct train_momentum *momentum, double stays, const float *mean,
+                                size_t floats);
+void train_momentum_fini(struct train_momentum *momentum);
 
 /* A block is complete: `values` become what is sent. */
-void downpour_momentum_smooth(struct downpour_momentum *momentum, const float *mean, float *values);
+void train_momentum_smooth(struct train_momentum *momentum, const float *mean, float *values);
 /* The round is committed, also as another worker's state tells. */
-void downpour_momentum_commit(struct downpour_momentum *momentum, float *mean);
+void train_momentum_commit(struct train_momentum *momentum, float *mean);
 
 /* Collective, before a checkpoint: at rank 0 *mean_p becomes that of the workers that compute,
  * until the caller undoes it. */
-base_status downpour_momentum_saving(struct downpour_momentum *momentum, struct train_team *team,
-                                     bool computes, float **mean_p);
+base_status train_momentum_saving(struct train_momentum *momentum, struct train_team *team,
+                                  bool computes, float **mean_p);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "train/strategies/downpour/momentum.h"
+#include "train/momentum.h"
 
 #include <string.h>
 
@@ -7,8 +7,8 @@
 #include "coll/kernels.h"
 #include "train/residual.h"
 
-base_status downpour_momentum_open(struct downpour_momentum *m, double stays, const float *mean,
-                                   size_t floats)
+base_status train_momentum_open(struct train_momentum *m, double stays, const float *mean,
+                                size_t floats)
 {
     base_status st = BASE_OK;
 
@@ -25,13 +25,13 @@ out:
     return st;
 }
 
-void downpour_momentum_fini(struct downpour_momentum *m)
+void train_momentum_fini(struct train_momentum *m)
 {
     base_free(m->next);
-    *m = (struct downpour_momentum){0};
+    *m = (struct train_momentum){0};
 }
 
-void downpour_momentum_smooth(struct downpour_momentum *m, const float *mean, float *values)
+void train_momentum_smooth(struct train_momentum *m, const float *mean, float *values)
 {
     const float stays = (float)m->stays;
 
@@ -44,7 +44,7 @@ void downpour_momentum_smooth(struct downpour_momentum *m, const float *mean, fl
     m->counts = false;
 }
 
-void downpour_momentum_commit(struct downpour_momentum *m, float *mean)
+void train_momentum_commit(struct train_momentum *m, float *mean)
 {
     if (mean != NULL && m->waits && m->counts) {
         memcpy(mean, m->next, m->floats * sizeof *mean);
@@ -53,8 +53,8 @@ void downpour_momentum_commit(struct downpour_momentum *m, float *mean)
     m->waits = m->counts = false;
 }
 
-base_status downpour_momentum_saving(struct downpour_momentum *m, struct train_team *team,
-                                     bool computes, float **mean_p)
+base_status train_momentum_saving(struct train_momentum *m, struct train_team *team, bool computes,
+                                  float **mean_p)
 {
     base_status st = BASE_OK;
     const int size = team->exchange.size;
