@@ -136,7 +136,7 @@ static base_status locate_beside(const char *path, struct places *p)
     return st;
 }
 
-static bool recognise(const char *path)
+static bool idx_recognise(const char *path)
 {
     const char *slash = strrchr(path, '/');
     char *found;
@@ -304,7 +304,7 @@ const struct data_format data_format_idx = {
     .name = "idx",
     .help = "MNIST's files, plain or .gz: a folder with train-images-idx3-ubyte and its labels "
             "(and t10k-…), or one images file beside its labels",
-    .recognise = recognise,
+    .recognise = idx_recognise,
     .open = idx_open,
     .pixels = idx_pixels,
     .close = idx_close,

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/cpu_level.h"
 #include "base/crc32c.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -529,7 +530,7 @@ static void network_announce(const struct train_session *s)
                   "like change nothing",
                   s->job->model);
     base_info("run %s, %d thread%s, %s kernels", s->run.path, s->threads, base_plural(s->threads),
-              nn_simd()->name);
+              base_cpu_level_name(base_cpu_level()));
 }
 
 const struct train_task train_task_network = {
