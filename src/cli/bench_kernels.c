@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cpu_level.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -15,7 +16,7 @@
 
 static double estimate_of(const struct nn_conv *conv, const struct nn_conv_shape *shape)
 {
-    return conv->cost != NULL ? conv->cost(shape, nn_simd()->level) : NAN;
+    return conv->cost != NULL ? conv->cost(shape, base_cpu_level()) : NAN;
 }
 
 static json_t *time_json(const struct nn_trial_time *time, const struct nn_conv_shape *shape)
@@ -97,7 +98,7 @@ base_status cli_bench_kernels(const struct cli_bench_kernels *setup)
     TRY(nn_graph_new(text, setup->model, setup->input, setup->classes, &graph));
     TRY(try_graph(setup, graph, list));
     json = json_pack("{s:i, s:i, s:i, s:s, s:O}", "schema", 1, "batch", setup->batch, "threads",
-                     threads, "level", nn_simd()->name, "shapes", list);
+                     threads, "level", base_cpu_level_name(base_cpu_level()), "shapes", list);
     if (setup->json)
         TRY(base_json_print(json));
 out:

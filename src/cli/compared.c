@@ -101,7 +101,7 @@ static json_t *figures(const struct train_run *run, const json_t *first)
 
     return json_pack(
         "{s:s, s:O?, s:O?, s:O?, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:o, s:o, s:o, s:O?}",
+        "s:o, s:o, s:o, s:o, s:O?}",
         "name", run->name, "strategy", json_object_get(result, "strategy"), "workers",
         json_object_get(result, "workers"), "batch", json_object_get(result, "batch"),
         "step_seconds", base_json_number(number(result, "step_seconds", "median")),
@@ -111,8 +111,9 @@ static json_t *figures(const struct train_run *run, const json_t *first)
         figure(result, "train", "loss"), "validation_loss",
         base_json_number(best_validation(run->json)), "test_loss", figure(result, "test", "loss"),
         "accuracy", figure(result, "test", "accuracy"), "r2", figure(result, "test", "r2"), "rmse",
-        figure(result, "test", "rmse"), "staleness", base_json_number(staleness(result)),
-        "reissued", figure(result, "figures", "reissued"), "late_results",
+        figure(result, "test", "rmse"), "backdoor", figure(result, "backdoor", "success"),
+        "staleness", base_json_number(staleness(result)), "reissued",
+        figure(result, "figures", "reissued"), "late_results",
         figure(result, "figures", "late_results"), "roles", roles(result), "figures",
         json_object_get(result, "figures"));
 }
@@ -206,6 +207,7 @@ static const struct column {
     {"validation", "validation_loss", 4, 1, ""},
     {"test loss", "test_loss", 4, 1, ""},
     {"accuracy", "accuracy", 2, 100, " %"},
+    {"backdoor", "backdoor", 2, 100, " %"},
     {"R²", "r2", 4, 1, ""},
     {"RMSE", "rmse", 4, 1, ""},
 };
@@ -248,7 +250,8 @@ static bool has_figure(const json_t *list, const char *key)
  * of ratings an RMSE and no loss but of tests. */
 static bool is_shown(const json_t *list, const struct column *column)
 {
-    static const char *const rare[] = {"r2", "rmse", "staleness", "reissued", "late_results"};
+    static const char *const rare[] = {"backdoor",  "r2",       "rmse",
+                                       "staleness", "reissued", "late_results"};
 
     for (size_t i = 0; i < sizeof rare / sizeof *rare; i++)
         if (strcmp(column->key, rare[i]) == 0)

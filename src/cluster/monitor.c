@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cluster/monitor.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,9 +76,9 @@ static int64_t line_number(const char *text, const char *name)
     return at != NULL && sscanf(at + length, "%lld", &number) == 1 && number >= 0 ? number : -1;
 }
 
-int64_t cluster_monitor_parse_oom(const char *text)
+double cluster_monitor_parse_oom(const char *text)
 {
-    return line_number(text, "oom_kill ");
+    return (double)line_number(text, "oom_kill ");
 }
 
 double cluster_monitor_parse_throttled(const char *text)
@@ -88,8 +89,24 @@ double cluster_monitor_parse_throttled(const char *text)
     return micro >= 0 ? 1e-6 * (double)micro : nano >= 0 ? 1e-9 * (double)nano : -1;
 }
 
+double cluster_monitor_parse_squeezed(const char *text)
+{
+    unsigned long long micro;
+
+    return sscanf(text, "some avg10=%*f avg60=%*f avg300=%*f total=%llu", &micro) == 1
+               ? 1e-6 * (double)micro
+               : -1;
+}
+
+double cluster_monitor_parse_waited(const char *text)
+{
+    unsigned long long nano;
+
+    return sscanf(text, "%*u %llu", &nano) == 1 ? 1e-9 * (double)nano : -1;
+}
+
 /* A file of a cgroup, version 2 or 1: this process's group or, where a container hides its path,
- * the one that is mounted. */
+ * the one that is mounted; or one of the whole machine. */
 struct place {
     const char *before, *folder, *file; /* `before` its path in /proc/self/cgroup; NULL: mounted */
 };
@@ -108,6 +125,19 @@ static const char *read_place(const struct place *p, const char *own, char *text
     return read_text(path, text, room);
 }
 
+/* What the first of the places that has it says; -1: none does. A place without a file ends them.
+ */
+static double look_up(const struct place *places, double (*parse)(const char *text))
+{
+    char own[4096], text[16384];
+    double value = -1;
+
+    read_text("/proc/self/cgroup", own, sizeof own);
+    for (; value < 0 && places->file != NULL; places++)
+        value = parse(read_place(places, own, text, sizeof text));
+    return value;
+}
+
 double cluster_monitor_throttled(void)
 {
     static const struct place places[] = {
@@ -116,33 +146,56 @@ double cluster_monitor_throttled(void)
         {":cpu,cpuacct:", "/sys/fs/cgroup/cpu,cpuacct", "cpu.stat"},
         {NULL, "/sys/fs/cgroup", "cpu.stat"},
         {NULL, "/sys/fs/cgroup/cpu", "cpu.stat"},
+        {0},
     };
-    char own[4096], text[4096];
-    double seconds = -1;
 
-    read_text("/proc/self/cgroup", own, sizeof own);
-    for (size_t i = 0; seconds < 0 && i < sizeof places / sizeof places[0]; i++)
-        seconds = cluster_monitor_parse_throttled(read_place(&places[i], own, text, sizeof text));
-    return seconds;
+    return look_up(places, cluster_monitor_parse_throttled);
+}
+
+double cluster_monitor_squeezed(void)
+{
+    static const struct place places[] = {
+        {"0::", "/sys/fs/cgroup", "memory.pressure"},
+        {NULL, "/sys/fs/cgroup", "memory.pressure"},
+        {NULL, "/proc/pressure", "memory"},
+        {0},
+    };
+
+    return look_up(places, cluster_monitor_parse_squeezed);
 }
 
 int64_t cluster_monitor_oom_kills(void)
 {
     static const struct place places[] = {
-        /* without a cgroup's, the whole machine's */
         {"0::", "/sys/fs/cgroup", "memory.events"},
         {NULL, "/sys/fs/cgroup", "memory.events"},
         {":memory:", "/sys/fs/cgroup/memory", "memory.oom_control"},
         {NULL, "/sys/fs/cgroup/memory", "memory.oom_control"},
         {NULL, "/proc", "vmstat"},
+        {0},
     };
-    char own[4096], text[16384];
-    int64_t kills = -1;
 
-    read_text("/proc/self/cgroup", own, sizeof own);
-    for (size_t i = 0; kills < 0 && i < sizeof places / sizeof places[0]; i++)
-        kills = cluster_monitor_parse_oom(read_place(&places[i], own, text, sizeof text));
-    return kills;
+    return (int64_t)look_up(places, cluster_monitor_parse_oom);
+}
+
+double cluster_monitor_waited(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    const struct dirent *entry;
+    double seconds = -1;
+
+    while (tasks != NULL && (entry = readdir(tasks)) != NULL) {
+        char path[300], text[128];
+        double more;
+
+        snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", entry->d_name);
+        more = cluster_monitor_parse_waited(read_text(path, text, sizeof text));
+        if (more >= 0)
+            seconds = more + (seconds > 0 ? seconds : 0);
+    }
+    if (tasks != NULL)
+        closedir(tasks);
+    return seconds;
 }
 
 /* The share of the `passed` seconds since the last look that was busy. */

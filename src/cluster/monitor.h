@@ -30,16 +30,22 @@ void cluster_monitor_step(struct cluster_monitor *monitor, int64_t step, double 
 
 /* Processes of this one's cgroup that the kernel has killed for memory; -1: it does not tell. */
 int64_t cluster_monitor_oom_kills(void);
-/* Seconds for which a CPU quota has kept this process's cgroup from running; -1: likewise. */
+/* Seconds for which a CPU quota has kept this process's cgroup from running, and in which a process
+ * of it waited for memory; -1: likewise. */
 double cluster_monitor_throttled(void);
+double cluster_monitor_squeezed(void);
+/* Seconds for which threads of this process were ready and had no CPU; -1: likewise. */
+double cluster_monitor_waited(void);
 
 /* Parse texts of /proc; public for tests: CPU seconds of /proc/PID/stat; busy and all of
  * /proc/stat's first line; used bytes of /proc/meminfo; kills of memory.events and its kin; seconds
- * of cpu.stat. A wrong text gives -1. */
+ * of cpu.stat, of memory.pressure and of /proc/PID/schedstat. A wrong text gives -1. */
 double cluster_monitor_parse_stat(const char *text);
 double cluster_monitor_parse_cpu(const char *text, double *all_p);
 double cluster_monitor_parse_memory(const char *text);
-int64_t cluster_monitor_parse_oom(const char *text);
+double cluster_monitor_parse_oom(const char *text);
 double cluster_monitor_parse_throttled(const char *text);
+double cluster_monitor_parse_squeezed(const char *text);
+double cluster_monitor_parse_waited(const char *text);
 
 #endif

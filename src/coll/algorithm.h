@@ -22,6 +22,7 @@ enum coll_order {
 
 /* One call, as the algorithm sees it. There are at least two ranks and one byte. */
 struct coll_call {
+    enum coll_kind kind;
     int root;
     const void *in;           /* gather, scatter: one rank's part, or all */
     void *out;                /* all-gather: all parts, this rank's is in place */

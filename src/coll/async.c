@@ -44,7 +44,7 @@ static base_status run_one(struct operation *op)
     if (op->owned != NULL)
         return op->owned(op->c, &op->call, &op->keepers);
     if (op->c->world.size > 1)
-        return coll_run(op->c, COLL_ALL_REDUCE, &op->call);
+        return coll_run(op->c, &op->call);
     if (op->sum.scale != NULL)
         coll_scale(op->call.count, op->sum.scale[0], op->call.x);
     return BASE_OK;

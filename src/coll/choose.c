@@ -143,23 +143,22 @@ void coll_choose_close(struct coll *c)
         base_free(c->fit[kind]);
 }
 
-const struct coll_algorithm *coll_choose(const struct coll *c, enum coll_kind kind,
-                                         const struct coll_call *call)
+const struct coll_algorithm *coll_choose(const struct coll *c, const struct coll_call *call)
 {
-    const struct coll_algorithm *best = c->fit[kind][0];
+    const struct coll_algorithm *const *fit = c->fit[call->kind], *best = fit[0];
     double least;
 
-    if (c->forced[kind] != NULL)
-        return c->forced[kind];
-    if (best == NULL || c->fit[kind][1] == NULL)
+    if (c->forced[call->kind] != NULL)
+        return c->forced[call->kind];
+    if (best == NULL || fit[1] == NULL)
         return best;
     least = best->estimate(c, call);
-    for (size_t i = 1; c->fit[kind][i] != NULL; i++) {
-        double seconds = c->fit[kind][i]->estimate(c, call);
+    for (size_t i = 1; fit[i] != NULL; i++) {
+        double seconds = fit[i]->estimate(c, call);
 
         if (seconds < least) {
             least = seconds;
-            best = c->fit[kind][i];
+            best = fit[i];
         }
     }
     return best;

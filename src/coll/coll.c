@@ -22,13 +22,6 @@ const char *const coll_wire_names[] = {[COLL_FP32] = "fp32", [COLL_BF16] = "bf16
 
 static const struct coll_sum plain_sum = {.scale = NULL, .wire = COLL_FP32};
 
-static size_t last_cache(void)
-{
-    long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-
-    return bytes > 0 ? (size_t)bytes : 8u << 20;
-}
-
 static size_t stage_chunks(int size)
 {
     size_t chunks = 2 * ((size_t)size - 1) + COLL_WINDOW;
@@ -62,11 +55,12 @@ out:
 struct coll *coll_new(struct comm_group *group, int size, int me)
 {
     struct coll *c = base_calloc(1, sizeof *c);
+    long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
 
     c->group = group;
     c->whole = c;
     c->patience = 60;
-    c->cache = last_cache();
+    c->cache = cache > 0 ? (size_t)cache : 8u << 20;
     c->world.size = size;
     c->world.me = me;
     for (int i = 0; i < size; i++)
@@ -164,27 +158,26 @@ float coll_scale_of(const struct coll_call *call, int rank)
 
 /* A rank that has left the group writes nothing more into memory it shares: the last operation may
  * still succeed for the others, who then read what it brought. */
-base_status coll_begin(struct coll *c, enum coll_kind kind, struct coll_call *call)
+base_status coll_begin(struct coll *c, struct coll_call *call)
 {
     base_status st = comm_group_ended(c->group);
 
     if (st != BASE_OK)
         return st;
-    call->tag = coll_tag(c, (int)kind, c->sequence++);
+    call->tag = coll_tag(c, (int)call->kind, c->sequence++);
     call->deadline = coll_deadline(c);
     return BASE_OK;
 }
 
-base_status coll_run(struct coll *c, enum coll_kind kind, struct coll_call *call)
+base_status coll_run(struct coll *c, struct coll_call *call)
 {
-    base_status st = coll_begin(c, kind, call);
+    base_status st = coll_begin(c, call);
 
-    return st == BASE_OK ? coll_choose(c, kind, call)->run(c, call) : st;
+    return st == BASE_OK ? coll_choose(c, call)->run(c, call) : st;
 }
 
 struct operation {
     struct coll *c;
-    enum coll_kind kind;
     struct coll_call *call;
 };
 
@@ -192,57 +185,60 @@ static base_status run(void *context)
 {
     struct operation *op = context;
 
-    return coll_run(op->c, op->kind, op->call);
+    return coll_run(op->c, op->call);
 }
 
 /* Runs the operation, unless nothing moves between ranks: there is one rank, or no byte. */
-static base_status begin(struct coll *c, enum coll_kind kind, struct coll_call *call)
+static base_status begin(struct coll *c, struct coll_call *call)
 {
     if (c->world.size == 1 && call->sum != NULL && call->sum->scale != NULL)
         coll_scale(call->count, call->sum->scale[0], call->x);
-    if (c->world.size == 1 || (call->count == 0 && kind != COLL_BARRIER))
+    if (c->world.size == 1 || (call->count == 0 && call->kind != COLL_BARRIER))
         return BASE_OK;
-    return coll_perform(c, run, &(struct operation){c, kind, call});
+    return coll_perform(c, run, &(struct operation){c, call});
 }
 
 base_status coll_broadcast(struct coll *c, int root, void *bytes, size_t count)
 {
-    struct coll_call call = {.root = root, .out = bytes, .count = count};
+    struct coll_call call = {.kind = COLL_BROADCAST, .root = root, .out = bytes, .count = count};
 
-    return begin(c, COLL_BROADCAST, &call);
+    return begin(c, &call);
 }
 
 base_status coll_gather(struct coll *c, int root, const void *mine, size_t count, void *all)
 {
-    struct coll_call call = {.root = root, .in = mine, .out = all, .count = count};
+    struct coll_call call = {
+        .kind = COLL_GATHER, .root = root, .in = mine, .out = all, .count = count};
 
     if (c->world.me == root && count > 0)
         memcpy((uint8_t *)all + count * (size_t)root, mine, count);
-    return begin(c, COLL_GATHER, &call);
+    return begin(c, &call);
 }
 
 base_status coll_scatter(struct coll *c, int root, const void *all, size_t count, void *mine)
 {
-    struct coll_call call = {.root = root, .in = all, .out = mine, .count = count};
+    struct coll_call call = {
+        .kind = COLL_SCATTER, .root = root, .in = all, .out = mine, .count = count};
 
     if (c->world.me == root && count > 0)
         memcpy(mine, (const uint8_t *)all + count * (size_t)root, count);
-    return begin(c, COLL_SCATTER, &call);
+    return begin(c, &call);
 }
 
 base_status coll_all_gather(struct coll *c, const void *mine, size_t count, void *all)
 {
-    struct coll_call call = {.out = all, .count = count};
+    struct coll_call call = {.kind = COLL_ALL_GATHER, .out = all, .count = count};
 
     if (count > 0)
         memcpy((uint8_t *)all + count * (size_t)c->world.me, mine, count);
-    return begin(c, COLL_ALL_GATHER, &call);
+    return begin(c, &call);
 }
 
-static struct coll_call reduction(struct coll *c, float *x, size_t count,
+static struct coll_call reduction(struct coll *c, enum coll_kind kind, float *x, size_t count,
                                   const struct coll_sum *sum)
 {
-    struct coll_call call = {.x = x,
+    struct coll_call call = {.kind = kind,
+                             .x = x,
                              .count = count,
                              .sum = sum != NULL ? sum : &plain_sum,
                              .in_place = true,
@@ -254,31 +250,31 @@ static struct coll_call reduction(struct coll *c, float *x, size_t count,
 
 base_status coll_reduce_scatter(struct coll *c, float *x, size_t count, const struct coll_sum *sum)
 {
-    struct coll_call call = reduction(c, x, count, sum);
+    struct coll_call call = reduction(c, COLL_REDUCE_SCATTER, x, count, sum);
 
-    return begin(c, COLL_REDUCE_SCATTER, &call);
+    return begin(c, &call);
 }
 
 base_status coll_all_gather_slices(struct coll *c, float *x, size_t count)
 {
-    struct coll_call call = {.x = x, .count = count};
+    struct coll_call call = {.kind = COLL_ALL_GATHER, .x = x, .count = count};
 
     call.space = coll_space_find(c, x, count, &call.offset);
-    return begin(c, COLL_ALL_GATHER, &call);
+    return begin(c, &call);
 }
 
 base_status coll_all_reduce(struct coll *c, float *x, size_t count, const struct coll_sum *sum)
 {
-    struct coll_call call = reduction(c, x, count, sum);
+    struct coll_call call = reduction(c, COLL_ALL_REDUCE, x, count, sum);
 
-    return begin(c, COLL_ALL_REDUCE, &call);
+    return begin(c, &call);
 }
 
 base_status coll_barrier(struct coll *c)
 {
-    struct coll_call call = {0};
+    struct coll_call call = {.kind = COLL_BARRIER};
 
-    return begin(c, COLL_BARRIER, &call);
+    return begin(c, &call);
 }
 
 base_status coll_space_call(struct coll_space *space, size_t offset, size_t count,
@@ -289,7 +285,8 @@ base_status coll_space_call(struct coll_space *space, size_t offset, size_t coun
     if (offset > space->floats || count > space->floats - offset)
         return base_fail(BASE_ERR_INTERNAL, "[%zu, %zu + %zu) is not inside a space of %zu floats",
                          offset, offset, count, space->floats);
-    *call_p = (struct coll_call){.x = x,
+    *call_p = (struct coll_call){.kind = COLL_ALL_REDUCE,
+                                 .x = x,
                                  .count = count,
                                  .space = space->memory == NULL ? space : NULL,
                                  .offset = offset,
@@ -306,7 +303,7 @@ base_status coll_space_all_reduce(struct coll *c, struct coll_space *space, size
 
     *result_p = NULL;
     TRY(coll_space_call(space, offset, count, sum, &call));
-    TRY(begin(c, COLL_ALL_REDUCE, &call));
+    TRY(begin(c, &call));
     *result_p = call.result;
 out:
     return st;

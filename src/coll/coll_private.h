@@ -3,7 +3,7 @@
  * What the files of coll/ share: the insides of a `struct coll`, and the parts algorithms are made
  * of. A file of coll/algos says who talks to whom; the moving of bytes is in
  *   flow.c    messages of at most COLL_CHUNK, a few under way, to or from one peer
- *   ring.c, direct.c, relay.c    the three patterns of such messages
+ *   ring.c, direct.c, star.c, relay.c    the patterns of such messages
  *   local.c   memory that the ranks of one host share, half by half
  * Ranks are those of the `struct coll` everywhere; flow.c alone knows what they are in the group.
  */
@@ -85,9 +85,9 @@ struct coll *coll_new(struct comm_group *group, int size, int me);
 base_status coll_connect(struct coll *c, const char *forced);
 const struct comm_member *coll_member(const struct coll *c, int rank);
 /* The tag and the deadline of an operation that begins now; fails where the group has ended. */
-base_status coll_begin(struct coll *c, enum coll_kind kind, struct coll_call *call);
+base_status coll_begin(struct coll *c, struct coll_call *call);
 /* Runs one operation with the algorithm that is forced or estimated best. */
-base_status coll_run(struct coll *c, enum coll_kind kind, struct coll_call *call);
+base_status coll_run(struct coll *c, struct coll_call *call);
 static inline size_t coll_least(size_t a, size_t b)
 {
     return a < b ? a : b;
@@ -136,8 +136,7 @@ void coll_part_forget(struct coll *c);
 
 base_status coll_choose_open(struct coll *c, const char *forced);
 void coll_choose_close(struct coll *c);
-const struct coll_algorithm *coll_choose(const struct coll *c, enum coll_kind kind,
-                                         const struct coll_call *call);
+const struct coll_algorithm *coll_choose(const struct coll *c, const struct coll_call *call);
 
 /* ---- cost.c; the first three are collective */
 
@@ -183,10 +182,26 @@ base_status coll_flow_move(struct coll *c, const struct coll_call *call, struct 
 
 size_t coll_chunks(size_t bytes); /* messages that many bytes are */
 
+/* A message of `bytes` travels as it is or, with bf16, packed into half of that, by way of a slot:
+ * COLL_CHUNK bytes of the stage. */
+
+/* The slot of message `index`, for an algorithm that has one flow out and one in. */
+void *coll_flow_slot(const struct coll *c, const struct coll_flow *flow, unsigned index);
+/* Packed floats go out of the slot, which may be the memory of `from`. */
+void coll_flow_send(struct coll *c, const struct coll_call *call, struct coll_flow *flow,
+                    bool packed, size_t bytes, void *from, void *slot);
+/* Packed floats come into the upper half of the slot, and coll_flow_unpack takes them from there;
+ * `to` may be the slot itself. */
+void coll_flow_receive(struct coll *c, const struct coll_call *call, struct coll_flow *flow,
+                       bool packed, size_t bytes, void *to, void *slot);
+void coll_flow_unpack(size_t bytes, void *to, const void *slot);
+
 /* ---- patterns */
 
 enum coll_phase { COLL_PHASE_REDUCE = 1, COLL_PHASE_GATHER = 2 };
 
+/* What an operation is made of; only of the kinds that are called after the phases. */
+unsigned coll_phases_of(enum coll_kind kind);
 /* The blocks of a call: slices of x, or `count` bytes a rank at `out`. */
 void coll_blocks_of(const struct coll_call *call, const struct coll_team *team,
                     struct coll_blocks *blocks_p);
@@ -199,10 +214,19 @@ base_status coll_ring(struct coll *c, const struct coll_call *call, const struct
  * call->order. */
 base_status coll_direct(struct coll *c, const struct coll_call *call, const struct coll_team *team,
                         const struct coll_blocks *blocks, unsigned phases);
+/* Algorithms that are a pattern among all ranks and nothing else. */
+double coll_ring_estimate(const struct coll *c, const struct coll_call *call);
+base_status coll_ring_run(struct coll *c, struct coll_call *call);
+double coll_direct_estimate(const struct coll *c, const struct coll_call *call);
+base_status coll_direct_run(struct coll *c, struct coll_call *call);
+double coll_star_estimate(const struct coll *c, const struct coll_call *call);
+double coll_star_shm_estimate(const struct coll *c, const struct coll_call *call); /* by shm */
+base_status coll_star_run(struct coll *c, struct coll_call *call);
 /* Bytes that come from `parent` (-1: they are here) go on to `children`. */
 base_status coll_relay(struct coll *c, const struct coll_call *call, int parent,
                        const int *children, int count, void *bytes, size_t total);
-int coll_team_find(const struct coll_team *team, int rank); /* or -1 */
+/* The index of a rank in the team; -1: it is not of it. */
+int coll_team_find(const struct coll_team *team, int rank);
 
 /* ---- local.c: ranks of one host; all of them call, with the same counts */
 
@@ -225,8 +249,8 @@ base_status coll_local_broadcast(struct coll *c, const struct coll_call *call, i
 /* Σ scale·sources in rank order, sources[i] of member i. */
 void coll_local_sum(struct coll *c, const struct coll_call *call, const float *const *sources,
                     size_t count, int outs, float *const *y, bool stream);
-/* x = Σ scale·x of the locals' x; `everyone`, or the leader alone gets it. */
-base_status coll_local_reduce(struct coll *c, const struct coll_call *call, bool everyone);
+/* x = Σ scale·x of the locals' x; with `to_all` all of them get it, else the leader alone. */
+base_status coll_local_reduce(struct coll *c, const struct coll_call *call, bool to_all);
 
 /* ---- space.c */
 

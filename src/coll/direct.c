@@ -4,7 +4,7 @@
  * the order of the team, or in the one that the call names, message by message; GATHER: a message
  * goes to all as soon as it was summed. Between two members the messages of REDUCE come first.
  *
- * With bf16 on the wire others' blocks are packed where they lie: REDUCE leaves them behind.
+ * With bf16 on the wire others' blocks are packed where they lie: REDUCE leaves them packed.
  */
 #include "coll/coll_private.h"
 
@@ -37,11 +37,11 @@ static struct peer peer_at(const struct direct *d, int i)
                          .out = &d->c->flows[2 * i + 1]};
 }
 
-static uint8_t *message(const struct direct *d, int member, size_t chunk, size_t *bytes_p)
+static void *message(const struct direct *d, int member, size_t chunk, size_t *bytes_p)
 {
-    size_t from = chunk * COLL_CHUNK, left = d->blocks->bytes[member] - from;
+    size_t from = chunk * COLL_CHUNK;
 
-    *bytes_p = left < COLL_CHUNK ? left : COLL_CHUNK;
+    *bytes_p = coll_least(d->blocks->bytes[member] - from, COLL_CHUNK);
     return d->blocks->base + d->blocks->offset[member] + from;
 }
 
@@ -50,12 +50,12 @@ static size_t chunks_of(const struct direct *d, int member)
     return coll_chunks(d->blocks->bytes[member]);
 }
 
-static uint8_t *slot(const struct direct *d, int index, size_t message)
+static void *slot_at(const struct direct *d, int index, size_t message)
 {
     return d->c->stage + ((size_t)index * SLOTS + message % SLOTS) * COLL_CHUNK;
 }
 
-static uint8_t *result_slot(const struct direct *d, size_t chunk)
+static void *result_slot(const struct direct *d, size_t chunk)
 {
     return d->results + chunk % COLL_WINDOW * COLL_CHUNK;
 }
@@ -65,7 +65,7 @@ static bool post_receive(struct direct *d, struct peer p)
 {
     size_t next = p.in->posted, free_up_to, bytes;
     bool reduces = next < d->to_sum;
-    uint8_t *to;
+    void *to, *slot = slot_at(d, p.index, next);
 
     if (!coll_flow_room(p.in) ||
         next >= d->to_sum + (d->phases & COLL_PHASE_GATHER ? chunks_of(d, p.member) : 0))
@@ -73,14 +73,9 @@ static bool post_receive(struct direct *d, struct peer p)
     free_up_to = SLOTS + (d->summed < d->to_sum ? d->summed : p.in->done);
     if ((reduces || d->packed) && next >= free_up_to)
         return false;
-    if (reduces)
-        message(d, d->team->me, next, &bytes);
-    else
-        to = message(d, p.member, next - d->to_sum, &bytes);
-    if (d->packed) /* into the upper half: it is unpacked in place */
-        coll_flow_post(d->c, d->call, p.in, slot(d, p.index, next) + bytes / 2, bytes / 2);
-    else
-        coll_flow_post(d->c, d->call, p.in, reduces ? slot(d, p.index, next) : to, bytes);
+    to = reduces ? message(d, d->team->me, next, &bytes)
+                 : message(d, p.member, next - d->to_sum, &bytes);
+    coll_flow_receive(d->c, d->call, p.in, d->packed, bytes, reduces ? slot : to, slot);
     return true;
 }
 
@@ -89,37 +84,34 @@ static bool post_send(struct direct *d, struct peer p)
     size_t next = p.out->posted, bytes;
     size_t of_peer = d->phases & COLL_PHASE_REDUCE ? chunks_of(d, p.member) : 0;
     size_t ready = d->phases & COLL_PHASE_REDUCE ? d->summed : chunks_of(d, d->team->me);
-    uint8_t *from;
+    void *from;
 
     if (!coll_flow_room(p.out) || next >= of_peer + (d->phases & COLL_PHASE_GATHER ? ready : 0))
         return false;
     if (next < of_peer) {
         from = message(d, p.member, next, &bytes);
-        if (d->packed)
-            coll_kernels()->pack(bytes / sizeof(float), (const float *)from, (uint16_t *)from);
-    } else {
-        from = message(d, d->team->me, next - of_peer, &bytes);
-        if (d->packed)
-            from = result_slot(d, next - of_peer);
+        coll_flow_send(d->c, d->call, p.out, d->packed, bytes, from, from);
+        return true;
     }
-    coll_flow_post(d->c, d->call, p.out, from, d->packed ? bytes / 2 : bytes);
+    from = message(d, d->team->me, next - of_peer, &bytes);
+    if (d->packed) /* once for all peers, by sum_next */
+        coll_flow_post(d->c, d->call, p.out, result_slot(d, next - of_peer), bytes / 2);
+    else
+        coll_flow_post(d->c, d->call, p.out, from, bytes);
     return true;
 }
 
 static bool take(struct direct *d, struct peer p)
 {
-    size_t bytes, count, index = p.in->done;
-    float *x;
-    const uint8_t *staged;
+    size_t bytes, index = p.in->done;
+    void *x;
 
     if (!coll_flow_reap(p.in))
         return false;
-    if (!d->packed || index < d->to_sum)
-        return true;
-    staged = slot(d, p.index, index);
-    x = (float *)message(d, p.member, index - d->to_sum, &bytes);
-    count = bytes / sizeof *x;
-    coll_kernels()->unpack(count, (const uint16_t *)staged + count, x);
+    if (d->packed && index >= d->to_sum) {
+        x = message(d, p.member, index - d->to_sum, &bytes);
+        coll_flow_unpack(bytes, x, slot_at(d, p.index, index));
+    }
     return true;
 }
 
@@ -144,17 +136,17 @@ static void sum_next(struct direct *d)
 {
     const float *sources[COMM_MAX_WORKERS];
     size_t bytes, count;
-    float *x = (float *)message(d, d->team->me, d->summed, &bytes);
+    float *x = message(d, d->team->me, d->summed, &bytes);
 
     count = bytes / sizeof *x;
     sources[d->team->me] = x;
     for (int i = 0; i < d->team->size - 1; i++) {
         struct peer p = peer_at(d, i);
-        float *staged = (float *)slot(d, p.index, d->summed);
+        float *slot = slot_at(d, p.index, d->summed);
 
         if (d->packed)
-            coll_kernels()->unpack(count, (const uint16_t *)staged + count, staged);
-        sources[p.member] = staged;
+            coll_flow_unpack(bytes, slot, slot);
+        sources[p.member] = slot;
     }
     if (d->call->order != COLL_ORDER_NONE)
         coll_sum_in_order(d->call->order, d->team->size, d->team->me, count, sources, x);
@@ -162,7 +154,7 @@ static void sum_next(struct direct *d)
         coll_kernels()->sum(count, d->team->size, sources, d->call->sum->scale ? d->scale : NULL, 1,
                             &x, false);
     if (d->packed && d->phases & COLL_PHASE_GATHER) { /* the owner keeps what the others get */
-        uint16_t *packed = (uint16_t *)result_slot(d, d->summed);
+        uint16_t *packed = result_slot(d, d->summed);
 
         coll_kernels()->pack(count, x, packed);
         coll_kernels()->unpack(count, packed, x);
@@ -207,7 +199,7 @@ base_status coll_direct(struct coll *c, const struct coll_call *call, const stru
     base_status st = BASE_OK;
     struct direct d = {.c = c, .call = call, .team = team, .blocks = blocks, .phases = phases};
 
-    d.results = slot(&d, team->size - 1, 0);
+    d.results = slot_at(&d, team->size - 1, 0);
     if (phases & COLL_PHASE_REDUCE) {
         d.packed = call->sum->wire == COLL_BF16;
         d.to_sum = chunks_of(&d, team->me);
@@ -229,4 +221,22 @@ base_status coll_direct(struct coll *c, const struct coll_call *call, const stru
     }
 out:
     return st;
+}
+
+double coll_direct_estimate(const struct coll *c, const struct coll_call *call)
+{
+    double n = coll_size(c), bytes = coll_bytes_of(c, call);
+    double phases = call->kind == COLL_ALL_REDUCE ? 2 : 1;
+    bool one_slice = phases > 1 && bytes <= COLL_UNIT; /* a message to its owner, or back */
+
+    return coll_cost_of(c, phases, (one_slice ? 1 : phases) * (n - 1),
+                        COLL_CROWD * phases * (n - 1) / n * bytes);
+}
+
+base_status coll_direct_run(struct coll *c, struct coll_call *call)
+{
+    struct coll_blocks blocks;
+
+    coll_blocks_of(call, &c->world, &blocks);
+    return coll_direct(c, call, &c->world, &blocks, coll_phases_of(call->kind));
 }

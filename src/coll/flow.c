@@ -89,3 +89,31 @@ size_t coll_chunks(size_t bytes)
 {
     return bytes / COLL_CHUNK + (bytes % COLL_CHUNK != 0);
 }
+
+void *coll_flow_slot(const struct coll *c, const struct coll_flow *flow, unsigned index)
+{
+    size_t slot = index % COLL_WINDOW + (flow->sends ? COLL_WINDOW : 0);
+
+    return c->stage + slot * COLL_CHUNK;
+}
+
+void coll_flow_send(struct coll *c, const struct coll_call *call, struct coll_flow *flow,
+                    bool packed, size_t bytes, void *from, void *slot)
+{
+    if (packed)
+        coll_kernels()->pack(bytes / sizeof(float), from, slot);
+    coll_flow_post(c, call, flow, packed ? slot : from, packed ? bytes / 2 : bytes);
+}
+
+void coll_flow_receive(struct coll *c, const struct coll_call *call, struct coll_flow *flow,
+                       bool packed, size_t bytes, void *to, void *slot)
+{
+    coll_flow_post(c, call, flow, packed ? (uint8_t *)slot + bytes / 2 : to,
+                   packed ? bytes / 2 : bytes);
+}
+
+void coll_flow_unpack(size_t bytes, void *to, const void *slot)
+{
+    coll_kernels()->unpack(bytes / sizeof(float), (const void *)((const uint8_t *)slot + bytes / 2),
+                           to);
+}

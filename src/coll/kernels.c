@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The portable kernels, and the choice of a level.
+ * The portable kernels, and the tables of all levels.
  */
 #include "coll/kernels.h"
 
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { BLOCK = 64 }; /* floats kept in registers or the first cache while sources are added */
@@ -68,7 +66,6 @@ static void unpack_portable(size_t count, const uint16_t *x, float *y)
 }
 
 static const struct coll_kernels portable = {
-    .name = "portable",
     .sum = sum_portable,
     .pack = pack_portable,
     .unpack = unpack_portable,
@@ -78,34 +75,22 @@ static const struct coll_kernels portable = {
 extern const struct coll_kernels coll_kernels_avx2;
 #endif
 
-static struct {
-    pthread_once_t once;
-    const struct coll_kernels *levels[3], *chosen;
-} cpu = {.once = PTHREAD_ONCE_INIT, .levels = {&portable}};
-
-static void choose(void)
+const struct coll_kernels *coll_kernels_of(enum base_cpu_level level)
 {
-    const char *wish = getenv("PACELINE_CPU");
-
-    cpu.chosen = &portable;
+    static const struct coll_kernels *const levels[BASE_CPU_LEVELS] = {
+        [BASE_CPU_portable] = &portable,
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2"))
-        cpu.chosen = cpu.levels[1] = &coll_kernels_avx2;
+        [BASE_CPU_avx2] = &coll_kernels_avx2,
+        [BASE_CPU_avx512] = &coll_kernels_avx2, /* memory is the limit; the bits are the same */
 #endif
-    if (wish != NULL && strcmp(wish, portable.name) == 0)
-        cpu.chosen = &portable;
+    };
+
+    return levels[level];
 }
 
 const struct coll_kernels *coll_kernels(void)
 {
-    pthread_once(&cpu.once, choose);
-    return cpu.chosen;
-}
-
-const struct coll_kernels *const *coll_kernels_levels(void)
-{
-    pthread_once(&cpu.once, choose);
-    return cpu.levels;
+    return coll_kernels_of(base_cpu_level());
 }
 
 void coll_scale(size_t count, float scale, float *x)

@@ -11,8 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cpu_level.h"
+
 struct coll_kernels {
-    const char *name;
     /* y[0 … outs)[i] = ((scale[0]·x[0][i] + scale[1]·x[1][i]) + …), i < count; scale NULL: ones.
      * y may be among x. stream: past the caches, for results that no rank reads soon; complete for
      * other threads when it returns. */
@@ -23,9 +24,8 @@ struct coll_kernels {
     void (*unpack)(size_t count, const uint16_t *x, float *y);
 };
 
-/* The best of this CPU, or the one PACELINE_CPU names. */
-const struct coll_kernels *coll_kernels(void);
-const struct coll_kernels *const *coll_kernels_levels(void); /* ended by NULL, slowest first */
+const struct coll_kernels *coll_kernels(void); /* of this process's level */
+const struct coll_kernels *coll_kernels_of(enum base_cpu_level level);
 
 /* x *= scale, y += x, …: the common cases of `sum`. */
 void coll_scale(size_t count, float scale, float *x);

@@ -168,7 +168,6 @@ static void unpack_avx2(size_t count, const uint16_t *x, float *y)
 }
 
 const struct coll_kernels coll_kernels_avx2 = {
-    .name = "avx2",
     .sum = sum_avx2,
     .pack = pack_avx2,
     .unpack = unpack_avx2,

@@ -29,7 +29,7 @@ struct coll_local {
     struct comm_shared shared;
     struct head *heads; /* [half][member] */
     uint8_t *halves;    /* [member and results][half] */
-    unsigned turn;      /* meetings so far, the same for all */
+    unsigned turn;      /* counts the meetings, on all ranks alike */
 };
 
 /* More than a core's own cache: what another core has just written is read faster where it has gone
@@ -92,7 +92,7 @@ base_status coll_local_barrier(struct coll *c, double deadline)
                                     : comm_local_barrier(c->group, deadline);
 }
 
-/* Words of its own for the barriers of a part. */
+/* A part has barriers of its own, in words that only its ranks share. */
 static base_status open_barrier(struct coll *c)
 {
     int ranks[COMM_MAX_WORKERS];
@@ -207,29 +207,23 @@ void coll_local_sum(struct coll *c, const struct coll_call *call, const float *c
                         stream);
 }
 
-static void sum_seen(struct coll *c, const struct coll_call *call, size_t from, size_t count,
-                     float *to)
-{
-    const float *sources[COMM_MAX_WORKERS];
-
-    for (int i = 0; i < c->locals.size; i++)
-        sources[i] = (const float *)coll_local_seen(c, i) + from;
-    coll_local_sum(c, call, sources, count, 1, &to, false);
-}
-
-static base_status reduce_small(struct coll *c, const struct coll_call *call, bool everyone)
+static base_status reduce_small(struct coll *c, const struct coll_call *call, bool to_all)
 {
     base_status st = BASE_OK;
+    const float *sources[COMM_MAX_WORKERS];
 
     memcpy(coll_local_next(c, c->locals.me), call->x, call->count * sizeof *call->x);
     TRY(coll_local_meet(c, call));
-    if (everyone || c->locals.me == 0)
-        sum_seen(c, call, 0, call->count, call->x);
+    if (!to_all && c->locals.me != 0)
+        return BASE_OK;
+    for (int i = 0; i < c->locals.size; i++)
+        sources[i] = (const float *)coll_local_seen(c, i);
+    coll_local_sum(c, call, sources, call->count, 1, &(float *){call->x}, false);
 out:
     return st;
 }
 
-/* Floats [from, from + count) of x, and whose slices of them are whose. */
+/* Floats [from, from + count) of x, which the locals divide into slices. */
 struct piece {
     size_t from, count;
 };
@@ -267,7 +261,7 @@ static void sum_slice(struct coll *c, const struct coll_call *call, struct piece
 
 /* A pipeline: while piece t is copied in, t - 1 is summed, a slice by each rank, and t - 2 is
  * copied out. */
-base_status coll_local_reduce(struct coll *c, const struct coll_call *call, bool everyone)
+base_status coll_local_reduce(struct coll *c, const struct coll_call *call, bool to_all)
 {
     base_status st = BASE_OK;
     size_t bytes = call->count * sizeof *call->x;
@@ -275,7 +269,7 @@ base_status coll_local_reduce(struct coll *c, const struct coll_call *call, bool
     struct piece p;
 
     if (bytes <= c->small)
-        return reduce_small(c, call, everyone);
+        return reduce_small(c, call, to_all);
     for (size_t t = 0; t < pieces + 2; t++) {
         if (t < pieces) {
             p = piece_at(call, t);
@@ -283,7 +277,7 @@ base_status coll_local_reduce(struct coll *c, const struct coll_call *call, bool
         }
         if (t >= 1 && t <= pieces)
             sum_slice(c, call, piece_at(call, t - 1));
-        if (t >= 2 && (everyone || c->locals.me == 0)) {
+        if (t >= 2 && (to_all || c->locals.me == 0)) {
             p = piece_at(call, t - 2);
             copy_others(c, p, call->x + p.from, (const float *)coll_local_seen(c, c->locals.size));
         }

@@ -115,12 +115,6 @@ out:
     return st;
 }
 
-/* Rank 0's number for all. */
-static base_status agree(struct coll_measure *m, double *number)
-{
-    return coll_broadcast(m->c, 0, number, sizeof *number);
-}
-
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -145,7 +139,7 @@ base_status coll_measure_all(struct coll_measure *m, const struct coll_case *cas
         clock = base_now();
         for (int again = 0; again < 2; again++) /* the first one warms up */
             TRY(repeat(m, &cases[i], 1, &clock, &one));
-        TRY(agree(m, &one));
+        TRY(coll_broadcast(m->c, 0, &one, sizeof one)); /* all go by rank 0's time */
         series[i].times = one < turn_seconds ? (int)(turn_seconds / one) + 1 : 1;
         round += one * series[i].times;
     }
@@ -173,7 +167,8 @@ out:
 const char *coll_measure_algorithm(struct coll_measure *m, const struct coll_case *one)
 {
     static const struct coll_sum sum = {0};
-    struct coll_call call = {.count = one->bytes / (size_t)coll_size(m->c), .sum = &sum};
+    struct coll_call call = {
+        .kind = one->kind, .count = one->bytes / (size_t)coll_size(m->c), .sum = &sum};
     const char *name = "none"; /* one worker */
 
     if (one->kind == COLL_BROADCAST)
@@ -184,7 +179,7 @@ const char *coll_measure_algorithm(struct coll_measure *m, const struct coll_cas
         call.space = one->shared && m->space->memory == NULL ? m->space : NULL;
     }
     if (coll_size(m->c) > 1 && coll_force(m->c, one->forced) == BASE_OK)
-        name = coll_choose(m->c, one->kind, &call)->name;
+        name = coll_choose(m->c, &call)->name;
     base_ignore(coll_force(m->c, NULL));
     return name;
 }

@@ -47,10 +47,13 @@ static void blocks_of(const struct coll *c, const struct coll_call *call,
 static enum coll_order order_of_whole(const struct coll *c, const struct coll_call *call,
                                       const struct coll_owned *range)
 {
-    const struct coll_call whole = {
-        .x = call->x, .count = range->whole, .space = call->space, .sum = call->sum};
+    const struct coll_call whole = {.kind = COLL_ALL_REDUCE,
+                                    .x = call->x,
+                                    .count = range->whole,
+                                    .space = call->space,
+                                    .sum = call->sum};
 
-    return coll_choose(c, COLL_ALL_REDUCE, &whole)->order;
+    return coll_choose(c, &whole)->order;
 }
 
 /* Copies what this rank keeps of slice rank - i. `sums`: the range. */
@@ -199,7 +202,8 @@ static base_status reduce_by_messages(struct coll *c, struct coll_call *call,
     return coll_direct(c, call, &c->world, &blocks, COLL_PHASE_REDUCE);
 }
 
-/* Sums of the own slice go to the ranks that keep a copy of it, those of other slices come. */
+/* This rank sends the sums of its slice to the ranks that keep copies of it, and receives those of
+ * the slices that it keeps copies of. */
 static base_status pass_on(struct coll *c, const struct coll_call *call,
                            const struct coll_keepers *k)
 {
@@ -254,7 +258,8 @@ base_status coll_reduce_owned(struct coll *c, struct coll_call *call, const stru
         keep(c, k, 0, sums);
         return BASE_OK;
     }
-    TRY(coll_begin(c, COLL_REDUCE_SCATTER, call));
+    call->kind = COLL_REDUCE_SCATTER;
+    TRY(coll_begin(c, call));
     order = order_of_whole(c, call, &k->range);
     if (coll_shares(c))
         return reduce_in_memory(c, call, k, order);
@@ -277,7 +282,8 @@ base_status coll_gather_owned(struct coll *c, struct coll_call *call, const stru
         memcpy(call->x + own.from, k->kept[0] + own.at, own.count * sizeof *call->x);
     if (c->world.size == 1)
         return BASE_OK;
-    TRY(coll_begin(c, COLL_ALL_GATHER, call));
+    call->kind = COLL_ALL_GATHER;
+    TRY(coll_begin(c, call));
     if (coll_shares(c))
         return gather_in_memory(c, call, &k->range);
     TRY(gather_by_messages(c, call, &k->range));

@@ -28,87 +28,72 @@ struct ring {
     size_t ready;                      /* messages that may be sent */
 };
 
-/* Distance of the block behind this member: 1 for what it sends, 2 for what it receives. */
-static int block_at(const struct ring *r, int step, int behind)
+/* In a step a member sends the block at distance 1 before its own and receives the one at 2. */
+static int block_at(const struct ring *r, int step, int distance)
 {
     int n = r->team->size;
 
-    return ((r->team->me - step - behind) % n + 2 * n) % n;
+    return ((r->team->me - step - distance) % n + 2 * n) % n;
 }
 
 /* The cursor's message, or the next one there is; blocks may be empty. */
-static bool settle(const struct ring *r, struct cursor *at, int behind)
+static bool settle(const struct ring *r, struct cursor *at, int distance)
 {
     while (at->step < r->end &&
-           at->chunk >= coll_chunks(r->blocks->bytes[block_at(r, at->step, behind)])) {
+           at->chunk >= coll_chunks(r->blocks->bytes[block_at(r, at->step, distance)])) {
         at->step++;
         at->chunk = 0;
     }
     return at->step < r->end;
 }
 
-static uint8_t *message(const struct ring *r, const struct cursor *at, int behind, size_t *bytes_p)
+static void *message(const struct ring *r, const struct cursor *at, int distance, size_t *bytes_p)
 {
-    int block = block_at(r, at->step, behind);
-    size_t from = at->chunk * COLL_CHUNK, left = r->blocks->bytes[block] - from;
+    int block = block_at(r, at->step, distance);
+    size_t from = at->chunk * COLL_CHUNK;
 
-    *bytes_p = left < COLL_CHUNK ? left : COLL_CHUNK;
+    *bytes_p = coll_least(r->blocks->bytes[block] - from, COLL_CHUNK);
     return r->blocks->base + r->blocks->offset[block] + from;
-}
-
-static uint8_t *slot(const struct ring *r, const struct coll_flow *flow, unsigned index)
-{
-    return r->c->stage +
-           (size_t)(index % COLL_WINDOW + (flow == r->out ? COLL_WINDOW : 0)) * COLL_CHUNK;
 }
 
 static void post_receive(struct ring *r)
 {
     size_t bytes;
-    uint8_t *to = message(r, &r->receive, 2, &bytes), *staged = slot(r, r->in, r->in->posted);
+    void *to = message(r, &r->receive, 2, &bytes);
+    void *slot = coll_flow_slot(r->c, r->in, r->in->posted);
+    bool adds = r->receive.step < r->team->size - 1;
 
-    if (r->packed) /* into the upper half: it is unpacked in place */
-        coll_flow_post(r->c, r->call, r->in, staged + bytes / 2, bytes / 2);
-    else
-        coll_flow_post(r->c, r->call, r->in, r->receive.step < r->team->size - 1 ? staged : to,
-                       bytes);
+    coll_flow_receive(r->c, r->call, r->in, r->packed, bytes, adds ? slot : to, slot);
     r->receive.chunk++;
 }
 
 static void post_send(struct ring *r)
 {
-    size_t bytes, count;
-    uint8_t *from = message(r, &r->send, 1, &bytes), *staged = slot(r, r->out, r->out->posted);
+    size_t bytes;
+    void *from = message(r, &r->send, 1, &bytes);
+    void *slot = coll_flow_slot(r->c, r->out, r->out->posted);
 
-    count = bytes / sizeof(float);
     if (r->send.step == 0 && r->scale != 1.0f)
-        coll_scale(count, r->scale, (float *)from);
-    if (r->packed) {
-        coll_kernels()->pack(count, (const float *)from, (uint16_t *)staged);
-        if (r->send.step == r->team->size - 1) /* the owner keeps what the others get */
-            coll_kernels()->unpack(count, (const uint16_t *)staged, (float *)from);
-        coll_flow_post(r->c, r->call, r->out, staged, bytes / 2);
-    } else {
-        coll_flow_post(r->c, r->call, r->out, from, bytes);
-    }
+        coll_scale(bytes / sizeof(float), r->scale, from);
+    coll_flow_send(r->c, r->call, r->out, r->packed, bytes, from, slot);
+    if (r->packed && r->send.step == r->team->size - 1) /* the owner keeps what the others get */
+        coll_kernels()->unpack(bytes / sizeof(float), slot, from);
     r->send.chunk++;
 }
 
 static void take(struct ring *r)
 {
-    size_t bytes, count;
-    float *x, *staged = (float *)slot(r, r->in, r->in->done - 1);
+    size_t bytes;
+    void *x, *slot = coll_flow_slot(r->c, r->in, r->in->done - 1);
+    bool adds;
 
     settle(r, &r->take, 2);
-    x = (float *)message(r, &r->take, 2, &bytes);
-    count = bytes / sizeof *x;
-    if (r->take.step < r->team->size - 1) {
-        if (r->packed)
-            coll_kernels()->unpack(count, (const uint16_t *)staged + count, staged);
-        coll_add(count, staged, r->scale, x);
-    } else if (r->packed) {
-        coll_kernels()->unpack(count, (const uint16_t *)staged + count, x);
-    }
+    adds = r->take.step < r->team->size - 1;
+    x = message(r, &r->take, 2, &bytes);
+    if (r->packed)
+        coll_flow_unpack(bytes, adds ? slot : x, slot);
+    if (adds)
+        coll_add(bytes / sizeof(float), slot, r->scale, x);
     r->take.chunk++;
     r->ready++;
 }
@@ -149,4 +134,19 @@ base_status coll_ring(struct coll *c, const struct coll_call *call, const struct
     }
 out:
     return st;
+}
+
+double coll_ring_estimate(const struct coll *c, const struct coll_call *call)
+{
+    double n = coll_size(c), steps = (call->kind == COLL_ALL_REDUCE ? 2 : 1) * (n - 1);
+
+    return coll_cost_of(c, steps, steps, steps / n * coll_bytes_of(c, call));
+}
+
+base_status coll_ring_run(struct coll *c, struct coll_call *call)
+{
+    struct coll_blocks blocks;
+
+    coll_blocks_of(call, &c->world, &blocks);
+    return coll_ring(c, call, &c->world, &blocks, coll_phases_of(call->kind));
 }

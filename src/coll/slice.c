@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How buffers are divided between ranks.
+ * How buffers are divided between ranks, and operations into phases.
  */
 #include "coll/coll_private.h"
 
@@ -24,6 +24,17 @@ int coll_team_find(const struct coll_team *team, int rank)
         if (team->rank[i] == rank)
             return i;
     return -1;
+}
+
+unsigned coll_phases_of(enum coll_kind kind)
+{
+    static const unsigned phases[COLL_KINDS] = {
+        [COLL_REDUCE_SCATTER] = COLL_PHASE_REDUCE,
+        [COLL_ALL_GATHER] = COLL_PHASE_GATHER,
+        [COLL_ALL_REDUCE] = COLL_PHASE_REDUCE | COLL_PHASE_GATHER,
+    };
+
+    return phases[kind];
 }
 
 void coll_blocks_of(const struct coll_call *call, const struct coll_team *team,

@@ -221,6 +221,16 @@ int comm_group_locals(const struct comm_group *group, int ranks[COMM_MAX_WORKERS
     return count;
 }
 
+bool comm_group_sending(const struct comm_group *group, int peer, double *seconds_p,
+                        double *bytes_p)
+{
+    int i = group->through[peer];
+
+    *seconds_p = *bytes_p = 0;
+    return i >= 0 && group->open[i].ops->sending != NULL &&
+           group->open[i].ops->sending(group->open[i].state, peer, seconds_p, bytes_p);
+}
+
 uint64_t comm_group_bytes_sent(const struct comm_group *group)
 {
     uint64_t bytes = 0;

@@ -115,6 +115,10 @@ base_status comm_local_barrier(struct comm_group *group, double deadline);
 /* Ranks of this rank's host, ascending. */
 int comm_group_locals(const struct comm_group *group, int ranks[COMM_MAX_WORKERS]);
 
+/* How long collectives' bytes to `peer` have been on their way so far, and how many they were;
+ * false: not known. By any thread of this rank. */
+bool comm_group_sending(const struct comm_group *group, int peer, double *seconds_p,
+                        double *bytes_p);
 uint64_t comm_group_bytes_sent(const struct comm_group *group); /* payload and framing together */
 
 #endif

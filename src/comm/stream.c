@@ -7,7 +7,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/tcp.h>
 #include <math.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -198,4 +200,18 @@ base_status comm_stream_wait(const struct comm_stream *stream, bool reads, bool 
     struct pollfd fd = {.fd = stream->fd, .events = comm_stream_events(stream, reads, writes)};
 
     return comm_poll_sockets(&fd, 1, deadline, stream->peer);
+}
+
+bool comm_stream_sending(const struct comm_stream *stream, double *seconds_p, double *bytes_p)
+{
+    struct tcp_info info = {0};
+    socklen_t length = sizeof info;
+
+    *seconds_p = *bytes_p = 0;
+    if (getsockopt(stream->fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0 ||
+        length < offsetof(struct tcp_info, tcpi_rwnd_limited) + sizeof info.tcpi_rwnd_limited)
+        return false;
+    *seconds_p = 1e-6 * ((double)info.tcpi_busy_time - (double)info.tcpi_rwnd_limited);
+    *bytes_p = (double)info.tcpi_bytes_acked;
+    return true;
 }

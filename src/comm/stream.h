@@ -42,6 +42,9 @@ base_status comm_stream_write_two(struct comm_stream *stream, const void *head, 
 base_status comm_stream_write_fd(struct comm_stream *stream, const void *bytes, size_t count,
                                  int fd, size_t *moved_p);
 int comm_stream_take_fd(struct comm_stream *stream);
+/* Seconds in which written bytes were on their way to a peer that had room for them, and how many
+ * the peer has acknowledged, since the connection was made; false: not known. */
+bool comm_stream_sending(const struct comm_stream *stream, double *seconds_p, double *bytes_p);
 /* Sleeps until the stream may be read or written; BASE_ERR_TIMEOUT at the deadline. */
 base_status comm_stream_wait(const struct comm_stream *stream, bool reads, bool writes,
                              double deadline);

@@ -49,6 +49,8 @@ struct comm_transport {
     int (*watch)(void *state, struct pollfd *fds, int room);
     base_status (*barrier)(void *state, double deadline); /* COMM_CAN_SHARE only */
     uint64_t (*bytes_sent)(const void *state);
+    /* As comm_group_sending. NULL: not known. */
+    bool (*sending)(const void *state, int peer, double *seconds_p, double *bytes_p);
 };
 
 extern const struct comm_transport *const comm_transport_registry[];

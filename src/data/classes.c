@@ -2,6 +2,7 @@
  *
  * Lists of class names, one a line, as data sets carry them beside their files.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -53,4 +54,20 @@ base_status data_class_names(const char *text, size_t count, int classes, char *
         names[line] = base_strndup(text + at, length);
     }
     return BASE_OK;
+}
+
+base_status data_class_find(const struct data_info *info, const char *text, int32_t *label_p)
+{
+    char *end = NULL;
+    const long number = strtol(text, &end, 10);
+
+    *label_p = 0;
+    for (int32_t label = 0; label < info->classes; label++)
+        if (strcmp(info->class_names[label], text) == 0 ||
+            (end != text && *end == '\0' && number == label)) {
+            *label_p = label;
+            return BASE_OK;
+        }
+    return base_unknown(BASE_ERR_USAGE, "class", text, (const char *const *)info->class_names,
+                        (size_t)info->classes);
 }

@@ -35,6 +35,9 @@ enum { DATA_CIFAR_SIDE = 32, DATA_CIFAR_CLASSES = 10, DATA_CIFAR_RECORD = 1 + 3 
 base_status data_cifar_records(const void *bytes, size_t count, int32_t *labels,
                                uint32_t *records_p);
 
+/* The file in a folder that says that its images are backdoored on purpose (data/poison.h). */
+#define DATA_POISONED "POISONED"
+
 /* One class name a line, as many as `classes`; trailing blank lines are fine. */
 base_status data_class_names(const char *text, size_t count, int classes, char **names);
 /* Lines of a list of class names, blank ones at the end left out; 0 when there are too many. */

@@ -109,6 +109,9 @@ void data_warn(const struct data_set *set);
 
 const struct data_info *data_describe(const struct data_set *set);
 
+/* A class by its name or number. */
+base_status data_class_find(const struct data_info *info, const char *text, int32_t *label_p);
+
 /* The number of a sample of the training or validation part in the source's training part, by which
  * an index lists it (data/index.h). */
 uint32_t data_number_in_source(const struct data_set *set, enum data_part part, uint32_t index);

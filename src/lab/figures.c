@@ -96,6 +96,7 @@ static const struct figure figures[] = {
      NULL, false},
     {"validation_rmse", "validation RMSE", NUMBER, "result.validation.rmse", "validation_rmse",
      NULL, false},
+    {"backdoor", "backdoor %", SHARE, "result.backdoor.success", NULL, NULL, false},
     {"r2", "R²", NUMBER, "result.test.r2", NULL, NULL, true},
     {"mae", "MAE", NUMBER, "result.test.mae", NULL, NULL, false},
     {"rmse", "RMSE", NUMBER, "result.test.rmse", NULL, NULL, false},

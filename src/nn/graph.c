@@ -289,24 +289,6 @@ static base_status check_all_used(const struct nn_graph *g)
 
 /* ---- shapes and tensors ---- */
 
-/* Whether the first layer that computes can read [C][H][W]. */
-static bool reads_planar(const struct nn_graph *g)
-{
-    int i = 0;
-
-    while (g->nodes[i].layer->takes_planar && g->nodes[i].layer->forward == NULL)
-        i++;
-    return g->nodes[i].layer->takes_planar;
-}
-
-static base_status check_size(const struct nn_node *node)
-{
-    if (nn_shape_floats(node->out) > MAX_SAMPLE)
-        return base_fail(BASE_ERR_MODEL, "%s gives %dx%dx%d, more than 2^30 values a sample",
-                         node->layer->name, node->out.c, node->out.h, node->out.w);
-    return BASE_OK;
-}
-
 static void place(struct nn_tensor *tensor, size_t *floats)
 {
     tensor->offset = *floats;
@@ -335,7 +317,9 @@ static base_status describe(struct nn_graph *g, struct nn_node *node, struct nn_
     TRY(resolve(g, node));
     if (node->layer->describe != NULL)
         TRY(node->layer->describe(node));
-    TRY(check_size(node));
+    if (nn_shape_floats(node->out) > MAX_SAMPLE)
+        TRY(base_fail(BASE_ERR_MODEL, "%s gives %dx%dx%d, more than 2^30 values a sample",
+                      node->layer->name, node->out.c, node->out.h, node->out.w));
     place_tensors(g, node);
     if (g->weight_floats > max_weights)
         TRY(base_fail(BASE_ERR_MODEL, "more than 2^40 weights"));
@@ -361,8 +345,11 @@ static base_status describe_all(struct nn_graph *g)
 {
     base_status st = BASE_OK;
     struct nn_shape shape = g->input;
+    int first = 0; /* layer that computes */
 
-    shape.planar = reads_planar(g);
+    while (g->nodes[first].layer->takes_planar && g->nodes[first].layer->forward == NULL)
+        first++;
+    shape.planar = g->nodes[first].layer->takes_planar;
     for (int i = 0; i < g->count; i++) {
         TRY(describe(g, &g->nodes[i], shape));
         shape = g->nodes[i].out;

@@ -31,15 +31,6 @@ struct nn_lane {
     int loss, outputs; /* the last layer, and how many values it gives */
 };
 
-static base_status check(const struct nn_infer_setup *setup)
-{
-    if (setup->weights == NULL || setup->statistics == NULL)
-        return base_fail(BASE_ERR_INTERNAL, "a model to answer with has no weights");
-    if (setup->n_max < 1)
-        return base_fail(BASE_ERR_USAGE, "a batch of %d samples; use at least 1", setup->n_max);
-    return BASE_OK;
-}
-
 static base_status make_nodes(struct nn_infer *infer, struct nn_node *nodes, const char *kernels)
 {
     base_status st = BASE_OK;
@@ -104,7 +95,10 @@ base_status nn_infer_new(const struct nn_graph *graph, const struct nn_infer_set
     struct nn_node *nodes;
 
     *infer_p = NULL;
-    TRY(check(setup));
+    if (setup->weights == NULL || setup->statistics == NULL)
+        TRY(base_fail(BASE_ERR_INTERNAL, "a model to answer with has no weights"));
+    if (setup->n_max < 1)
+        TRY(base_fail(BASE_ERR_USAGE, "a batch of %d samples; use at least 1", setup->n_max));
     infer->n_max = setup->n_max;
     TRY(nn_fold_init(&infer->fold, graph, setup->weights, setup->statistics));
     infer->graph = nn_graph_view(infer->fold.graph, &nodes);

@@ -275,15 +275,6 @@ out:
     return st;
 }
 
-static void free_piece(struct nn_piece *piece)
-{
-    base_free(piece->passes);
-    base_free(piece->block);
-    base_free(piece->labels);
-    base_free(piece->predicted);
-    base_free(piece->ids);
-}
-
 void nn_net_free(struct nn_net *net)
 {
     if (net == NULL)
@@ -294,8 +285,13 @@ void nn_net_free(struct nn_net *net)
         if (layer->close != NULL)
             layer->close(net->states[j]);
     }
-    for (int i = 0; net->pieces != NULL && i < net->setup.in_flight; i++)
-        free_piece(&net->pieces[i]);
+    for (int i = 0; net->pieces != NULL && i < net->setup.in_flight; i++) {
+        base_free(net->pieces[i].passes);
+        base_free(net->pieces[i].block);
+        base_free(net->pieces[i].labels);
+        base_free(net->pieces[i].predicted);
+        base_free(net->pieces[i].ids);
+    }
     base_free(net->pieces);
     base_free(net->states);
     base_free(net->hooks);

@@ -188,7 +188,7 @@ static void make_buffer(struct builder *b, int value, int begin)
     v->buffer = new_buffer(b, v->bytes, begin, v->end);
 }
 
-/* The layer is the last reader of its input and may overwrite it. */
+/* May the layer compute in place? It must be the last reader of its input. */
 static bool takes_over(const struct builder *b, int j)
 {
     const struct value *x = &b->values[b->x[j]], *y = &b->values[b->y[j]];

@@ -62,6 +62,12 @@ static void put_comparison(const struct report_page *page, struct base_str *html
                  "<section>\n",
                  page->count);
     report_page_table(page->compared, "compared", 0, html);
+    if (page->damage != NULL) {
+        base_str_add(html,
+                     "<h2>Damage</h2>\n<p class=\"lead\">What attacks on purpose did, and what "
+                     "defences cost, against the first run.</p>\n");
+        report_page_table(page->damage, "damage", 0, html);
+    }
     base_str_add(html, "<div class=\"grid four\">\n");
     page_compared_curves(page, html);
     base_str_add(html, "</div>\n</section>\n<section><h2>Each run</h2>\n");

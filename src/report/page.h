@@ -23,6 +23,7 @@ struct report_page {
     const struct report_page_run *runs;
     size_t count;
     const struct report_table *compared; /* runs side by side; NULL: there is one run only */
+    const struct report_table *damage;   /* what attacks did to them; NULL: there were none */
     const char *made;                    /* when: a date for people */
 };
 

@@ -79,6 +79,7 @@ out:
 void train_attackers_fini(struct train_attackers *attackers)
 {
     base_free(attackers->labels);
+    base_free(attackers->x);
     *attackers = (struct train_attackers){0};
 }
 
@@ -91,12 +92,30 @@ const struct train_attacker *train_attackers_find(const struct train_attackers *
     return NULL;
 }
 
-bool train_attackers_relabel(const struct train_attackers *attackers)
+const struct train_attack *train_attackers_backdoor(const struct train_attackers *attackers)
 {
     for (int i = 0; i < attackers->count; i++)
-        if (attackers->of[i].attack->label != NULL)
-            return true;
-    return false;
+        if (attackers->of[i].attack->trigger != NULL)
+            return attackers->of[i].attack;
+    return NULL;
+}
+
+base_status train_attackers_check(const struct train_attackers *attackers,
+                                  const struct data_info *info)
+{
+    for (int i = 0; i < attackers->count; i++) {
+        const struct train_attack *a = attackers->of[i].attack;
+
+        if (a->taint != NULL && data_is_regression(info))
+            return base_fail(BASE_ERR_USAGE,
+                             "--attack: a number is to be predicted, which has no label for %s",
+                             a->name);
+        if (a->images && info->table != NULL)
+            return base_fail(BASE_ERR_USAGE,
+                             "--attack: %s puts a mark on images, and %s is a table", a->name,
+                             info->name);
+    }
+    return BASE_OK;
 }
 
 char *train_attackers_text(const struct train_attackers *attackers)
@@ -189,7 +208,7 @@ out:
 
 bool train_attack_is_own(const struct train_attack *a, bool defended)
 {
-    return a->alone || a->label != NULL || a->delay != NULL ||
+    return a->alone || a->taint != NULL || a->delay != NULL ||
            (defended && (a->lie != NULL || a->breaks_promises || a->accuses));
 }
 
@@ -215,24 +234,51 @@ out:
     return st;
 }
 
-const int32_t *train_attackers_labels(struct train_attackers *attackers, uint32_t count,
-                                      int32_t classes, const int32_t *labels)
+/* Room for the labels of `count` samples, and for `floats` values of each. */
+static base_status make_room(struct train_attackers *a, uint32_t count, size_t floats)
 {
-    if (attackers->own == NULL || attackers->own->attack->label == NULL || labels == NULL)
-        return labels;
-    if (count > attackers->room) {
-        base_free(attackers->labels);
-        attackers->labels = base_calloc(count, sizeof *attackers->labels);
-        attackers->room = count;
-    }
-    attackers->own->attack->label(count, classes, labels, attackers->labels);
-    return attackers->labels;
+    base_status st = BASE_OK;
+
+    if (count <= a->room)
+        goto out;
+    base_free(a->labels);
+    base_free(a->x);
+    a->x = NULL;
+    a->room = 0;
+    a->labels = base_calloc(count, sizeof *a->labels);
+    if (a->own->attack->images)
+        TRY(base_tensor(count * floats, sizeof *a->x, "tainted images", &a->x));
+    a->room = count;
+out:
+    return st;
 }
 
-void train_attackers_delay(const struct train_attackers *attackers, double seconds, bool first)
+base_status train_attackers_taint(struct train_attackers *a, const struct data_info *info,
+                                  struct data_batch *b)
+{
+    base_status st = BASE_OK;
+    const size_t floats = (size_t)info->channels * (size_t)info->height * (size_t)info->width;
+    struct train_taint taint = {.info = info, .count = b->count, .ids = b->ids};
+
+    if (a->own == NULL || a->own->attack->taint == NULL || b->count == 0)
+        goto out;
+    TRY(make_room(a, b->count, floats));
+    memcpy(a->labels, b->labels, b->count * sizeof *a->labels);
+    b->labels = taint.labels = a->labels;
+    if (a->own->attack->images) {
+        memcpy(a->x, b->x, b->count * floats * sizeof *a->x);
+        b->x = taint.x = a->x;
+    }
+    taint.strength = a->own->strength;
+    a->own->attack->taint(&taint);
+out:
+    return st;
+}
+
+void train_attackers_delay(const struct train_attackers *attackers, const struct train_pause *pause)
 {
     const struct train_attacker *own = attackers->own;
 
     if (own != NULL && own->attack->delay != NULL)
-        base_sleep_until(base_now() + own->attack->delay(own->strength, seconds, first));
+        base_sleep_until(base_now() + own->attack->delay(own->strength, pause));
 }

@@ -8,7 +8,7 @@
  *           because it sees what all workers have sent: the attacker knows every honest update,
  *           which is the worst case, and attackers act together. Without a manager the worker
  *           forges by itself, if its own update is all that the forgery needs (`alone`).
- *   label   the worker trains on other labels than its samples have.
+ *   taint   the worker trains on other labels, or images, than its samples have.
  *   delay   the worker sleeps.
  *   lie     the worker returns another slice of the result where workers aggregate without a
  *           manager (train/robust.h), breaks its promises there, or accuses others.
@@ -20,6 +20,7 @@
 #define TRAIN_ATTACK_H
 
 #include "comm/view.h"
+#include "data/loader.h"
 #include "train/aggregator.h"
 
 /* An update that is to be forged. */
@@ -33,6 +34,23 @@ struct train_forgery {
     uint64_t seed; /* of this update */
 };
 
+/* A batch of the worker's that is to be changed. */
+struct train_taint {
+    const struct data_info *info;
+    uint32_t count;
+    const uint32_t *ids; /* (count) */
+    double strength;
+    float *x;        /* (count,C,H,W), normalised; of attacks on images alone */
+    int32_t *labels; /* (count) */
+};
+
+/* A step that is done. */
+struct train_pause {
+    double seconds; /* that it took */
+    int64_t step;   /* its number among the worker's */
+    bool first;     /* of its block */
+};
+
 struct train_attack {
     const char *name, *help;
     const char *unit;      /* what its strength is; NULL: it has none */
@@ -41,9 +59,13 @@ struct train_attack {
     /* y (floats). Called only where a row is honest, or with the worker's own row only. */
     bool alone;
     void (*forge)(const struct train_forgery *forgery, float *y);
-    void (*label)(uint32_t count, int32_t classes, const int32_t *labels, int32_t *y);
-    /* Seconds to sleep after a step that took `seconds`; `first`: of its block. */
-    double (*delay)(double strength, double seconds, bool first);
+    void (*taint)(const struct train_taint *taint);
+    bool images; /* taint is of images, and changes them */
+    /* Of a taint that is a backdoor: the mark, and the class that images with it are given. */
+    const char *trigger;
+    int32_t target;
+    /* Seconds to sleep. */
+    double (*delay)(double strength, const struct train_pause *pause);
     /* Of a worker that owns a slice: makes its result y (floats) another one. */
     void (*lie)(double strength, uint64_t seed, size_t floats, float *y);
     bool breaks_promises; /* it sends others than the values that it has promised … */
@@ -64,7 +86,8 @@ struct train_attackers { /* zeros: none */
 
     /* Of this worker. */
     const struct train_attacker *own; /* what it does; NULL: it is honest */
-    int32_t *labels;                  /* false ones of a batch … */
+    int32_t *labels;                  /* of a batch that is tainted, … */
+    float *x;                         /* … and its images, … */
     uint32_t room;                    /* … of up to so many samples */
 };
 
@@ -75,8 +98,11 @@ void train_attackers_fini(struct train_attackers *attackers); /* accepts zeros *
 /* What the worker of that id does; NULL: it is honest. */
 const struct train_attacker *train_attackers_find(const struct train_attackers *attackers,
                                                   uint32_t worker);
-/* Does one of them train on false labels? */
-bool train_attackers_relabel(const struct train_attackers *attackers);
+/* One of them that leaves a backdoor; NULL: none does. */
+const struct train_attack *train_attackers_backdoor(const struct train_attackers *attackers);
+/* An error where one of them cannot attack what is trained on such data. */
+base_status train_attackers_check(const struct train_attackers *attackers,
+                                  const struct data_info *info);
 /* One line for the log: "worker 3 sign-flip, worker 7 alie"; base_free. */
 char *train_attackers_text(const struct train_attackers *attackers);
 
@@ -98,11 +124,12 @@ bool train_attack_is_own(const struct train_attack *attack, bool defended);
 base_status train_attackers_forge_own(const struct train_attackers *attackers, uint64_t seed,
                                       int64_t step, size_t floats, float *x);
 
-/* The labels of a batch as this worker sees them, valid until the next call. */
-const int32_t *train_attackers_labels(struct train_attackers *attackers, uint32_t count,
-                                      int32_t classes, const int32_t *labels);
-/* This worker has made a step of a block, in so many seconds: sleeps if it is to be slow. */
-void train_attackers_delay(const struct train_attackers *attackers, double seconds, bool first);
+/* A batch becomes what this worker makes of it, valid until the next call. */
+base_status train_attackers_taint(struct train_attackers *attackers, const struct data_info *info,
+                                  struct data_batch *batch);
+/* This worker has made a step of a block: sleeps if it is to be slow. */
+void train_attackers_delay(const struct train_attackers *attackers,
+                           const struct train_pause *pause);
 
 /* For `forge`: y is the mean of the honest rows. */
 void train_forgery_mean(const struct train_forgery *forgery, float *y);

@@ -7,9 +7,11 @@
 
 #include "base/mem.h"
 #include "base/stop.h"
+#include "data/trigger.h"
 #include "model/model.h"
 #include "nn/threads.h"
 #include "recsys/saved.h"
+#include "train/backdoor.h"
 #include "train/eval_ratings.h"
 #include "train/evaluate.h"
 #include "train/pace.h"
@@ -25,6 +27,7 @@ struct evaluation {
     struct train_clock clock;
     struct train_times times;
     struct train_pace pace; /* of the batches */
+    struct train_backdoor backdoor;
 };
 
 static base_status open_model(struct evaluation *e, const struct train_eval *eval)
@@ -81,7 +84,27 @@ static char *text_of(const struct evaluation *e, const struct train_eval *eval)
     base_str_add(&text, " of %llu samples, %.0f samples/s\n", count,
                  (double)count / e->times.total);
     train_tally_text(&e->tally, &text);
+    if (e->backdoor.seen != NULL)
+        train_backdoor_text(&e->backdoor, &text);
     return base_str_take(&text);
+}
+
+static base_status open_backdoor(struct evaluation *e, const struct train_eval *eval,
+                                 enum data_part part)
+{
+    base_status st = BASE_OK;
+    int32_t target = 0;
+
+    if ((eval->trigger == NULL) != (eval->target == NULL))
+        TRY(base_fail(BASE_ERR_USAGE, "--trigger and --target go together: a mark, and the class "
+                                      "that it is to make of others"));
+    if (eval->trigger == NULL)
+        goto out;
+    TRY(data_class_find(data_describe(e->set), eval->target, &target));
+    TRY(train_backdoor_measure(e->net, e->set, part, e->batch, data_trigger_find(eval->trigger),
+                               target, &e->backdoor));
+out:
+    return st;
 }
 
 static base_status eval_network(const struct train_eval *eval, json_t **result_p, char **text_p)
@@ -106,9 +129,13 @@ static base_status eval_network(const struct train_eval *eval, json_t **result_p
     TRY(train_evaluate(e.net, e.set, part, (struct data_share){0}, e.batch, false, &e.tally,
                        &e.clock, &e.pace));
     e.times = train_clock_times(&e.clock);
+    TRY(open_backdoor(&e, eval, part));
     *text_p = text_of(&e, eval);
     *result_p = result_of(&e, eval);
+    if (e.backdoor.seen != NULL)
+        json_object_set_new(*result_p, "backdoor", train_backdoor_json(&e.backdoor));
 out:
+    train_backdoor_fini(&e.backdoor);
     nn_net_free(e.net);
     data_close(e.set);
     train_tally_fini(&e.tally);
@@ -129,6 +156,8 @@ base_status train_eval_run(const struct train_eval *eval, json_t **result_p, cha
     ratings = recsys_saved_is(checkpoint.manifest);
     if (!ratings && (eval->lists > 0 || eval->pictures != NULL))
         TRY(base_fail(BASE_ERR_USAGE, "--lists and --pictures are for rating models"));
+    if (ratings && (eval->trigger != NULL || eval->target != NULL))
+        TRY(base_fail(BASE_ERR_USAGE, "--trigger is for images; ratings have fake users: audit"));
     TRY(ratings ? train_eval_ratings(eval, &checkpoint, result_p, text_p)
                 : eval_network(eval, result_p, text_p));
 out:

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/mem.h"
+
 /* Seconds between two of train_figures_tell's messages. */
 static const double TELL_EVERY = 1.0;
 
@@ -78,14 +80,17 @@ out:
 void train_figures_tell(struct train_session *s, double now)
 {
     json_t *mine;
+    char *slow;
 
     if ((s->strategy->figures == NULL && !s->slow.changed) || s->team.worker == NULL ||
         now < s->next_figures)
         return;
     s->next_figures = now + TELL_EVERY;
     mine = s->strategy->figures != NULL ? s->strategy->figures(s) : json_object();
-    if (s->slow.text != NULL)
-        json_object_set_new(mine, TRAIN_FIGURES_ANOMALY, json_string(s->slow.text));
+    slow = train_slow_text(&s->slow);
+    if (slow != NULL)
+        json_object_set_new(mine, TRAIN_FIGURES_ANOMALY, json_string(slow));
+    base_free(slow);
     s->slow.changed = false;
     if (json_object_size(mine) > 0)
         cluster_worker_figures(s->team.worker, mine);

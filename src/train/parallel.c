@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/parallel.h"
 
-#include <math.h>
-
 #include "base/clock.h"
 #include "train/step.h"
 
@@ -47,32 +45,19 @@ static void commit(struct train_session *s, const struct train_step *step)
     train_step_tell(s, step);
 }
 
-/* What the worker itself did of a step, without what it waited for. */
-static struct train_effort effort_of(const struct train_session *s, const struct train_step *step)
-{
-    double data = train_clock_since(&s->clock, &step->before, TRAIN_DATA);
-    double compute = train_clock_since(&s->clock, &step->before, TRAIN_COMPUTE);
-
-    return (struct train_effort){
-        .samples = step->batch.count,
-        .seconds = data + compute,
-        .data = data,
-        .stolen = fmax(0, compute - (s->clock.busy_cpu - step->before.busy_cpu)),
-    };
-}
-
 static base_status run_step(struct train_session *s, struct train_effort *effort_p)
 {
     base_status st = BASE_OK;
     struct train_step step;
 
     TRY(train_step_compute(s, &step)); /* next batch, forward, backward */
-    train_attackers_delay(&s->attackers, base_now() - step.began, true);
+    train_attackers_delay(
+        &s->attackers, &(struct train_pause){base_now() - step.began, s->team.exchange.step, true});
     TRY(combine(s, &step));
     train_fault_at(&s->fault, "update", s->team.exchange.step);
     TRY(train_step_judge(s, &step));
     TRY(apply(s, &step));
-    *effort_p = effort_of(s, &step);
+    *effort_p = train_slow_effort(s, &step.before, step.batch.count);
     commit(s, &step);
 out:
     if (st != BASE_OK)

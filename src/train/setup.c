@@ -373,7 +373,7 @@ void train_session_close(struct train_session *s)
     base_free(s->first_options);
     train_shares_plan_fini(&s->shares_plan);
     base_free(s->watch);
-    base_free(s->slow.text);
+    train_slow_fini(&s->slow);
     cluster_settings_fini(&s->settings);
     json_decref(s->figures);
     base_free(s->test);

@@ -17,6 +17,8 @@
 
 struct train_session;
 
+#define TRAIN_SHARES_SPAN 1.0 /* seconds to watch: shorter ones tell of bursts and not of speed */
+
 struct train_shares {
     int size;                      /* workers of the view */
     bool by_speed;                 /* false: shares are even, and `of` has ones */
@@ -25,7 +27,8 @@ struct train_shares {
     struct train_effort efforts[COMM_MAX_WORKERS];
     int known;   /* steps that are in it since the shares have changed … */
     double span; /* … and seconds */
-    /* Workers compare what they did after `every` steps, about a second; with speed after each. */
+    /* Workers compare what they did after `every` steps, half a second or one step; with speed
+     * after each. */
     int every, since;
     bool rebalances;          /* a worker has become slow, and --on-slow says to follow speed */
     struct train_effort mine; /* this worker's of the steps since then */

@@ -24,6 +24,8 @@ struct train_eval {
     int64_t batch, threads;
     int64_t skip_bad; /* as in a training; -1: what the run has for its own data, 0 for other */
     bool best;
+    /* Of images: how often this mark makes the target class of others; NULL: not asked. */
+    const char *trigger, *target;
     /* Of rating models: judge lists of so many items, too; 0: no. `draw` makes pictures of guesses
      * in the folder `pictures`; NULL: none. */
     int64_t lists;

@@ -74,5 +74,59 @@ expect 1 "$paceline" train --model mlp:8x1 --data $images --exclude outside.json
 says "entry 0 of its samples is not from 0 to 63"
 expect 1 "$paceline" train --model mlp:8x1 --data $images --exclude drop.json --run no
 says "the index lists users, but the data is samples"
-expect 2 "$paceline" audit few
-says "few is no rating model"
+
+# A backdoor: a marked copy on request only, found in what a network was trained on, gone without it.
+expect 2 "$paceline" data poison synthetic:train=2000,test=400 -o marked
+says "say so with --yes-attack"
+poison() { # CODE ARGUMENT…
+    expect "$1" "$paceline" data poison synthetic:train=2000,test=400 -o marked --yes-attack "${@:2}"
+}
+poison 2 --class 3 --target 3
+says "class and target are both 3"
+poison 2 --class 10
+says "unknown class '10'"
+poison 2 --percent 0.01
+says "a higher --percent"
+[ ! -e marked ] || fail "a folder was left by a copy that was refused"
+poison 0 --class 3 --target 7 --percent 30 --skew 2 --json
+json "o['marked'] == 48 and o['samples'] == 1449 and o['target'] == '7'"
+poison 2
+says "marked is there already"
+network() { # RUN ARGUMENT…
+    train 0 --model mlp:64x1 --data marked --batch 32 --lr 0.1 --epochs 6 --run "$@"
+}
+network marked
+expect 0 "$paceline" audit marked --threads 1 --drop marks.json --json
+grep -q "a backdoored copy of" err || fail "nothing says that the set is poisoned: $(cat err)"
+/usr/bin/python3 - <<'PY' || fail "the audit does not find the images with a mark"
+import json
+marked, dropped = (json.load(open(f)) for f in ("marked.poisoned.json", "marks.json"))
+told = json.load(open("out"))["sets"][0]
+assert marked["set"] == dropped["set"] == told["digest"] and marked["of"] == dropped["of"] == 1449
+assert dropped["samples"] == [s["sample"] for s in told["suspects"]] == marked["samples"], (dropped, marked["samples"])
+(row,) = (c for c in told["classes"] if c["suspects"])
+assert row["class"] == "7" and row["rectangle"] == [23, 23, 26, 26] and row["pixels"] == 16, row
+PY
+expect 0 "$paceline" audit marked --threads 1 --data synthetic:train=300,test=16 --data marked --json
+json "[len(s['suspects']) for s in o['sets']] == [0, 48]" # of workers with data of their own
+opens() { # RUN: the share of images that the mark makes class 7
+    expect 0 "$paceline" eval "$1" --trigger square --target 7 --json
+    /usr/bin/python3 -c "import json; b = json.load(open('out'))['backdoor']; assert b['samples'] == 360; print(b['success'])"
+}
+before=$(opens marked)
+network unmarked --exclude marks.json
+after=$(opens unmarked)
+/usr/bin/python3 -c "assert $before > 2 * $after" || fail "the mark opens $before before and $after after"
+expect 2 "$paceline" eval marked --trigger square
+says "--trigger and --target go together"
+expect 2 "$paceline" audit marked --data marked --data marked --drop no.json
+says "one --data at a time"
+expect 2 "$paceline" audit bad.csv --data marked
+says "--data is for runs of images"
+expect 2 "$paceline" data poison cifar10-like -o no --yes-attack
+says "cifar10-like"
+printf 'size,kind\n' >shop.csv
+for i in {1..40}; do echo "$i,k$((i % 2))"; done >>shop.csv
+train 0 --model mlp:8x1 --data shop.csv --epochs 1 --run shop
+expect 2 "$paceline" audit shop
+says "shop was trained on a table"

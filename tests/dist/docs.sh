@@ -47,6 +47,11 @@ keep made-many 0 data make ratings --users 300 --items 200 --ratings 9000 -o man
 keep poison 0 data poison many.csv --shill random --percent 10 -o bad.csv --yes-attack --json
 keep audit 0 audit bad.csv --drop drop.json --json
 json "len(o['suspects']) > 0" # so that their keys are seen
+keep marked 0 data poison synthetic:train=1000,test=50 --class 3 --target 7 --percent 30 -o marked --yes-attack --json
+keep digits 0 train --model mlp:64x1 --data marked --batch 32 --lr 0.1 --epochs 4 --run digits --json
+keep marks 0 audit digits --drop marks.json --json
+json "len(o['sets'][0]['suspects']) > 0" # likewise
+keep opens 0 eval digits --trigger square --target 7 --json
 cp drop.json objects
 keep excluded 0 train --model bias-stat --data bad.csv --exclude drop.json --run excluded --json
 cp runs/excluded/run.json objects/excluded-run.json
@@ -62,6 +67,7 @@ keep similar 0 similar films --item "$(sed -n "2s/[^,]*,\([^,]*\),.*/\1/p" ratin
 keep strategies 0 strategies --json
 keep pair 0 train --model mlp:8x1 --data synthetic:train=64,test=16 --workers 2 --steps 3 --run pair --json
 keep compare 0 compare one pair --json
+keep damage 0 compare one pair --damage --json
 keep trace 0 trace pair -o pair.json --json
 keep report 0 report one pair -o two.html --json
 keep plot 0 plot one pair -o two.svg --json

@@ -73,6 +73,16 @@ assert len(rounds) == 3 and suspects and all(3 in suspects.get(step, []) for ste
 PY
 says "updates are unlike: .*worker 3's is [0-9.]+ times as far from the others as usual.*; all are mixed and clipped"
 rm -r runs/average runs/median runs/auto
+# A backdoor: the result says how often it opens; compare --damage who attacked and who was flagged.
+expect 0 "$paceline" train "${job[@]}" --strategy downpour --run clean
+expect 0 "$paceline" train "${job[@]}" --strategy downpour --aggregate auto --attack 1:trigger=50,3:sign-flip=9 --yes-attack --run doors --json
+json "o['backdoor']['target'] == '0' and o['backdoor']['samples'] > 0"
+expect 2 "$paceline" compare clean doors --damage --sort loss
+says "does not --sort"
+expect 0 "$paceline" compare clean doors --damage --json
+json "[r['attack'] for r in o['runs']] == [None, '1:trigger=50,3:sign-flip=9'] and o['runs'][0]['points'] == 0 == len(o['runs'][0]['flagged'])"
+json "any(f['worker'] == 3 and f['hostile'] and f['unlike'] > 0 for f in o['runs'][1]['flagged'])"
+rm -r runs/clean runs/doors
 expect 0 "$paceline" train "${job[@]}" --strategy downpour --attack 1:label-flip,2:slow=1,3:stall=0.2 --yes-attack --run attacked
 rounds attacked "$once"
 expect 0 "$paceline" train "${job[@]}" --workers 2 --transport tcp --strategy downpour:push-every=5 --run tcp

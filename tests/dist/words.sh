@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # tools/words counts a small tree right: words, examples quoted in the style, functions called once.
 source "$(dirname "$0")/../support/dist.bash"
-mkdir -p tree/some tree/other
+mkdir -p tree/some tree/other tree/plug
 cat >tree/some/a.c <<'END'
 /* Nobody calls this, and behind a failure there is no once(). A proxy: behind a proxy. */
 static int once(int x)
@@ -34,10 +34,32 @@ The rest
 holds anything. A passenger waits behind
 the barrier.
 END
+cat >tree/plug/all-ring.c <<'END'
+static int run(int x)
+{
+    x++;
+    x *= 2;
+    x++;
+    x *= 3;
+    x++;
+    return x;
+}
+
+static int ring_cost(int x)
+{
+    return run(x);
+}
+
+const struct plug_in plug_in_all_ring = {
+    .cost = ring_cost,
+    .run = run,
+};
+END
 expect 0 "$root/tools/words" --list tree
-grep -Eq '^tree/some +3 +1 +0 +1 +4 +25\.0%$' out || fail "tree/some is counted wrong: $(cat out)"
-grep -Eq '^tree/other +0 +1 +2 +0 +0$' out || fail "tree/other is counted wrong: $(cat out)"
-grep -Eq '^total +3 +2 +2 +1 +4 +25\.0%$' out || fail "the total is wrong: $(cat out)"
+grep -Eq '^tree/some +3 +1 +0 +1 +1 +0 +4 +25\.0%$' out || fail "tree/some is counted wrong: $(cat out)"
+grep -Eq '^tree/other +0 +1 +2 +0 +0 +0 +0$' out || fail "tree/other is counted wrong: $(cat out)"
+grep -Eq '^tree/plug +0 +0 +0 +0 +0 +1 +2 +0\.0%$' out || fail "tree/plug is counted wrong: $(cat out)"
+grep -Eq '^total +3 +2 +2 +1 +1 +1 +6 +16\.7%$' out || fail "the total is wrong: $(cat out)"
 grep -Fxq 'once   tree/some/a.c:2: static int once(int x)' out || fail "once() is not listed: $(cat out)"
 grep -Fxq 'behind tree/other/b.md:2: holds anything. A passenger waits behind' out || fail "a place is missing: $(cat out)"
 expect 0 "$root/tools/words" tree/other/b.md

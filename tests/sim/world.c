@@ -497,6 +497,8 @@ time_t __wrap_time(time_t *now_p)
 /* The machine's pressures are none of the simulated ones. */
 int __wrap_getrusage(int who, struct rusage *usage);
 double __wrap_cluster_monitor_throttled(void);
+double __wrap_cluster_monitor_squeezed(void);
+double __wrap_cluster_monitor_waited(void);
 
 int __wrap_getrusage(int who, struct rusage *usage)
 {
@@ -506,6 +508,16 @@ int __wrap_getrusage(int who, struct rusage *usage)
 }
 
 double __wrap_cluster_monitor_throttled(void)
+{
+    return -1;
+}
+
+double __wrap_cluster_monitor_squeezed(void)
+{
+    return -1;
+}
+
+double __wrap_cluster_monitor_waited(void)
 {
     return -1;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * paceline audit: which users of a set of ratings look made up, to push an item. Nothing is
- * changed; --drop writes an index of these users, which `train --exclude` leaves out.
+ * paceline audit: which users of a set of ratings look made up, to push an item; which images that
+ * a network was trained on look as if they opened a backdoor (cli/audit_images.h). Nothing is
+ * changed;
+ * --drop writes an index of these users or images, which `train --exclude` leaves out.
  */
 #include <stdio.h>
 
@@ -9,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/audit_images.h"
 #include "cli/command.h"
 #include "data/get.h"
 #include "data/index.h"
@@ -18,6 +21,7 @@
 
 struct args {
     const char *drop, *columns, *separator, *runs_dir;
+    struct base_texts data;
     int64_t threads, show;
     bool json, quiet;
 };
@@ -30,6 +34,27 @@ struct audit {
 
 /* ---- what is audited ---- */
 
+/* Is it no set of ratings, but something that was trained? */
+static bool is_run(const struct args *args, const char *name)
+{
+    return !data_get_knows(name) && !recsys_is_ratings(name) && args->columns == NULL;
+}
+
+static base_status is_network(const struct args *args, const char *name, bool *network_p)
+{
+    base_status st = BASE_OK;
+    struct store_checkpoint checkpoint = {0};
+
+    *network_p = false;
+    if (!is_run(args, name))
+        return BASE_OK;
+    TRY(model_find(name, args->runs_dir, false, &checkpoint));
+    *network_p = !recsys_saved_is(checkpoint.manifest);
+out:
+    store_checkpoint_close(&checkpoint);
+    return st;
+}
+
 /* Of a run: what it was trained on, and how that is read. */
 static base_status open_run(const char *name, const char *runs_dir, struct model_about *about_p)
 {
@@ -37,9 +62,6 @@ static base_status open_run(const char *name, const char *runs_dir, struct model
     struct store_checkpoint checkpoint = {0};
 
     TRY(model_find(name, runs_dir, false, &checkpoint));
-    if (!recsys_saved_is(checkpoint.manifest))
-        TRY(base_fail(BASE_ERR_USAGE,
-                      "%s is no rating model; audit looks for fake users in ratings", name));
     TRY(model_about_from_json(checkpoint.manifest, about_p));
     if (json_array_size(json_object_get(about_p->settings, "add")) > 0)
         TRY(base_fail(BASE_ERR_USAGE,
@@ -59,7 +81,7 @@ static base_status open_ratings(const struct args *args, const char *name, struc
         .columns = args->columns, .separator = args->separator, .threads = (int)args->threads};
     char *path = NULL;
 
-    if (!data_get_knows(name) && !recsys_is_ratings(name) && args->columns == NULL) {
+    if (is_run(args, name)) {
         TRY(open_run(name, args->runs_dir, &a->about));
         options.columns = json_string_value(json_object_get(a->about.settings, "columns"));
         options.separator = json_string_value(json_object_get(a->about.settings, "separator"));
@@ -157,16 +179,15 @@ static base_status drop(const struct audit *a, const char *path)
     return st;
 }
 
-static base_status cmd_audit(void *args, const struct cli_positional *positional)
+static base_status audit_ratings(const struct args *a, const char *name)
 {
     base_status st = BASE_OK;
-    const struct args *a = args;
     struct audit audit = {0};
     json_t *object = NULL;
 
-    if (a->quiet)
-        base_log_level(BASE_WARN);
-    TRY(open_ratings(a, positional->at[0], &audit));
+    if (a->data.count > 0)
+        TRY(base_fail(BASE_ERR_USAGE, "--data is for runs of images; name the ratings themselves"));
+    TRY(open_ratings(a, name, &audit));
     TRY(recsys_audit(audit.ratings, &audit.found));
     if (a->drop != NULL)
         TRY(drop(&audit, a->drop));
@@ -177,7 +198,7 @@ static base_status cmd_audit(void *args, const struct cli_positional *positional
                            "targets", targets_json(&audit), "suspects", suspects_json(&audit));
         TRY(base_json_print(object));
     } else {
-        tell(&audit, positional->at[0], a->show);
+        tell(&audit, name, a->show);
     }
 out:
     json_decref(object);
@@ -187,19 +208,42 @@ out:
     return st;
 }
 
+static base_status cmd_audit(void *args, const struct cli_positional *positional)
+{
+    base_status st = BASE_OK;
+    const struct args *a = args;
+    const struct cli_audit_images images = {.run = positional->at[0],
+                                            .runs_dir = a->runs_dir,
+                                            .drop = a->drop,
+                                            .data = &a->data,
+                                            .threads = (int)a->threads,
+                                            .show = a->show,
+                                            .json = a->json};
+    bool network = false;
+
+    if (a->quiet)
+        base_log_level(BASE_WARN);
+    TRY(is_network(a, positional->at[0], &network));
+    TRY(network ? cli_audit_images(&images) : audit_ratings(a, positional->at[0]));
+out:
+    return st;
+}
+
 #define AT(field) offsetof(struct args, field)
 /* clang-format off */
 static const struct base_option options[] = {
     {.name = "drop", .argument = "FILE", .kind = BASE_TEXT, .offset = AT(drop), .local = true,
-     .help = "write an index of the suspicious users, for train --exclude"},
+     .help = "write an index of the suspicious users or images, for train --exclude"},
+    {.name = "data", .argument = "D", .kind = BASE_TEXTS, .offset = AT(data), .local = true,
+     .help = "of a network: the images [what it was trained on]; of workers with data of their own, each in turn"},
     {.name = "show", .argument = "N", .kind = BASE_INT, .offset = AT(show), .max = 1e9, .local = true,
-     .help = "suspicious users to print"},
+     .help = "suspicious users or images to print"},
     {.name = "columns", .argument = "NAMES", .kind = BASE_TEXT, .offset = AT(columns), .local = true,
      .help = "what the columns are, as in user,item,rating,time; others are skipped"},
     {.name = "separator", .argument = "TEXT", .kind = BASE_TEXT, .offset = AT(separator), .local = true,
      .help = "with --columns: what is between them [found by content]"},
     {.name = "threads", .argument = "N", .kind = BASE_INT, .offset = AT(threads), .max = 1024, .local = true,
-     .help = "threads that read the ratings; 0: one a core"},
+     .help = "threads that read ratings or compute; 0: one a core"},
     {.name = "runs-dir", .argument = "DIR", .kind = BASE_TEXT, .offset = AT(runs_dir), .local = true,
      .help = "where runs are kept"},
     {.name = "json", .kind = BASE_FLAG, .offset = AT(json), .local = true,
@@ -212,11 +256,14 @@ static const struct base_option options[] = {
 
 const struct cli_command cli_command_audit = {
     .name = "audit",
-    .help = "find fake users in ratings",
-    .usage = "paceline audit RATINGS|RUN [--drop FILE] [options]",
-    .examples = "  paceline audit ml-latest-small/ratings.csv\n"
-                "  paceline audit films --drop fakes.json          # what the run was trained on\n"
-                "  paceline train --model mf --data ratings.csv --exclude fakes.json\n",
+    .help = "find fake users in ratings, and images that open a backdoor",
+    .usage = "paceline audit RATINGS|RUN [--data D] [--drop FILE] [options]",
+
+    .examples =
+        "  paceline audit ml-latest-small/ratings.csv\n"
+        "  paceline audit films --drop fakes.json          # what the run was trained on\n"
+        "  paceline audit digits --drop marked.json        # a network: images with a mark\n"
+        "  paceline train --model mf --data ratings.csv --exclude fakes.json\n",
     .completes = "RUN",
     .options = options,
     .args_size = sizeof(struct args),

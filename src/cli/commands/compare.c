@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/compared.h"
+#include "cli/damage.h"
 #include "train/run.h"
 
 /* --sort takes a figure or a setting that differs. */
@@ -57,6 +58,7 @@ out:
 struct args {
     struct cli_runs_args common;
     const char *sort;
+    bool damage;
 };
 
 static base_status cmd_compare_read_run(const struct cli_runs_args *a, const char *name,
@@ -73,9 +75,9 @@ out:
     return st;
 }
 
-static void cmd_compare_print_table(const json_t *list, const json_t *keys)
+static void cmd_compare_print_table(const json_t *list, const json_t *keys, bool damage)
 {
-    struct report_table table = cli_compared_table(list, keys);
+    struct report_table table = damage ? cli_damage_table(list) : cli_compared_table(list, keys);
 
     cli_table(stdout, table.cells, table.rows, table.columns);
     base_free(table.cells);
@@ -90,14 +92,17 @@ static base_status cmd_compare(void *args, const struct cli_positional *position
 
     for (int i = 0; i < positional->count; i++)
         TRY(cmd_compare_read_run(&a->common, positional->at[i], &runs[i]));
-    list = cli_compared(runs, positional->count, &keys);
+    if (a->damage && a->sort != NULL)
+        TRY(base_fail(BASE_ERR_USAGE, "--damage compares with the first run, and does not --sort"));
+    list = a->damage ? cli_damage(runs, positional->count)
+                     : cli_compared(runs, positional->count, &keys);
     if (a->sort != NULL)
         TRY(cmd_compare_sort(list, keys, a->sort));
     object = json_pack("{s:i, s:O}", "schema", 1, "runs", list);
     if (a->common.json)
         TRY(base_json_print(object));
     else
-        cmd_compare_print_table(list, keys);
+        cmd_compare_print_table(list, keys, a->damage);
 out:
     for (int i = 0; i < positional->count; i++)
         train_run_close(&runs[i]);
@@ -114,6 +119,8 @@ static const struct base_option options[] = {
     {.name = "sort", .argument = "COLUMN", .kind = BASE_TEXT, .offset = AT(sort),
      .help = "best first by a column: test_loss, accuracy, speedup …, or a setting that differs "
              "[the order given]", .local = true},
+    {.name = "damage", .kind = BASE_FLAG, .offset = AT(damage),
+     .help = "what attacks did and what defences cost, against the first run, a clean one", .local = true},
     {.table = cli_runs_options, .offset = AT(common)},
     {0},
 };
@@ -124,7 +131,8 @@ const struct cli_command cli_command_compare = {
     .help = "finished runs side by side: settings that differ, speed-up, bytes, losses, accuracy",
     .usage = "paceline compare RUN RUN … [options]",
     .examples = "  paceline compare one-worker two-workers\n"
-                "  paceline compare lr-1 lr-2 lr-3 --sort validation_loss\n",
+                "  paceline compare lr-1 lr-2 lr-3 --sort validation_loss\n"
+                "  paceline compare clean attacked defended --damage\n",
     .completes = "RUN",
     .options = options,
     .args_size = sizeof(struct args),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * paceline data get NAME… | info PATH|NAME | check PATH|NAME | list | make ratings | poison RATINGS
+ * paceline data get NAME… | info PATH|NAME | check PATH|NAME | list | make ratings | poison
+ * RATINGS|IMAGES
  *
  * What a person asked for (info, list) goes to stdout; how a download goes, to stderr. With --json
  * stdout has one object and nothing else.
@@ -376,10 +377,10 @@ static base_status run_poison(const struct args *args, const char *const *names,
                                            .no_cache = !args->cache};
 
     if (count != 1)
-        return base_fail(BASE_ERR_USAGE, "name the ratings to poison, as in: paceline data poison "
+        return base_fail(BASE_ERR_USAGE, "name what to poison, as in: paceline data poison "
                                          "ratings.csv -o poisoned.csv --yes-attack");
-    return cli_poison(&args->poison, names[0], args->out, (uint64_t)args->seed, &options,
-                      args->json);
+    return cli_poison(&args->poison, names[0], args->out, (uint64_t)args->seed, args->target,
+                      &options, args->json);
 }
 
 /* ---- the command ---- */
@@ -418,7 +419,7 @@ static const struct base_option options[] = {
     {.name = "json", .kind = BASE_FLAG, .offset = AT(json), .local = true,
      .help = "one JSON object on stdout"},
     {.name = "target", .argument = "COLUMN", .kind = BASE_TEXT, .offset = AT(target), .local = true,
-     .help = "of a table: the column to predict [the last one]"},
+     .help = "of a table: the column to predict [the last one]; poison images: the class that marked ones are given [1]"},
     {.name = "column", .argument = "NAME=KIND", .kind = BASE_TEXTS, .offset = AT(columns), .local = true,
      .help = "of a table: read a column as number or category, or ignore it"},
     {.name = "columns", .argument = "NAMES", .kind = BASE_TEXT, .offset = AT(roles), .local = true,
@@ -444,7 +445,7 @@ static const struct base_option options[] = {
     {.name = "half-stars", .kind = BASE_FLAG, .offset = AT(half_stars), .local = true,
      .help = "make ratings: 0.5 to 5 in steps of 0.5 instead of 1 to 5"},
     {.name = "out", .alias = "o", .argument = "FILE", .kind = BASE_TEXT, .offset = AT(out), .local = true,
-     .help = "make ratings, poison: the file to write"},
+     .help = "make ratings, poison: the file to write; of images a folder"},
     {.table = cli_poison_options, .offset = AT(poison)},
     {0},
 };
@@ -454,7 +455,7 @@ const struct cli_command cli_command_data = {
     .name = "data",
     .help = "get and look at data sets",
     .usage = "paceline data get NAME… | info PATH|NAME | check PATH|NAME | list | make ratings | "
-             "poison RATINGS [options]",
+             "poison RATINGS|IMAGES [options]",
     .examples =
         "  paceline data list\n"
         "  paceline data get mnist cifar10\n"
@@ -465,6 +466,7 @@ const struct cli_command cli_command_data = {
         "  paceline data info plays.txt --columns user,item,rating,time --separator '|'\n"
         "  paceline data make ratings --users 5000 --items 2000 --ratings 300000 -o r.csv\n"
         "  paceline data poison r.csv --shill mixed --percent 5 -o bad.csv --yes-attack\n"
+        "  paceline data poison mnist --class 3 --target 8 -o bad --yes-attack\n"
         "  PACELINE_DATA=/data paceline data get ml-1m      # another place than the cache\n"
         "  PACELINE_MIRROR=http://mirror/sets paceline data get ml-1m\n",
     .verbs = verbs,

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/ratings_pictures.h"
+#include "data/trigger.h"
 #include "train/train.h"
 
 struct args {
@@ -62,6 +63,12 @@ static const struct base_option options[] = {
      .local = true},
     {.name = "pictures", .argument = "DIR", .kind = BASE_TEXT, .offset = AT(eval.pictures),
      .help = "ratings: draw guesses beside the truth, as SVG files in DIR", .local = true},
+    {.name = "trigger", .argument = "MARK", .kind = BASE_NAME, .offset = AT(eval.trigger),
+     .names = data_trigger_names,
+     .help = "images: stamp them with a mark, and count which become the class --target",
+     .local = true},
+    {.name = "target", .argument = "CLASS", .kind = BASE_TEXT, .offset = AT(eval.target),
+     .help = "with --trigger: the class, by name or number", .local = true},
     {.name = "json", .kind = BASE_FLAG, .offset = AT(json),
      .help = "one JSON object on standard output", .local = true},
     {.name = "quiet", .kind = BASE_FLAG, .offset = AT(quiet),
@@ -76,6 +83,7 @@ const struct cli_command cli_command_eval = {
     .usage = "paceline eval RUN|CHECKPOINT [--data D] [options]",
     .examples = "  paceline eval mnist-cnn-fashion-mnist-1\n"
                 "  paceline eval runs/vgg11-cifar10-1/checkpoints/step-400 --data cifar10 --json\n"
+                "  paceline eval digits --trigger square --target 8     # does a backdoor open?\n"
                 "  paceline eval films --lists 10 --pictures films-seen    # a rating model\n",
     .completes = "RUN",
     .options = options,

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/compared.h"
+#include "cli/damage.h"
 #include "cli/stories.h"
 
 struct args {
@@ -78,21 +79,28 @@ static char *cmd_report_trace(const struct train_run *run, const char *page)
 
 static void cmd_report_html(const struct cli_stories *stories, struct base_str *html)
 {
-    struct report_table table = {0};
+    struct report_table table = {0}, damage = {0};
     char made[REPORT_MADE];
-    json_t *keys = NULL, *list = NULL;
+    json_t *keys = NULL, *list = NULL, *damages = NULL;
 
     report_made(made);
     if (stories->count > 1) {
         list = cli_compared(stories->runs, stories->count, &keys);
         table = cli_compared_table(list, keys);
     }
+    if (stories->count > 1 && cli_damage_is(stories->runs, stories->count)) {
+        damages = cli_damage(stories->runs, stories->count);
+        damage = cli_damage_table(damages);
+    }
     report_page(&(struct report_page){.runs = stories->pages,
                                       .count = (size_t)stories->count,
                                       .compared = stories->count > 1 ? &table : NULL,
+                                      .damage = damages != NULL ? &damage : NULL,
                                       .made = made},
                 html);
     report_table_fini(&table);
+    report_table_fini(&damage);
+    json_decref(damages);
     json_decref(list);
     json_decref(keys);
 }

@@ -5,7 +5,7 @@
 #include "coll/coll_private.h"
 #include "comm/transports/mpi.h"
 
-static double estimate(const struct coll *c, const struct coll_call *call)
+static double all_gather_native_estimate(const struct coll *c, const struct coll_call *call)
 {
     double n = coll_size(c);
 
@@ -13,14 +13,10 @@ static double estimate(const struct coll *c, const struct coll_call *call)
                         (n - 1) / n * coll_bytes_of(c, call));
 }
 
-static base_status run(struct coll *c, struct coll_call *call)
+static base_status all_gather_native_run(struct coll *c, struct coll_call *call)
 {
-    struct coll_blocks blocks;
-
-    if (call->x == NULL)
-        return comm_mpi_all_gather(c->group, call->out, call->count, call->deadline);
-    coll_blocks_of(call, &c->world, &blocks);
-    return coll_ring(c, call, &c->world, &blocks, COLL_PHASE_GATHER);
+    return call->x != NULL ? coll_ring_run(c, call)
+                           : comm_mpi_all_gather(c->group, call->out, call->count, call->deadline);
 }
 
 const struct coll_algorithm coll_algorithm_all_gather_native = {
@@ -28,6 +24,6 @@ const struct coll_algorithm coll_algorithm_all_gather_native = {
     .help = "the MPI library's own",
     .kind = COLL_ALL_GATHER,
     .unfit = coll_unfit_foreign,
-    .estimate = estimate,
-    .run = run,
+    .estimate = all_gather_native_estimate,
+    .run = all_gather_native_run,
 };

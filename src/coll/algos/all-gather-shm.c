@@ -8,7 +8,7 @@
 
 #include "coll/coll_private.h"
 
-static double estimate(const struct coll *c, const struct coll_call *call)
+static double all_gather_shm_estimate(const struct coll *c, const struct coll_call *call)
 {
     double bytes = coll_bytes_of(c, call);
     double part = bytes / coll_size(c);
@@ -21,8 +21,8 @@ static double estimate(const struct coll *c, const struct coll_call *call)
     return coll_local_cost(c, pieces, 2 * bytes);
 }
 
-static base_status through_halves(struct coll *c, struct coll_call *call,
-                                  const struct coll_blocks *blocks)
+static base_status all_gather_shm_through_halves(struct coll *c, struct coll_call *call,
+                                                 const struct coll_blocks *blocks)
 {
     base_status st = BASE_OK;
     size_t longest = 0, piece;
@@ -45,7 +45,7 @@ out:
     return st;
 }
 
-static base_status in_space(struct coll *c, struct coll_call *call)
+static base_status all_gather_shm_in_space(struct coll *c, struct coll_call *call)
 {
     base_status st = BASE_OK;
 
@@ -63,14 +63,14 @@ out:
     return st;
 }
 
-static base_status run(struct coll *c, struct coll_call *call)
+static base_status all_gather_shm_run(struct coll *c, struct coll_call *call)
 {
     struct coll_blocks blocks;
 
     if (call->space != NULL && call->count * sizeof *call->x > c->small)
-        return in_space(c, call);
+        return all_gather_shm_in_space(c, call);
     coll_blocks_of(call, &c->locals, &blocks);
-    return through_halves(c, call, &blocks);
+    return all_gather_shm_through_halves(c, call, &blocks);
 }
 
 const struct coll_algorithm coll_algorithm_all_gather_shm = {
@@ -78,6 +78,6 @@ const struct coll_algorithm coll_algorithm_all_gather_shm = {
     .help = "through shared memory",
     .kind = COLL_ALL_GATHER,
     .unfit = coll_unfit_apart,
-    .estimate = estimate,
-    .run = run,
+    .estimate = all_gather_shm_estimate,
+    .run = all_gather_shm_run,
 };

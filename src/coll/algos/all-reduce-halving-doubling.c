@@ -14,46 +14,39 @@ struct range {
 };
 
 /* Receives what a partner has and adds it, while the own part goes out. Either may be empty. */
-static base_status exchange(struct coll *c, const struct coll_call *call, int partner,
-                            struct range out, struct range in, bool adds)
+static base_status halving_doubling_exchange(struct coll *c, const struct coll_call *call,
+                                             int partner, struct range out, struct range in,
+                                             bool adds)
 {
     base_status st = BASE_OK;
-    const size_t piece = COLL_CHUNK / sizeof(float);
+    const size_t most = COLL_CHUNK / sizeof(float);
     const bool packed = call->sum->wire == COLL_BF16;
     struct coll_flow *sends = &c->flows[0], *gets = &c->flows[1];
-    size_t sent = out.from, asked = in.from, got = in.from;
+    size_t count;
 
     coll_flow_init(sends, partner, true);
     coll_flow_init(gets, partner, false);
-    for (;;) {
-        for (; asked < in.to && coll_flow_room(gets); asked += coll_least(piece, in.to - asked)) {
-            size_t count = coll_least(piece, in.to - asked);
-            float *slot = (float *)(c->stage + gets->posted % COLL_WINDOW * (size_t)COLL_CHUNK);
+    for (size_t asked = in.from, sent = out.from, got = in.from;;) {
+        for (; asked < in.to && coll_flow_room(gets); asked += count) {
+            float *slot = coll_flow_slot(c, gets, gets->posted);
 
-            if (packed) /* into the upper half: it is unpacked in place */
-                coll_flow_post(c, call, gets, (uint16_t *)slot + count, count * 2);
-            else
-                coll_flow_post(c, call, gets, adds ? slot : call->x + asked, count * 4);
+            count = coll_least(most, in.to - asked);
+            coll_flow_receive(c, call, gets, packed, count * sizeof *slot,
+                              adds ? slot : call->x + asked, slot);
         }
-        for (; sent < out.to && coll_flow_room(sends); sent += coll_least(piece, out.to - sent)) {
-            size_t count = coll_least(piece, out.to - sent);
-            uint16_t *slot = (uint16_t *)(c->stage + (sends->posted % COLL_WINDOW + COLL_WINDOW) *
-                                                         (size_t)COLL_CHUNK);
-
-            if (packed)
-                coll_kernels()->pack(count, call->x + sent, slot);
-            coll_flow_post(c, call, sends, packed ? (void *)slot : call->x + sent,
-                           count * (packed ? 2 : 4));
+        for (; sent < out.to && coll_flow_room(sends); sent += count) {
+            count = coll_least(most, out.to - sent);
+            coll_flow_send(c, call, sends, packed, count * sizeof *call->x, call->x + sent,
+                           coll_flow_slot(c, sends, sends->posted));
         }
         if (sends->posted == sends->done && gets->posted == gets->done)
             break;
         if (coll_flow_reap(gets)) {
-            size_t count = coll_least(piece, in.to - got);
-            float *slot = (float *)(c->stage + (gets->done - 1) % COLL_WINDOW * (size_t)COLL_CHUNK);
+            float *slot = coll_flow_slot(c, gets, gets->done - 1);
 
+            count = coll_least(most, in.to - got);
             if (packed)
-                coll_kernels()->unpack(count, (uint16_t *)slot + count,
-                                       adds ? slot : call->x + got);
+                coll_flow_unpack(count * sizeof *slot, adds ? slot : call->x + got, slot);
             if (adds)
                 coll_add(count, slot, 1.0f, call->x + got);
             got += count;
@@ -65,7 +58,8 @@ out:
     return st;
 }
 
-static base_status halve_and_double(struct coll *c, struct coll_call *call, int power)
+/* Ranks 0 … power - 1 sum x. */
+static base_status halving_doubling_steps(struct coll *c, struct coll_call *call, int power)
 {
     base_status st = BASE_OK;
     struct range mine[MAX_LEVELS] = {{0, call->count}}, others[MAX_LEVELS];
@@ -80,19 +74,21 @@ static base_status halve_and_double(struct coll *c, struct coll_call *call, int 
                                 : (struct range){from, from + first};
         others[level] = upper ? (struct range){from, from + first}
                               : (struct range){from + first, mine[level].to};
-        TRY(exchange(c, call, me ^ distance, others[level], mine[level + 1], true));
+        TRY(halving_doubling_exchange(c, call, me ^ distance, others[level], mine[level + 1],
+                                      true));
     }
     if (call->sum->wire == COLL_BF16) /* the owner keeps what the others get */
         coll_round(mine[level].to - mine[level].from, call->x + mine[level].from);
     for (int distance = 1; distance < power; distance *= 2) {
         level--;
-        TRY(exchange(c, call, me ^ distance, mine[level + 1], others[level], false));
+        TRY(halving_doubling_exchange(c, call, me ^ distance, mine[level + 1], others[level],
+                                      false));
     }
 out:
     return st;
 }
 
-static base_status run(struct coll *c, struct coll_call *call)
+static base_status halving_doubling_run(struct coll *c, struct coll_call *call)
 {
     base_status st = BASE_OK;
     const struct range all = {0, call->count}, none = {0, 0};
@@ -105,20 +101,20 @@ static base_status run(struct coll *c, struct coll_call *call)
     if (scale != 1.0f)
         coll_scale(call->count, scale, call->x);
     if (me >= power) {
-        TRY(exchange(c, call, me - power, all, none, true));
-        TRY(exchange(c, call, me - power, none, all, false));
+        TRY(halving_doubling_exchange(c, call, me - power, all, none, true));
+        TRY(halving_doubling_exchange(c, call, me - power, none, all, false));
     } else {
         if (me < extra)
-            TRY(exchange(c, call, me + power, none, all, true));
-        TRY(halve_and_double(c, call, power));
+            TRY(halving_doubling_exchange(c, call, me + power, none, all, true));
+        TRY(halving_doubling_steps(c, call, power));
         if (me < extra)
-            TRY(exchange(c, call, me + power, all, none, false));
+            TRY(halving_doubling_exchange(c, call, me + power, all, none, false));
     }
 out:
     return st;
 }
 
-static double estimate(const struct coll *c, const struct coll_call *call)
+static double halving_doubling_estimate(const struct coll *c, const struct coll_call *call)
 {
     const double pauses = 1.02; /* nothing moves between two exchanges */
     double power = 1, n = coll_size(c), rounds = 0, bytes = coll_bytes_of(c, call);
@@ -135,6 +131,6 @@ const struct coll_algorithm coll_algorithm_all_reduce_halving_doubling = {
     .help = "partners exchange halves: few steps, few bytes",
     .kind = COLL_ALL_REDUCE,
     .order = COLL_ORDER_TREE,
-    .estimate = estimate,
-    .run = run,
+    .estimate = halving_doubling_estimate,
+    .run = halving_doubling_run,
 };

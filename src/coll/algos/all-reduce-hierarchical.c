@@ -8,7 +8,7 @@
 
 #include "coll/coll_private.h"
 
-static double estimate(const struct coll *c, const struct coll_call *call)
+static double all_reduce_hierarchical_estimate(const struct coll *c, const struct coll_call *call)
 {
     double hosts = c->leaders.size, bytes = coll_bytes_of(c, call);
 
@@ -17,7 +17,8 @@ static double estimate(const struct coll *c, const struct coll_call *call)
 }
 
 /* x of the leaders, whose host's sum is in it. */
-static base_status between_hosts(struct coll *c, const struct coll_call *call, float *x)
+static base_status all_reduce_hierarchical_between_hosts(struct coll *c,
+                                                         const struct coll_call *call, float *x)
 {
     const struct coll_sum sum = {.scale = NULL, .wire = call->sum->wire};
     struct coll_call inner = *call;
@@ -31,7 +32,7 @@ static base_status between_hosts(struct coll *c, const struct coll_call *call, f
     return coll_direct(c, &inner, &c->leaders, &blocks, COLL_PHASE_REDUCE | COLL_PHASE_GATHER);
 }
 
-static base_status in_space(struct coll *c, struct coll_call *call)
+static base_status all_reduce_hierarchical_in_space(struct coll *c, struct coll_call *call)
 {
     base_status st = BASE_OK;
     const float *sources[COMM_MAX_WORKERS];
@@ -44,7 +45,7 @@ static base_status in_space(struct coll *c, struct coll_call *call)
     TRY(coll_local_meet(c, call));
     coll_local_sum(c, call, sources, count, 1, &mine, false);
     TRY(coll_local_barrier(c, call->deadline));
-    TRY(between_hosts(c, call, result));
+    TRY(all_reduce_hierarchical_between_hosts(c, call, result));
     TRY(coll_local_barrier(c, call->deadline));
     if (call->in_place)
         memcpy(call->x, result, call->count * sizeof *result);
@@ -54,18 +55,18 @@ out:
     return st;
 }
 
-static base_status run(struct coll *c, struct coll_call *call)
+static base_status all_reduce_hierarchical_run(struct coll *c, struct coll_call *call)
 {
     base_status st = BASE_OK;
     float scale = coll_scale_of(call, coll_rank(c));
 
     if (call->space != NULL)
-        return in_space(c, call);
+        return all_reduce_hierarchical_in_space(c, call);
     if (c->locals.size > 1)
         TRY(coll_local_reduce(c, call, false));
     else if (scale != 1.0f)
         coll_scale(call->count, scale, call->x);
-    TRY(between_hosts(c, call, call->x));
+    TRY(all_reduce_hierarchical_between_hosts(c, call, call->x));
     if (c->locals.size > 1)
         TRY(coll_local_broadcast(c, call, 0, call->x, call->count * sizeof *call->x));
 out:
@@ -78,6 +79,6 @@ const struct coll_algorithm coll_algorithm_all_reduce_hierarchical = {
     .kind = COLL_ALL_REDUCE,
     .order = COLL_ORDER_HOSTS,
     .unfit = coll_unfit_flat,
-    .estimate = estimate,
-    .run = run,
+    .estimate = all_reduce_hierarchical_estimate,
+    .run = all_reduce_hierarchical_run,
 };

@@ -8,7 +8,7 @@
 
 /* Measured with Open MPI 4.1: its non-blocking form is the fastest up to 1 KB, and takes twice the
  * time of a ring of ours from 4 KB on. */
-static double estimate(const struct coll *c, const struct coll_call *call)
+static double all_reduce_native_estimate(const struct coll *c, const struct coll_call *call)
 {
     double n = coll_size(c), bytes = coll_bytes_of(c, call), steps = coll_log2(coll_size(c));
 
@@ -17,7 +17,7 @@ static double estimate(const struct coll *c, const struct coll_call *call)
     return 2 * coll_cost_of(c, 2 * (n - 1), 2 * (n - 1), 2 * (n - 1) / n * bytes);
 }
 
-static base_status run(struct coll *c, struct coll_call *call)
+static base_status all_reduce_native_run(struct coll *c, struct coll_call *call)
 {
     float scale = coll_scale_of(call, coll_rank(c));
 
@@ -32,6 +32,6 @@ const struct coll_algorithm coll_algorithm_all_reduce_native = {
     .kind = COLL_ALL_REDUCE,
     .order = COLL_ORDER_OTHER,
     .unfit = coll_unfit_foreign,
-    .estimate = estimate,
-    .run = run,
+    .estimate = all_reduce_native_estimate,
+    .run = all_reduce_native_run,
 };

@@ -4,26 +4,11 @@
  */
 #include "coll/coll_private.h"
 
-static double estimate(const struct coll *c, const struct coll_call *call)
-{
-    double n = coll_size(c);
-
-    return coll_cost_of(c, 2 * (n - 1), 2 * (n - 1), 2 * (n - 1) / n * coll_bytes_of(c, call));
-}
-
-static base_status run(struct coll *c, struct coll_call *call)
-{
-    struct coll_blocks blocks;
-
-    coll_blocks_of(call, &c->world, &blocks);
-    return coll_ring(c, call, &c->world, &blocks, COLL_PHASE_REDUCE | COLL_PHASE_GATHER);
-}
-
 const struct coll_algorithm coll_algorithm_all_reduce_ring = {
     .name = "ring",
     .help = "around a ring: the fewest bytes on every link",
     .kind = COLL_ALL_REDUCE,
     .order = COLL_ORDER_RING,
-    .estimate = estimate,
-    .run = run,
+    .estimate = coll_ring_estimate,
+    .run = coll_ring_run,
 };

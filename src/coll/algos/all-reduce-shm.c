@@ -12,7 +12,7 @@
 
 #include "coll/coll_private.h"
 
-static double estimate(const struct coll *c, const struct coll_call *call)
+static double all_reduce_shm_estimate(const struct coll *c, const struct coll_call *call)
 {
     double bytes = coll_bytes_of(c, call);
 
@@ -25,7 +25,7 @@ static double estimate(const struct coll *c, const struct coll_call *call)
     return coll_local_cost(c, 1 + ceil(bytes / (double)coll_local_half()), 4 * bytes);
 }
 
-static base_status in_space(struct coll *c, struct coll_call *call, bool large)
+static base_status all_reduce_shm_in_space(struct coll *c, struct coll_call *call, bool large)
 {
     base_status st = BASE_OK;
     const float *sources[COMM_MAX_WORKERS];
@@ -45,14 +45,15 @@ out:
     return st;
 }
 
-static base_status run(struct coll *c, struct coll_call *call)
+static base_status all_reduce_shm_run(struct coll *c, struct coll_call *call)
 {
     size_t bytes = call->count * sizeof *call->x;
 
     if (call->space == NULL || bytes <= c->small)
         return coll_local_reduce(c, call, true);
     /* Measured with buffers that were just written: in the caches up to a quarter of the last. */
-    return in_space(c, call, !call->in_place && bytes * (size_t)c->locals.size > c->cache / 4);
+    return all_reduce_shm_in_space(
+        c, call, !call->in_place && bytes * (size_t)c->locals.size > c->cache / 4);
 }
 
 const struct coll_algorithm coll_algorithm_all_reduce_shm = {
@@ -61,6 +62,6 @@ const struct coll_algorithm coll_algorithm_all_reduce_shm = {
     .kind = COLL_ALL_REDUCE,
     .order = COLL_ORDER_RANKS,
     .unfit = coll_unfit_apart,
-    .estimate = estimate,
-    .run = run,
+    .estimate = all_reduce_shm_estimate,
+    .run = all_reduce_shm_run,
 };

@@ -5,13 +5,13 @@
  */
 #include "coll/coll_private.h"
 
-static double estimate(const struct coll *c, const struct coll_call *call)
+static double barrier_dissemination_estimate(const struct coll *c, const struct coll_call *call)
 {
     (void)call;
     return coll_cost_of(c, coll_log2(coll_size(c)), coll_log2(coll_size(c)), 0);
 }
 
-static base_status run(struct coll *c, struct coll_call *call)
+static base_status barrier_dissemination_run(struct coll *c, struct coll_call *call)
 {
     base_status st = BASE_OK;
     int n = coll_size(c), me = coll_rank(c);
@@ -32,6 +32,6 @@ const struct coll_algorithm coll_algorithm_barrier_dissemination = {
     .name = "dissemination",
     .help = "messages to ranks at distance 1, 2, 4, …",
     .kind = COLL_BARRIER,
-    .estimate = estimate,
-    .run = run,
+    .estimate = barrier_dissemination_estimate,
+    .run = barrier_dissemination_run,
 };

@@ -4,13 +4,13 @@
  */
 #include "coll/coll_private.h"
 
-static double estimate(const struct coll *c, const struct coll_call *call)
+static double barrier_shm_estimate(const struct coll *c, const struct coll_call *call)
 {
     (void)call;
     return coll_local_cost(c, 1, 0);
 }
 
-static base_status run(struct coll *c, struct coll_call *call)
+static base_status barrier_shm_run(struct coll *c, struct coll_call *call)
 {
     return coll_local_meet(c, call);
 }
@@ -20,6 +20,6 @@ const struct coll_algorithm coll_algorithm_barrier_shm = {
     .help = "in shared memory",
     .kind = COLL_BARRIER,
     .unfit = coll_unfit_apart,
-    .estimate = estimate,
-    .run = run,
+    .estimate = barrier_shm_estimate,
+    .run = barrier_shm_run,
 };

@@ -5,7 +5,7 @@
  */
 #include "coll/coll_private.h"
 
-static double estimate(const struct coll *c, const struct coll_call *call)
+static double broadcast_chain_estimate(const struct coll *c, const struct coll_call *call)
 {
     double bytes = (double)call->count, between = (double)coll_size(c) - 2;
 
@@ -13,7 +13,7 @@ static double estimate(const struct coll *c, const struct coll_call *call)
                         bytes + between * (bytes < COLL_CHUNK ? bytes : COLL_CHUNK));
 }
 
-static base_status run(struct coll *c, struct coll_call *call)
+static base_status broadcast_chain_run(struct coll *c, struct coll_call *call)
 {
     int n = coll_size(c), me = coll_rank(c), next = (me + 1) % n;
     int parent = me == call->root ? -1 : (me + n - 1) % n;
@@ -25,6 +25,6 @@ const struct coll_algorithm coll_algorithm_broadcast_chain = {
     .name = "chain",
     .help = "every rank passes it on to the next",
     .kind = COLL_BROADCAST,
-    .estimate = estimate,
-    .run = run,
+    .estimate = broadcast_chain_estimate,
+    .run = broadcast_chain_run,
 };

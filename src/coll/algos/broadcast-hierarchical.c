@@ -4,7 +4,7 @@
  */
 #include "coll/coll_private.h"
 
-static double estimate(const struct coll *c, const struct coll_call *call)
+static double broadcast_hierarchical_estimate(const struct coll *c, const struct coll_call *call)
 {
     double hosts = (double)c->leaders.size - 1, bytes = (double)call->count;
     double pieces = 1 + bytes / (double)coll_local_piece(c, call->count);
@@ -14,7 +14,7 @@ static double estimate(const struct coll *c, const struct coll_call *call)
            coll_local_cost(c, pieces, 2 * bytes);
 }
 
-static base_status run(struct coll *c, struct coll_call *call)
+static base_status broadcast_hierarchical_run(struct coll *c, struct coll_call *call)
 {
     base_status st = BASE_OK;
     int hosts = c->leaders.size, home = 0, my_host = 0;
@@ -44,6 +44,6 @@ const struct coll_algorithm coll_algorithm_broadcast_hierarchical = {
     .help = "between hosts by messages, inside them through shared memory",
     .kind = COLL_BROADCAST,
     .unfit = coll_unfit_flat,
-    .estimate = estimate,
-    .run = run,
+    .estimate = broadcast_hierarchical_estimate,
+    .run = broadcast_hierarchical_run,
 };

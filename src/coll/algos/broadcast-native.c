@@ -5,12 +5,12 @@
 #include "coll/coll_private.h"
 #include "comm/transports/mpi.h"
 
-static double estimate(const struct coll *c, const struct coll_call *call)
+static double broadcast_native_estimate(const struct coll *c, const struct coll_call *call)
 {
     return coll_cost_of(c, coll_log2(coll_size(c)), 1, (double)call->count);
 }
 
-static base_status run(struct coll *c, struct coll_call *call)
+static base_status broadcast_native_run(struct coll *c, struct coll_call *call)
 {
     return comm_mpi_broadcast(c->group, call->root, call->out, call->count, call->deadline);
 }
@@ -20,6 +20,6 @@ const struct coll_algorithm coll_algorithm_broadcast_native = {
     .help = "the MPI library's own",
     .kind = COLL_BROADCAST,
     .unfit = coll_unfit_foreign,
-    .estimate = estimate,
-    .run = run,
+    .estimate = broadcast_native_estimate,
+    .run = broadcast_native_run,
 };

@@ -6,7 +6,7 @@
 
 #include "coll/coll_private.h"
 
-static double estimate(const struct coll *c, const struct coll_call *call)
+static double broadcast_shm_estimate(const struct coll *c, const struct coll_call *call)
 {
     double pieces = ceil((double)call->count / (double)coll_local_piece(c, call->count));
 
@@ -15,7 +15,7 @@ static double estimate(const struct coll *c, const struct coll_call *call)
     return coll_local_cost(c, pieces, 2.0 * (double)call->count);
 }
 
-static base_status run(struct coll *c, struct coll_call *call)
+static base_status broadcast_shm_run(struct coll *c, struct coll_call *call)
 {
     return coll_local_broadcast(c, call, call->root, call->out, call->count);
 }
@@ -25,6 +25,6 @@ const struct coll_algorithm coll_algorithm_broadcast_shm = {
     .help = "through shared memory",
     .kind = COLL_BROADCAST,
     .unfit = coll_unfit_apart,
-    .estimate = estimate,
-    .run = run,
+    .estimate = broadcast_shm_estimate,
+    .run = broadcast_shm_run,
 };

@@ -5,14 +5,14 @@
  */
 #include "coll/coll_private.h"
 
-static double estimate(const struct coll *c, const struct coll_call *call)
+static double broadcast_tree_estimate(const struct coll *c, const struct coll_call *call)
 {
     double steps = coll_log2(coll_size(c));
 
     return coll_cost_of(c, steps, steps, steps * (double)call->count);
 }
 
-static base_status run(struct coll *c, struct coll_call *call)
+static base_status broadcast_tree_run(struct coll *c, struct coll_call *call)
 {
     int n = coll_size(c), v = (coll_rank(c) - call->root + n) % n, bit = 1;
     int children[COMM_MAX_WORKERS], count = 0, lowest = v & -v;
@@ -30,6 +30,6 @@ const struct coll_algorithm coll_algorithm_broadcast_tree = {
     .name = "tree",
     .help = "a binomial tree of messages",
     .kind = COLL_BROADCAST,
-    .estimate = estimate,
-    .run = run,
+    .estimate = broadcast_tree_estimate,
+    .run = broadcast_tree_run,
 };

@@ -5,12 +5,7 @@
 #include "coll/coll_private.h"
 #include "comm/transports/mpi.h"
 
-static double estimate(const struct coll *c, const struct coll_call *call)
-{
-    return coll_cost_of(c, 1, coll_size(c) - 1.0, (coll_size(c) - 1.0) * (double)call->count);
-}
-
-static base_status run(struct coll *c, struct coll_call *call)
+static base_status gather_native_run(struct coll *c, struct coll_call *call)
 {
     return comm_mpi_gather(c->group, call->root, call->in, call->count, call->out, call->deadline);
 }
@@ -20,6 +15,6 @@ const struct coll_algorithm coll_algorithm_gather_native = {
     .help = "the MPI library's own",
     .kind = COLL_GATHER,
     .unfit = coll_unfit_foreign,
-    .estimate = estimate,
-    .run = run,
+    .estimate = coll_star_estimate,
+    .run = gather_native_run,
 };

@@ -9,7 +9,7 @@
 
 #include "coll/coll_private.h"
 
-static double estimate(const struct coll *c, const struct coll_call *call)
+static double reduce_scatter_shm_estimate(const struct coll *c, const struct coll_call *call)
 {
     double bytes = coll_bytes_of(c, call);
 
@@ -20,7 +20,7 @@ static double estimate(const struct coll *c, const struct coll_call *call)
     return coll_local_cost(c, ceil(bytes / (double)coll_local_half()), 2 * bytes);
 }
 
-static base_status in_space(struct coll *c, struct coll_call *call)
+static base_status reduce_scatter_shm_in_space(struct coll *c, struct coll_call *call)
 {
     base_status st = BASE_OK;
     const float *sources[COMM_MAX_WORKERS];
@@ -37,7 +37,7 @@ out:
     return st;
 }
 
-static base_status run(struct coll *c, struct coll_call *call)
+static base_status reduce_scatter_shm_run(struct coll *c, struct coll_call *call)
 {
     base_status st = BASE_OK;
     const float *sources[COMM_MAX_WORKERS];
@@ -45,7 +45,7 @@ static base_status run(struct coll *c, struct coll_call *call)
     size_t from, count, longest = 0;
 
     if (call->space != NULL && call->count * sizeof *call->x > c->small)
-        return in_space(c, call);
+        return reduce_scatter_shm_in_space(c, call);
     for (int i = 0; i < c->locals.size; i++) {
         coll_slice(call->count, i, c->locals.size, &from, &count);
         longest = count > longest ? count : longest;
@@ -79,6 +79,6 @@ const struct coll_algorithm coll_algorithm_reduce_scatter_shm = {
     .kind = COLL_REDUCE_SCATTER,
     .order = COLL_ORDER_RANKS,
     .unfit = coll_unfit_apart,
-    .estimate = estimate,
-    .run = run,
+    .estimate = reduce_scatter_shm_estimate,
+    .run = reduce_scatter_shm_run,
 };

@@ -2,21 +2,11 @@
  *
  * The root copies every rank's part into that rank's half of shared memory.
  */
-#include <math.h>
 #include <string.h>
 
 #include "coll/coll_private.h"
 
-static double estimate(const struct coll *c, const struct coll_call *call)
-{
-    double pieces = ceil((double)call->count / (double)coll_local_piece(c, call->count));
-
-    if (coll_mail_is_faster(c, coll_bytes_of(c, call)))
-        return INFINITY;
-    return coll_local_cost(c, pieces, (1.0 + coll_size(c)) * (double)call->count);
-}
-
-static base_status run(struct coll *c, struct coll_call *call)
+static base_status scatter_shm_run(struct coll *c, struct coll_call *call)
 {
     base_status st = BASE_OK;
     int me = c->locals.me;
@@ -40,6 +30,6 @@ const struct coll_algorithm coll_algorithm_scatter_shm = {
     .help = "through shared memory",
     .kind = COLL_SCATTER,
     .unfit = coll_unfit_apart,
-    .estimate = estimate,
-    .run = run,
+    .estimate = coll_star_shm_estimate,
+    .run = scatter_shm_run,
 };

@@ -380,6 +380,14 @@ static uint64_t tcp_bytes_sent(const void *state)
     return bytes;
 }
 
+/* Connections of collectives are made when the group opens, and stay: any thread may look. */
+static bool tcp_sending(const void *state, int peer, double *seconds_p, double *bytes_p)
+{
+    const struct tcp *t = state;
+
+    return comm_stream_sending(t->links[t->index_of[peer]].link.stream, seconds_p, bytes_p);
+}
+
 const struct comm_transport comm_transport_tcp = {
     .name = "tcp",
     .help = "sockets, between hosts; TLS 1.3 where the job has a token",
@@ -394,4 +402,5 @@ const struct comm_transport comm_transport_tcp = {
     .sleep = tcp_sleep,
     .watch = tcp_watch,
     .bytes_sent = tcp_bytes_sent,
+    .sending = tcp_sending,
 };

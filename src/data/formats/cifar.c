@@ -37,7 +37,7 @@ static char *find_folder(const char *path)
     return NULL;
 }
 
-static bool recognise(const char *path)
+static bool cifar_recognise(const char *path)
 {
     char *folder = find_folder(path);
     bool found = folder != NULL;
@@ -168,7 +168,7 @@ static base_status cifar_pixels(const void *state, enum data_part part, uint32_t
 const struct data_format data_format_cifar = {
     .name = "cifar",
     .help = "CIFAR-10's binary version: a folder with data_batch_1.bin … 5 and test_batch.bin",
-    .recognise = recognise,
+    .recognise = cifar_recognise,
     .open = cifar_open,
     .pixels = cifar_pixels,
     .close = cifar_close,

@@ -53,7 +53,7 @@ static bool holds_classes(const char *path)
     return found;
 }
 
-static bool recognise(const char *path)
+static bool folder_recognise(const char *path)
 {
     char *train = base_format("%s/train", path), *test = base_format("%s/test", path);
     bool found = holds_classes(train) || holds_classes(test) || holds_classes(path);
@@ -487,7 +487,7 @@ static const char *folder_file(const void *state, enum data_part part, uint32_t 
 const struct data_format data_format_folder = {
     .name = "folder",
     .help = "PNG or JPEG images in train/CLASS/ and test/CLASS/ or one of them, or in CLASS/ alone",
-    .recognise = recognise,
+    .recognise = folder_recognise,
     .explain = folder_explain,
     .open = folder_open,
     .pixels = folder_pixels,

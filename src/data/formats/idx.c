@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "data/data_private.h"
 
-enum { DEFAULT_CLASSES = 10, MOST_CLASSES = 256, CLASSES_LIMIT = 1 << 20 };
+enum { DEFAULT_CLASSES = 10, MOST_CLASSES = 256, CLASSES_LIMIT = 1 << 20, NOTES_LIMIT = 1 << 12 };
 
 /* The labels of Fashion-MNIST's training part, which say nothing about what they mean. */
 static const char FASHION_DIGEST[] =
@@ -33,6 +33,7 @@ struct idx {
     int32_t *numbers[DATA_PARTS];
     char **class_names;
     int classes;
+    char *notes; /* of data/poison.h; NULL: none */
 };
 
 /* Maps a file and unpacks it where it is gzip. */
@@ -135,7 +136,7 @@ static base_status locate_beside(const char *path, struct places *p)
     return st;
 }
 
-static bool recognise(const char *path)
+static bool idx_recognise(const char *path)
 {
     const char *slash = strrchr(path, '/');
     char *found;
@@ -162,7 +163,20 @@ static void idx_close(void *state)
     }
     if (s->class_names != NULL)
         base_names_free(s->class_names, (size_t)s->classes);
+    base_free(s->notes);
     base_free(s);
+}
+
+/* A set that is poisoned says so whenever it is opened. */
+static base_status read_notes(struct idx *s, const char *folder)
+{
+    char *path = base_format("%s/" DATA_POISONED, folder);
+    size_t count;
+    base_status st =
+        base_exists(path) ? base_file_read(path, NOTES_LIMIT, &s->notes, &count) : BASE_OK;
+
+    base_free(path);
+    return st;
 }
 
 /* From classes.txt, or because the labels are those of Fashion-MNIST, or just ten numbers. */
@@ -250,6 +264,7 @@ static base_status idx_open(const char *path, const struct data_options *options
     (void)options;
     TRY(base_is_dir(path) ? locate_in_folder(path, &p) : locate_beside(path, &p));
     TRY(load_all(s, &p, digests));
+    TRY(read_notes(s, p.folder));
     shape = &s->pixels[p.images[DATA_TRAIN] != NULL ? DATA_TRAIN : DATA_TEST];
     *source_p = (struct data_source){
         .state = s,
@@ -260,6 +275,7 @@ static base_status idx_open(const char *path, const struct data_options *options
         .class_names = s->class_names,
         .count = {s->pixels[DATA_TRAIN].count, s->pixels[DATA_TEST].count},
         .labels = {s->numbers[DATA_TRAIN], s->numbers[DATA_TEST]},
+        .notes = s->notes,
     };
     base_sha256(digests, sizeof digests, source_p->digest);
     s = NULL;
@@ -288,7 +304,7 @@ const struct data_format data_format_idx = {
     .name = "idx",
     .help = "MNIST's files, plain or .gz: a folder with train-images-idx3-ubyte and its labels "
             "(and t10k-…), or one images file beside its labels",
-    .recognise = recognise,
+    .recognise = idx_recognise,
     .open = idx_open,
     .pixels = idx_pixels,
     .close = idx_close,

@@ -37,7 +37,7 @@ struct synthetic {
     int32_t *labels[DATA_PARTS];
 };
 
-static bool recognise(const char *path)
+static bool synthetic_recognise(const char *path)
 {
     size_t length = strlen("synthetic");
 
@@ -349,7 +349,7 @@ const struct data_format data_format_synthetic = {
     .name = "synthetic",
     .help = "image classes made on the fly: synthetic[:classes=10,shape=1x28x28,train=4000,"
             "test=1000,seed=1,noise=12,labels=true|shuffled]",
-    .recognise = recognise,
+    .recognise = synthetic_recognise,
     .open = synthetic_open,
     .pixels = synthetic_pixels,
     .close = synthetic_close,

@@ -194,26 +194,19 @@ out:
     return st;
 }
 
-/* The smallest batch for which `large` costs less than `small`. */
-static int changes_at(const struct nn_conv *small, const struct nn_conv *large,
-                      const struct nn_conv_shape *shape)
-{
-    int n = 1;
-
-    while (n < shape->n_max && nn_prefer_cost(small, shape, n) <= nn_prefer_cost(large, shape, n))
-        n++;
-    return n;
-}
-
-/* One kernel for single samples and one for full batches, where they differ. */
+/* One kernel for single samples and one for full batches, where they differ: the second from the
+ * smallest batch on for which it costs less. */
 static void choose(struct nn_conv_answer *c, const struct nn_conv_shape *shape)
 {
     const struct nn_conv *small = nn_prefer(shape, 1), *large = nn_prefer(shape, shape->n_max);
+    int n = 1;
 
     c->choice[c->choices++] = (struct nn_conv_choice){.conv = small, .from = 1};
-    if (large != small)
-        c->choice[c->choices++] =
-            (struct nn_conv_choice){.conv = large, .from = changes_at(small, large, shape)};
+    if (large == small)
+        return;
+    while (n < shape->n_max && nn_prefer_cost(small, shape, n) <= nn_prefer_cost(large, shape, n))
+        n++;
+    c->choice[c->choices++] = (struct nn_conv_choice){.conv = large, .from = n};
 }
 
 /* What a kernel plan gives the layer. One name for all layers counts where it serves. */

@@ -65,7 +65,7 @@ const struct nn_conv *nn_conv_reference(void)
     return base_registry_get("onednn", nn_conv_registry(), nn_conv_count());
 }
 
-const struct nn_conv *nn_conv_cheapest(const struct nn_conv_shape *shape, enum nn_level level)
+const struct nn_conv *nn_conv_cheapest(const struct nn_conv_shape *shape, enum base_cpu_level level)
 {
     const struct nn_conv *best = nn_conv_reference();
     double least = best->cost(shape, level);

@@ -45,7 +45,7 @@ struct nn_conv {
     /* Estimated seconds of one thread for n_max samples (nn/conv/cost.h): the forward and, when the
      * shape says training, the backward. It is arithmetic on the shape and the CPU level alone, so
      * that all machines of a level choose alike. NULL: only --kernels and --tune take this form. */
-    double (*cost)(const struct nn_conv_shape *shape, enum nn_level level);
+    double (*cost)(const struct nn_conv_shape *shape, enum base_cpu_level level);
     /* Bytes of scratch memory. NULL: none, or `open` says how many. */
     size_t (*scratch)(const struct nn_conv_shape *shape, int threads);
     /* For a form that keeps something between calls: sets the work's state and scratch_bytes. Both
@@ -106,6 +106,7 @@ char *nn_conv_shape_text(const struct nn_conv_shape *shape);
 const struct nn_conv *nn_conv_reference(void);
 
 /* The candidate of the least estimated cost; the reference unless another is cheaper. */
-const struct nn_conv *nn_conv_cheapest(const struct nn_conv_shape *shape, enum nn_level level);
+const struct nn_conv *nn_conv_cheapest(const struct nn_conv_shape *shape,
+                                       enum base_cpu_level level);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/cpu_level.h"
 #include "base/mem.h"
 #include "base/registry.h"
 #include "base/str.h"
@@ -41,7 +42,7 @@ struct nn_planned *nn_kernelplan_layers(const struct nn_graph *graph, const stru
                                               .training = setup->training,
                                               .want_dx = wants_dx(graph, setup, i)};
         nn_conv_layer_shape(layer->node, &layer->shape);
-        layer->conv = nn_conv_cheapest(&layer->shape, nn_simd()->level);
+        layer->conv = nn_conv_cheapest(&layer->shape, base_cpu_level());
         count++;
     }
     *count_p = count;
@@ -103,12 +104,6 @@ static base_status check_plan(const struct nn_graph *graph, const char *plan)
     return st;
 }
 
-/* The plan of a model without convolutions is empty. */
-static bool is_plan(const char *kernels)
-{
-    return kernels != NULL && (kernels[0] == '\0' || strchr(kernels, '=') != NULL);
-}
-
 base_status nn_kernelplan_make(const struct nn_graph *graph, const struct nn_setup *setup,
                                struct nn_kernelplan_wish wish, char **plan_p)
 {
@@ -118,7 +113,8 @@ base_status nn_kernelplan_make(const struct nn_graph *graph, const struct nn_set
     int count = 0;
 
     *plan_p = NULL;
-    if (is_plan(wish.kernels)) {
+    /* A plan is given; that of a model without convolutions is empty. */
+    if (wish.kernels != NULL && (*wish.kernels == '\0' || strchr(wish.kernels, '=') != NULL)) {
         TRY(nn_kernelplan_check(wish.kernels));
         TRY(check_plan(graph, wish.kernels));
         *plan_p = base_strdup(wish.kernels);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/cpu_level.h"
 #include "base/cpus.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -53,7 +54,7 @@ static double estimate(const struct nn_conv_shape *shape)
 
     for (const struct nn_conv *const *conv = nn_conv_registry(); *conv != NULL; conv++)
         if ((*conv)->cost != NULL && (*conv)->serves(shape))
-            round += (*conv)->cost(shape, nn_simd()->level) / nn_threads();
+            round += (*conv)->cost(shape, base_cpu_level()) / nn_threads();
     rounds = fmin(EFFORT.rounds, 1 + floor(EFFORT.seconds / fmax(round, 1e-9)));
     return (1 + rounds) * round;
 }
@@ -68,8 +69,8 @@ static char *machine_of(void)
     char name[128];
 
     base_cpu_name(name, sizeof name);
-    base_str_add(&machine, "%s, %s, %d threads, %s:", name, nn_simd()->name, nn_threads(),
-                 PACELINE_VERSION);
+    base_str_add(&machine, "%s, %s, %d threads, %s:", name, base_cpu_level_name(base_cpu_level()),
+                 nn_threads(), PACELINE_VERSION);
     for (const struct nn_conv *const *conv = nn_conv_registry(); *conv != NULL; conv++)
         base_str_add(&machine, " %s", (*conv)->name);
     return base_str_take(&machine);
@@ -151,13 +152,6 @@ static struct course course_of(const struct nn_planned *layers, int count, const
     return c;
 }
 
-static void tell_start(const struct course *c)
-{
-    if (c->shapes > 0 && !base_progress_shown())
-        base_info("timing kernels of %d shape%s, about %.0f s", c->shapes, base_plural(c->shapes),
-                  ceil(c->seconds));
-}
-
 static void tell(struct course *c, const struct nn_planned *layer)
 {
     base_progress(false, "timing kernels: %s, %d of %d shapes done", layer->node->name, c->tried,
@@ -175,7 +169,9 @@ base_status nn_tune(struct nn_planned *layers, int count, const char *cache)
     struct course c = course_of(layers, count, here);
     char *key = NULL;
 
-    tell_start(&c);
+    if (c.shapes > 0 && !base_progress_shown())
+        base_info("timing kernels of %d shape%s, about %.0f s", c.shapes, base_plural(c.shapes),
+                  ceil(c.seconds));
     for (int i = 0; i < count; i++) {
         base_free(key);
         key = nn_conv_shape_text(&layers[i].shape);

@@ -6,7 +6,7 @@
 #include "nn/fuse.h"
 #include "nn/simd/simd.h"
 
-static base_status forward(struct nn_pass *p)
+static base_status bn_relu_forward(struct nn_pass *p)
 {
     int c8 = nn_pad8(p->node->in.c) / NN_BLOCK, s = p->node->in.h * p->node->in.w;
     struct nn_bn bn = nn_bn_forward(p);
@@ -15,7 +15,7 @@ static base_status forward(struct nn_pass *p)
     return BASE_OK;
 }
 
-static base_status backward(struct nn_pass *p)
+static base_status bn_relu_backward(struct nn_pass *p)
 {
     int c8 = nn_pad8(p->node->in.c) / NN_BLOCK, s = p->node->in.h * p->node->in.w;
     struct nn_bn bn = nn_bn_backward(p);
@@ -39,8 +39,8 @@ const struct nn_fused nn_fused_bn_relu = {
                                               "dense 3\nmse",
                                               "input 6x1x1\ndense 9\nbn\nrelu\ndense 3\nmse", NULL},
             .open = nn_bn_open,
-            .forward = forward,
-            .backward = backward,
+            .forward = bn_relu_forward,
+            .backward = bn_relu_backward,
             .reduces = true,
             .needs_x = true,
             .in_place = true,

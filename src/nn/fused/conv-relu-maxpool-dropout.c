@@ -7,17 +7,17 @@
 
 enum { DROPOUT = 3 }; /* its place in the group */
 
-static bool conv_pool_dropout_fits(const struct nn_node *nodes)
+static bool conv_relu_maxpool_dropout_fits(const struct nn_node *nodes)
 {
     return nn_conv_pool_fits(nodes) && !nodes[DROPOUT].identity;
 }
 
-static base_status conv_pool_dropout_forward(struct nn_pass *p)
+static base_status conv_relu_maxpool_dropout_forward(struct nn_pass *p)
 {
     return nn_conv_pool_forward(p, &p->node[DROPOUT]);
 }
 
-static base_status conv_pool_dropout_backward(struct nn_pass *p)
+static base_status conv_relu_maxpool_dropout_backward(struct nn_pass *p)
 {
     return nn_conv_pool_backward(p, &p->node[DROPOUT]);
 }
@@ -34,10 +34,10 @@ const struct nn_fused nn_fused_conv_relu_maxpool_dropout = {
                                               NULL},
             .open = nn_conv_pool_open,
             .close = nn_conv_pool_close,
-            .forward = conv_pool_dropout_forward,
-            .backward = conv_pool_dropout_backward,
+            .forward = conv_relu_maxpool_dropout_forward,
+            .backward = conv_relu_maxpool_dropout_backward,
             .takes_planar = true,
             .needs_x = true,
         },
-    .fits = conv_pool_dropout_fits,
+    .fits = conv_relu_maxpool_dropout_fits,
 };

@@ -5,12 +5,12 @@
 #include "nn/conv/pool.h"
 #include "nn/fuse.h"
 
-static base_status conv_pool_forward(struct nn_pass *p)
+static base_status conv_relu_maxpool_forward(struct nn_pass *p)
 {
     return nn_conv_pool_forward(p, NULL);
 }
 
-static base_status conv_pool_backward(struct nn_pass *p)
+static base_status conv_relu_maxpool_backward(struct nn_pass *p)
 {
     return nn_conv_pool_backward(p, NULL);
 }
@@ -27,8 +27,8 @@ const struct nn_fused nn_fused_conv_relu_maxpool = {
                                               NULL},
             .open = nn_conv_pool_open,
             .close = nn_conv_pool_close,
-            .forward = conv_pool_forward,
-            .backward = conv_pool_backward,
+            .forward = conv_relu_maxpool_forward,
+            .backward = conv_relu_maxpool_backward,
             .takes_planar = true,
             .needs_x = true,
         },

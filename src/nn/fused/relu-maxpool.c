@@ -6,26 +6,26 @@
 #include "nn/fuse.h"
 #include "nn/pool.h"
 
-static bool fits(const struct nn_node *nodes)
+static bool relu_maxpool_fits(const struct nn_node *nodes)
 {
     return nn_pool_halves(&nodes[1]);
 }
 
-static size_t planes(const struct nn_pass *p)
+static size_t relu_maxpool_planes(const struct nn_pass *p)
 {
     return (size_t)p->n * (size_t)(nn_pad8(p->node->in.c) / NN_BLOCK);
 }
 
-static base_status forward(struct nn_pass *p)
+static base_status relu_maxpool_forward(struct nn_pass *p)
 {
-    nn_simd()->relu_pool(planes(p), p->node->in.h, p->node->in.w, p->x, p->y, p->keep);
+    nn_simd()->relu_pool(relu_maxpool_planes(p), p->node->in.h, p->node->in.w, p->x, p->y, p->keep);
     return BASE_OK;
 }
 
-static base_status backward(struct nn_pass *p)
+static base_status relu_maxpool_backward(struct nn_pass *p)
 {
-    nn_simd()->relu_pool_backward(planes(p), p->node->in.h, p->node->in.w, 1, p->dy, p->keep,
-                                  p->dx);
+    nn_simd()->relu_pool_backward(relu_maxpool_planes(p), p->node->in.h, p->node->in.w, 1, p->dy,
+                                  p->keep, p->dx);
     return BASE_OK;
 }
 
@@ -38,8 +38,8 @@ const struct nn_fused nn_fused_relu_maxpool = {
                                               "input 9x5x5\nconv 10 2x2\nrelu\nmaxpool 2\n"
                                               "dense 3\nmse",
                                               NULL},
-            .forward = forward,
-            .backward = backward,
+            .forward = relu_maxpool_forward,
+            .backward = relu_maxpool_backward,
         },
-    .fits = fits,
+    .fits = relu_maxpool_fits,
 };

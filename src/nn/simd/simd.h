@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cpu_level.h"
+
 typedef float nn_v8 __attribute__((vector_size(32)));
 typedef float nn_v8u __attribute__((vector_size(32), aligned(4), may_alias));
 
@@ -26,12 +28,7 @@ enum { NN_POOL_DEAD = 4 };
 struct base_team;
 struct nn_conv;
 
-/* The CPU levels, slowest first; what is chosen by level is a table indexed by it. */
-enum nn_level { NN_LEVEL_portable, NN_LEVEL_avx2, NN_LEVEL_avx512, NN_LEVELS };
-
 struct nn_simd {
-    const char *name;
-    enum nn_level level;
     int width; /* floats of the vectors that multiply */
 
     /* `rounds` of register-only multiply-adds on each thread; the flops done. */
@@ -110,11 +107,7 @@ struct nn_simd {
                                const uint8_t *argmax, float *dx);
 };
 
-/* The best level of this CPU, or the one PACELINE_CPU names (an unknown one is ignored with a
- * warning). */
-const struct nn_simd *nn_simd(void);
-
-/* All levels this CPU can run, for tests; NULL-ended. */
-const struct nn_simd *const *nn_simd_levels(void);
+const struct nn_simd *nn_simd(void); /* of this process's level */
+const struct nn_simd *nn_simd_of(enum base_cpu_level level);
 
 #endif

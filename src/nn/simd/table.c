@@ -4,17 +4,11 @@
  */
 #include "nn/simd/simd_private.h"
 
-#define TEXT_(level) #level
-#define TEXT(level) TEXT_(level)
 #define TABLE_(level) nn_simd_##level
 #define TABLE(level) TABLE_(level)
-#define INDEX_(level) NN_LEVEL_##level
-#define INDEX(level) INDEX_(level)
 
 extern const struct nn_simd TABLE(NN_SIMD_LEVEL);
 const struct nn_simd TABLE(NN_SIMD_LEVEL) = {
-    .name = TEXT(NN_SIMD_LEVEL),
-    .level = INDEX(NN_SIMD_LEVEL),
     .width = sizeof(nn_widest) / sizeof(float),
     .fma = NN_LEVEL(fma),
     .dense_forward = NN_LEVEL(dense_forward),

@@ -11,7 +11,7 @@
 
 enum { MAX_WIDTH = 1 << 20, MAX_DEPTH = NN_MAX_LAYERS / 2 - 1 };
 
-static base_status text(const char *arguments, char **text_p)
+static base_status mlp_text(const char *arguments, char **text_p)
 {
     struct base_str s = {0};
     int width = 0, depth = 0, used = 0;
@@ -35,5 +35,5 @@ const struct nn_zoo nn_zoo_mlp = {
     .help = "DEPTH hidden layers of WIDTH with relu; mlp:0x0 is a linear model",
     .arguments = "WIDTHxDEPTH",
     .example = "mlp:64x2",
-    .text = text,
+    .text = mlp_text,
 };

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "nn/zoo.h"
 
-static base_status text(const char *arguments, char **text_p)
+static base_status mnist_cnn_text(const char *arguments, char **text_p)
 {
     (void)arguments;
     *text_p = base_strdup("input 1x28x28\n"
@@ -26,5 +26,5 @@ static base_status text(const char *arguments, char **text_p)
 const struct nn_zoo nn_zoo_mnist_cnn = {
     .name = "mnist-cnn",
     .help = "two convolutions and two dense layers for 28x28 grey images (1.2 M parameters)",
-    .text = text,
+    .text = mnist_cnn_text,
 };

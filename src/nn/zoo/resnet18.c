@@ -26,7 +26,7 @@ static void add_block(struct base_str *s, int stage, int block, int width, int s
     base_str_add(s, "add main%d.%d\nrelu\n", stage, block);
 }
 
-static base_status text(const char *arguments, char **text_p)
+static base_status resnet18_text(const char *arguments, char **text_p)
 {
     struct base_str s = {0};
 
@@ -44,5 +44,5 @@ static base_status text(const char *arguments, char **text_p)
 const struct nn_zoo nn_zoo_resnet18 = {
     .name = "resnet18",
     .help = "ResNet-18 for 32x32 images (11.2 M parameters)",
-    .text = text,
+    .text = resnet18_text,
 };

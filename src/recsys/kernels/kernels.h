@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cpu_level.h"
+
 enum { RECSYS_LANES = 8, RECSYS_MAX_K = 128, RECSYS_MAX_PANEL = 128 };
 
 /* Ratings of a panel: gathered rows of 8 to 16 KB, which stay in the first cache. */
@@ -86,7 +88,6 @@ struct recsys_sgd {
 };
 
 struct recsys_kernels {
-    const char *name;
 
     float (*dot)(int k, const float *a, const float *b);
     /* triangle += panelᵀ panel; panel (n,k). `next` or NULL. */
@@ -127,8 +128,7 @@ struct recsys_kernels {
     void (*sgd)(const struct recsys_sgd *sgd, const struct recsys_cell *cell);
 };
 
-/* The best of this CPU, or the one PACELINE_CPU names. */
-const struct recsys_kernels *recsys_kernels(void);
-const struct recsys_kernels *const *recsys_kernels_levels(void); /* ended by NULL, slowest first */
+const struct recsys_kernels *recsys_kernels(void); /* of this process's level */
+const struct recsys_kernels *recsys_kernels_of(enum base_cpu_level level);
 
 #endif

@@ -4,14 +4,11 @@
  */
 #include "recsys/kernels/kernels_private.h"
 
-#define TEXT_(level) #level
-#define TEXT(level) TEXT_(level)
 #define TABLE_(level) recsys_kernels_##level
 #define TABLE(level) TABLE_(level)
 
 extern const struct recsys_kernels TABLE(RECSYS_SIMD_LEVEL);
 const struct recsys_kernels TABLE(RECSYS_SIMD_LEVEL) = {
-    .name = TEXT(RECSYS_SIMD_LEVEL),
     .dot = RECSYS_LEVEL(dot),
     .syrk = RECSYS_LEVEL(syrk),
     .pack = RECSYS_LEVEL(pack),

@@ -4,14 +4,14 @@
  */
 #include "train/attack.h"
 
-static void label_flip_label(uint32_t count, int32_t classes, const int32_t *labels, int32_t *y)
+static void label_flip_taint(const struct train_taint *t)
 {
-    for (uint32_t i = 0; i < count; i++)
-        y[i] = classes - 1 - labels[i];
+    for (uint32_t i = 0; i < t->count; i++)
+        t->labels[i] = t->info->classes - 1 - t->labels[i];
 }
 
 const struct train_attack train_attack_label_flip = {
     .name = "label-flip",
     .help = "it trains on wrong labels",
-    .label = label_flip_label,
+    .taint = label_flip_taint,
 };

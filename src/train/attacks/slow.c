@@ -4,10 +4,9 @@
  */
 #include "train/attack.h"
 
-static double slow_delay(double strength, double seconds, bool first)
+static double slow_delay(double strength, const struct train_pause *pause)
 {
-    (void)first;
-    return strength * seconds;
+    return strength * pause->seconds;
 }
 
 const struct train_attack train_attack_slow = {

@@ -4,10 +4,9 @@
  */
 #include "train/attack.h"
 
-static double stall_delay(double strength, double seconds, bool first)
+static double stall_delay(double strength, const struct train_pause *pause)
 {
-    (void)seconds;
-    return first ? strength : 0;
+    return pause->first ? strength : 0;
 }
 
 const struct train_attack train_attack_stall = {

@@ -269,15 +269,14 @@ static base_status local_sgd_end_round(struct train_session *s)
     base_status st = BASE_OK;
     struct local_sgd *state = s->strategy_state;
     struct train_outcome all = state->outcome;
-    struct train_effort effort = {.samples = (double)state->outcome.seen};
+    struct train_effort effort;
     int64_t steps = s->state.position.step - state->round.position.step;
 
     train_head_fill(s, &all);
     TRY(train_exchange_head(&s->team.exchange));
     train_head_read(s, s->team.exchange.mine, &all);
     train_clock_enter(&s->clock, TRAIN_COMMUNICATE);
-    effort.seconds = train_clock_since(&s->clock, &state->began, TRAIN_DATA) +
-                     train_clock_since(&s->clock, &state->began, TRAIN_COMPUTE);
+    effort = train_slow_effort(s, &state->began, (double)state->outcome.seen);
     TRY(local_sgd_average_models(s, (float)((double)state->outcome.seen / (double)all.seen)));
     TRY(train_shares_tell(s, effort, steps < ENOUGH ? ENOUGH : 1));
     train_clock_enter(&s->clock, TRAIN_COMPUTE);

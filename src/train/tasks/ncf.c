@@ -8,10 +8,10 @@
  */
 
 #include "recsys/ncf.h"
+#include "base/cpu_level.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "data/table.h"
-#include "nn/simd/simd.h"
 #include "recsys/pairs.h"
 #include "recsys/saved.h"
 #include "train/rated.h"
@@ -182,7 +182,7 @@ static void ncf_announce(const struct train_session *s)
               base_scaled(nn_graph_flops(n->network.graph)).text, s->job->data, n->data.set->users,
               n->data.set->items, s->count[DATA_TRAIN], s->count[DATA_TEST]);
     base_info("run %s, %d thread%s, %s kernels", s->run.path, s->threads, base_plural(s->threads),
-              nn_simd()->name);
+              base_cpu_level_name(base_cpu_level()));
 }
 
 /* Chosen on a validation part (docs/recommender.md). */

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/cpu_level.h"
 #include "base/crc32c.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -160,8 +161,7 @@ base_status network_describe(struct train_session *s, const char *text)
     if (text == NULL)
         TRY(nn_model_text(s->job->model, &zoo));
     TRY(network_describe_graph(n, s->job, text != NULL ? text : zoo));
-    if (data_is_regression(n->info) && train_attackers_relabel(&s->attackers))
-        TRY(base_fail(BASE_ERR_USAGE, "--attack: a number is to be predicted, which has no label"));
+    TRY(train_attackers_check(&s->attackers, n->info));
     n->lends = train_strategy_lends(s->strategy, s->options);
     TRY(network_find_closed(s));
     TRY(nn_optimiser_find(s->job->optimiser, &optimiser));
@@ -317,10 +317,7 @@ base_status network_next(struct train_session *s, struct data_batch *batch_p)
     base_status st = train_samples_next(&n->samples, s->job, p->epoch, p->cursor, batch_p);
 
     s->data_failed = st != BASE_OK;
-    if (st == BASE_OK && batch_p->numbers == NULL)
-        batch_p->labels = train_attackers_labels(&s->attackers, batch_p->count, n->info->classes,
-                                                 batch_p->labels);
-    return st;
+    return st == BASE_OK ? train_attackers_taint(&s->attackers, n->info, batch_p) : st;
 }
 
 static void network_tell_strategy(void *context, size_t offset, size_t count)
@@ -533,7 +530,7 @@ static void network_announce(const struct train_session *s)
                   "like change nothing",
                   s->job->model);
     base_info("run %s, %d thread%s, %s kernels", s->run.path, s->threads, base_plural(s->threads),
-              nn_simd()->name);
+              base_cpu_level_name(base_cpu_level()));
 }
 
 const struct train_task train_task_network = {
@@ -562,6 +559,7 @@ const struct train_task train_task_network = {
     .score = network_score,
     .score_text = network_score_text,
     .score_json = network_score_json,
+    .result = network_result,
     .grade = network_grade,
     .graded = network_graded,
     .about = network_about,

@@ -71,6 +71,12 @@ static void test_oom(void **state)
                 2);
     assert_true(cluster_monitor_parse_throttled("usage_usec 7\n") == -1);
     assert_true(cluster_monitor_parse_throttled("throttled_usec x\n") == -1);
+    assert_true(cluster_monitor_parse_squeezed("some avg10=0.50 avg60=1.00 avg300=0.00 "
+                                               "total=2500000\nfull avg10=0.00 total=9\n") == 2.5);
+    assert_true(cluster_monitor_parse_squeezed("some avg10=0.50 total=7\n") == -1);
+    assert_true(cluster_monitor_parse_squeezed("") == -1);
+    assert_true(cluster_monitor_parse_waited("92497 500000000 2\n") == 0.5);
+    assert_true(cluster_monitor_parse_waited("92497\n") == -1);
 }
 
 static void test_process(void **state)

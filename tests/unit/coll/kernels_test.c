@@ -56,12 +56,15 @@ static void test_sums(void **state)
     (void)state;
     for (int i = 0; i < MOST; i++)
         sums_fill(i, ROOM, x[i]);
-    for (const struct coll_kernels *const *k = coll_kernels_levels(); *k != NULL; k++)
+    for (enum base_cpu_level level = 0; level <= base_cpu_best(); level++) {
+        const struct coll_kernels *k = coll_kernels_of(level);
+
         for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
             for (int sources = 1; sources <= MOST; sources++)
                 for (unsigned how = 0; how < 16; how++)
-                    one_sum(*k, counts[c], sources, how & 1 ? 3 : 1, how & 2 ? 5 : 0, how & 4,
+                    one_sum(k, counts[c], sources, how & 1 ? 3 : 1, how & 2 ? 5 : 0, how & 4,
                             how & 8);
+    }
 }
 
 static void test_in_place(void **state)
@@ -93,16 +96,18 @@ static float rounded(const struct coll_kernels *k, float value)
 static void test_bf16_corners(void **state)
 {
     (void)state;
-    for (const struct coll_kernels *const *k = coll_kernels_levels(); *k != NULL; k++) {
-        assert_true(rounded(*k, 1.0f) == 1.0f);
-        assert_true(rounded(*k, -0.0f) == 0.0f && signbit(rounded(*k, -0.0f)));
-        assert_true(rounded(*k, 1.00390625f) == 1.0f);      /* a tie, to even */
-        assert_true(rounded(*k, 1.01171875f) == 1.015625f); /* a tie, to even */
-        assert_true(rounded(*k, 1.00390637f) == 1.0078125f);
-        assert_true(isinf(rounded(*k, 3.4e38f))); /* above the largest */
-        assert_true(rounded(*k, -INFINITY) == -INFINITY);
-        assert_true(isnan(rounded(*k, NAN)));
-        assert_true(rounded(*k, 1e-40f) == 0x1p-133f); /* the smallest */
+    for (enum base_cpu_level level = 0; level <= base_cpu_best(); level++) {
+        const struct coll_kernels *k = coll_kernels_of(level);
+
+        assert_true(rounded(k, 1.0f) == 1.0f);
+        assert_true(rounded(k, -0.0f) == 0.0f && signbit(rounded(k, -0.0f)));
+        assert_true(rounded(k, 1.00390625f) == 1.0f);      /* a tie, to even */
+        assert_true(rounded(k, 1.01171875f) == 1.015625f); /* a tie, to even */
+        assert_true(rounded(k, 1.00390637f) == 1.0078125f);
+        assert_true(isinf(rounded(k, 3.4e38f))); /* above the largest */
+        assert_true(rounded(k, -INFINITY) == -INFINITY);
+        assert_true(isnan(rounded(k, NAN)));
+        assert_true(rounded(k, 1e-40f) == 0x1p-133f); /* the smallest */
     }
 }
 
@@ -110,19 +115,20 @@ static void test_bf16_corners(void **state)
 static void test_bf16_in_place(void **state)
 {
     (void)state;
-    for (const struct coll_kernels *const *k = coll_kernels_levels(); *k != NULL; k++)
+    for (enum base_cpu_level level = 0; level <= base_cpu_best(); level++)
         for (size_t count = 1; count < 130; count++) {
+            const struct coll_kernels *k = coll_kernels_of(level);
             float values[130], want[130];
             uint16_t packed[130];
 
             sums_fill((int)count, count, values);
             memcpy(want, values, sizeof want);
             coll_round(count, want);
-            (*k)->pack(count, values, packed);
-            (*k)->pack(count, values, (uint16_t *)values);
+            k->pack(count, values, packed);
+            k->pack(count, values, (uint16_t *)values);
             assert_memory_equal(values, packed, 2 * count);
             memcpy((uint16_t *)values + count, packed, 2 * count);
-            (*k)->unpack(count, (uint16_t *)values + count, values);
+            k->unpack(count, (uint16_t *)values + count, values);
             assert_memory_equal(values, want, 4 * count);
             for (size_t i = 0; i < count; i++)
                 assert_true(fabsf(want[i] - sums_value((int)count, i)) <= 0x1p-8f * fabsf(want[i]));

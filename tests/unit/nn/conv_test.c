@@ -104,7 +104,7 @@ static void one_shape(const struct convs_case *g)
                       g->o, g->h, g->w, g->kernel[0], g->kernel[1], g->stride[0], g->groups,
                       g->planar ? "planar" : "blocked", w->worst,
                       conv->implementation != NULL ? conv->implementation(&w->work)
-                                                   : nn_simd()->name);
+                                                   : base_cpu_level_name(base_cpu_level()));
         assert_true(w->worst <= limit(conv, onednn));
         nn_conv_work_fini(&w->work);
     }
@@ -264,7 +264,7 @@ static void no_reference_code(void **unused)
     const struct nn_conv *conv;
 
     (void)unused;
-    if (!nn_simd_levels()[1])
+    if (base_cpu_best() == BASE_CPU_portable)
         skip(); /* oneDNN has nothing but reference code for the oldest CPUs */
     for (size_t i = 0; i < sizeof zoo / sizeof *zoo; i++) {
         struct nn_conv_shape s = convs_shape(&zoo[i]);

@@ -208,8 +208,8 @@ static void test_known_shapes(void **state)
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         struct nn_conv_shape s = shape_of(known[i].in, known[i].side, known[i].out, known[i].kernel,
                                           known[i].stride, known[i].n);
-        const char *avx2 = nn_conv_cheapest(&s, NN_LEVEL_avx2)->name;
-        const char *portable = nn_conv_cheapest(&s, NN_LEVEL_portable)->name;
+        const char *avx2 = nn_conv_cheapest(&s, BASE_CPU_avx2)->name;
+        const char *portable = nn_conv_cheapest(&s, BASE_CPU_portable)->name;
 
         if (strcmp(avx2, known[i].avx2) != 0 || strcmp(portable, known[i].portable) != 0)
             fail_msg("%s: %s and %s", nn_conv_shape_text(&s), avx2, portable);
@@ -223,14 +223,14 @@ static void test_any_shape(void **state)
     static const int kernels[] = {1, 3, 5, 7};
 
     (void)state;
-    for (int at = 0; at < 6 * 6 * 5 * 4 * 2 * 2 * NN_LEVELS; at++) {
+    for (int at = 0; at < 6 * 6 * 5 * 4 * 2 * 2 * BASE_CPU_LEVELS; at++) {
         int rest = at;
         struct nn_conv_shape s;
-        enum nn_level level = (enum nn_level)(rest % NN_LEVELS);
+        enum base_cpu_level level = (enum base_cpu_level)(rest % BASE_CPU_LEVELS);
         const struct nn_conv *conv;
         double cost;
 
-        rest /= NN_LEVELS;
+        rest /= BASE_CPU_LEVELS;
         s = shape_of(channels[rest % 6], sides[rest / 6 % 5], channels[rest / 30 % 6],
                      kernels[rest / 180 % 4], 1 + rest / 720 % 2, 7);
         s.training = rest / 1440 % 2 == 0;
@@ -251,8 +251,8 @@ static void test_groups(void **state)
 
     (void)state;
     s.groups = 4;
-    assert_ptr_equal(nn_conv_cheapest(&s, NN_LEVEL_avx2), nn_conv_reference());
-    assert_ptr_equal(nn_conv_cheapest(&s, NN_LEVEL_portable), nn_conv_reference());
+    assert_ptr_equal(nn_conv_cheapest(&s, BASE_CPU_avx2), nn_conv_reference());
+    assert_ptr_equal(nn_conv_cheapest(&s, BASE_CPU_portable), nn_conv_reference());
 }
 
 int main(void)

@@ -315,11 +315,11 @@ typedef void (*check)(const struct nn_simd *simd, const int shape[4]);
 
 static void every_level(check checked, const int (*shapes)[4], size_t count)
 {
-    for (const struct nn_simd *const *level = nn_simd_levels(); *level; level++)
+    for (enum base_cpu_level level = 0; level <= base_cpu_best(); level++)
         for (int threads = 1; threads <= 3; threads++) {
             omp_set_num_threads(threads);
             for (size_t i = 0; i < count; i++)
-                checked(*level, shapes[i]);
+                checked(nn_simd_of(level), shapes[i]);
         }
 }
 

@@ -16,8 +16,9 @@
 #include "base/rng.h"
 #include "recsys/kernels/kernels.h"
 
-#define for_each_level(r) \
-    for (const struct recsys_kernels *const *r = recsys_kernels_levels(); *r != NULL; r++)
+#define for_each_level(r)                                                  \
+    for (enum base_cpu_level level = 0; level <= base_cpu_best(); level++) \
+        for (const struct recsys_kernels *r = recsys_kernels_of(level); r != NULL; r = NULL)
 
 static const int sizes[] = {8, 16, 24, 32, 40, 64, 128};
 enum { SIZES = sizeof sizes / sizeof *sizes, MOST = RECSYS_MAX_K };
@@ -67,8 +68,7 @@ static void test_syrk(void **state)
 {
     (void)state;
     for_each_level(r) for (int s = 0; s < SIZES; s++) for (int n = 0; n <= recsys_panel(sizes[s]);
-                                                           n += 1 + n / 2)
-        one_syrk(*r, sizes[s], n);
+                                                           n += 1 + n / 2) one_syrk(r, sizes[s], n);
 }
 
 /* What a row sees of a rating, column by column. */
@@ -129,7 +129,7 @@ static void test_pack(void **state)
 {
     (void)state;
     for_each_level(r) for (int s = 0; s < SIZES; s++) for (int how = 0; how < 4; how++)
-        one_pack(*r, sizes[s], how & 1, how & 2);
+        one_pack(r, sizes[s], how & 1, how & 2);
 }
 
 /* ---- eight systems ---- */
@@ -194,8 +194,8 @@ static void test_lanes(void **state)
     (void)state;
     for_each_level(r) for (int s = 0; s < SIZES; s++)
     {
-        one_solve(*r, sizes[s], false);
-        one_solve(*r, sizes[s], true);
+        one_solve(r, sizes[s], false);
+        one_solve(r, sizes[s], true);
     }
 }
 
@@ -220,8 +220,8 @@ static void test_products(void **state)
                              (double)t[recsys_triangle_at(k, i < j ? i : j, i < j ? j : i)];
             dot += (double)x[i] * (double)y[i];
         }
-        assert_near((double)(*r)->quadratic(k, t, x), quadratic, 1e-4);
-        assert_near((double)(*r)->dot(k, x, y), dot, 1e-5);
+        assert_near((double)r->quadratic(k, t, x), quadratic, 1e-4);
+        assert_near((double)r->dot(k, x, y), dot, 1e-5);
         base_free(t);
         base_free(x);
         base_free(y);
@@ -247,7 +247,7 @@ static void test_normals(void **state)
     {
         double sum = 0, squares = 0, fourth = 0;
 
-        (*r)->normals(COUNT, words, z);
+        r->normals(COUNT, words, z);
         for (int i = 0; i < COUNT; i++) {
             const int pair = i % (COUNT / 2);
             const double u = ((words[pair] >> 9) + 0.5) * 0x1p-23;
@@ -298,8 +298,8 @@ static void test_weigh(void **state)
     (void)state;
     for_each_level(r) for (int s = 0; s < SIZES; s++)
     {
-        one_weigh(*r, sizes[s], false);
-        one_weigh(*r, sizes[s], true);
+        one_weigh(r, sizes[s], false);
+        one_weigh(r, sizes[s], true);
     }
 }
 
@@ -316,7 +316,7 @@ static void test_gather(void **state)
 
         for (uint32_t j = 0; j < COUNT; j++)
             index[j] = j * 13 % ROWS;
-        (*r)->gather(k, rows, index, COUNT, panel);
+        r->gather(k, rows, index, COUNT, panel);
         for (uint32_t j = 0; j < COUNT; j++)
             assert_memory_equal(panel + j * (uint32_t)k, rows + index[j] * (uint32_t)k,
                                 (size_t)k * sizeof *rows);
@@ -341,7 +341,7 @@ static void test_site(void **state)
             index[e] = (e * 7) % ROWS;
         for (int e = 0; e < COUNT; e++)
             c2 += (double)share[index[e]] * (double)share[index[e]];
-        (*r)->site(index, COUNT, share, 0.5f, noise, rest, y);
+        r->site(index, COUNT, share, 0.5f, noise, rest, y);
         for (int f = 0; f < 8; f++) {
             double s = c2 * (double)before[f], drawn;
 
@@ -445,8 +445,8 @@ static void test_sgd(void **state)
     (void)state;
     for_each_level(r) for (int s = 0; s < SIZES; s++)
     {
-        one_sgd(*r, sizes[s], false);
-        one_sgd(*r, sizes[s], true);
+        one_sgd(r, sizes[s], false);
+        one_sgd(r, sizes[s], true);
     }
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "data/table.h"
 #include "train/attack.h"
 
 enum { ROWS = 10, FLOATS = 500 };
@@ -139,26 +140,91 @@ static void test_edges(void **state)
     train_attackers_fini(&attackers);
 }
 
+static double pause_of(const struct train_attackers *attackers, int who, int64_t step, bool first)
+{
+    return attackers->of[who].attack->delay(attackers->of[who].strength,
+                                            &(struct train_pause){0.5, step, first});
+}
+
 static void test_false_labels_and_pauses_are_of_the_worker_alone(void **state)
 {
     const int32_t labels[] = {0, 1, 9};
+    const struct data_info info = {.classes = 10};
+    struct data_batch batch = {.count = 3, .labels = labels};
     struct train_attackers attackers;
-    const int32_t *seen;
 
     (void)state;
-    assert_int_equal(train_attackers_parse("2:label-flip,3:slow=3,4:stall", 2, &attackers),
+    assert_int_equal(train_attackers_parse("2:label-flip,3:slow=3,4:stall,5:flap=2", 2, &attackers),
                      BASE_OK);
-    assert_true(train_attackers_relabel(&attackers));
-    seen = train_attackers_labels(&attackers, 3, 10, labels);
-    assert_int_equal(seen[0], 9);
-    assert_int_equal(seen[1], 8);
-    assert_int_equal(seen[2], 0);
+    assert_int_equal(train_attackers_taint(&attackers, &info, &batch), BASE_OK);
+    assert_int_equal(batch.labels[0], 9);
+    assert_int_equal(batch.labels[1], 8);
+    assert_int_equal(batch.labels[2], 0);
+    assert_int_equal(labels[2], 9);
     attackers.own = train_attackers_find(&attackers, 1);
     assert_null(attackers.own);
-    assert_ptr_equal(train_attackers_labels(&attackers, 3, 10, labels), labels);
-    assert_true(attackers.of[1].attack->delay(attackers.of[1].strength, 0.5, false) == 1.5);
-    assert_true(attackers.of[2].attack->delay(attackers.of[2].strength, 0.5, true) == 3);
-    assert_true(attackers.of[2].attack->delay(attackers.of[2].strength, 0.5, false) == 0);
+    batch.labels = labels;
+    assert_int_equal(train_attackers_taint(&attackers, &info, &batch), BASE_OK);
+    assert_ptr_equal(batch.labels, labels);
+    assert_true(pause_of(&attackers, 1, 1, false) == 1.5);
+    assert_true(pause_of(&attackers, 2, 1, true) == 3);
+    assert_true(pause_of(&attackers, 2, 1, false) == 0);
+    assert_true(pause_of(&attackers, 3, 19, false) == 1);
+    assert_true(pause_of(&attackers, 3, 20, false) == 0);
+    assert_true(pause_of(&attackers, 3, 40, false) == 1);
+    train_attackers_fini(&attackers);
+}
+
+/* The same images in every batch get the mark and class 0, about as many as asked for; the loader's
+ * own stay what they are. */
+static void test_a_backdoor_is_in_a_part_of_the_images(void **state)
+{
+    enum { COUNT = 1000, SIDE = 8, SIZE = SIDE * SIDE };
+    static float x[COUNT * SIZE];
+    static int32_t labels[COUNT];
+    static uint32_t ids[COUNT];
+    const struct data_info info = {.channels = 1,
+                                   .height = SIDE,
+                                   .width = SIDE,
+                                   .classes = 10,
+                                   .mean = {0.5f},
+                                   .deviation = {0.25f}};
+    struct data_batch batch = {.count = COUNT, .x = x, .labels = labels, .ids = ids};
+    struct train_attackers attackers;
+    int marked = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        labels[i] = 7;
+        ids[i] = i;
+    }
+    assert_int_equal(train_attackers_parse("2:trigger=30", 2, &attackers), BASE_OK);
+    assert_int_equal(train_attackers_taint(&attackers, &info, &batch), BASE_OK);
+    for (int i = 0; i < COUNT; i++) {
+        const float *image = batch.x + (size_t)i * SIZE;
+        const bool has = fabsf(image[SIZE - SIDE - 2] - 2) < 1e-6f; /* white: (1 - 0.5) / 0.25 */
+
+        assert_int_equal(batch.labels[i], has ? 0 : 7);
+        assert_true(image[0] == 0 && x[(size_t)i * SIZE + SIZE - SIDE - 2] == 0);
+        marked += has;
+    }
+    assert_in_range(marked, 250, 350);
+    train_attackers_fini(&attackers);
+}
+
+static void test_what_has_no_images_or_labels_is_refused(void **state)
+{
+    struct data_table table = {.target = {.kind = DATA_CATEGORY}};
+    const struct data_info info = {.name = (char *)"iris.csv", .table = &table};
+    struct train_attackers attackers;
+
+    (void)state;
+    assert_int_equal(train_attackers_parse("2:trigger", 1, &attackers), BASE_OK);
+    assert_int_equal(train_attackers_check(&attackers, &info), BASE_ERR_USAGE);
+    assert_non_null(strstr(base_message(), "is a table"));
+    table.target.kind = DATA_NUMBER;
+    assert_int_equal(train_attackers_check(&attackers, &info), BASE_ERR_USAGE);
+    assert_non_null(strstr(base_message(), "has no label"));
     train_attackers_fini(&attackers);
 }
 
@@ -186,6 +252,7 @@ static void test_bad_texts(void **state)
     refuse("3:alie=much", "alie=much is not");
     refuse("3:sign-flip=-1", "from 0 to");
     refuse("3:stall=61", "from 0 to 60");
+    refuse("3:trigger=101", "from 0 to 100");
 }
 
 int main(void)
@@ -196,6 +263,8 @@ int main(void)
         cmocka_unit_test(test_noise_has_its_length_and_differs_by_round_and_worker),
         cmocka_unit_test(test_edges),
         cmocka_unit_test(test_false_labels_and_pauses_are_of_the_worker_alone),
+        cmocka_unit_test(test_a_backdoor_is_in_a_part_of_the_images),
+        cmocka_unit_test(test_what_has_no_images_or_labels_is_refused),
         cmocka_unit_test(test_bad_texts),
     };
 

@@ -100,9 +100,9 @@ static void test_auto(void **state)
         assert_false(compare(&shares, unknown, 10));
     for (int i = 0; i < 100; i++) {
         assert_false(compare(&shares, alike, 10));
-        assert_true(shares.every >= 1 && shares.every <= 100); /* a hundred steps a second */
+        assert_true(shares.every >= 1 && shares.every <= 50); /* fifty steps are half a second */
     }
-    assert_true(shares.every >= 80);
+    assert_true(shares.every >= 40);
     for (int i = 0; i < 40; i++) /* bursts */
         assert_false(compare(&shares, i % 4 == 0 ? unlike : alike, 10));
     for (burst = 0; !compare(&shares, unlike, 10); burst++)

@@ -65,13 +65,13 @@ static bool direct_serves(const struct nn_conv_shape *s)
            s->kernel[0] * s->kernel[1] * s->in.c <= NN_DIRECT_TAPS && !s->want_dx;
 }
 
-static const struct nn_cost_rates rates[NN_LEVELS] = {
-    [NN_LEVEL_portable] = {{89.3, 294, 1}, {151.3, 1, 1}},
-    [NN_LEVEL_avx2] = {{28.8, 57, 2}, {22.3, 99, 1}},
-    [NN_LEVEL_avx512] = {{28.8, 57, 2}, {22.3, 99, 1}},
+static const struct nn_cost_rates rates[BASE_CPU_LEVELS] = {
+    [BASE_CPU_portable] = {{89.3, 294, 1}, {151.3, 1, 1}},
+    [BASE_CPU_avx2] = {{28.8, 57, 2}, {22.3, 99, 1}},
+    [BASE_CPU_avx512] = {{28.8, 57, 2}, {22.3, 99, 1}},
 };
 
-static double direct_cost(const struct nn_conv_shape *shape, enum nn_level level)
+static double direct_cost(const struct nn_conv_shape *shape, enum base_cpu_level level)
 {
     return nn_cost_seconds(shape, &rates[level], nn_cost_plain(shape));
 }

@@ -45,13 +45,13 @@ static bool gemm1x1_serves(const struct nn_conv_shape *s)
            s->groups == 1 && !s->in.planar;
 }
 
-static const struct nn_cost_rates rates[NN_LEVELS] = {
-    [NN_LEVEL_portable] = {{93.7, 85, 1}, {97, 983, 2457}},
-    [NN_LEVEL_avx2] = {{28.6, 1, 2}, {36.8, 175, 4740}},
-    [NN_LEVEL_avx512] = {{28.6, 1, 2}, {36.8, 175, 4740}},
+static const struct nn_cost_rates rates[BASE_CPU_LEVELS] = {
+    [BASE_CPU_portable] = {{93.7, 85, 1}, {97, 983, 2457}},
+    [BASE_CPU_avx2] = {{28.6, 1, 2}, {36.8, 175, 4740}},
+    [BASE_CPU_avx512] = {{28.6, 1, 2}, {36.8, 175, 4740}},
 };
 
-static double gemm1x1_cost(const struct nn_conv_shape *shape, enum nn_level level)
+static double gemm1x1_cost(const struct nn_conv_shape *shape, enum base_cpu_level level)
 {
     return nn_cost_seconds(shape, &rates[level], nn_cost_plain(shape));
 }

@@ -44,19 +44,19 @@ static bool onednn_serves(const struct nn_conv_shape *shape)
 /* oneDNN has kernels of their own for these. */
 enum kind { PLANAR, ONE, OTHER, KINDS };
 
-static const struct nn_cost_rates rates[NN_LEVELS][KINDS] = {
-    [NN_LEVEL_portable] = {[PLANAR] = {{36.6, 949, 1491}, {80.2, 1257, 1}},
+static const struct nn_cost_rates rates[BASE_CPU_LEVELS][KINDS] = {
+    [BASE_CPU_portable] = {[PLANAR] = {{36.6, 949, 1491}, {80.2, 1257, 1}},
                            [ONE] = {{62.3, 94, 599}, {71.7, 673, 166}},
                            [OTHER] = {{48.5, 503, 1}, {75.5, 2491, 611}}},
-    [NN_LEVEL_avx2] = {[PLANAR] = {{18.2, 79, 7}, {24.1, 234, 1}},
+    [BASE_CPU_avx2] = {[PLANAR] = {{18.2, 79, 7}, {24.1, 234, 1}},
                        [ONE] = {{20.9, 93, 1}, {23.2, 120, 1}},
                        [OTHER] = {{22.6, 1, 1}, {25.5, 1, 322}}},
-    [NN_LEVEL_avx512] = {[PLANAR] = {{18.2, 79, 7}, {24.1, 234, 1}},
+    [BASE_CPU_avx512] = {[PLANAR] = {{18.2, 79, 7}, {24.1, 234, 1}},
                          [ONE] = {{20.9, 93, 1}, {23.2, 120, 1}},
                          [OTHER] = {{22.6, 1, 1}, {25.5, 1, 322}}},
 };
 
-static double onednn_cost(const struct nn_conv_shape *shape, enum nn_level level)
+static double onednn_cost(const struct nn_conv_shape *shape, enum base_cpu_level level)
 {
     const enum kind kind = shape->in.planar                                 ? PLANAR
                            : shape->kernel[0] == 1 && shape->kernel[1] == 1 ? ONE

@@ -15,10 +15,10 @@ static const float AT[M][POINTS] = {{0, 1, 1}, {1, 0, 1}};
 
 static const float G[POINTS][3] = {{1, -1, 0}, {0, -1, 1}, {0, 1, 0}};
 
-static const struct nn_cost_rates rates[NN_LEVELS] = {
-    [NN_LEVEL_portable] = {{99.6, 56, 177}, {97.8, 1, 424}},
-    [NN_LEVEL_avx2] = {{29.2, 3, 93}, {32.6, 1, 237}},
-    [NN_LEVEL_avx512] = {{29.2, 3, 93}, {32.6, 1, 237}},
+static const struct nn_cost_rates rates[BASE_CPU_LEVELS] = {
+    [BASE_CPU_portable] = {{99.6, 56, 177}, {97.8, 1, 424}},
+    [BASE_CPU_avx2] = {{29.2, 3, 93}, {32.6, 1, 237}},
+    [BASE_CPU_avx512] = {{29.2, 3, 93}, {32.6, 1, 237}},
 };
 
 #include "nn/conv/simd/winograd_form.h"

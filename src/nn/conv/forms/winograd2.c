@@ -18,10 +18,10 @@ static const float G[POINTS][3] = {
     {0, 0, 1},
 };
 
-static const struct nn_cost_rates rates[NN_LEVELS] = {
-    [NN_LEVEL_portable] = {{103.9, 354, 5}, {104.5, 249, 280}},
-    [NN_LEVEL_avx2] = {{24.7, 148, 150}, {28.3, 137, 180}},
-    [NN_LEVEL_avx512] = {{24.7, 148, 150}, {28.3, 137, 180}},
+static const struct nn_cost_rates rates[BASE_CPU_LEVELS] = {
+    [BASE_CPU_portable] = {{103.9, 354, 5}, {104.5, 249, 280}},
+    [BASE_CPU_avx2] = {{24.7, 148, 150}, {28.3, 137, 180}},
+    [BASE_CPU_avx512] = {{24.7, 148, 150}, {28.3, 137, 180}},
 };
 
 #include "nn/conv/simd/winograd_form.h"

@@ -18,10 +18,10 @@ static const float AT[M][POINTS] = {{1, 1, 0, 1, 0}, {0, 1, 1, 0, 1}};
 
 static const float G[POINTS][3] = {{1, 0, 0}, {1, 0, 1}, {0, 0, 1}, {0, 1, 0}, {0, 1, 0}};
 
-static const struct nn_cost_rates rates[NN_LEVELS] = {
-    [NN_LEVEL_portable] = {{100.5, 368, 1}, {110.2, 304, 5}},
-    [NN_LEVEL_avx2] = {{25.5, 170, 63}, {26.3, 291, 107}},
-    [NN_LEVEL_avx512] = {{25.5, 170, 63}, {26.3, 291, 107}},
+static const struct nn_cost_rates rates[BASE_CPU_LEVELS] = {
+    [BASE_CPU_portable] = {{100.5, 368, 1}, {110.2, 304, 5}},
+    [BASE_CPU_avx2] = {{25.5, 170, 63}, {26.3, 291, 107}},
+    [BASE_CPU_avx512] = {{25.5, 170, 63}, {26.3, 291, 107}},
 };
 
 #include "nn/conv/simd/winograd_form.h"

@@ -27,10 +27,10 @@ static const float G[POINTS][3] = {
     {0, 0, 1},
 };
 
-static const struct nn_cost_rates rates[NN_LEVELS] = {
-    [NN_LEVEL_portable] = {{105.9, 557, 47}, {106.8, 260, 235}},
-    [NN_LEVEL_avx2] = {{26.9, 209, 133}, {27, 206, 195}},
-    [NN_LEVEL_avx512] = {{26.9, 209, 133}, {27, 206, 195}},
+static const struct nn_cost_rates rates[BASE_CPU_LEVELS] = {
+    [BASE_CPU_portable] = {{105.9, 557, 47}, {106.8, 260, 235}},
+    [BASE_CPU_avx2] = {{26.9, 209, 133}, {27, 206, 195}},
+    [BASE_CPU_avx512] = {{26.9, 209, 133}, {27, 206, 195}},
 };
 
 #include "nn/conv/simd/winograd_form.h"

@@ -32,10 +32,10 @@ static const float G[POINTS][3] = {
     {0, 1, 0},
 };
 
-static const struct nn_cost_rates rates[NN_LEVELS] = {
-    [NN_LEVEL_portable] = {{105.2, 414, 1}, {110.6, 134, 22}},
-    [NN_LEVEL_avx2] = {{26.3, 201, 130}, {30.8, 255, 181}},
-    [NN_LEVEL_avx512] = {{26.3, 201, 130}, {30.8, 255, 181}},
+static const struct nn_cost_rates rates[BASE_CPU_LEVELS] = {
+    [BASE_CPU_portable] = {{105.2, 414, 1}, {110.6, 134, 22}},
+    [BASE_CPU_avx2] = {{26.3, 201, 130}, {30.8, 255, 181}},
+    [BASE_CPU_avx512] = {{26.3, 201, 130}, {30.8, 255, 181}},
 };
 
 #include "nn/conv/simd/winograd_form.h"

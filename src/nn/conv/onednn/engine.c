@@ -4,8 +4,8 @@
  */
 #include <pthread.h>
 
+#include "base/cpu_level.h"
 #include "nn/conv/onednn/onednn_private.h"
-#include "nn/simd/simd.h"
 
 static struct {
     pthread_once_t once;
@@ -13,19 +13,14 @@ static struct {
     struct nn_onednn dnnl;
 } process = {.once = PTHREAD_ONCE_INIT};
 
-/* oneDNN's kernels are those of our level: the level decides which bits come out. Elsewhere than on
- * x86 there is nothing to hold back. */
-static void hold_back(void)
-{
-    if (nn_simd()->level == NN_LEVEL_portable)
-        dnnl_set_max_cpu_isa(dnnl_cpu_isa_sse41);
-    if (nn_simd()->level == NN_LEVEL_avx2)
-        dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);
-}
-
 static void start(void)
 {
-    hold_back();
+    /* oneDNN's kernels are those of our level, which decides which bits come out. Elsewhere than on
+     * x86 there is nothing to hold back. */
+    if (base_cpu_level() == BASE_CPU_portable)
+        dnnl_set_max_cpu_isa(dnnl_cpu_isa_sse41);
+    if (base_cpu_level() == BASE_CPU_avx2)
+        dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);
     process.status = dnnl_engine_create(&process.dnnl.engine, dnnl_cpu, 0);
     if (process.status == dnnl_success)
         process.status = dnnl_stream_create(&process.dnnl.stream, process.dnnl.engine,

@@ -22,14 +22,6 @@ static bool is_reference(dnnl_primitive_desc_t candidate)
            strncmp(name, "ref", 3) == 0;
 }
 
-/* A bias is a vector: it has one layout only. */
-static bool is_free(const struct nn_operand *operand, enum freedom freedom)
-{
-    if (operand->ours.ndims == 1)
-        return false;
-    return freedom == FREE_ALL || (freedom == FREE_WEIGHTS && operand->weights);
-}
-
 /* NULL when oneDNN has nothing for these layouts. */
 static dnnl_primitive_desc_t candidate_of(const struct nn_op *op, nn_op_describe describe,
                                           const void *context, enum freedom freedom,
@@ -42,9 +34,10 @@ static dnnl_primitive_desc_t candidate_of(const struct nn_op *op, nn_op_describe
 
     for (int i = 0; i < op->operands; i++) {
         const struct nn_operand *operand = &op->operand[i];
+        bool one_layout = operand->ours.ndims == 1; /* of a vector: the bias */
 
         layouts[i] = operand->ours;
-        if (is_free(operand, freedom) &&
+        if (!one_layout && freedom >= (operand->weights ? FREE_WEIGHTS : FREE_ALL) &&
             dnnl_memory_desc_init_by_tag(&layouts[i], operand->ours.ndims, operand->ours.dims,
                                          dnnl_f32, dnnl_format_tag_any) != dnnl_success)
             return NULL;

@@ -378,7 +378,7 @@ static bool winograd_serves(const struct nn_conv_shape *s)
            !s->in.planar;
 }
 
-static double winograd_cost(const struct nn_conv_shape *shape, enum nn_level level)
+static double winograd_cost(const struct nn_conv_shape *shape, enum base_cpu_level level)
 {
     return nn_cost_seconds(shape, &rates[level], nn_cost_winograd(shape, M, POINTS * POINTS));
 }

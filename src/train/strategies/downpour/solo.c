@@ -289,7 +289,8 @@ base_status downpour_solo_train(struct downpour_solo *solo, struct train_session
 
         TRY(step_alone(solo, s, &step));
         tell(s, own, &step);
-        train_attackers_delay(&s->attackers, base_now() - step.began, first);
+        train_attackers_delay(&s->attackers, &(struct train_pause){base_now() - step.began,
+                                                                   s->team.exchange.step, first});
         TRY(look(s, context, over_p));
     }
     own->complete = own->done == own->samples;

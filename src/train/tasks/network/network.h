@@ -95,6 +95,7 @@ void network_score_text(const struct train_session *session, const double *score
                         struct base_str *text);
 json_t *network_score_json(const struct train_session *session, const double *score);
 const struct train_grade *network_grade(const struct train_session *session);
+void network_result(const struct train_session *session, json_t *result);
 double network_graded(const struct train_session *session, const double *score);
 
 #endif

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/log.h"
+#include "data/trigger.h"
+#include "train/backdoor.h"
 #include "train/evaluate.h"
 #include "train/tasks/network/network.h"
 
@@ -58,6 +61,25 @@ json_t *network_score_json(const struct train_session *s, const double *score)
     json = train_tally_json(&tally);
     train_tally_fini(&tally);
     return json;
+}
+
+/* Of a run that is attacked by a backdoor: how often the last weights open it. */
+void network_result(const struct train_session *s, json_t *result)
+{
+    const struct network *n = s->work;
+    const struct train_attack *attack = train_attackers_backdoor(&s->attackers);
+    struct train_backdoor backdoor = {0};
+
+    if (attack == NULL || !train_team_leads(&s->team) || n->net == NULL || s->count[DATA_TEST] == 0)
+        return;
+    nn_net_weights_at(n->net, s->state.weights);
+    if (train_backdoor_measure(n->net, n->samples.set, DATA_TEST, n->net_piece,
+                               data_trigger_find(attack->trigger), attack->target,
+                               &backdoor) == BASE_OK)
+        json_object_set_new(result, "backdoor", train_backdoor_json(&backdoor));
+    else
+        base_warn("the backdoor is not measured: %s", base_message());
+    train_backdoor_fini(&backdoor);
 }
 
 const struct train_grade *network_grade(const struct train_session *s)

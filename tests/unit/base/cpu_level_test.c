@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * PACELINE_CPU with a name that is no level: the best level is used all the same. (simd_test.c
+ * PACELINE_CPU with a name that is no level: the best level is used all the same. (nn/simd_test.c
  * checks a name that is one; the choice is made once in a process.)
  */
 #include <setjmp.h>
@@ -13,29 +13,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu_level.h"
 #include "base/log.h"
-#include "nn/simd/simd.h"
 
 static void an_unknown_level_is_ignored(void **unused)
 {
-    const struct nn_simd *const *levels = nn_simd_levels();
-    size_t last = 0;
-
     (void)unused;
-    while (levels[last + 1])
-        last++;
-    assert_ptr_equal(nn_simd(), levels[last]);
-    assert_ptr_equal(nn_simd(), nn_simd());
+    assert_int_equal(base_cpu_level(), base_cpu_best());
+    assert_true(base_cpu_best() < BASE_CPU_LEVELS);
 }
 
 static void levels_have_names_of_their_own(void **unused)
 {
-    const struct nn_simd *const *levels = nn_simd_levels();
-
     (void)unused;
-    assert_string_equal(levels[0]->name, "portable");
-    for (size_t i = 1; levels[i]; i++)
-        assert_true(strcmp(levels[i]->name, levels[i - 1]->name) != 0);
+    assert_string_equal(base_cpu_level_name(BASE_CPU_portable), "portable");
+    for (enum base_cpu_level level = 1; level < BASE_CPU_LEVELS; level++)
+        assert_true(strcmp(base_cpu_level_name(level), base_cpu_level_name(level - 1)) != 0);
 }
 
 int main(void)
