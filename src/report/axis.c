@@ -126,7 +126,7 @@ void report_axis_text(const struct report_axis *axis, double value, char text[RE
         prefix++;
     }
     if (axis->log || largest / unit >= 1e4 || largest < 1e-3) {
-        digits = axis->log ? 3 : 2 + (int)fmin(13, fmax(1, log10(largest / axis->step)));
+        digits = axis->log ? 4 : 2 + (int)fmin(13, fmax(1, log10(largest / axis->step)));
         snprintf(text, REPORT_TICK_TEXT, "%.*g%s", digits, value / unit,
                  value == 0 ? "" : prefixes[prefix]);
         return;
