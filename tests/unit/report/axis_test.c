@@ -61,8 +61,8 @@ static void test_logarithms(void **state)
     assert_true(a.log);
     assert_ticks(&a, 4, (const double[]){1, 2, 5, 10}, (const char *const[]){"1", "2", "5", "10"});
     a = fitted(100, 1e4, REPORT_LOG);
-    assert_ticks(&a, 3, (const double[]){100, 1000, 1e4},
-                 (const char *const[]){"100", "1000", "10 k"});
+    assert_ticks(&a, 7, (const double[]){100, 200, 500, 1000, 2000, 5000, 1e4},
+                 (const char *const[]){"100", "200", "500", "1000", "2000", "5000", "10 k"});
     a = fitted(3, 4e6, REPORT_LOG);
     assert_true(a.count >= 3 && a.low <= 3 && a.high >= 4e6);
     assert_true(fabs(report_axis_place(&a, a.low) - 0) <= 1e-12);
