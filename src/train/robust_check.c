@@ -126,22 +126,33 @@ static const uint8_t *heard(const struct train_robust *r, int teller, int rank)
     return echo_of(r, teller) + DIGEST + (size_t)rank * DIGEST;
 }
 
-/* Most workers have heard the same of an honest one. Where this worker is among the others, it was
- * told something else; whether they are wrong or lie it cannot tell. */
-static void judge_words(struct train_robust *r, int rank)
+enum robust_words robust_judge_words(const struct train_robust *r, int rank)
 {
-    int same = 0, most = 0;
+    const int others = r->size - 1;
+    int same = 0;
 
-    for (int a = 0; a < r->size; a++) {
-        int alike = 0;
+    if (rank == r->rank)
+        return ROBUST_ALIKE;
+    for (int a = 0; a < r->size; a++)
+        same += a != rank && memcmp(heard(r, a, rank), heard(r, r->rank, rank), DIGEST) == 0;
+    return 2 * same > others ? ROBUST_ALIKE : 2 * same < others ? ROBUST_UNLIKE : ROBUST_UNCLEAR;
+}
 
-        for (int b = 0; b < r->size; b++)
-            alike += memcmp(heard(r, a, rank), heard(r, b, rank), DIGEST) == 0;
-        most = alike > most ? alike : most;
-        same = a == r->rank ? alike : same;
-    }
-    if (same < most || 2 * most <= r->size)
+static base_status judge_words(struct train_robust *r, int rank)
+{
+    switch (robust_judge_words(r, rank)) {
+    case ROBUST_ALIKE:
+        break;
+    case ROBUST_UNLIKE:
         robust_blame(r, rank, "tells workers different things");
+        break;
+    case ROBUST_UNCLEAR:
+        return base_fail(BASE_ERR_DATA,
+                         "half of the workers say that worker %u has told them something else than "
+                         "this one: it has, or they lie",
+                         r->setup.team->view.members[rank].id);
+    }
+    return BASE_OK;
 }
 
 base_status robust_echo(struct train_robust *r, uint64_t *seed_p)
@@ -157,7 +168,7 @@ base_status robust_echo(struct train_robust *r, uint64_t *seed_p)
         digest(echo_of(r, p), DIGEST, found);
         if (memcmp(found, promise_of(r, p) + HEAD, DIGEST) != 0)
             robust_blame(r, p, "tells another secret number than it has promised");
-        judge_words(r, p);
+        TRY(judge_words(r, p));
         memcpy(numbers + (size_t)p * DIGEST, echo_of(r, p), DIGEST);
     }
     digest(numbers, (size_t)r->size * DIGEST, found);
