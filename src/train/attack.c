@@ -209,7 +209,7 @@ out:
 bool train_attack_is_own(const struct train_attack *a, bool defended)
 {
     return a->alone || a->taint != NULL || a->delay != NULL ||
-           (defended && (a->lie != NULL || a->breaks_promises || a->accuses));
+           (defended && (a->lie != NULL || a->breaks_promises || a->misleads || a->accuses));
 }
 
 base_status train_attackers_forge_own(const struct train_attackers *attackers, uint64_t seed,

@@ -69,6 +69,7 @@ struct train_attack {
     /* Of a worker that owns a slice: makes its result y (floats) another one. */
     void (*lie)(double strength, uint64_t seed, size_t floats, float *y);
     bool breaks_promises; /* it sends others than the values that it has promised … */
+    bool misleads;        /* … or does so to those alone who check a block … */
     bool accuses;         /* … or says that right results are wrong */
 };
 

@@ -194,15 +194,17 @@ static struct train_updates updates_of(const struct train_robust *r)
         .rows = r->row, .count = r->count, .distances = r->distances, .squares = r->squares};
 }
 
-/* Owners whose distances are no numbers have lied: rows are finite. */
+/* Owners whose distances are no numbers, or larger than finite rows can have, have lied. Of others
+ * the sums are finite. */
 static void judge_parts(struct train_robust *r)
 {
     const size_t of_owner = TRAIN_ROBUST_BLOCKS * robust_pairs(r);
+    const double most = 5.0 * FLT_MAX * FLT_MAX * (double)r->longest; /* 4, and rounding */
 
     for (int p = 0; p < r->size; p++)
         for (size_t i = 0; i < of_owner; i++)
             if (!(r->parts[(size_t)p * of_owner + i] >= 0 &&
-                  isfinite(r->parts[(size_t)p * of_owner + i])))
+                  r->parts[(size_t)p * of_owner + i] <= most))
                 robust_blame(r, p, "tells distances that are none");
 }
 

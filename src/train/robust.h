@@ -17,9 +17,12 @@
  *            secret numbers together say which block of each slice is checked, by which worker: no
  *            owner can know it before it has answered
  *   rows of a block to its checker, which computes it again
- *   verdict  every checker says whether the block is right
+ *   verdict  every checker says whether the block is right, or a row that came is not the promised
+ *            one
  *   show     where one says no: the rows of that block, from all to all, and each worker finds out
- *            whether a row is not the promised one, the owner has lied, or the checker has
+ *            whether a row is not the promised one, the owner has lied, or the checker has. Where
+ *            all rows and the result are right, one worker may have misled the checker: that is no
+ *            fault of the checker, and the block is checked
  *
  * What a worker finds is a `blame`; the caller tells it to the coordinator, which believes a
  * majority (cluster/worker.h). The result of a step with a blame is not to be used.

@@ -126,22 +126,33 @@ static const uint8_t *heard(const struct train_robust *r, int teller, int rank)
     return echo_of(r, teller) + DIGEST + (size_t)rank * DIGEST;
 }
 
-/* Most workers have heard the same of an honest one. Where this worker is among the others, it was
- * told something else; whether they are wrong or lie it cannot tell. */
-static void judge_words(struct train_robust *r, int rank)
+enum robust_words robust_judge_words(const struct train_robust *r, int rank)
 {
-    int same = 0, most = 0;
+    const int others = r->size - 1;
+    int same = 0;
 
-    for (int a = 0; a < r->size; a++) {
-        int alike = 0;
+    if (rank == r->rank)
+        return ROBUST_ALIKE;
+    for (int a = 0; a < r->size; a++)
+        same += a != rank && memcmp(heard(r, a, rank), heard(r, r->rank, rank), DIGEST) == 0;
+    return 2 * same > others ? ROBUST_ALIKE : 2 * same < others ? ROBUST_UNLIKE : ROBUST_UNCLEAR;
+}
 
-        for (int b = 0; b < r->size; b++)
-            alike += memcmp(heard(r, a, rank), heard(r, b, rank), DIGEST) == 0;
-        most = alike > most ? alike : most;
-        same = a == r->rank ? alike : same;
-    }
-    if (same < most || 2 * most <= r->size)
+static base_status judge_words(struct train_robust *r, int rank)
+{
+    switch (robust_judge_words(r, rank)) {
+    case ROBUST_ALIKE:
+        break;
+    case ROBUST_UNLIKE:
         robust_blame(r, rank, "tells workers different things");
+        break;
+    case ROBUST_UNCLEAR:
+        return base_fail(BASE_ERR_DATA,
+                         "half of the workers say that worker %u has told them something else than "
+                         "this one: it has, or they lie",
+                         r->setup.team->view.members[rank].id);
+    }
+    return BASE_OK;
 }
 
 base_status robust_echo(struct train_robust *r, uint64_t *seed_p)
@@ -157,7 +168,7 @@ base_status robust_echo(struct train_robust *r, uint64_t *seed_p)
         digest(echo_of(r, p), DIGEST, found);
         if (memcmp(found, promise_of(r, p) + HEAD, DIGEST) != 0)
             robust_blame(r, p, "tells another secret number than it has promised");
-        judge_words(r, p);
+        TRY(judge_words(r, p));
         memcpy(numbers + (size_t)p * DIGEST, echo_of(r, p), DIGEST);
     }
     digest(numbers, (size_t)r->size * DIGEST, found);
@@ -225,15 +236,24 @@ static bool result_is_right(const struct train_robust *r, const struct check *c,
     return right;
 }
 
-/* Who is wrong about the block, by the rows that all have shown; -1: no worker is. */
-static int find_wrong(struct train_robust *r, const struct check *c, const char **why_p)
+/* A worker whose row is not the promised one; -1: there is none. */
+static int find_unpromised(const struct train_robust *r, const struct check *c)
 {
-    struct train_row rows[COMM_MAX_WORKERS];
-
-    *why_p = "shows other values than it has promised";
     for (int p = 0; p < r->size; p++)
         if (!robust_is_promised(r, p, c->owner, c->block, shown_row(r, c, p)))
             return p;
+    return -1;
+}
+
+/* Who is wrong about the block, by the rows that were shown; -1: no worker is. */
+static int find_wrong(struct train_robust *r, const struct check *c, const char **why_p)
+{
+    struct train_row rows[COMM_MAX_WORKERS];
+    const int unpromised = find_unpromised(r, c);
+
+    *why_p = "shows other values than it has promised";
+    if (unpromised >= 0)
+        return unpromised;
     for (int i = 0; i < r->count; i++) {
         float *values = shown_row(r, c, r->rank_of[i]);
 
@@ -252,12 +272,14 @@ static int find_wrong(struct train_robust *r, const struct check *c, const char 
 static base_status give_blocks(struct train_robust *r, uint64_t seed, int shift,
                                const struct check *mine)
 {
+    const struct train_attacker *own = r->setup.attackers->own;
+    const float *values = own != NULL && own->attack->misleads ? r->result : r->x;
     struct robust_mail mail[COMM_MAX_WORKERS];
 
     for (int p = 0; p < r->size; p++) {
         const struct check theirs = check_of(r, seed, (p - shift + r->size) % r->size);
 
-        mail[p] = (struct robust_mail){.out = r->x + theirs.range.from,
+        mail[p] = (struct robust_mail){.out = values + theirs.range.from,
                                        .in = shown_row(r, mine, p),
                                        .out_bytes = theirs.range.count * sizeof(float),
                                        .in_bytes = mine->range.count * sizeof(float)};
@@ -266,8 +288,25 @@ static base_status give_blocks(struct train_robust *r, uint64_t seed, int shift,
     return robust_talk(r, ROBUST_CHECK, mail);
 }
 
-/* `checker` says that a block is wrong: all see its rows and find out who is. */
-static base_status show(struct train_robust *r, const struct check *c, int checker)
+/* What a checker says. It may have been given rows that no other worker has seen: that is no false
+ * alarm, and all check the block in its place. */
+enum { RIGHT, WRONG, UNPROMISED };
+
+static uint8_t verdict_of(struct train_robust *r, const struct check *mine)
+{
+    const struct train_attacker *own = r->setup.attackers->own;
+    const char *why;
+
+    if (own != NULL && own->attack->accuses)
+        return WRONG;
+    if (find_unpromised(r, mine) >= 0)
+        return UNPROMISED;
+    return find_wrong(r, mine, &why) >= 0 ? WRONG : RIGHT;
+}
+
+/* All see the rows of a block, and find out who is wrong: at least `checker`, if it has said that
+ * the owner is. */
+static base_status show(struct train_robust *r, const struct check *c, int checker, uint8_t verdict)
 {
     base_status st = BASE_OK;
     const char *why;
@@ -278,7 +317,7 @@ static base_status show(struct train_robust *r, const struct check *c, int check
     wrong = find_wrong(r, c, &why);
     if (wrong >= 0)
         robust_blame(r, wrong, why);
-    else
+    else if (verdict != UNPROMISED)
         robust_blame(r, checker, "says that a right result is wrong");
 out:
     return st;
@@ -287,22 +326,20 @@ out:
 base_status robust_check(struct train_robust *r, uint64_t seed)
 {
     base_status st = BASE_OK;
-    const struct train_attacker *own = r->setup.attackers->own;
     const int shift = 1 + (int)(seed % ((uint64_t)r->size - 1));
     const struct check mine = check_of(r, seed, (r->rank - shift + r->size) % r->size);
     uint8_t verdicts[COMM_MAX_WORKERS] = {0};
-    const char *why;
 
     TRY(give_blocks(r, seed, shift, &mine));
-    verdicts[r->rank] = find_wrong(r, &mine, &why) >= 0 || (own != NULL && own->attack->accuses);
+    verdicts[r->rank] = verdict_of(r, &mine);
     TRY(robust_tell_all(r, ROBUST_VERDICT, verdicts, sizeof verdicts[0]));
-    for (int checker = 0; checker < r->size; checker++)
-        if (verdicts[checker] != 0) {
-            const struct check theirs = check_of(r, seed, (checker - shift + r->size) % r->size);
+    /* Up to the first finding: what else is wrong is found in a later step. */
+    for (int checker = 0; checker < r->size && r->blame.rank < 0; checker++) {
+        const struct check theirs = check_of(r, seed, (checker - shift + r->size) % r->size);
 
-            TRY(show(r, &theirs, checker));
-            break; /* others are found in a later step */
-        }
+        if (verdicts[checker] != RIGHT)
+            TRY(show(r, &theirs, checker, verdicts[checker]));
+    }
 out:
     return st;
 }

@@ -64,6 +64,15 @@ base_status robust_promise(struct train_robust *r, const float *head);
 /* Are these the values of a block that the worker of that rank promised? */
 bool robust_is_promised(const struct train_robust *r, int rank, int owner, int block,
                         const float *values);
+/* What this worker has heard of the one of that rank, by what the others say of it. The word of
+ * that one itself does not count: it may tell each worker that all have heard the same. As less
+ * than half are hostile, half of the others at least have heard the same of an honest worker. */
+enum robust_words {
+    ROBUST_ALIKE,   /* most have heard the same as this one */
+    ROBUST_UNCLEAR, /* as many as have not: it is wrong, or half of the others are */
+    ROBUST_UNLIKE,  /* it has told workers different things */
+};
+enum robust_words robust_judge_words(const struct train_robust *r, int rank);
 /* Compares what all have heard of each other. *seed_p: of all secret numbers. */
 base_status robust_echo(struct train_robust *r, uint64_t *seed_p);
 /* Checks a block of each slice. */

@@ -167,7 +167,8 @@ out:
 static base_status attack_fits(const struct train_strategy *strategy, const struct train_job *job,
                                const struct train_attack *a)
 {
-    if (strategy->sum == NULL && (a->lie != NULL || a->breaks_promises || a->accuses))
+    if (strategy->sum == NULL &&
+        (a->lie != NULL || a->breaks_promises || a->misleads || a->accuses))
         return base_fail(BASE_ERR_USAGE,
                          "--attack %s is for workers without a manager, as those of ddp with "
                          "--aggregate; strategy %s has one",

@@ -4,7 +4,7 @@
  * can be connected, with each rule that can do without a manager: all get the bits that one worker
  * gets, and they are what the rule makes of whole updates. Its bytes are counted. A worker that
  * returns a false slice is found out by all others, in as few steps as promised, and so is one that
- * accuses others; no honest worker is.
+ * accuses others; no honest worker is, nor one that another worker has misled.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -273,6 +273,26 @@ static void trials(struct crew_worker *me)
     bench_close(&b);
 }
 
+/* A worker misleads checkers: none of them is blamed, and a liar beside it is found. */
+static void misleading(struct crew_worker *me)
+{
+    struct bench b;
+
+    bench_open(&b, me, FLOATS);
+    crew_check(found(&b, "mislead", "median", 4, 3) == 0); /* an honest one would fail a check */
+    bench_begin(&b, "median", "1:mislead,3:lie");
+    crew_check(steps_to_blame(&b, 2, 1) == 1);
+    bench_end(&b);
+    bench_close(&b);
+}
+
+static void test_misled_checkers_are_not_blamed(void **state)
+{
+    if (!is_apart(*state))
+        skip();
+    groups_run(*state, 4, misleading);
+}
+
 static void test_liars_are_found(void **state)
 {
     if (!is_apart(*state))
@@ -286,6 +306,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_every_rule_makes_what_it_makes_of_whole_updates),
         cmocka_unit_test(test_checks_cost_a_tenth_more_bytes),
         cmocka_unit_test(test_liars_are_found),
+        cmocka_unit_test(test_misled_checkers_are_not_blamed),
     };
 
     return groups_main(argc, argv, tests, sizeof tests / sizeof tests[0], NULL);
