@@ -114,8 +114,11 @@ static json_t *worst_class(const struct train_run *run)
     json_array_foreach(html_at(json_object_get(run->json, "result"), "test", "per_class"), index,
                        row)
     {
-        if (worst == NULL || json_number_value(json_object_get(row, "recall")) <
-                                 json_number_value(json_object_get(worst, "recall")))
+        const json_t *recall = json_object_get(row, "recall");
+
+        if (json_integer_value(json_object_get(row, "support")) > 0 && json_is_number(recall) &&
+            (worst == NULL ||
+             json_number_value(recall) < json_number_value(json_object_get(worst, "recall"))))
             worst = row;
     }
     return worst == NULL ? json_null()

@@ -62,12 +62,15 @@ base_status data_class_find(const struct data_info *info, const char *text, int3
     const long number = strtol(text, &end, 10);
 
     *label_p = 0;
-    for (int32_t label = 0; label < info->classes; label++)
-        if (strcmp(info->class_names[label], text) == 0 ||
-            (end != text && *end == '\0' && number == label)) {
+    for (int32_t label = 0; label < info->classes; label++) /* a name may be a number, too */
+        if (strcmp(info->class_names[label], text) == 0) {
             *label_p = label;
             return BASE_OK;
         }
+    if (end != text && *end == '\0' && number >= 0 && number < info->classes) {
+        *label_p = (int32_t)number;
+        return BASE_OK;
+    }
     return base_unknown(BASE_ERR_USAGE, "class", text, (const char *const *)info->class_names,
                         (size_t)info->classes);
 }

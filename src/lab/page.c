@@ -129,7 +129,9 @@ static void put_tables(const struct lab_work *w, struct base_str *html)
     }
     if (best != NULL) {
         title = lab_figure_title(w->lab->best);
-        base_str_add(html, "<p class=\"lead\">Best %s: <b data-key=\"best\">", title);
+        base_str_add(html, "<p class=\"lead\">Best ");
+        report_xml_text(html, title);
+        base_str_add(html, ": <b data-key=\"best\">");
         report_xml_text(html, best->name);
         base_str_add(html, "</b></p>\n");
         base_free(title);

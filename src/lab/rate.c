@@ -167,6 +167,8 @@ base_status lab_rate_run(const char *folder, char *const *options, struct lab_ra
     ended = lab_child_finish(&child, "lab lr", &result);
     if (base_stop_signal() != 0)
         TRY(base_fail(BASE_ERR_INTERRUPTED, "interrupted; nothing is known yet"));
+    if (ended == BASE_ERR_PEER_LOST) /* killed: what it had told is of less than all rates */
+        TRY(ended);
     read_losses(run, rate);
     /* A rate that is too high for the weights ends the training: that is what is looked for. */
     if (rate->count < LAB_RATE_LEAST)

@@ -12,6 +12,8 @@
 #define VALIDATION \
     0.1 /* share of the training data that judges, unless --validation says another */
 
+#define LARGEST 1e15 /* whole number, that a double still counts one by one */
+
 /* ---- a range ---- */
 
 /* Are these bytes one number and nothing else? "16..64" would read as "16." and ".64". */
@@ -36,7 +38,8 @@ base_status lab_range(const char *option, const char *text, bool *is_range_p, do
     *is_range_p = first && second;
     if (!first && !second)
         return BASE_OK;
-    if (!first || !second || *low_p < 0 || *low_p >= *high_p)
+    if (!first || !second || *low_p < 0 || *low_p >= *high_p ||
+        (*low_p > 0 && !isfinite(*high_p / *low_p)))
         return base_fail(BASE_ERR_USAGE,
                          "--%s %s is no range: A..B are numbers from 0 on, A below B", option,
                          text);
@@ -93,6 +96,9 @@ static base_status read_given(const struct lab_sweep *sweep, json_t *common, jso
         number = whole || row.kind == BASE_REAL;
         if (number)
             TRY(lab_range(given->name, given->text, &is_range, &low, &high));
+        if (is_range && whole && (low != floor(low) || high != floor(high) || high > LARGEST))
+            TRY(base_fail(BASE_ERR_USAGE, "--%s %s is no range of whole numbers", given->name,
+                          given->text));
         if (json_object_get(common, given->name) != NULL ||
             json_object_get(lists, given->name) != NULL)
             TRY(base_fail(BASE_ERR_USAGE, "--%s is given twice", given->name));

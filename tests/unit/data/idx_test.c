@@ -255,6 +255,33 @@ static void test_class_names(void **state)
     support_scratch_free(folder);
 }
 
+/* By name, and by number where no class has that name. */
+static void test_class_find(void **state)
+{
+    static const char names[] = "9\n8\n7\n6\n5\n4\n3\n2\n1\nnone\n";
+    static const struct {
+        const char *text;
+        int32_t label;
+    } good[] = {{"8", 1}, {"1", 8}, {"none", 9}, {"0", 0}};
+    struct data_set *set = NULL;
+    char *folder = support_scratch();
+    int32_t label;
+
+    (void)state;
+    support_idx_set(folder, 20, 0);
+    support_write(folder, "classes.txt", names, sizeof names - 1);
+    assert_int_equal(data_open(folder, &PLAIN, &set), BASE_OK);
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_int_equal(data_class_find(data_describe(set), good[i].text, &label), BASE_OK);
+        assert_int_equal(label, good[i].label);
+    }
+    assert_int_equal(data_class_find(data_describe(set), "10", &label), BASE_ERR_USAGE);
+    assert_int_equal(data_class_find(data_describe(set), "-1", &label), BASE_ERR_USAGE);
+    assert_int_equal(data_class_find(data_describe(set), "", &label), BASE_ERR_USAGE);
+    data_close(set);
+    support_scratch_free(folder);
+}
+
 static void test_sizes_differ(void **state)
 {
     struct data_set *set = NULL;
@@ -305,6 +332,7 @@ int main(void)
         cmocka_unit_test(test_spellings),
         cmocka_unit_test(test_single_file),
         cmocka_unit_test(test_class_names),
+        cmocka_unit_test(test_class_find),
         cmocka_unit_test(test_sizes_differ),
         cmocka_unit_test(test_cut_while_open),
     };

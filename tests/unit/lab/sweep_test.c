@@ -98,6 +98,9 @@ static void test_refused(void **state)
         {{{"lr", "0.1..x"}}, 1, "A below B"},
         {{{"lr", "..3"}}, 1, "A below B"},
         {{{"lr", "0..1e999"}}, 1, "A below B"},
+        {{{"lr", "1e-300..1e300"}}, 1, "A below B"},
+        {{{"batch", "1.5..3"}}, 1, "whole numbers"},
+        {{{"batch", "1..1e21"}}, 1, "whole numbers"},
         {{{"lr", "0..1"}, {"lr", "0..2"}}, 2, "given twice"},
         {{{"model", "1..2"}}, 1, "needs a range"},
     };
