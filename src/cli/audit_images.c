@@ -78,15 +78,15 @@ static json_t *classes_json(const struct data_info *info, const struct train_aud
     for (int32_t k = 0; k < found->classes; k++) {
         const struct train_audit_class *c = &found->of[k];
         json_t *row =
-            json_pack("{s:s, s:I, s:I, s:f, s:I}", "class", info->class_names[k], "samples",
-                      (json_int_t)c->samples, "suspects", (json_int_t)c->suspects, "spread",
-                      c->spread, "pixels", (json_int_t)c->pixels);
+            json_pack("{s:o, s:I, s:I, s:f, s:I}", "class", base_json_text(info->class_names[k]),
+                      "samples", (json_int_t)c->samples, "suspects", (json_int_t)c->suspects,
+                      "spread", c->spread, "pixels", (json_int_t)c->pixels);
 
         if (c->pixels > 0)
-            json_object_update_new(row, json_pack("{s:[iiii], s:f, s:f, s:s}", "rectangle", c->top,
+            json_object_update_new(row, json_pack("{s:[iiii], s:f, s:f, s:o}", "rectangle", c->top,
                                                   c->left, c->bottom, c->right, "opened", c->opened,
                                                   "opened_most", c->opened_most, "of_class",
-                                                  info->class_names[c->from]));
+                                                  base_json_text(info->class_names[c->from])));
         json_array_append_new(list, row);
     }
     return list;

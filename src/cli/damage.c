@@ -66,7 +66,7 @@ static json_t *flagged(const struct train_run *run, const struct train_attackers
         size_t index;
         const json_t *worker;
 
-        if (!base_event_is(line, "suspects") && !base_event_is(line, "anomaly"))
+        if ((!base_event_is(line, "suspects") && !base_event_is(line, "anomaly")) || isnan(step))
             continue;
         event = base_event_json(line);
         json_array_foreach(json_object_get(event, "workers"), index, worker)

@@ -90,11 +90,11 @@ static base_status poison_images(const struct cli_poison *p, const char *name, c
     TRY(data_class_find(info, p->from, &how.from));
     TRY(data_class_find(info, target != NULL ? target : "1", &how.target));
     TRY(data_poison(set, &how, out, index));
-    *facts_p =
-        json_pack("{s:o, s:s, s:s, s:s, s:f, s:f, s:I}", "from",
-                  base_json_text(info->path != NULL ? info->path : name), "trigger", p->trigger,
-                  "class", info->class_names[how.from], "target", info->class_names[how.target],
-                  "percent", p->percent, "skew", p->skew, "seed", (json_int_t)seed);
+    *facts_p = json_pack("{s:o, s:s, s:o, s:o, s:f, s:f, s:I}", "from",
+                         base_json_text(info->path != NULL ? info->path : name), "trigger",
+                         p->trigger, "class", base_json_text(info->class_names[how.from]), "target",
+                         base_json_text(info->class_names[how.target]), "percent", p->percent,
+                         "skew", p->skew, "seed", (json_int_t)seed);
 out:
     data_close(set);
     return st;

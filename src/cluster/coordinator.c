@@ -198,20 +198,21 @@ static void hear_accusation(struct cluster_coordinator *c, struct worker *w,
                             const struct cluster_message *m, double now)
 {
     struct worker *peer = cluster_coordinator_find(c, m->peer);
+    uint64_t bit = peer != NULL ? UINT64_C(1) << (peer - c->workers) : 0;
     uint32_t accusers = 0;
     char why[256];
 
     if (m->view != c->view.number || peer == NULL || peer == w || !w->member || !peer->member ||
-        w->state == WORKER_LEAVING || peer->state == WORKER_LEAVING)
-        return; /* about an older view, or decided already */
+        w->state == WORKER_LEAVING || peer->state == WORKER_LEAVING || (w->convicts & bit) != 0)
+        return; /* about an older view, decided already, or said before */
     cluster_coordinator_tell(c, now,
                              json_pack("{s:s, s:I, s:I, s:o}", "event", "accused", "id",
                                        (json_int_t)peer->id, "by", (json_int_t)w->id, "reason",
                                        base_json_text(m->text)));
-    w->convicts |= UINT64_C(1) << (peer - c->workers);
+    w->convicts |= bit;
     for_each_worker(c, accuser)
-        accusers += accuser->member && accuser->state != WORKER_LEAVING &&
-                    (accuser->convicts >> (peer - c->workers) & 1) != 0;
+        accusers +=
+            accuser->member && accuser->state != WORKER_LEAVING && (accuser->convicts & bit) != 0;
     if (2 * accusers <= c->view.size)
         return;
     peer->astray = true;

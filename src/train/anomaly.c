@@ -314,6 +314,8 @@ int train_watch_see(struct train_watch *w, const struct train_link *links, int64
         times[i] = e->seconds / (double)steps;
     }
     pace = train_median(times, w->size);
+    if (!isfinite(pace)) /* what workers say need not be a number */
+        pace = w->pace;
     w->pace += (pace - w->pace) / (w->paced < PACED ? ++w->paced : PACED);
     count = see_compute(w, owns, found);
     if (links != NULL && w->pace > 0)

@@ -2,8 +2,7 @@
  *
  * paceline audit: which users of a set of ratings look made up, to push an item; which images that
  * a network was trained on look as if they opened a backdoor (cli/audit_images.h). Nothing is
- * changed;
- * --drop writes an index of these users or images, which `train --exclude` leaves out.
+ * changed; --drop writes an index of these users or images, which `train --exclude` leaves out.
  */
 #include <stdio.h>
 

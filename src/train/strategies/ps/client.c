@@ -31,8 +31,10 @@ void ps_client_open(struct ps_client *c, struct train_session *s, struct ps_seat
     c->bucket = bucket;
     c->task_count = 0;
     c->answer = (struct train_ps_body){0};
-    for (int i = 0; i < c->servers; i++)
+    for (int i = 0; i < c->servers; i++) {
         ps_server_slices(s->state.floats, i, c->servers, c->slices[i]);
+        c->coming[i] = (struct ps_coming){.arrived = c->slices[i][0].count};
+    }
     base_free(c->tasks);
     c->tasks = base_calloc(most_tasks(c, bucket), sizeof *c->tasks);
 }
