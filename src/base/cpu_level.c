@@ -29,25 +29,25 @@ const char *base_cpu_level_name(enum base_cpu_level level)
 static void choose(void)
 {
     const char *wish = getenv("PACELINE_CPU");
+    enum base_cpu_level best = BASE_CPU_portable;
 
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        cpu.best = BASE_CPU_avx2;
-    if (cpu.best == BASE_CPU_avx2 && __builtin_cpu_supports("avx512f") &&
+        best = BASE_CPU_avx2;
+    if (best == BASE_CPU_avx2 && __builtin_cpu_supports("avx512f") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw"))
-        cpu.best = BASE_CPU_avx512;
+        best = BASE_CPU_avx512;
 #endif
-    cpu.chosen = cpu.best;
+    cpu.best = cpu.chosen = best;
     if (wish == NULL || *wish == '\0')
         return;
-    for (enum base_cpu_level level = 0; level <= cpu.best; level++)
+    for (enum base_cpu_level level = 0; level <= best; level++)
         if (strcmp(wish, base_cpu_level_name(level)) == 0) {
             cpu.chosen = level;
             return;
         }
-    base_warn("PACELINE_CPU=%s is no level of this CPU; using %s", wish,
-              base_cpu_level_name(cpu.chosen));
+    base_warn("PACELINE_CPU=%s is no level of this CPU; using %s", wish, base_cpu_level_name(best));
 }
 
 enum base_cpu_level base_cpu_best(void)
