@@ -270,7 +270,7 @@ static int see_links(struct train_watch *w, const struct train_link *links, int6
                      struct train_anomaly *found)
 {
     const double unit = usual_scatter(w, TRAIN_ASPECT_LINK);
-    double owns[COMM_MAX_WORKERS];
+    double owns[COMM_MAX_WORKERS] = {0};
     int count = 0;
 
     for (int i = 0; i < w->size; i++)
@@ -303,7 +303,7 @@ bool train_watch_tell(struct train_watch *w, const struct train_effort *efforts)
 int train_watch_see(struct train_watch *w, const struct train_link *links, int64_t step,
                     struct train_anomaly *found)
 {
-    double owns[COMM_MAX_WORKERS], times[COMM_MAX_WORKERS], pace;
+    double owns[COMM_MAX_WORKERS] = {0}, times[COMM_MAX_WORKERS], pace;
     int64_t steps = step > w->step ? step - w->step : 1;
     int count;
 
