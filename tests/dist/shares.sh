@@ -64,7 +64,8 @@ def events(run):
 run = events(sys.argv[1])
 shares = [e["samples"] for e in run if e["event"] == "shares"]
 assert shares and all(sum(s) == 256 and min(s) > 0 for s in shares), shares
-assert shares[-1][0] > 1.2 * shares[-1][1], shares  # four times the CPU; the machine may be busy
+# Five times the CPU, for as long as the machine gives it: later shares follow what else it does.
+assert any(s[0] > 1.2 * s[1] for s in shares), shares
 if "local" in sys.argv[1]:  # the first rounds are short: speeds are known before a whole one is over
     assert [e["step"] for e in run if e["event"] == "shares"][0] < 64, run
 else:
