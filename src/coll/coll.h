@@ -75,6 +75,8 @@ struct coll_sum {
 
 /* Slices: rank r's part of `count` elements. Multiples of 16 floats but for the last. */
 void coll_slice(size_t count, int rank, int size, size_t *offset_p, size_t *count_p);
+/* Values of the largest slice. */
+size_t coll_longest_slice(size_t count, int size);
 
 base_status coll_broadcast(struct coll *c, int root, void *bytes, size_t count);
 /* root's `all` has size·count bytes, rank by rank; others pass NULL. */

@@ -18,6 +18,19 @@ void coll_slice(size_t count, int rank, int size, size_t *offset_p, size_t *coun
     *count_p = to - from;
 }
 
+size_t coll_longest_slice(size_t count, int size)
+{
+    size_t longest = 0;
+
+    for (int rank = 0; rank < size; rank++) {
+        size_t offset, values;
+
+        coll_slice(count, rank, size, &offset, &values);
+        longest = values > longest ? values : longest;
+    }
+    return longest;
+}
+
 int coll_team_find(const struct coll_team *team, int rank)
 {
     for (int i = 0; i < team->size; i++)

@@ -25,7 +25,7 @@ static size_t window_of(const struct lab_rate *rate)
     return window > 1 ? window : 1;
 }
 
-/* A running mean tells when the loss has left its lowest value behind for good. */
+/* A running mean tells when the loss has risen from its lowest value for good. */
 static void cut(struct lab_rate *rate)
 {
     double weight = 1 / (double)(1 + window_of(rate)), mean = NAN, least = INFINITY;

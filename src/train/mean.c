@@ -30,23 +30,10 @@ static struct slice slice_of(const struct train_mean *m, int rank)
     return slice;
 }
 
-static size_t longest_slice(size_t floats, int workers)
-{
-    size_t longest = 0;
-
-    for (int rank = 0; rank < workers; rank++) {
-        size_t from, count;
-
-        coll_slice(floats, rank, workers, &from, &count);
-        longest = count > longest ? count : longest;
-    }
-    return longest;
-}
-
 /* Room for a message of any slice. */
 static size_t message_room(const struct train_wiring *wiring, size_t floats, int workers)
 {
-    return HEAD + train_wire_bound(wiring, longest_slice(floats, workers));
+    return HEAD + train_wire_bound(wiring, coll_longest_slice(floats, workers));
 }
 
 static size_t room(const struct train_mean *m)
@@ -60,7 +47,7 @@ double train_mean_memory(const struct train_wiring *wiring, size_t floats, int w
 
     if (workers == 1)
         return 0;
-    return 2 * (double)longest_slice(floats, workers) * sizeof(float) +
+    return 2 * (double)coll_longest_slice(floats, workers) * sizeof(float) +
            2 * n * (double)message_room(wiring, floats, workers);
 }
 
@@ -83,7 +70,7 @@ base_status train_mean_open(struct train_mean *m, struct train_team *team,
         (struct train_mean){.wiring = wiring, .team = team, .floats = floats, .residual = residual};
     if (workers == 1)
         return BASE_OK;
-    longest = longest_slice(floats, team->exchange.size);
+    longest = coll_longest_slice(floats, team->exchange.size);
     TRY(base_tensor(longest, sizeof(float), "a slice of changes", &m->part));
     TRY(base_tensor(longest, sizeof(float), "a slice of sums", &m->sum));
     TRY(base_tensor(workers * room(m), 1, "changes that are sent", &m->sending));

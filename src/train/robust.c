@@ -34,23 +34,10 @@ size_t robust_pairs(const struct train_robust *r)
 
 /* ---- a view ---- */
 
-static size_t longest_slice(size_t floats, int workers)
-{
-    size_t longest = 0;
-
-    for (int rank = 0; rank < workers; rank++) {
-        size_t from, count;
-
-        coll_slice(floats, rank, workers, &from, &count);
-        longest = count > longest ? count : longest;
-    }
-    return longest;
-}
-
 /* Of a slice of so many floats. */
 static size_t longest_block(size_t floats)
 {
-    return longest_slice(floats, TRAIN_ROBUST_BLOCKS);
+    return coll_longest_slice(floats, TRAIN_ROBUST_BLOCKS);
 }
 
 double train_robust_memory(double floats, int workers)
@@ -86,7 +73,7 @@ base_status train_robust_open(struct train_robust *r, const struct train_robust_
                                .rank = x->rank,
                                .size = x->size,
                                .trusting = x->one_host,
-                               .longest = longest_slice(setup->floats, x->size),
+                               .longest = coll_longest_slice(setup->floats, x->size),
                                .blame.rank = -1};
     r->x = coll_space_mine(setup->space) + setup->offset;
     TRY(coll_space_open(x->coll, setup->name, setup->floats, &r->results));
